@@ -1,0 +1,13 @@
+//! Breadth-first search over any [`TransferSource`], and the graph it builds.
+//! In: roots, a filter, limits. Out: a [`TransferGraph`]. It does not know
+//! whether transfers came from logs, replay, an index or a cluster.
+
+mod amount;
+mod graph;
+mod search;
+
+pub use amount::AmountSum;
+pub use graph::{
+    Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
+};
+pub use search::{SearchError, SearchRequest, search};

@@ -1,0 +1,178 @@
+//! Ranges of blocks. Inclusive at both ends, never empty.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The blocks `first..=last`. Never empty: `first <= last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BlockRange {
+    /// The first block of the range.
+    pub first: u64,
+    /// The last block of the range (inclusive).
+    pub last: u64,
+}
+
+impl BlockRange {
+    /// `first..=last`, or nothing when that is empty.
+    pub fn new(first: u64, last: u64) -> Option<Self> {
+        (first <= last).then_some(Self { first, last })
+    }
+
+    /// How many blocks the range holds (saturating: `0..=u64::MAX` has 2^64).
+    pub fn blocks(&self) -> u64 {
+        (self.last - self.first).saturating_add(1)
+    }
+
+    /// Whether `block` lies in the range.
+    pub fn contains(&self, block: u64) -> bool {
+        (self.first..=self.last).contains(&block)
+    }
+
+    /// The blocks that both ranges hold.
+    pub fn intersect(&self, other: &Self) -> Option<Self> {
+        Self::new(self.first.max(other.first), self.last.min(other.last))
+    }
+}
+
+impl fmt::Display for BlockRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..={}", self.first, self.last)
+    }
+}
+
+/// A set of blocks: sorted ranges that neither overlap nor touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockRanges(Vec<BlockRange>);
+
+impl BlockRanges {
+    /// Sorts and joins `ranges`, so that every block is held once.
+    pub fn new(mut ranges: Vec<BlockRange>) -> Self {
+        ranges.sort_unstable();
+        let mut joined: Vec<BlockRange> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match joined.last_mut() {
+                Some(previous) if range.first <= previous.last.saturating_add(1) => {
+                    previous.last = previous.last.max(range.last);
+                }
+                _ => joined.push(range),
+            }
+        }
+        Self(joined)
+    }
+
+    /// The ranges in ascending order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = BlockRange> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Whether no block is held.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many blocks are held.
+    pub fn blocks(&self) -> u64 {
+        self.0.iter().fold(0, |sum, range| sum.saturating_add(range.blocks()))
+    }
+
+    /// The lowest and the highest block.
+    pub fn span(&self) -> Option<BlockRange> {
+        Some(BlockRange { first: self.0.first()?.first, last: self.0.last()?.last })
+    }
+
+    /// Whether `block` is held.
+    pub fn contains(&self, block: u64) -> bool {
+        let after = self.0.partition_point(|range| range.first <= block);
+        after > 0 && self.0[after - 1].contains(block)
+    }
+
+    /// The blocks held here and in `other`.
+    pub fn intersect(&self, other: &Self) -> Self {
+        let mut both = Vec::new();
+        for mine in self.iter() {
+            both.extend(other.iter().filter_map(|theirs| mine.intersect(&theirs)));
+        }
+        Self::new(both)
+    }
+
+    /// The blocks held here but not in `other`.
+    pub fn subtract(&self, other: &Self) -> Self {
+        let mut left = Vec::new();
+        for mine in self.iter() {
+            let mut first = Some(mine.first);
+            for theirs in other.iter().filter_map(|theirs| mine.intersect(&theirs)) {
+                let Some(start) = first else { break };
+                if let Some(before) = theirs.first.checked_sub(1) {
+                    left.extend(BlockRange::new(start, before));
+                }
+                first = theirs.last.checked_add(1);
+            }
+            left.extend(first.and_then(|start| BlockRange::new(start, mine.last)));
+        }
+        Self::new(left)
+    }
+}
+
+impl From<BlockRange> for BlockRanges {
+    fn from(range: BlockRange) -> Self {
+        Self(vec![range])
+    }
+}
+
+impl FromIterator<BlockRange> for BlockRanges {
+    fn from_iter<I: IntoIterator<Item = BlockRange>>(ranges: I) -> Self {
+        Self::new(ranges.into_iter().collect())
+    }
+}
+
+impl fmt::Display for BlockRanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        for (i, range) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{range}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn set(ranges: &BlockRanges) -> BTreeSet<u64> {
+        ranges.iter().flat_map(|r| r.first..=r.last).collect()
+    }
+
+    fn ranges() -> impl Strategy<Value = BlockRanges> {
+        proptest::collection::vec((0u64..60, 0u64..12), 0..8).prop_map(|v| {
+            v.into_iter().map(|(first, more)| BlockRange { first, last: first + more }).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn behave_as_sets(a in ranges(), b in ranges()) {
+            let (sa, sb) = (set(&a), set(&b));
+            prop_assert_eq!(a.blocks(), sa.len() as u64);
+            prop_assert_eq!(set(&a.intersect(&b)), &sa & &sb);
+            prop_assert_eq!(set(&a.subtract(&b)), &sa - &sb);
+            for block in 0..80 {
+                prop_assert_eq!(a.contains(block), sa.contains(&block));
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_block_number_is_no_trap() {
+        let all = BlockRanges::from(BlockRange { first: 0, last: u64::MAX });
+        assert!(all.subtract(&all).is_empty());
+        assert_eq!(BlockRanges::new(vec![all.iter().next().unwrap(); 2]), all);
+    }
+}
