@@ -1,0 +1,41 @@
+# What the scripts share. Sourced, not run.
+# shellcheck shell=bash
+
+say() { printf '\n== %s\n' "$*" >&2; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# The build cache lies outside the clone, so that a clone stays small and a
+# second clone builds fast. CARGO_TARGET_DIR wins when it is set.
+: "${CARGO_TARGET_DIR:=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/target}"
+export CARGO_TARGET_DIR
+
+# need COMMAND PACKAGE: installs a Debian package when its command is missing.
+need() {
+    command -v "$1" >/dev/null 2>&1 && return
+    command -v apt-get >/dev/null 2>&1 || die "\`$1\` is missing; install $2 and run this again"
+    say "installing $2 (for \`$1\`)"
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null 2>&1 || die "\`$1\` is missing; run as root: apt-get install $2"
+        as_root=(sudo)
+    fi
+    if [ -z "${TXGRAPH_APT_UPDATED:-}" ]; then
+        "${as_root[@]}" apt-get update -qq >&2
+        export TXGRAPH_APT_UPDATED=1
+    fi
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >&2
+    command -v "$1" >/dev/null 2>&1 || die "\`$1\` is still missing after installing $2"
+}
+
+# need_build: a C compiler for libmdbx, zstd and libsecp256k1, and Rust itself.
+need_build() {
+    need cc gcc
+    need tar tar
+    need zstd zstd
+    if ! command -v cargo >/dev/null 2>&1 && [ -f "$HOME/.cargo/env" ]; then
+        # shellcheck disable=SC1091
+        . "$HOME/.cargo/env"
+    fi
+    command -v cargo >/dev/null 2>&1 ||
+        die "Rust is missing; install 1.95 or newer with rustup (https://rustup.rs) and run this again"
+}
