@@ -1,0 +1,175 @@
+//! Line plots as SVG: enough for time over chunk size and speed-up over threads.
+
+use std::fmt::Write as _;
+
+/// A named line of (x, y) points, x ascending.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Legend.
+    pub name: String,
+    /// Points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A plot. The x axis shows the given positions at equal distances (they are
+/// settings, not a scale); the y axis starts at 0.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// Title.
+    pub title: String,
+    /// Under the x axis.
+    pub x_label: String,
+    /// Beside the y axis.
+    pub y_label: String,
+    /// Positions on the x axis and their text.
+    pub x_ticks: Vec<(f64, String)>,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 420.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 200.0;
+const TOP: f64 = 40.0;
+const BOTTOM: f64 = 60.0;
+/// Colours that stay apart for colour-blind readers (Okabe and Ito).
+const COLOURS: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a00"];
+
+/// Draws a plot.
+pub fn svg(plot: &Plot) -> String {
+    let highest = plot.lines.iter().flat_map(|line| &line.points).fold(0.0, |top: f64, p| top.max(p.1));
+    let (top, step) = axis(highest);
+    let x_of = |x: f64| {
+        let place = plot.x_ticks.iter().position(|tick| tick.0 == x).unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "a handful of ticks")]
+        let part = (place as f64 + 0.5) / plot.x_ticks.len().max(1) as f64;
+        LEFT + part * (WIDTH - LEFT - RIGHT)
+    };
+    let y_of = |y: f64| HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM);
+
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{}</text>\n",
+        escape(&plot.title)
+    );
+    let mut y = 0.0;
+    while y <= top + step / 2.0 {
+        let _ = writeln!(
+            out,
+            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{1:.1}\" y2=\"{1:.1}\" stroke=\"#ddd\"/>\
+             <text x=\"{2:.1}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>",
+            WIDTH - RIGHT,
+            y_of(y),
+            LEFT - 6.0,
+            y_of(y) + 4.0,
+            trim(y)
+        );
+        y += step;
+    }
+    for (x, text) in &plot.x_ticks {
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            x_of(*x),
+            HEIGHT - BOTTOM + 18.0,
+            escape(text)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
+         <text transform=\"translate(18 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        f64::midpoint(LEFT, WIDTH - RIGHT),
+        HEIGHT - 16.0,
+        escape(&plot.x_label),
+        HEIGHT / 2.0,
+        escape(&plot.y_label)
+    );
+    for (place, line) in plot.lines.iter().enumerate() {
+        let colour = COLOURS[place % COLOURS.len()];
+        let points: Vec<_> =
+            line.points.iter().map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), y_of(*y))).collect();
+        let _ = writeln!(
+            out,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+            points.join(" ")
+        );
+        for (x, y) in &line.points {
+            let _ = writeln!(
+                out,
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>",
+                x_of(*x),
+                y_of(*y)
+            );
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a handful of lines")]
+        let row = TOP + 16.0 * place as f64;
+        let _ = writeln!(
+            out,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"12\" height=\"4\" fill=\"{colour}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            WIDTH - RIGHT + 14.0,
+            row - 4.0,
+            WIDTH - RIGHT + 32.0,
+            row + 2.0,
+            escape(&line.name)
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// A round top above `highest`, and the distance of grid lines.
+fn axis(highest: f64) -> (f64, f64) {
+    if highest <= 0.0 {
+        return (1.0, 0.2);
+    }
+    let power = 10f64.powf((highest / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| step * 5.0 >= highest)
+        .unwrap_or(10.0 * power);
+    ((highest / step).ceil() * step, step)
+}
+
+fn trim(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_ends_on_a_round_number_above_the_data() {
+        assert_eq!(axis(0.0), (1.0, 0.2));
+        for highest in [0.013, 0.9, 1.0, 3.7, 42.0, 1234.5] {
+            let (top, step) = axis(highest);
+            assert!(top >= highest && top - step < highest, "{highest}: {top} {step}");
+        }
+    }
+
+    #[test]
+    fn names_are_escaped_and_lines_drawn() {
+        let plot = Plot {
+            title: "a < b".into(),
+            x_label: String::new(),
+            y_label: String::new(),
+            x_ticks: vec![(1.0, "1".into()), (2.0, "2".into())],
+            lines: vec![Line { name: "w&w".into(), points: vec![(1.0, 1.0), (2.0, 0.5)] }],
+        };
+        let drawn = svg(&plot);
+        assert!(drawn.contains("a &lt; b") && drawn.contains("w&amp;w"));
+        assert_eq!(drawn.matches("<circle").count(), 2);
+    }
+}
