@@ -1,0 +1,304 @@
+//! Data directories written by real nodes, with the nodes' own answers beside
+//! them: some committed under `testdata/`, the large ones outside of the
+//! repository.
+//!
+//! Everything here panics on failure with a message that says what is wrong
+//! with the fixture: it runs in tests only.
+
+use serde_json::Value;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+use tempfile::TempDir;
+
+/// Environment variable that names the folder of the large fixtures.
+pub const FIXTURES_ENV: &str = "TXGRAPH_FIXTURES";
+
+/// When this environment variable is `1`, absent fixtures are a failure instead
+/// of a skipped test.
+pub const REQUIRE_ENV: &str = "TXGRAPH_REQUIRE_FIXTURES";
+
+/// The folder of this workspace.
+fn workspace() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crates.ancestors().nth(2).expect("crates/testkit lies two folders deep").to_path_buf()
+}
+
+/// `testdata/` of this workspace.
+pub fn testdata() -> PathBuf {
+    workspace().join("testdata")
+}
+
+/// The folder of the large fixtures, when it exists: `$TXGRAPH_FIXTURES`, else
+/// `../shared/fixtures` beside the workspace.
+pub fn root() -> Option<PathBuf> {
+    let root = match std::env::var_os(FIXTURES_ENV) {
+        Some(folder) => PathBuf::from(folder),
+        None => workspace().parent()?.join("shared/fixtures"),
+    };
+    root.is_dir().then_some(root)
+}
+
+/// A private copy of a data directory; deleted on drop.
+#[derive(Debug)]
+pub struct Unpacked {
+    path: PathBuf,
+    _dir: TempDir,
+}
+
+impl Unpacked {
+    /// The data directory (the folder that holds `db` and `static_files`).
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Unpacks `archive` (`.tar.zst`, sparse) into a folder of its own.
+///
+/// Every call makes a new copy, because even a read-only MDBX environment
+/// writes to its lock file.
+pub fn unpack(archive: &Path) -> Unpacked {
+    let dir = tempfile::Builder::new().prefix("txgraph-").tempdir().expect("temporary folder");
+    let mut tar = Command::new("tar")
+        .args(["-xSf", "-", "--no-same-owner", "-C"])
+        .arg(dir.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("`tar` runs");
+    let file = File::open(archive).unwrap_or_else(|e| panic!("{}: {e}", archive.display()));
+    let mut stdin = tar.stdin.take().expect("stdin is piped");
+    zstd::stream::copy_decode(file, &mut stdin)
+        .unwrap_or_else(|e| panic!("{}: {e}", archive.display()));
+    drop(stdin);
+    let status = tar.wait().expect("`tar` ends");
+    assert!(status.success(), "tar could not unpack {}: {status}", archive.display());
+    let path = data_directory_in(dir.path())
+        .unwrap_or_else(|| panic!("{}: no data directory inside", archive.display()));
+    Unpacked { path, _dir: dir }
+}
+
+/// Some archives hold the data directory itself, some one folder with it.
+fn data_directory_in(folder: &Path) -> Option<PathBuf> {
+    if folder.join("static_files").is_dir() {
+        return Some(folder.to_path_buf());
+    }
+    let mut entries = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|e| e.path());
+    entries.find(|path| path.join("static_files").is_dir())
+}
+
+/// A data directory of a real node and what is known about it.
+#[derive(Debug)]
+pub struct Fixture {
+    /// Name as given to [`fixture`], e.g. `small/v1`.
+    pub name: String,
+    /// `chain-info.json`; `Null` when there is none.
+    pub chain_info: Value,
+    /// `truth.json`; `Null` when there is none.
+    pub truth: Value,
+    /// `genesis.json`; `Null` when there is none.
+    pub genesis: Value,
+    folder: PathBuf,
+    archive: PathBuf,
+    unpacked: OnceLock<Unpacked>,
+}
+
+impl Fixture {
+    fn open(base: &Path, name: &str) -> Self {
+        // `odd/` keeps bare archives, everything else a folder per fixture.
+        let bare = base.join(format!("{name}.tar.zst"));
+        let (folder, archive) = if bare.is_file() {
+            (bare.with_extension("").with_extension(""), bare)
+        } else {
+            (base.join(name), base.join(name).join("datadir.tar.zst"))
+        };
+        assert!(archive.is_file(), "fixture `{name}` has no archive at {}", archive.display());
+        Self {
+            name: name.to_owned(),
+            chain_info: json(&folder.join("chain-info.json")),
+            truth: json(&folder.join("truth.json")),
+            genesis: json(&folder.join("genesis.json")),
+            folder,
+            archive,
+            unpacked: OnceLock::new(),
+        }
+    }
+
+    /// A copy of the data directory that belongs to this value: unpacked at the
+    /// first call, deleted with it. Not to be changed; see [`Fixture::unpack`].
+    pub fn path(&self) -> &Path {
+        self.unpacked.get_or_init(|| self.unpack()).path()
+    }
+
+    /// Another copy of the data directory, free to be changed or damaged.
+    pub fn unpack(&self) -> Unpacked {
+        unpack(&self.archive)
+    }
+
+    /// `v1` or `v2`, where `chain-info.json` tells.
+    pub fn layout(&self) -> Option<&str> {
+        self.chain_info["reth"]["layout"].as_str()
+    }
+
+    /// The chain id, where `chain-info.json` or `genesis.json` tells.
+    pub fn chain_id(&self) -> Option<u64> {
+        self.chain_info["chain"]["chain_id"]
+            .as_u64()
+            .or_else(|| self.genesis["config"]["chainId"].as_u64())
+    }
+
+    /// Number of the last block on disk, where `chain-info.json` tells.
+    pub fn tip(&self) -> Option<u64> {
+        self.chain_info["tip_on_disk"]["number"].as_u64()
+    }
+
+    /// The full fixture that holds the same chain, with the answers that a pruned
+    /// or crashed one lacks (`same_chain_as`, in the same layout).
+    pub fn full_chain(&self) -> Option<Fixture> {
+        let layout = self.layout().unwrap_or("v2");
+        let name = match self.chain_info["same_chain_as"].as_str()? {
+            "small" => format!("small/{layout}"),
+            other => other.to_owned(),
+        };
+        fixture(&name)
+    }
+
+    /// Whether `<answers>.jsonl.zst` stands beside the data directory.
+    pub fn has(&self, answers: &str) -> bool {
+        self.answers(answers).is_file()
+    }
+
+    /// The objects of `<answers>.jsonl.zst`, one by one: `receipts`, `blocks`,
+    /// `logs`, `call-traces`, `struct-logs`, `state`, `state-diffs`.
+    pub fn lines(&self, answers: &str) -> Lines {
+        Lines::open(&self.answers(answers))
+    }
+
+    fn answers(&self, answers: &str) -> PathBuf {
+        self.folder.join(format!("{answers}.jsonl.zst"))
+    }
+}
+
+/// The fixture `name` of the large ones: `dev-v1`, `small/v2`,
+/// `pruned/long-v2-full`, `crashed/small-v2`, `odd/pruned-v1`, ...
+///
+/// Without the large fixtures the answer is `None`, after a visible line on
+/// stderr; under `TXGRAPH_REQUIRE_FIXTURES=1` it is a failure. A name that does
+/// not exist among present fixtures always is.
+///
+/// ```no_run
+/// use txgraph_testkit::fixtures;
+/// let Some(dev) = fixtures::fixture("dev-v1") else { return };
+/// println!("{}", dev.path().display());
+/// ```
+pub fn fixture(name: &str) -> Option<Fixture> {
+    match root() {
+        Some(root) => Some(Fixture::open(&root, name)),
+        None => skipped(name),
+    }
+}
+
+/// The large fixtures' folder, for tests that walk it themselves. Absence is
+/// handled as in [`fixture`].
+pub fn require_root() -> Option<PathBuf> {
+    root().or_else(|| skipped("all"))
+}
+
+fn skipped<T>(name: &str) -> Option<T> {
+    assert!(
+        std::env::var_os(REQUIRE_ENV).is_none_or(|value| value != "1"),
+        "fixtures not present (wanted: {name}) but {REQUIRE_ENV}=1; set {FIXTURES_ENV}"
+    );
+    // Not `eprintln!`: the test harness would hide it.
+    let _ = writeln!(io::stderr(), "skipped: fixtures not present (wanted: {name})");
+    None
+}
+
+/// The fixtures committed under `testdata/`: `small/v1` and `small/v2`.
+pub fn committed() -> [Fixture; 2] {
+    let testdata = testdata();
+    ["small/v1", "small/v2"].map(|name| Fixture::open(&testdata, name))
+}
+
+/// Iterates over the lines of a zstd-compressed file, each a JSON object.
+pub struct Lines {
+    path: PathBuf,
+    reader: BufReader<zstd::Decoder<'static, BufReader<File>>>,
+}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Lines {
+    fn open(path: &Path) -> Self {
+        let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let decoder = zstd::Decoder::new(file).expect("zstd decoder");
+        Self { path: path.to_path_buf(), reader: BufReader::new(decoder) }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        match self.reader.read_line(&mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(
+                serde_json::from_str(&line)
+                    .unwrap_or_else(|e| panic!("{}: {e}", self.path.display())),
+            ),
+            Err(e) => panic!("{}: {e}", self.path.display()),
+        }
+    }
+}
+
+fn json(path: &Path) -> Value {
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Value::Null,
+        Err(e) => panic!("{}: {e}", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn committed_fixtures_are_whole() {
+        for fixture in committed() {
+            assert_eq!(fixture.tip(), Some(40), "{}", fixture.name);
+            assert_eq!(fixture.lines("receipts").count(), 41);
+            assert_eq!(fixture.lines("blocks").count(), 41);
+            assert!(fixture.path().join("db/mdbx.dat").is_file());
+            let copy = fixture.unpack();
+            assert_ne!(copy.path(), fixture.path());
+            let gone = copy.path().to_path_buf();
+            drop(copy);
+            assert!(!gone.exists(), "a copy outlived its owner");
+        }
+    }
+
+    #[test]
+    fn bare_archives_open_too() {
+        let Some(odd) = fixture("odd/import-v2") else { return };
+        assert!(odd.path().join("db/mdbx.dat").is_file());
+        assert_eq!(odd.tip(), None);
+    }
+
+    #[test]
+    fn a_pruned_fixture_knows_its_full_chain() {
+        let Some(pruned) = fixture("pruned/small-v1-logfilter") else { return };
+        let full = pruned.full_chain().expect("present like its pruned copy");
+        assert_eq!(full.tip(), pruned.tip());
+        assert!(full.has("receipts"));
+    }
+}

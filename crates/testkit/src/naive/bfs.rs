@@ -1,0 +1,219 @@
+//! Breadth-first search over a list of transfers, by the definition: hop after
+//! hop, all rows each time.
+//!
+//! A vertex has hop `k` when the shortest way to it has `k` transfers; roots have
+//! hop 0. Searching `hops` hops expands the vertices of hop `0..hops`, so one hop
+//! expands the roots only. Expanding a vertex meets every transfer at it in the
+//! direction followed; those are the edges of the answer.
+
+use alloy_primitives::Address;
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph_transfers::{Direction, Position, Transfer};
+
+/// How to search.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// How often to expand; `None`: until nothing new.
+    pub hops: Option<u32>,
+    /// Direction to follow.
+    pub direction: Direction,
+    /// Follow a transfer only if it came after (for `In`: before) an arrival at
+    /// its start that took no more hops. Not with `Both`.
+    pub time_respecting: bool,
+    /// Expand the zero address although it is no root.
+    pub expand_zero: bool,
+    /// Addresses that are shown but, unless roots, not expanded.
+    pub stop_at: BTreeSet<Address>,
+}
+
+/// What a search finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Every vertex with its hop.
+    pub hops: BTreeMap<Address, u32>,
+    /// Every transfer met, with 1 + the hop of the expansion that met it first.
+    pub edges: BTreeMap<Position, u32>,
+}
+
+/// A moment; roots have all the time there is.
+type Moment = Option<Position>;
+
+/// Searches `transfers` (any order) from `roots`.
+pub fn bfs(transfers: &[Transfer], roots: &[Address], rules: &Rules) -> Reached {
+    let mut reached = Reached::default();
+    // Earliest (for `In`: latest) arrival at each vertex so far.
+    let mut arrivals: BTreeMap<Address, Moment> = roots.iter().map(|&root| (root, None)).collect();
+    reached.hops.extend(roots.iter().map(|&root| (root, 0)));
+
+    let mut hop = 0;
+    while rules.hops.is_none_or(|hops| hop < hops) {
+        hop += 1;
+        let mut next = arrivals.clone();
+        let mut news = false;
+        for transfer in transfers {
+            let (from, to) = (transfer.from_address, transfer.to_address);
+            let ways: &[(Address, Address)] = match rules.direction {
+                Direction::Out => &[(from, to)],
+                Direction::In => &[(to, from)],
+                Direction::Both => &[(from, to), (to, from)],
+            };
+            for &(start, end) in ways {
+                let Some(&arrival) = arrivals.get(&start) else { continue };
+                if !expanded(start, roots, rules) {
+                    continue;
+                }
+                let at = transfer.position();
+                if rules.time_respecting && arrival.is_some_and(|arrival| !after(at, arrival, rules)) {
+                    continue;
+                }
+                reached.edges.entry(at).or_insert(hop);
+                match next.get(&end) {
+                    None => {
+                        reached.hops.insert(end, hop);
+                        next.insert(end, Some(at));
+                        news = true;
+                    }
+                    Some(Some(known)) if rules.time_respecting && after(*known, at, rules) => {
+                        next.insert(end, Some(at));
+                        news = true;
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        arrivals = next;
+        if !news {
+            break;
+        }
+    }
+    reached
+}
+
+fn expanded(vertex: Address, roots: &[Address], rules: &Rules) -> bool {
+    roots.contains(&vertex)
+        || ((rules.expand_zero || !vertex.is_zero()) && !rules.stop_at.contains(&vertex))
+}
+
+/// Whether `a` comes after `b` in the direction of the search.
+fn after(a: Position, b: Position, rules: &Rules) -> bool {
+    match rules.direction {
+        Direction::In => a < b,
+        _ => a > b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fixtures, naive::decode_fixture};
+    use alloy_primitives::{B256, U256};
+    use txgraph_transfers::{Kind, TokenStandard};
+
+    fn name(letter: char) -> Address {
+        Address::repeat_byte(u8::try_from(letter).unwrap())
+    }
+
+    /// `"ab bc"`: transfers a>b, b>c, in this order.
+    fn rows(text: &str) -> Vec<Transfer> {
+        let pairs = text.split_whitespace().map(|pair| {
+            let mut letters = pair.chars();
+            (name(letters.next().unwrap()), name(letters.next().unwrap()))
+        });
+        let row = |(i, (from_address, to_address))| Transfer {
+            block_number: i as u64,
+            block_timestamp: 0,
+            transaction_index: 0,
+            log_index: Some(0),
+            sub_index: 0,
+            transaction_hash: B256::ZERO,
+            token_address: None,
+            from_address,
+            to_address,
+            value: U256::from(1),
+            token_id: None,
+            token_standard: TokenStandard::Erc20,
+            kind: Kind::Transfer,
+        };
+        pairs.enumerate().map(row).collect()
+    }
+
+    fn check(transfers: &str, root: char, rules: &Rules, hops: &str, edges: usize) {
+        let reached = bfs(&rows(transfers), &[name(root)], rules);
+        let found: Vec<String> = reached
+            .hops
+            .iter()
+            .map(|(address, hop)| format!("{}{hop}", char::from(address[0])))
+            .collect();
+        assert_eq!(found.join(" "), hops, "{transfers} from {root}: {rules:?}");
+        assert_eq!(reached.edges.len(), edges, "{transfers} from {root}: {rules:?}");
+    }
+
+    #[test]
+    fn hops_and_directions() {
+        let all = Rules::default();
+        let one = Rules { hops: Some(1), ..all.clone() };
+        let inward = Rules { direction: Direction::In, ..all.clone() };
+        let both = Rules { direction: Direction::Both, ..all.clone() };
+        check("ab bc cd", 'a', &all, "a0 b1 c2 d3", 3);
+        check("ab bc cd", 'a', &one, "a0 b1", 1);
+        check("ab bc cd", 'a', &Rules { hops: Some(0), ..all.clone() }, "a0", 0);
+        check("ab bc cd", 'c', &inward, "a2 b1 c0", 2);
+        check("ab bc cd", 'c', &both, "a2 b1 c0 d1", 3);
+        check("ab ba aa ab", 'a', &one, "a0 b1", 3);
+        check("ab bc", 'a', &Rules { stop_at: [name('b')].into(), ..all }, "a0 b1", 1);
+    }
+
+    #[test]
+    fn time_is_respected_when_asked() {
+        let out = Rules { time_respecting: true, ..Rules::default() };
+        let inward = Rules { direction: Direction::In, ..out.clone() };
+        check("bc ab", 'a', &out, "a0 b1", 1);
+        check("ab bc", 'a', &out, "a0 b1 c2", 2);
+        check("bc ab", 'c', &inward, "b1 c0", 1);
+        // b is reached late in one hop, early in two: its early transfer still counts.
+        check("ac cb bd ab", 'a', &out, "a0 b1 c1 d3", 4);
+        check("ac cb bd ab", 'a', &Rules { hops: Some(2), ..out }, "a0 b1 c1", 3);
+    }
+
+    /// The searches whose answers were planted with the chain.
+    #[test]
+    fn planted_searches() {
+        let [fixture, _] = fixtures::committed();
+        let decoded = decode_fixture(&fixture);
+        let mut searched = 0;
+        for search in fixture.truth["searches"].as_array().unwrap() {
+            let Some(token) = search["token"].as_str() else { continue };
+            let token: Address = token.parse().unwrap();
+            let of_token: Vec<Transfer> = decoded
+                .transfers
+                .iter()
+                .filter(|t| t.token_address == Some(token))
+                .cloned()
+                .collect();
+            let root: Address = search["root"].as_str().unwrap().parse().unwrap();
+            let rules = Rules {
+                hops: search["hops"].as_u64().map(|hops| u32::try_from(hops).unwrap()),
+                direction: match search["direction"].as_str().unwrap() {
+                    "out" => Direction::Out,
+                    "in" => Direction::In,
+                    other => panic!("direction {other}"),
+                },
+                time_respecting: search["time_respecting"].as_bool().unwrap(),
+                ..Rules::default()
+            };
+            let reached = bfs(&of_token, &[root], &rules);
+            let expected: BTreeSet<Address> = search["reached"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|address| address.as_str().unwrap().parse().unwrap())
+                .collect();
+            let found: BTreeSet<Address> =
+                reached.hops.keys().copied().filter(|address| *address != root).collect();
+            let zero = BTreeSet::from([Address::ZERO]);
+            assert_eq!(&found - &zero, &(&expected - &zero) - &BTreeSet::from([root]), "{search}");
+            searched += 1;
+        }
+        assert!(searched >= 5, "only {searched} planted searches");
+    }
+}
