@@ -1,5 +1,26 @@
 //! Sums of amounts.
 
+use alloy_primitives::U256;
+
 /// A sum of 256-bit amounts that neither overflows nor rounds: 2^64 of the
 /// largest amounts fit. Printed in decimal.
 pub type AmountSum = alloy_primitives::aliases::U320;
+
+/// An amount as a sum of one.
+pub fn widen(amount: U256) -> AmountSum {
+    AmountSum::from_limbs_slice(amount.as_limbs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_amounts_add_up_exactly() {
+        let sum = widen(U256::MAX) + widen(U256::MAX);
+        assert_eq!(
+            sum.to_string(),
+            "231584178474632390847141970017375815706539969331281128078915168015826259279870"
+        );
+    }
+}

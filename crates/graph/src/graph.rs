@@ -4,9 +4,7 @@ use crate::AmountSum;
 use alloy_primitives::{Address, U256};
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
-use txgraph_transfers::{
-    BlockRanges, ChainInfo, Direction, ScanReport, TokenStandard, Transfer,
-};
+use txgraph_transfers::{BlockRanges, ChainInfo, Direction, ScanReport, TokenStandard, Transfer};
 
 /// Names a vertex of a [`TransferGraph`]. Vertices are numbered by (hop, address).
 pub type VertexId = NodeIndex<u32>;
@@ -18,6 +16,13 @@ pub struct Asset {
     pub token_address: Option<Address>,
     /// Standard of its transfers (a contract may speak two: DN-404).
     pub token_standard: TokenStandard,
+}
+
+impl Asset {
+    /// What `transfer` moves.
+    pub fn of(transfer: &Transfer) -> Self {
+        Self { token_address: transfer.token_address, token_standard: transfer.token_standard }
+    }
 }
 
 /// Why a vertex was or was not expanded.
@@ -34,7 +39,7 @@ pub enum Expansion {
     StopList,
     /// The zero address.
     ZeroAddress,
-    /// `max_vertices` or `max_edges` was reached first.
+    /// `max_vertices` or `max_edges` was reached before all its transfers were in.
     Limit,
 }
 
@@ -79,7 +84,10 @@ pub struct Vertex {
 pub struct Edge {
     /// The transfer, hash resolved.
     pub transfer: Transfer,
-    /// The hop at which it was found: 1 + hop of the vertex whose expansion met it first.
+    /// The hop at which it was found: 1 + hop of the vertex whose expansion met it
+    /// first. In a time-respecting search a vertex may be expanded again when a
+    /// longer way reaches it sooner; then the length of that way counts. In every
+    /// search it is the fewest transfers of a followed way that ends with this one.
     pub hop: u32,
 }
 
@@ -106,7 +114,7 @@ pub struct MergedEdge {
 
 /// A limit that cut the search short, recorded so that no answer looks whole when it is not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "limit", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LimitHit {
     /// Vertices shown but not expanded because of `max_degree`.
     MaxDegree {
@@ -122,18 +130,21 @@ pub enum LimitHit {
     },
     /// The zero address was met and not expanded.
     ZeroAddress,
-    /// No more vertices were added.
+    /// No more vertices were added. The search went on among those it had, so every
+    /// followed transfer with both ends in the graph is there.
     MaxVertices {
         /// The limit.
         limit: u64,
-        /// Transfers left out because an end could not be added.
+        /// Transfers of expanded vertices left out because their other end could
+        /// not be added. What lies beyond was not looked at.
         transfers_left_out: u64,
     },
-    /// No more edges were added.
+    /// No more edges were added, and the search ended with the hop at which that
+    /// happened.
     MaxEdges {
         /// The limit.
         limit: u64,
-        /// Transfers left out.
+        /// Transfers left out at that hop. What lies beyond was not looked at.
         transfers_left_out: u64,
     },
 }
@@ -160,17 +171,4 @@ pub struct TransferGraph {
     pub limits: Vec<LimitHit>,
     /// What was read, with gaps.
     pub scan: ScanReport,
-}
-
-impl TransferGraph {
-    /// Transfers of one asset between two addresses as one edge each, ordered by
-    /// (source, target, asset).
-    pub fn merged(&self) -> Vec<MergedEdge> {
-        todo!()
-    }
-
-    /// The assets that occur, ordered.
-    pub fn assets(&self) -> Vec<Asset> {
-        todo!()
-    }
 }

@@ -50,6 +50,14 @@ pub enum SearchError {
     /// The request contradicts itself.
     #[error("{0}")]
     Request(String),
+    /// More than 32-bit numbers can count.
+    #[error(
+        "the answer has too many {what} (2^32); narrow it by blocks, tokens, min_value or max_edges"
+    )]
+    TooLarge {
+        /// Vertices, edges, …
+        what: &'static str,
+    },
     /// The source could not answer.
     #[error(transparent)]
     Source(#[from] SourceError),

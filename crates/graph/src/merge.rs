@@ -1,0 +1,89 @@
+//! Parallel edges as one: count, sum, first and last per (from, to, asset).
+
+use crate::{AmountSum, Asset, MergedEdge, TransferGraph, widen};
+use petgraph::visit::EdgeRef;
+use std::collections::BTreeSet;
+
+impl TransferGraph {
+    /// Transfers of one asset between two addresses as one edge each, ordered by
+    /// (source, target, asset).
+    pub fn merged(&self) -> Vec<MergedEdge> {
+        let assets = self.assets();
+        // Small keys, because there may be millions; the edge index last, so that
+        // equal keys stay in the total order of transfers.
+        let mut keys: Vec<_> = self
+            .graph
+            .edge_references()
+            .map(|edge| {
+                let asset = Asset::of(&edge.weight().transfer);
+                let rank = assets.partition_point(|other| *other < asset);
+                (edge.source(), edge.target(), rank, edge.id())
+            })
+            .collect();
+        keys.sort_unstable();
+
+        let mut merged = Vec::new();
+        for group in keys.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
+            let (source, target, rank, _) = group[0];
+            let edges = || group.iter().map(|key| &self.graph[key.3]);
+            let at = || edges().map(|e| (e.transfer.block_number, e.transfer.block_timestamp));
+            merged.push(MergedEdge {
+                source,
+                target,
+                asset: assets[rank],
+                count: group.len() as u64,
+                sum: edges().fold(AmountSum::ZERO, |sum, e| sum + widen(e.transfer.value)),
+                hop: edges().map(|edge| edge.hop).min().unwrap_or_default(),
+                first: at().min().unwrap_or_default(),
+                last: at().max().unwrap_or_default(),
+            });
+        }
+        merged
+    }
+
+    /// The assets that occur, ordered: the native coin first, then by contract.
+    pub fn assets(&self) -> Vec<Asset> {
+        // A set per edge, not a sorted insert: spam makes millions of contracts.
+        let assets: BTreeSet<_> =
+            self.graph.edge_weights().map(|edge| Asset::of(&edge.transfer)).collect();
+        assets.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{AmountSum, VertexId, testing};
+    use alloy_primitives::U256;
+
+    #[test]
+    fn merges_by_ends_and_asset() {
+        let mut transfers = testing::transfers("a>b:5 b>a:1 a>b:7 a>b:2@T c>c:3");
+        transfers[0].value = U256::MAX;
+        transfers[2].value = U256::MAX;
+        let graph = testing::graph(transfers);
+        let name = |id: VertexId| testing::name(graph.graph[id].address);
+        let rows: Vec<_> = graph
+            .merged()
+            .iter()
+            .map(|m| {
+                format!(
+                    "{}>{} x{} {}..{}",
+                    name(m.source),
+                    name(m.target),
+                    m.count,
+                    m.first.0,
+                    m.last.0
+                )
+            })
+            .collect();
+        assert_eq!(
+            rows,
+            ["a>b x1 103..103", "a>b x2 100..102", "b>a x1 101..101", "c>c x1 104..104"]
+        );
+        let sums: Vec<_> = graph.merged().iter().map(|m| m.sum).collect();
+        let max = AmountSum::from_limbs_slice(U256::MAX.as_limbs());
+        assert_eq!(sums, [AmountSum::from(2), max + max, AmountSum::from(1), AmountSum::from(3)]);
+        assert_eq!(graph.assets().len(), 2);
+        assert!(graph.assets()[0].token_address < graph.assets()[1].token_address);
+    }
+}

@@ -1,0 +1,263 @@
+//! For tests of this crate and of those above it: transfers written as text, and a
+//! [`TransferSource`] that holds them in memory. Not meant for production.
+
+use crate::TransferGraph;
+use alloy_primitives::{Address, B256, U256};
+use std::{cell::Cell, ops::ControlFlow};
+use txgraph_transfers::{
+    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, Kind, ScanReport, ScanRequest,
+    SourceError, TokenStandard, Transfer, TransferSource, Unavailable,
+};
+
+/// The token of transfers whose text names none.
+pub const TOKEN: &str = "TOKEN";
+
+/// The address with this name: its ASCII bytes, then zeros, so that addresses sort
+/// as their names do. `0` is the zero address.
+///
+/// # Panics
+/// When the name is longer than 20 bytes.
+pub fn address(name: &str) -> Address {
+    let mut bytes = [0; 20];
+    if name != "0" {
+        bytes[..name.len()].copy_from_slice(name.as_bytes());
+    }
+    Address::from(bytes)
+}
+
+/// The name of an address made by [`address`].
+pub fn name(address: Address) -> String {
+    let bytes = address.as_slice().split(|byte| *byte == 0).next().unwrap_or_default();
+    if bytes.is_empty() { "0".into() } else { String::from_utf8_lossy(bytes).into_owned() }
+}
+
+/// Transfers from text: `a>b>c` is two transfers, words are divided by spaces, and a
+/// word may end in `:amount` (default 1), `@token` (`@eth` is the native coin) and
+/// `#block`, in that order. Without `#` each transfer has the next block, from 100;
+/// with it, all of the word have that block, one transaction each.
+///
+/// # Panics
+/// When the text does not read like that, or its blocks go backwards.
+pub fn transfers(text: &str) -> Vec<Transfer> {
+    let mut transfers: Vec<Transfer> = Vec::new();
+    for word in text.split_whitespace() {
+        let (word, block) = cut(word, '#');
+        let (word, token) = cut(word, '@');
+        let (word, amount) = cut(word, ':');
+        let block: Option<u64> = block.map(|block| block.parse().expect("a block number"));
+        let amount = amount.map_or(U256::from(1), |amount| amount.parse().expect("an amount"));
+        let ends: Vec<_> = word.split('>').map(address).collect();
+        for ends in ends.windows(2) {
+            let last = transfers.last();
+            let block = block.unwrap_or_else(|| last.map_or(100, |last| last.block_number + 1));
+            let index = match last {
+                Some(last) if last.block_number == block => last.transaction_index + 1,
+                _ => 0,
+            };
+            let transfer =
+                transfer((block, index), token.unwrap_or(TOKEN), ends[0], ends[1], amount);
+            assert!(last.is_none_or(|last| last.position() < transfer.position()), "{text}");
+            transfers.push(transfer);
+        }
+    }
+    transfers
+}
+
+fn cut(word: &str, mark: char) -> (&str, Option<&str>) {
+    word.split_once(mark).map_or((word, None), |(word, rest)| (word, Some(rest)))
+}
+
+/// One transfer at (block, transaction index), with one transfer per transaction.
+pub fn transfer(
+    (block_number, transaction_index): (u64, u32),
+    token: &str,
+    from_address: Address,
+    to_address: Address,
+    value: U256,
+) -> Transfer {
+    let native = token == "eth";
+    Transfer {
+        block_number,
+        block_timestamp: 1_600_000_000 + 12 * block_number,
+        transaction_index,
+        log_index: (!native).then_some(transaction_index),
+        sub_index: 0,
+        transaction_hash: hash(block_number, transaction_index),
+        token_address: (!native).then(|| address(token)),
+        from_address,
+        to_address,
+        value,
+        token_id: None,
+        token_standard: if native { TokenStandard::Native } else { TokenStandard::Erc20 },
+        kind: match () {
+            () if native => Kind::Value,
+            () if from_address.is_zero() => Kind::Mint,
+            () if to_address.is_zero() => Kind::Burn,
+            () => Kind::Transfer,
+        },
+    }
+}
+
+/// The hash that [`transfer`] gives to a transaction.
+pub fn hash(block: u64, transaction_index: u32) -> B256 {
+    let mut hash = B256::repeat_byte(0xab);
+    hash[8..16].copy_from_slice(&block.to_be_bytes());
+    hash[28..].copy_from_slice(&transaction_index.to_be_bytes());
+    hash
+}
+
+/// The graph of all these transfers ([`TransferGraph::from_transfers`]).
+///
+/// # Panics
+/// When there are 2^32 of them.
+pub fn graph(transfers: Vec<Transfer>) -> TransferGraph {
+    let source = MemorySource::new(transfers);
+    let blocks = source.available;
+    let report = ScanReport { covered: blocks.clone(), ..ScanReport::default() };
+    TransferGraph::from_transfers(source.chain, blocks, report, source.transfers)
+        .expect("a graph that fits")
+}
+
+/// A source over a list of transfers, with the hashes that they came with.
+#[derive(Debug)]
+pub struct MemorySource {
+    transfers: Vec<Transfer>,
+    chain: ChainInfo,
+    /// Blocks it has: at first those from the first to the last transfer.
+    pub available: BlockRanges,
+    /// Blocks in one batch.
+    pub batch_blocks: u64,
+    /// Scans that still have to fail with [`SourceError::Reorged`], after their first batch.
+    pub reorgs: Cell<u32>,
+    /// Whether each scan ends at another last block hash.
+    pub unstable: bool,
+    /// Scans so far.
+    pub scans: Cell<u32>,
+}
+
+impl MemorySource {
+    /// A source over `transfers`, which are sorted first.
+    pub fn new(mut transfers: Vec<Transfer>) -> Self {
+        transfers.sort_unstable_by_key(Transfer::position);
+        let (first, last) = match (transfers.first(), transfers.last()) {
+            (Some(first), Some(last)) => (first.block_number, last.block_number),
+            _ => (0, 0),
+        };
+        Self {
+            transfers,
+            available: BlockRange { first, last }.into(),
+            chain: ChainInfo { chain_id: 1337, genesis_hash: B256::repeat_byte(1), name: None },
+            batch_blocks: 10,
+            reorgs: Cell::new(0),
+            unstable: false,
+            scans: Cell::new(0),
+        }
+    }
+
+    fn in_range(&self, range: BlockRange) -> &[Transfer] {
+        let start = self.transfers.partition_point(|t| t.block_number < range.first);
+        let end = self.transfers.partition_point(|t| t.block_number <= range.last);
+        &self.transfers[start..end]
+    }
+}
+
+impl TransferSource for MemorySource {
+    fn chain(&self) -> &ChainInfo {
+        &self.chain
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.scans.set(self.scans.get() + 1);
+        let covered = request.blocks.intersect(&self.available);
+        let missing: Vec<_> = request
+            .blocks
+            .subtract(&covered)
+            .iter()
+            .map(|blocks| Unavailable { blocks, reason: "not in memory".into() })
+            .collect();
+        if !missing.is_empty() && !request.allow_partial {
+            let available = self.available.clone();
+            return Err(SourceError::Unavailable { missing, available });
+        }
+        let mut counts = DecodeCounts::default();
+        for range in covered.iter() {
+            let mut first = range.first;
+            while first <= range.last {
+                let last = range.last.min(first.saturating_add(self.batch_blocks.max(1) - 1));
+                let blocks = BlockRange { first, last };
+                let all = self.in_range(blocks);
+                let mut transfers: Vec<_> =
+                    all.iter().filter(|t| request.filter.wants(t)).cloned().collect();
+                if !request.with_hashes {
+                    transfers.iter_mut().for_each(|t| t.transaction_hash = B256::ZERO);
+                }
+                counts.blocks += blocks.blocks();
+                counts.logs += all.len() as u64;
+                counts.transfers += transfers.len() as u64;
+                if sink(Batch { blocks, transfers }).is_break() {
+                    let covered = covered.subtract(
+                        &BlockRange::new(last.saturating_add(1), u64::MAX).into_iter().collect(),
+                    );
+                    return Ok(ScanReport { covered, counts, ..ScanReport::default() });
+                }
+                if let Some(left) = self.reorgs.get().checked_sub(1) {
+                    self.reorgs.set(left);
+                    return Err(SourceError::Reorged { block: first });
+                }
+                let Some(next) = last.checked_add(1) else { break };
+                first = next;
+            }
+        }
+        let scans = if self.unstable { self.scans.get() } else { 0 };
+        let last_block_hash = covered.span().map(|span| hash(span.last, scans));
+        Ok(ScanReport { covered, missing, counts, last_block_hash })
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+        for transfer in transfers {
+            let position = transfer.position();
+            match self.transfers.binary_search_by_key(&position, Transfer::position) {
+                Ok(at) => transfer.transaction_hash = self.transfers[at].transaction_hash,
+                Err(_) => return Err(SourceError::Failed(format!("no {position:?}").into())),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_reads_as_transfers() {
+        let all = transfers("a>b>c:7@T d>0@eth#200 a>a#200");
+        let rows: Vec<_> = all
+            .iter()
+            .map(|t| {
+                let token = t.token_address.map(name);
+                format!(
+                    "{} {} {}>{} {} {token:?}",
+                    t.block_number,
+                    t.transaction_index,
+                    name(t.from_address),
+                    name(t.to_address),
+                    t.value,
+                )
+            })
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                "100 0 a>b 7 Some(\"T\")",
+                "101 0 b>c 7 Some(\"T\")",
+                "200 0 d>0 1 None",
+                "200 1 a>a 1 Some(\"TOKEN\")",
+            ]
+        );
+    }
+}
