@@ -1,19 +1,23 @@
-//! Logs and transactions in, transfers out. STUB: to be written.
+//! Logs and transactions in, transfers out: one decoder for every standard.
+//!
+//! A log is looked at in the order of what is cheapest and rejects most: its
+//! signature, its shape, its token, its ends, its amount. A [`Transfer`] is built
+//! only when it is wanted, and nothing is allocated for a log.
 
-use crate::{Transfer, TransferFilter};
-use alloy_primitives::{Address, U256};
-use serde::{Deserialize, Serialize};
+use crate::events::{
+    DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER, TRANSFER_BATCH,
+    TRANSFER_SINGLE, WITHDRAWAL, unindexed_erc721,
+};
+use crate::log::{
+    MultiToken, Word, address_of, is_dirty, number, three_words, transfer_batch, transfer_single,
+    two_words,
+};
+use crate::wrap::{Movement, WrapMatcher, Wrappers};
+use crate::{DecodeCounts, Kind, LogView, TokenStandard, Transfer, TransferFilter, WrappedNative};
+use alloy_primitives::{Address, B256, U256};
 
-/// A log, borrowed from the receipt it was decoded from.
-#[derive(Clone, Copy, Debug)]
-pub struct LogView<'a> {
-    /// Emitting contract.
-    pub address: Address,
-    /// At most four topics.
-    pub topics: &'a [[u8; 32]],
-    /// The rest.
-    pub data: &'a [u8],
-}
+/// Wei in a Gwei.
+const GWEI: u64 = 1_000_000_000;
 
 /// What of a transaction moves native value.
 #[derive(Clone, Copy, Debug)]
@@ -37,82 +41,427 @@ pub struct WithdrawalView {
     pub amount_gwei: u64,
 }
 
-/// Which contracts' `Deposit(address,uint256)` and `Withdrawal(address,uint256)`
-/// events mean wrapping.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WrappedNative {
-    /// The chain's known wrapped coin (by chain id); any emitter on unknown chains.
-    #[default]
-    Auto,
-    /// Every emitter of such an event.
-    Any,
-    /// None: wraps are not synthesised.
-    None,
-    /// These contracts.
-    Only(Vec<Address>),
+/// Where in the block something happened.
+#[derive(Clone, Copy)]
+struct Place {
+    transaction: u32,
+    log: Option<u32>,
+    sub: u32,
 }
 
-/// What a decoder has seen. Sums of parts equal the whole, in any order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DecodeCounts {
-    /// Blocks.
-    pub blocks: u64,
-    /// Transactions (receipts).
-    pub transactions: u64,
-    /// Logs.
-    pub logs: u64,
-    /// Transfers that met the filter.
-    pub transfers: u64,
-    /// Logs with a transfer signature whose shape is none of the standards'.
-    pub malformed: u64,
-    /// Decoded transfers with set bits above an address word.
-    pub dirty_addresses: u64,
-    /// `Deposit`/`Withdrawal` events left out because the same movement stands
-    /// in a `Transfer` of the same transaction.
-    pub wraps_deduplicated: u64,
+/// What happened, apart from where.
+struct Event {
+    token: Option<Address>,
+    from: Address,
+    to: Address,
+    value: U256,
+    token_id: Option<U256>,
+    standard: TokenStandard,
+    kind: Kind,
 }
 
 /// Turns what happened in a block into transfers. Reused from block to block.
+///
+/// # What becomes a transfer
+///
+/// * A `Transfer` log whose indexed and unindexed parameters are together three
+///   whole words: ERC-721 when all are indexed, else ERC-20.
+/// * The items of ERC-1155's `TransferSingle` and `TransferBatch`.
+/// * `Deposit` and `Withdrawal` of wrapped coins ([`WrappedNative`]), as movements
+///   from and to the zero address, unless the transaction has an equal `Transfer`
+///   of the same token as well: then that one stands. In other shapes these two
+///   names are other contracts' events and no concern of ours.
+/// * The value of a successful transaction and the withdrawals of a block, unless
+///   zero.
+/// * Native movements that the chain itself logs (EIP-7708). The first that equals
+///   the value of its transaction stands for it, at its log index; a
+///   transaction to its own sender has none and keeps its row. The other logs are
+///   [`Kind::Internal`], or [`Kind::Burn`] where a draft's burn log says so.
+///
+/// Other logs with these signatures are counted as malformed. The bytes of a log are
+/// its emitter's: nothing in them can make the decoder panic or allocate.
 #[derive(Debug)]
 pub struct Decoder<'f> {
-    _filter: &'f TransferFilter,
+    filter: &'f TransferFilter,
+    wrappers: Wrappers,
+    unindexed_erc721: &'static [Address],
+    block_number: u64,
+    block_timestamp: u64,
+    /// Index in the block of the next log.
+    next_log: u32,
+    /// Index in the block of the next transaction.
+    next_transaction: u32,
+    matcher: WrapMatcher,
+    /// Rows of the current transaction that turned out to be told twice.
+    dropped: Vec<usize>,
+    counts: DecodeCounts,
 }
 
 impl<'f> Decoder<'f> {
     /// A decoder for one chain and one filter.
-    pub fn new(_chain_id: u64, _wrapped: &WrappedNative, filter: &'f TransferFilter) -> Self {
-        Self { _filter: filter }
+    pub fn new(chain_id: u64, wrapped: &WrappedNative, filter: &'f TransferFilter) -> Self {
+        Self {
+            filter,
+            wrappers: Wrappers::new(chain_id, wrapped),
+            unindexed_erc721: unindexed_erc721(chain_id),
+            block_number: 0,
+            block_timestamp: 0,
+            next_log: 0,
+            next_transaction: 0,
+            matcher: WrapMatcher::default(),
+            dropped: Vec::new(),
+            counts: DecodeCounts::default(),
+        }
     }
 
     /// Starts a block.
-    pub fn begin_block(&mut self, _number: u64, _timestamp: u64) {
-        todo!()
+    pub fn begin_block(&mut self, number: u64, timestamp: u64) {
+        self.block_number = number;
+        self.block_timestamp = timestamp;
+        self.next_log = 0;
+        self.next_transaction = 0;
+        self.counts.blocks += 1;
     }
 
-    /// Decodes one transaction: its native value, then its logs in order.
+    /// Decodes one transaction: its native value, then its logs in order. Called
+    /// for every transaction of the block, as log indices count through.
     /// Appends the wanted transfers to `out`, hashes left zero. `transaction` may
-    /// be left out when the filter does not want the native coin.
+    /// be left out when the filter does not need it
+    /// ([`TransferFilter::needs_transactions`]).
     pub fn transaction<'a>(
         &mut self,
-        _transaction_index: u32,
-        _transaction: Option<&TransactionView>,
-        _logs: impl Iterator<Item = LogView<'a>>,
-        _out: &mut Vec<Transfer>,
+        transaction_index: u32,
+        transaction: Option<&TransactionView>,
+        logs: impl Iterator<Item = LogView<'a>>,
+        out: &mut Vec<Transfer>,
     ) {
-        todo!()
+        self.counts.transactions += 1;
+        self.next_transaction = transaction_index.saturating_add(1);
+        let place = Place {
+            transaction: transaction_index,
+            log: None,
+            sub: 0,
+        };
+        let mut own = transaction
+            .filter(|transaction| transaction.success && !transaction.value.is_zero())
+            .map(|transaction| (transaction, self.offer(place, value_of(transaction), out)));
+        for log in logs {
+            let place = Place {
+                log: Some(self.next_log),
+                ..place
+            };
+            self.next_log = self.next_log.saturating_add(1);
+            self.counts.logs += 1;
+            self.log(place, &log, &mut own, out);
+        }
+        self.counts.wraps_deduplicated += self.matcher.finish(&mut self.dropped);
+        if !self.dropped.is_empty() {
+            self.counts.transfers -= self.dropped.len() as u64;
+            remove_rows(out, &mut self.dropped);
+        }
     }
 
     /// Decodes the withdrawals of the block; called after its last transaction.
     pub fn withdrawals(
         &mut self,
-        _withdrawals: impl Iterator<Item = WithdrawalView>,
-        _out: &mut Vec<Transfer>,
+        withdrawals: impl Iterator<Item = WithdrawalView>,
+        out: &mut Vec<Transfer>,
     ) {
-        todo!()
+        for (
+            sub,
+            WithdrawalView {
+                address,
+                amount_gwei,
+            },
+        ) in (0..).zip(withdrawals)
+        {
+            if amount_gwei == 0 {
+                continue;
+            }
+            let place = Place {
+                transaction: self.next_transaction,
+                log: None,
+                sub,
+            };
+            let value = U256::from(u128::from(amount_gwei) * u128::from(GWEI));
+            let event = native(Address::ZERO, address, value, Kind::Withdrawal);
+            self.offer(place, event, out);
+        }
     }
 
     /// What was seen so far.
     pub fn counts(&self) -> &DecodeCounts {
-        todo!()
+        &self.counts
+    }
+
+    #[inline]
+    fn log(
+        &mut self,
+        place: Place,
+        log: &LogView<'_>,
+        own: &mut Option<(&TransactionView, Option<usize>)>,
+        out: &mut Vec<Transfer>,
+    ) {
+        let Some(topic0) = log.topics.first().map(B256::from) else {
+            return;
+        };
+        let understood = if topic0 == TRANSFER {
+            if log.address == EIP7708_LOG_ADDRESS {
+                self.native_transfer(place, log, own, out)
+            } else {
+                self.transfer(place, log, out)
+            }
+        } else if topic0 == TRANSFER_SINGLE || topic0 == TRANSFER_BATCH {
+            let single = topic0 == TRANSFER_SINGLE;
+            let decoded = if single {
+                transfer_single(log)
+            } else {
+                transfer_batch(log)
+            };
+            self.counts.malformed_erc1155 += u64::from(decoded.is_none());
+            decoded.map(|decoded| self.multi_token(place, log.address, &decoded, out))
+        } else if topic0 == DEPOSIT || topic0 == WITHDRAWAL {
+            self.wrap(place, log, topic0 == DEPOSIT, out);
+            return;
+        } else if log.address == EIP7708_LOG_ADDRESS
+            && (topic0 == EIP7708_BURN || topic0 == EIP7708_SELFDESTRUCT)
+        {
+            self.native_burn(place, log, out)
+        } else {
+            return;
+        };
+        self.counts.malformed += u64::from(understood.is_none());
+    }
+
+    /// ERC-20 and ERC-721.
+    #[inline]
+    fn transfer(&mut self, place: Place, log: &LogView<'_>, out: &mut Vec<Transfer>) -> Option<()> {
+        let words = three_words(log)?;
+        let token = log.address;
+        let (from, to) = self.ends(words.from, words.to);
+        let kind = kind_of(&from, &to);
+        let last = number(words.last);
+        let unique = words.last_indexed || self.unindexed_erc721.contains(&token);
+        let (value, token_id, standard) = if unique {
+            (U256::ONE, Some(last), TokenStandard::Erc721)
+        } else {
+            (last, None, TokenStandard::Erc20)
+        };
+        if kind != Kind::Transfer && !unique && self.wrappers.contains(&token) {
+            self.matcher.transfer(Movement {
+                token,
+                from,
+                to,
+                value,
+            });
+        }
+        self.offer(
+            place,
+            Event {
+                token: Some(token),
+                from,
+                to,
+                value,
+                token_id,
+                standard,
+                kind,
+            },
+            out,
+        );
+        Some(())
+    }
+
+    fn multi_token(
+        &mut self,
+        place: Place,
+        token: Address,
+        items: &MultiToken<'_>,
+        out: &mut Vec<Transfer>,
+    ) {
+        let (from, to) = self.ends(items.from, items.to);
+        let kind = kind_of(&from, &to);
+        // What the items share decides for all of them, and a batch may be long.
+        if !self.filter.tokens.wants(Some(&token)) || !self.filter.wants_ends(&from, &to) {
+            return;
+        }
+        for (sub, (id, amount)) in (0..).zip(items.ids.iter().zip(items.amounts)) {
+            let event = Event {
+                token: Some(token),
+                from,
+                to,
+                value: number(amount),
+                token_id: Some(number(id)),
+                standard: TokenStandard::Erc1155,
+                kind,
+            };
+            self.offer(Place { sub, ..place }, event, out);
+        }
+    }
+
+    fn wrap(&mut self, place: Place, log: &LogView<'_>, deposit: bool, out: &mut Vec<Transfer>) {
+        let token = log.address;
+        if !self.wrappers.contains(&token) {
+            return;
+        }
+        let Some((account, value)) = two_words(log) else {
+            return;
+        };
+        let (account, _) = self.ends(account, &[0; 32]);
+        let value = number(value);
+        let (from, to, kind) = if deposit {
+            (Address::ZERO, account, Kind::Wrap)
+        } else {
+            (account, Address::ZERO, Kind::Unwrap)
+        };
+        let standard = TokenStandard::Erc20;
+        let event = Event {
+            token: Some(token),
+            from,
+            to,
+            value,
+            token_id: None,
+            standard,
+            kind,
+        };
+        let row = self.offer(place, event, out);
+        self.matcher.wrap(
+            Movement {
+                token,
+                from,
+                to,
+                value,
+            },
+            row,
+        );
+    }
+
+    /// A native movement under EIP-7708. `own` is the value of the transaction
+    /// itself and its row, until a log told it again.
+    fn native_transfer(
+        &mut self,
+        place: Place,
+        log: &LogView<'_>,
+        own: &mut Option<(&TransactionView, Option<usize>)>,
+        out: &mut Vec<Transfer>,
+    ) -> Option<()> {
+        let words = three_words(log).filter(|words| !words.last_indexed)?;
+        let (from, to) = self.ends(words.from, words.to);
+        let value = number(words.last);
+        let told_again =
+            own.take_if(|(own, _)| own.from == from && own.to == to && own.value == value);
+        let kind = if let Some((_, row)) = told_again {
+            self.dropped.extend(row);
+            Kind::Value
+        } else {
+            Kind::Internal
+        };
+        self.offer(place, native(from, to, value, kind), out);
+        Some(())
+    }
+
+    fn native_burn(
+        &mut self,
+        place: Place,
+        log: &LogView<'_>,
+        out: &mut Vec<Transfer>,
+    ) -> Option<()> {
+        let (account, value) = two_words(log)?;
+        let (account, _) = self.ends(account, &[0; 32]);
+        self.offer(
+            place,
+            native(account, Address::ZERO, number(value), Kind::Burn),
+            out,
+        );
+        Some(())
+    }
+
+    /// The addresses in two words; counts the log when they hold more than these.
+    #[inline]
+    fn ends(&mut self, from: &Word, to: &Word) -> (Address, Address) {
+        self.counts.dirty_addresses += u64::from(is_dirty(from) || is_dirty(to));
+        (address_of(from), address_of(to))
+    }
+
+    /// Appends the event to `out` if it meets the filter, and returns its row.
+    #[inline]
+    fn offer(&mut self, place: Place, event: Event, out: &mut Vec<Transfer>) -> Option<usize> {
+        let filter = self.filter;
+        let wanted = filter.tokens.wants(event.token.as_ref())
+            && event.value >= filter.min_value
+            && filter.wants_sort(event.standard, event.kind)
+            && filter.wants_ends(&event.from, &event.to);
+        if !wanted {
+            return None;
+        }
+        self.counts.transfers += 1;
+        out.push(Transfer {
+            block_number: self.block_number,
+            block_timestamp: self.block_timestamp,
+            transaction_index: place.transaction,
+            log_index: place.log,
+            sub_index: place.sub,
+            transaction_hash: B256::ZERO,
+            token_address: event.token,
+            from_address: event.from,
+            to_address: event.to,
+            value: event.value,
+            token_id: event.token_id,
+            token_standard: event.standard,
+            kind: event.kind,
+        });
+        Some(out.len() - 1)
     }
 }
+
+fn native(from: Address, to: Address, value: U256, kind: Kind) -> Event {
+    let standard = TokenStandard::Native;
+    Event {
+        token: None,
+        from,
+        to,
+        value,
+        token_id: None,
+        standard,
+        kind,
+    }
+}
+
+fn value_of(transaction: &TransactionView) -> Event {
+    native(
+        transaction.from,
+        transaction.to,
+        transaction.value,
+        Kind::Value,
+    )
+}
+
+/// Tokens sent by the zero address come into being, even if it sends to itself.
+#[inline]
+fn kind_of(from: &Address, to: &Address) -> Kind {
+    if from.is_zero() {
+        Kind::Mint
+    } else if to.is_zero() {
+        Kind::Burn
+    } else {
+        Kind::Transfer
+    }
+}
+
+/// Removes the rows whose indices are in `dropped` (not empty), and empties that.
+fn remove_rows(out: &mut Vec<Transfer>, dropped: &mut Vec<usize>) {
+    dropped.sort_unstable();
+    let mut next = dropped.iter().copied().peekable();
+    let first = dropped[0];
+    let mut kept = first;
+    for row in first..out.len() {
+        if next.next_if_eq(&row).is_none() {
+            out.swap(kept, row);
+            kept += 1;
+        }
+    }
+    out.truncate(kept);
+    dropped.clear();
+}
+
+#[cfg(test)]
+mod tests;

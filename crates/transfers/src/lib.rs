@@ -5,20 +5,29 @@
 //! implements [`TransferSource`]. This crate knows no disk, no threads and no
 //! graph: logs and transactions come in as borrowed bytes, transfers go out.
 
-mod range;
-mod transfer;
-mod events;
+mod counts;
 mod decode;
+mod events;
 mod filter;
+mod log;
+#[cfg(test)]
+mod naive;
+mod range;
 mod source;
+mod transfer;
+mod wrap;
 
-pub use decode::{DecodeCounts, Decoder, LogView, TransactionView, WithdrawalView, WrappedNative};
+pub use counts::DecodeCounts;
+pub use decode::{Decoder, TransactionView, WithdrawalView};
 pub use events::{
-    DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
+    DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER, TRANSFER_BATCH,
+    TRANSFER_SINGLE, WITHDRAWAL,
 };
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
+pub use log::LogView;
 pub use range::{BlockRange, BlockRanges};
 pub use source::{
     Batch, ChainInfo, ScanReport, ScanRequest, SourceError, TransferSource, Unavailable,
 };
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
+pub use wrap::WrappedNative;

@@ -72,12 +72,17 @@ impl BlockRanges {
 
     /// How many blocks are held.
     pub fn blocks(&self) -> u64 {
-        self.0.iter().fold(0, |sum, range| sum.saturating_add(range.blocks()))
+        self.0
+            .iter()
+            .fold(0, |sum, range| sum.saturating_add(range.blocks()))
     }
 
     /// The lowest and the highest block.
     pub fn span(&self) -> Option<BlockRange> {
-        Some(BlockRange { first: self.0.first()?.first, last: self.0.last()?.last })
+        Some(BlockRange {
+            first: self.0.first()?.first,
+            last: self.0.last()?.last,
+        })
     }
 
     /// Whether `block` is held.
@@ -152,7 +157,12 @@ mod tests {
 
     fn ranges() -> impl Strategy<Value = BlockRanges> {
         proptest::collection::vec((0u64..60, 0u64..12), 0..8).prop_map(|v| {
-            v.into_iter().map(|(first, more)| BlockRange { first, last: first + more }).collect()
+            v.into_iter()
+                .map(|(first, more)| BlockRange {
+                    first,
+                    last: first + more,
+                })
+                .collect()
         })
     }
 
@@ -171,7 +181,10 @@ mod tests {
 
     #[test]
     fn the_last_block_number_is_no_trap() {
-        let all = BlockRanges::from(BlockRange { first: 0, last: u64::MAX });
+        let all = BlockRanges::from(BlockRange {
+            first: 0,
+            last: u64::MAX,
+        });
         assert!(all.subtract(&all).is_empty());
         assert_eq!(BlockRanges::new(vec![all.iter().next().unwrap(); 2]), all);
     }

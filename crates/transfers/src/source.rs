@@ -96,8 +96,10 @@ pub enum SourceError {
 }
 
 fn list(missing: &[Unavailable]) -> String {
-    let parts: Vec<_> =
-        missing.iter().map(|gap| format!("{} ({})", gap.blocks, gap.reason)).collect();
+    let parts: Vec<_> = missing
+        .iter()
+        .map(|gap| format!("{} ({})", gap.blocks, gap.reason))
+        .collect();
     parts.join(", ")
 }
 

@@ -1,0 +1,369 @@
+//! The decoder's slow twin: every rule once more, in the plainest words, without
+//! filters, buffers or early exits. Property tests hold the two together.
+
+use crate::{
+    DEPOSIT, DecodeCounts, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, Kind, LogView,
+    TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard, TransactionView, Transfer,
+    TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
+};
+use alloy_primitives::{Address, B256, U256};
+
+#[derive(Clone, Debug)]
+pub(crate) struct OwnedLog {
+    pub(crate) address: Address,
+    pub(crate) topics: Vec<[u8; 32]>,
+    pub(crate) data: Vec<u8>,
+}
+
+impl OwnedLog {
+    pub(crate) fn view(&self) -> LogView<'_> {
+        LogView {
+            address: self.address,
+            topics: &self.topics,
+            data: &self.data,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) transactions: Vec<(TransactionView, Vec<OwnedLog>)>,
+    pub(crate) withdrawals: Vec<WithdrawalView>,
+}
+
+/// The blocks `0..` at time 1000 + number, every transfer of them that meets `filter`.
+pub(crate) fn decode(
+    chain_id: u64,
+    wrapped: &WrappedNative,
+    filter: &TransferFilter,
+    blocks: &[Block],
+) -> (Vec<Transfer>, DecodeCounts) {
+    let mut counts = DecodeCounts::default();
+    let mut all = Vec::new();
+    for (number, block) in (0..).zip(blocks) {
+        counts.blocks += 1;
+        let mut log_index = 0;
+        for (tx, (transaction, logs)) in (0..).zip(&block.transactions) {
+            counts.transactions += 1;
+            let row = |log_index, sub_index, event: Row| Transfer {
+                block_number: number,
+                block_timestamp: 1000 + number,
+                transaction_index: tx,
+                log_index,
+                sub_index,
+                transaction_hash: B256::ZERO,
+                token_address: event.token,
+                from_address: event.from,
+                to_address: event.to,
+                value: event.value,
+                token_id: event.id,
+                token_standard: event.standard,
+                kind: event.kind,
+            };
+            let mut rows = Vec::new();
+            for log in logs {
+                counts.logs += 1;
+                for (sub, event) in (0..).zip(events(chain_id, wrapped, log, &mut counts)) {
+                    rows.push(row(Some(log_index), sub, event));
+                }
+                log_index += 1;
+            }
+            if transaction.success && !transaction.value.is_zero() {
+                let event = Row {
+                    token: None,
+                    from: transaction.from,
+                    to: transaction.to,
+                    value: transaction.value,
+                    id: None,
+                    standard: TokenStandard::Native,
+                    kind: Kind::Value,
+                };
+                let logged = rows.iter_mut().find(|row| {
+                    row.kind == Kind::Internal
+                        && (row.from_address, row.to_address) == (event.from, event.to)
+                        && row.value == event.value
+                });
+                match logged {
+                    Some(logged) => logged.kind = Kind::Value,
+                    None => rows.insert(0, row(None, 0, event)),
+                }
+            }
+            let kept = without_told_twice(rows, chain_id, wrapped);
+            counts.wraps_deduplicated += kept.1;
+            all.extend(kept.0);
+        }
+        for (sub, withdrawal) in (0..).zip(&block.withdrawals) {
+            if withdrawal.amount_gwei > 0 {
+                all.push(Transfer {
+                    block_number: number,
+                    block_timestamp: 1000 + number,
+                    transaction_index: u32::try_from(block.transactions.len()).unwrap(),
+                    log_index: None,
+                    sub_index: sub,
+                    transaction_hash: B256::ZERO,
+                    token_address: None,
+                    from_address: Address::ZERO,
+                    to_address: withdrawal.address,
+                    value: U256::from(withdrawal.amount_gwei) * U256::from(10).pow(U256::from(9)),
+                    token_id: None,
+                    token_standard: TokenStandard::Native,
+                    kind: Kind::Withdrawal,
+                });
+            }
+        }
+    }
+    all.retain(|transfer| filter.wants(transfer));
+    counts.transfers = all.len() as u64;
+    (all, counts)
+}
+
+struct Row {
+    token: Option<Address>,
+    from: Address,
+    to: Address,
+    value: U256,
+    id: Option<U256>,
+    standard: TokenStandard,
+    kind: Kind,
+}
+
+fn events(
+    chain_id: u64,
+    wrapped: &WrappedNative,
+    log: &OwnedLog,
+    counts: &mut DecodeCounts,
+) -> Vec<Row> {
+    let Some(topic0) = log.topics.first() else {
+        return vec![];
+    };
+    let topic0 = B256::from(*topic0);
+    let system = log.address == EIP7708_LOG_ADDRESS;
+    let token = Some(log.address);
+    let (topics, bytes) = (log.topics.len() - 1, log.data.len());
+    // Topics, then data, as numbers.
+    let mut words: Vec<U256> = log.topics[1..]
+        .iter()
+        .map(|t| U256::from_be_bytes(*t))
+        .collect();
+    words.extend(
+        log.data
+            .chunks(32)
+            .filter(|c| c.len() == 32)
+            .map(U256::from_be_slice),
+    );
+
+    if topic0 == TRANSFER {
+        if topics + bytes / 32 != 3 || bytes % 32 != 0 || (system && topics == 3) {
+            counts.malformed += 1;
+            return vec![];
+        }
+        let (from, to) = ends(words[0], words[1], counts);
+        if system {
+            let (standard, kind) = (TokenStandard::Native, Kind::Internal);
+            return vec![Row {
+                token: None,
+                from,
+                to,
+                value: words[2],
+                id: None,
+                standard,
+                kind,
+            }];
+        }
+        let kitties = "0x06012c8cf97bead5deae237070f9587f8e7a266d";
+        let kitty = chain_id == 1 && format!("{:#x}", log.address) == kitties;
+        let kind = token_kind(from, to);
+        if topics == 3 || kitty {
+            let (value, id, standard) = (U256::ONE, Some(words[2]), TokenStandard::Erc721);
+            return vec![Row {
+                token,
+                from,
+                to,
+                value,
+                id,
+                standard,
+                kind,
+            }];
+        }
+        let standard = TokenStandard::Erc20;
+        return vec![Row {
+            token,
+            from,
+            to,
+            value: words[2],
+            id: None,
+            standard,
+            kind,
+        }];
+    }
+    if topic0 == TRANSFER_SINGLE || topic0 == TRANSFER_BATCH {
+        let items = match topics {
+            3 | 0 if topic0 == TRANSFER_SINGLE => {
+                (words.len() == 5 && bytes % 32 == 0).then(|| vec![(words[3], words[4])])
+            }
+            3 | 0 if words.len() >= 5 => {
+                let (ids, amounts) = (array(&log.data, words[3]), array(&log.data, words[4]));
+                ids.zip(amounts)
+                    .filter(|(ids, amounts)| ids.len() == amounts.len())
+                    .map(|(ids, amounts)| ids.into_iter().zip(amounts).collect())
+            }
+            _ => None,
+        };
+        let Some(items) = items else {
+            counts.malformed += 1;
+            counts.malformed_erc1155 += 1;
+            return vec![];
+        };
+        let (from, to) = ends(words[1], words[2], counts);
+        let (standard, kind) = (TokenStandard::Erc1155, token_kind(from, to));
+        return items
+            .into_iter()
+            .map(|(id, value)| Row {
+                token,
+                from,
+                to,
+                value,
+                id: Some(id),
+                standard,
+                kind,
+            })
+            .collect();
+    }
+    if topic0 == DEPOSIT || topic0 == WITHDRAWAL {
+        if !is_wrapper(chain_id, wrapped, log.address)
+            || topics > 1
+            || topics + bytes / 32 != 2
+            || bytes % 32 != 0
+        {
+            return vec![];
+        }
+        let (account, _) = ends(words[0], U256::ZERO, counts);
+        let (standard, id, value) = (TokenStandard::Erc20, None, words[1]);
+        let (from, to, kind) = if topic0 == DEPOSIT {
+            (Address::ZERO, account, Kind::Wrap)
+        } else {
+            (account, Address::ZERO, Kind::Unwrap)
+        };
+        return vec![Row {
+            token,
+            from,
+            to,
+            value,
+            id,
+            standard,
+            kind,
+        }];
+    }
+    if system && (topic0 == EIP7708_BURN || topic0 == EIP7708_SELFDESTRUCT) {
+        if topics > 1 || topics + bytes / 32 != 2 || bytes % 32 != 0 {
+            counts.malformed += 1;
+            return vec![];
+        }
+        let (from, to) = ends(words[0], U256::ZERO, counts);
+        let (standard, kind) = (TokenStandard::Native, Kind::Burn);
+        return vec![Row {
+            token: None,
+            from,
+            to,
+            value: words[1],
+            id: None,
+            standard,
+            kind,
+        }];
+    }
+    vec![]
+}
+
+fn ends(from: U256, to: U256, counts: &mut DecodeCounts) -> (Address, Address) {
+    if from.bit_len() > 160 || to.bit_len() > 160 {
+        counts.dirty_addresses += 1;
+    }
+    (
+        Address::from_word(from.into()),
+        Address::from_word(to.into()),
+    )
+}
+
+fn token_kind(from: Address, to: Address) -> Kind {
+    match (from == Address::ZERO, to == Address::ZERO) {
+        (true, _) => Kind::Mint,
+        (false, true) => Kind::Burn,
+        (false, false) => Kind::Transfer,
+    }
+}
+
+/// The numbers of an ABI array, by arithmetic that cannot overflow.
+fn array(data: &[u8], offset: U256) -> Option<Vec<U256>> {
+    let word = U256::from(32);
+    let size = U256::from(data.len());
+    let items = offset.saturating_add(word);
+    if items > size {
+        return None;
+    }
+    let at = |position: U256| {
+        let position: usize = position.to();
+        U256::from_be_slice(&data[position..position + 32])
+    };
+    let length = at(offset);
+    if items.saturating_add(length.saturating_mul(word)) > size {
+        return None;
+    }
+    let length: usize = length.to();
+    Some(
+        (0..length)
+            .map(|item| at(items + U256::from(item) * word))
+            .collect(),
+    )
+}
+
+fn is_wrapper(chain_id: u64, wrapped: &WrappedNative, address: Address) -> bool {
+    match wrapped {
+        WrappedNative::Any => true,
+        WrappedNative::None => false,
+        WrappedNative::Only(addresses) => addresses.contains(&address),
+        WrappedNative::Auto => {
+            let known = WrappedNative::known(chain_id);
+            known.is_empty() || known.contains(&address)
+        }
+    }
+}
+
+/// Pairs every wrap, in order, with an ERC-20 transfer that was not paired before.
+fn without_told_twice(
+    rows: Vec<Transfer>,
+    chain_id: u64,
+    wrapped: &WrappedNative,
+) -> (Vec<Transfer>, u64) {
+    let movement = |row: &Transfer| {
+        (
+            row.token_address,
+            row.from_address,
+            row.to_address,
+            row.value,
+        )
+    };
+    let mut transfers: Vec<_> = rows
+        .iter()
+        .filter(|row| matches!(row.kind, Kind::Mint | Kind::Burn))
+        .filter(|row| row.token_standard == TokenStandard::Erc20)
+        .filter(|row| is_wrapper(chain_id, wrapped, row.token_address.unwrap()))
+        .map(movement)
+        .collect();
+    let mut cancelled = 0;
+    let kept = rows
+        .into_iter()
+        .filter(|row| {
+            let wrap = matches!(row.kind, Kind::Wrap | Kind::Unwrap);
+            let twin = transfers
+                .iter()
+                .position(|transfer| *transfer == movement(row));
+            if let (true, Some(twin)) = (wrap, twin) {
+                transfers.swap_remove(twin);
+                cancelled += 1;
+                return false;
+            }
+            true
+        })
+        .collect();
+    (kept, cancelled)
+}
