@@ -1,1 +1,22 @@
-//! stub
+//! Writes what was found: transfers as rows, graphs in the formats of other
+//! programmes, pictures. In: finished transfers, graphs and tables. Out: files
+//! that appear under their name only when they are complete. It reads no chain
+//! and decides nothing about what an answer holds.
+
+mod error;
+mod format;
+mod graph;
+mod metadata;
+mod options;
+mod target;
+mod tokens;
+mod transfers;
+
+pub use error::{Error, Result};
+pub use format::{Compression, GraphFormat, Schema, TableFormat, U256Type, UnknownWord};
+pub use graph::{write_graph, write_json, write_table, write_totals, write_vertices};
+pub use metadata::Metadata;
+pub use options::{Drawing, GraphOptions, TransferTableOptions};
+pub use target::{Target, Written};
+pub use tokens::{Token, TokenList};
+pub use transfers::TransferWriter;

@@ -1,0 +1,120 @@
+//! Why an export failed.
+
+use std::{io, path::PathBuf, time::Duration};
+
+/// Result of an export.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an export failed. No file of the final name was made or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file is there already.
+    #[error("{}: already exists", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no such folder to write into.
+    #[error("{}: its folder does not exist", path.display())]
+    NoFolder {
+        /// The file that was to be written.
+        path: PathBuf,
+    },
+    /// The disk (or the quota) is full.
+    #[error("{}: no space left", path.display())]
+    NoSpace {
+        /// The file that was to be written.
+        path: PathBuf,
+    },
+    /// Whoever read the output has closed it. Not a failure for a command line.
+    #[error("the reader of the output has closed it")]
+    BrokenPipe,
+    /// Reading or writing failed otherwise.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A format cannot do what an option asks for.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A token list does not say what it should.
+    #[error("{}: {reason}", path.display())]
+    TokenList {
+        /// The file.
+        path: PathBuf,
+        /// Which entry, and what is wrong with it.
+        reason: String,
+    },
+    /// The graph has more vertices or edges than a readable picture.
+    #[error("{count} {what} are too many to draw (limit {limit})")]
+    TooLargeToDraw {
+        /// `vertices` or `edges`.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// [`crate::Drawing::vertices_max`] or [`crate::Drawing::edges_max`].
+        limit: usize,
+    },
+    /// The programme that draws is not installed.
+    #[error("{}: not found; drawing SVG or PNG needs Graphviz", program.display())]
+    NoGraphviz {
+        /// What was looked for.
+        program: PathBuf,
+    },
+    /// The programme that draws failed.
+    #[error("{} failed: {reason}", program.display())]
+    Graphviz {
+        /// What was run.
+        program: PathBuf,
+        /// What it said, or what was wrong with it.
+        reason: String,
+    },
+    /// The programme that draws took too long and was stopped.
+    #[error("{} did not finish within {} s", program.display(), limit.as_secs())]
+    GraphvizTooSlow {
+        /// What was run.
+        program: PathBuf,
+        /// [`crate::Drawing::time_max`].
+        limit: Duration,
+    },
+    /// Encoding columns failed.
+    #[error("encoding columns failed: {0}")]
+    Columns(#[from] polars::error::PolarsError),
+    /// Encoding JSON failed.
+    #[error("encoding JSON failed: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// Whether only the reader of the output went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::BrokenPipe)
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Exists { .. } => Some("choose another name, or replace it with --overwrite"),
+            Self::NoFolder { .. } => Some("make the folder first: mkdir -p"),
+            Self::NoSpace { .. } => {
+                Some("free some space, or write elsewhere; Parquet is the smallest format")
+            }
+            Self::TooLargeToDraw { .. } => Some(
+                "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), merge \
+                 transfers with --merge, or write DOT, GraphML or GEXF and open it in Gephi",
+            ),
+            Self::NoGraphviz { .. } => Some(
+                "install it (apt install graphviz; brew install graphviz) or write DOT and draw \
+                 it elsewhere",
+            ),
+            Self::GraphvizTooSlow { .. } => {
+                Some("ask a narrower question, or write DOT and draw it with sfdp")
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Where an answer comes from and what it covers.
+
+use serde::Serialize;
+use serde_json::Value;
+use txgraph_graph::LimitHit;
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport};
+
+/// Where an answer comes from and what it covers: what a reader needs to ask
+/// the same question again, and to know what the answer does not hold.
+///
+/// It holds no clock time and no thread count: the same question gives the same bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Metadata {
+    /// Programme and version: `txgraph 0.1.0`.
+    pub tool: String,
+    /// What was asked for: `transfers`, `graph`, the name of a saved query.
+    pub command: String,
+    /// The question, as its asker words it: roots, tokens, hops, limits.
+    pub question: Value,
+    /// The chain; absent when no chain was read.
+    pub chain: Option<ChainInfo>,
+    /// Blocks that were asked for.
+    pub requested: BlockRanges,
+    /// What was read, with its gaps and what the decoder counted.
+    pub scan: ScanReport,
+    /// Limits that bit.
+    pub limits: Vec<LimitHit>,
+}
+
+impl Metadata {
+    /// Metadata without a chain, blocks or limits.
+    pub fn new(command: impl Into<String>, question: Value) -> Self {
+        Self {
+            tool: concat!("txgraph ", env!("CARGO_PKG_VERSION")).to_owned(),
+            command: command.into(),
+            question,
+            chain: None,
+            requested: BlockRanges::default(),
+            scan: ScanReport::default(),
+            limits: Vec::new(),
+        }
+    }
+
+    /// Whether every requested block was read.
+    pub fn is_complete(&self) -> bool {
+        self.scan.missing.is_empty()
+    }
+}
