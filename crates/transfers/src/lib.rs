@@ -4,6 +4,9 @@
 //! everything below it (the node database, later an index or a cluster)
 //! implements [`TransferSource`]. This crate knows no disk, no threads and no
 //! graph: logs and transactions come in as borrowed bytes, transfers go out.
+//!
+//! Read `transfer`, `range` and `filter` for the words; then `events`, `log`,
+//! `wrap` and `decode` for how logs become transfers; then `source`.
 
 mod counts;
 mod decode;

@@ -100,7 +100,7 @@ fn decode_one(
 
 /// One log, alone in its block, on an unknown chain.
 fn check(log: OwnedLog, expected: &[&str]) -> DecodeCounts {
-    let (rows, counts) = decode_one(CHAIN, &WrappedNative::Auto, None, &[log.clone()]);
+    let (rows, counts) = decode_one(CHAIN, &WrappedNative::Auto, None, std::slice::from_ref(&log));
     assert_eq!(rows, expected, "{log:?}");
     counts
 }
