@@ -1,0 +1,379 @@
+//! How to run: where the node's data lies, and how much of the machine to use.
+//!
+//! Each setting comes from a flag, else from the environment, else from a file,
+//! else from its default. The places of one data directory stay together: a
+//! directory named by a flag never gets the static files that a file names for
+//! another one.
+
+use crate::{Error, Result};
+use serde::{Deserialize, Deserializer, de};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Names the configuration file when no flag does.
+pub const CONFIG_ENV: &str = "TXGRAPH_CONFIG";
+/// The file looked for in the current folder when nothing names one.
+pub const CONFIG_FILE: &str = "txgraph.toml";
+/// Names the data directory; the second is reth's own, asked last.
+pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
+/// Number of threads, as for every program that uses rayon.
+pub const THREADS_ENV: &str = "RAYON_NUM_THREADS";
+
+/// Memory a search may keep transfers in, unless told otherwise.
+pub const MEMORY_DEFAULT: u64 = 256 << 20;
+
+/// How to run. `None` stands for the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The data directory: holds `db` and `static_files`.
+    pub datadir: Option<PathBuf>,
+    /// Static files that lie elsewhere.
+    pub static_files: Option<PathBuf>,
+    /// RocksDB that lies elsewhere.
+    pub rocksdb: Option<PathBuf>,
+    /// Chain id, where the data directory does not tell.
+    pub chain_id: Option<u64>,
+    /// Threads; default: one for each core.
+    pub threads: Option<usize>,
+    /// Blocks handed to a thread at a time; default: by range, density and threads.
+    pub chunk_blocks: Option<u64>,
+    /// Bytes a search may keep transfers in; default [`MEMORY_DEFAULT`].
+    pub memory: Option<u64>,
+    /// Names and decimals of tokens, for human output.
+    pub token_list: Option<PathBuf>,
+}
+
+/// The file: the same settings in three tables.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    node: Node,
+    run: Run,
+    output: Output,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct Node {
+    datadir: Option<String>,
+    static_files: Option<String>,
+    rocksdb: Option<String>,
+    chain_id: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct Run {
+    threads: Option<usize>,
+    chunk_blocks: Option<u64>,
+    #[serde(deserialize_with = "size")]
+    memory: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct Output {
+    token_list: Option<String>,
+}
+
+impl Config {
+    /// Completes `flags` from the environment of this process and from a file:
+    /// `file`, else the one `TXGRAPH_CONFIG` names, else `./txgraph.toml` if it exists.
+    pub fn resolve(flags: Self, file: Option<&Path>) -> Result<Self> {
+        Self::resolve_in(flags, file, &|name| std::env::var_os(name))
+    }
+
+    fn resolve_in(flags: Self, file: Option<&Path>, env: &Env<'_>) -> Result<Self> {
+        let here = || Path::new(CONFIG_FILE).is_file().then(|| PathBuf::from(CONFIG_FILE));
+        let file = file.map(Path::to_path_buf);
+        let file = file.or_else(|| set(env, CONFIG_ENV).map(PathBuf::from)).or_else(here);
+        let from_file = match file {
+            Some(path) => {
+                tracing::info!(path = %path.display(), "configuration file");
+                Self::load_in(&path, env)?
+            }
+            None => Self::default(),
+        };
+        flags.or(Self::from_env(env)?).or(from_file).checked()
+    }
+
+    /// Reads a file. Relative paths in it count from its folder; `${NAME}` is
+    /// replaced by the environment variable, `${NAME:-text}` by `text` if there is none.
+    pub fn load(path: &Path) -> Result<Self> {
+        Self::load_in(path, &|name| std::env::var_os(name))?.checked()
+    }
+
+    fn load_in(path: &Path, env: &Env<'_>) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+        let wrong = |reason: String| Error::usage(format!("{}: {reason}", path.display()));
+        let file: File = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let place = |text: Option<String>| match text {
+            None => Ok(None),
+            Some(text) => expand(&text, env).map(|path| Some(folder.join(path))).map_err(wrong),
+        };
+        Ok(Self {
+            datadir: place(file.node.datadir)?,
+            static_files: place(file.node.static_files)?,
+            rocksdb: place(file.node.rocksdb)?,
+            chain_id: file.node.chain_id,
+            threads: file.run.threads,
+            chunk_blocks: file.run.chunk_blocks,
+            memory: file.run.memory,
+            token_list: place(file.output.token_list)?,
+        })
+    }
+
+    fn from_env(env: &Env<'_>) -> Result<Self> {
+        let threads = match set(env, THREADS_ENV) {
+            None => None,
+            // rayon, too, takes 0 for "as many as there are cores".
+            Some(text) => match text.to_str().and_then(|text| text.trim().parse().ok()) {
+                Some(0) => None,
+                Some(threads) => Some(threads),
+                None => {
+                    return Err(Error::usage(format!(
+                        "{THREADS_ENV}={} is not a number of threads",
+                        text.display()
+                    )));
+                }
+            },
+        };
+        let datadir = DATADIR_ENV.iter().find_map(|name| set(env, name)).map(PathBuf::from);
+        Ok(Self { datadir, threads, ..Self::default() })
+    }
+
+    /// `self`, completed from `lower`.
+    fn or(self, lower: Self) -> Self {
+        let other_node = self.datadir.is_some();
+        let lower = if other_node {
+            Self { static_files: None, rocksdb: None, chain_id: None, ..lower }
+        } else {
+            lower
+        };
+        Self {
+            datadir: self.datadir.or(lower.datadir),
+            static_files: self.static_files.or(lower.static_files),
+            rocksdb: self.rocksdb.or(lower.rocksdb),
+            chain_id: self.chain_id.or(lower.chain_id),
+            threads: self.threads.or(lower.threads),
+            chunk_blocks: self.chunk_blocks.or(lower.chunk_blocks),
+            memory: self.memory.or(lower.memory),
+            token_list: self.token_list.or(lower.token_list),
+        }
+    }
+
+    fn checked(self) -> Result<Self> {
+        for (name, value) in [
+            ("threads", self.threads.map(|threads| threads as u64)),
+            ("chunk-blocks", self.chunk_blocks),
+        ] {
+            if value == Some(0) {
+                return Err(Error::usage(format!("{name} must be at least 1")));
+            }
+        }
+        Ok(self)
+    }
+}
+
+type Env<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
+
+/// A variable that is set to nothing counts as not set.
+fn set(env: &Env<'_>, name: &str) -> Option<OsString> {
+    env(name).filter(|value| !value.is_empty())
+}
+
+fn expand(text: &str, env: &Env<'_>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, after) =
+            after.split_once('}').ok_or_else(|| format!("`{text}`: `${{` without `}}`"))?;
+        let (name, default) = match name.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (name, None),
+        };
+        out.push_str(before);
+        match (set(env, name), default) {
+            (Some(value), _) => out.push_str(
+                value.to_str().ok_or_else(|| format!("`{text}`: {name} is not valid UTF-8"))?,
+            ),
+            (None, Some(default)) => out.push_str(default),
+            (None, None) => return Err(format!("`{text}`: {name} is not set")),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// Reads a number of bytes: `256M`, `1.5GiB`, `1000000`. Units are powers of 1024.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a size; write 512M or 2G");
+    let plain = text.trim();
+    let digits = plain.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = plain[digits.len()..].to_ascii_lowercase();
+    let shift = match unit.as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err(wrong()),
+    };
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || decimals.len() > 6 || !all_digits(whole) || !all_digits(decimals) {
+        return Err(wrong());
+    }
+    let whole: u128 = whole.parse().map_err(|_| wrong())?;
+    let millionths: u128 = format!("{decimals:0<6}").parse().map_err(|_| wrong())?;
+    let bytes = whole
+        .checked_mul(1 << shift)
+        .and_then(|bytes| bytes.checked_add((millionths << shift) / 1_000_000))
+        .ok_or_else(wrong)?;
+    u64::try_from(bytes).map_err(|_| wrong())
+}
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Size {
+        Bytes(u64),
+        Text(String),
+    }
+    match Size::deserialize(deserializer)? {
+        Size::Bytes(bytes) => Ok(Some(bytes)),
+        Size::Text(text) => parse_size(&text).map(Some).map_err(de::Error::custom),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use std::collections::BTreeMap;
+
+    fn env<'a>(pairs: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<OsString> + 'a {
+        let map: BTreeMap<_, _> = pairs.iter().copied().collect();
+        move |name| map.get(name).map(OsString::from)
+    }
+
+    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        fs::write(&path, text).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn flag_over_environment_over_file_over_default() {
+        let (dir, path) = file(
+            "[node]\ndatadir = \"from-file\"\nchain-id = 5\n[run]\nthreads = 3\nmemory = \"2G\"\n",
+        );
+        let resolve = |flags: Config, pairs: &[(&str, &str)]| {
+            Config::resolve_in(flags, Some(&path), &env(pairs)).unwrap()
+        };
+        let nothing = resolve(Config::default(), &[]);
+        assert_eq!(nothing.datadir, Some(dir.path().join("from-file")));
+        assert_eq!((nothing.threads, nothing.memory), (Some(3), Some(2 << 30)));
+        assert_eq!(nothing.chunk_blocks, None);
+
+        let pairs = [("RETH_DATADIR", "/reth"), ("RAYON_NUM_THREADS", "7")];
+        let with_env = resolve(Config::default(), &pairs);
+        assert_eq!(with_env.datadir, Some("/reth".into()));
+        assert_eq!(with_env.threads, Some(7));
+        // The chain id belongs to the directory of the file.
+        assert_eq!(with_env.chain_id, None);
+
+        let pairs = [("TXGRAPH_DATADIR", "/ours"), ("RETH_DATADIR", "/reth")];
+        assert_eq!(resolve(Config::default(), &pairs).datadir, Some("/ours".into()));
+
+        let flags = Config { datadir: Some("/flag".into()), ..Config::default() };
+        let with_flag = resolve(flags, &pairs);
+        assert_eq!(with_flag.datadir, Some("/flag".into()));
+        assert_eq!(with_flag.threads, Some(3));
+
+        let flags = Config { static_files: Some("/sf".into()), ..Config::default() };
+        let parts = resolve(flags, &[]);
+        assert_eq!(parts.static_files, Some("/sf".into()));
+        assert_eq!(parts.datadir, Some(dir.path().join("from-file")));
+        assert_eq!(parts.chain_id, Some(5));
+    }
+
+    #[test]
+    fn environment_names_the_file() {
+        let (_dir, path) = file("[run]\nchunk-blocks = 77\n");
+        let pairs = [(CONFIG_ENV, path.to_str().unwrap()), ("RAYON_NUM_THREADS", "0")];
+        let config = Config::resolve_in(Config::default(), None, &env(&pairs)).unwrap();
+        assert_eq!(config, Config { chunk_blocks: Some(77), ..Config::default() });
+    }
+
+    #[test]
+    fn variables_expand() {
+        let home = env(&[("HOME", "/home/me"), ("EMPTY", "")]);
+        assert_eq!(expand("${HOME}/x/${HOME}", &home).unwrap(), "/home/me/x//home/me");
+        assert_eq!(expand("${NOPE:-/d}/x", &home).unwrap(), "/d/x");
+        assert_eq!(expand("$HOME}", &home).unwrap(), "$HOME}");
+        assert_eq!(expand("${EMPTY}", &home).unwrap_err(), "`${EMPTY}`: EMPTY is not set");
+        assert!(expand("${HOME", &home).is_err());
+    }
+
+    #[test]
+    fn mistakes_are_usage_errors_that_name_the_file() {
+        for text in [
+            "[run]\nthread = 1\n",
+            "[node]\ndatadir = \"${TXGRAPH_NOT_SET_EVER}\"\n",
+            "[run]\nmemory = \"lots\"\n",
+            "nonsense",
+        ] {
+            let (_dir, path) = file(text);
+            let error = Config::load(&path).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage, "{text}");
+            assert!(error.message.contains("c.toml"), "{}", error.message);
+        }
+        let (_dir, path) = file("[run]\nthreads = 0\n");
+        assert_eq!(Config::load(&path).unwrap_err().message, "threads must be at least 1");
+        let absent = Config::load(Path::new("/no/such/file.toml")).unwrap_err();
+        assert_eq!(absent.kind, ErrorKind::Failed);
+        let pairs = [("RAYON_NUM_THREADS", "many")];
+        let error = Config::resolve_in(Config::default(), None, &env(&pairs)).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Usage);
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("123", 123),
+            ("1K", 1024),
+            ("512M", 512 << 20),
+            ("1.5g", 3 << 29),
+            ("2GiB", 2 << 30),
+            ("2GB", 2 << 30),
+            ("10b", 10),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "-1", "1X", "1ib", "1..5G", "99999999999999T", "1e9"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn committed_examples_load() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut seen = 0;
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                Config::load_in(&path, &env(&[("HOME", "/home/me")])).unwrap().checked().unwrap();
+                seen += 1;
+            }
+        }
+        assert!(seen >= 3);
+    }
+}

@@ -1,0 +1,502 @@
+//! Saved questions: `queries/*.toml`. A question with parameters, and a sentence
+//! that says what it is for.
+//!
+//! ```toml
+//! purpose = "Who paid this address?"
+//!
+//! [params.address]
+//! type = "addresses"
+//! doc = "The address or addresses that were paid"
+//!
+//! [params.hops]
+//! type = "hops"
+//! doc = "How far back to look"
+//! default = 2
+//!
+//! [ask]
+//! command = "graph"
+//! direction = "in"
+//! root = "${address}"
+//! hops = "${hops}"
+//! ```
+//!
+//! A parameter without a default must be given, unless `optional = true`; an
+//! option that is just an optional parameter without a value is left out.
+
+use crate::{
+    Checksum, Error, Query, Result,
+    lists::{self, parse_amount},
+    parse_blocks,
+};
+use serde::Deserialize;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use toml::{Table, Value};
+
+/// A saved question.
+#[derive(Clone, Debug)]
+pub struct QueryFile {
+    /// Its name: the file's without extension.
+    pub name: String,
+    /// What it is for, in a sentence.
+    pub purpose: String,
+    /// Its parameters by name.
+    pub params: BTreeMap<String, Param>,
+    command: String,
+    options: Table,
+}
+
+/// A parameter of a saved question.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Param {
+    /// What values it takes.
+    #[serde(rename = "type")]
+    pub kind: ParamKind,
+    /// What it means.
+    pub doc: String,
+    /// Its value when none is given.
+    pub default: Option<Value>,
+    /// May be left out though it has no default.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+impl Param {
+    /// Whether a value must be given.
+    pub const fn is_required(&self) -> bool {
+        self.default.is_none() && !self.optional
+    }
+}
+
+/// The type of a parameter. Values are checked before anything is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParamKind {
+    /// One address.
+    Address,
+    /// Addresses, with commas or as `@FILE`.
+    Addresses,
+    /// Tokens: addresses, `eth`, `all`.
+    Tokens,
+    /// Block ranges.
+    Blocks,
+    /// A whole number.
+    Integer,
+    /// An amount in the smallest unit.
+    Amount,
+    /// A number of hops, or `all`.
+    Hops,
+    /// `out`, `in` or `both`.
+    Direction,
+    /// The path of a file.
+    File,
+    /// `true` or `false`.
+    Flag,
+    /// Any text.
+    Text,
+}
+
+impl ParamKind {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Addresses => "addresses",
+            Self::Tokens => "tokens",
+            Self::Blocks => "blocks",
+            Self::Integer => "integer",
+            Self::Amount => "amount",
+            Self::Hops => "hops",
+            Self::Direction => "direction",
+            Self::File => "file",
+            Self::Flag => "flag",
+            Self::Text => "text",
+        }
+    }
+
+    /// Checks a value, given as text, and turns it into what stands in a file.
+    fn value(self, text: &str) -> Result<Value, String> {
+        // Checksums are checked when the question is asked: `no-checksum` is an option.
+        let address = |error: Error| error.message;
+        match self {
+            Self::Address => {
+                crate::parse_address(text, Checksum::Ignore).map_err(|error| error.to_string())?;
+            }
+            Self::Addresses => {
+                let list = lists::addresses(&[text.to_owned()], Checksum::Ignore);
+                if list.map_err(address)?.is_empty() {
+                    return Err("the list is empty".into());
+                }
+            }
+            Self::Tokens => {
+                lists::tokens(&[text.to_owned()], Checksum::Ignore).map_err(address)?;
+            }
+            Self::Blocks => {
+                parse_blocks(text).map_err(|error| error.to_string())?;
+            }
+            Self::Integer => {
+                let number = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
+                return Ok(Value::Integer(number));
+            }
+            Self::Amount => {
+                parse_amount(text)?;
+            }
+            Self::Hops => {
+                text.parse::<crate::Hops>()?;
+            }
+            Self::Direction if !["out", "in", "both"].contains(&text) => {
+                return Err(format!("`{text}` is none of out, in, both"));
+            }
+            Self::Flag => {
+                let flag = text.parse().map_err(|_| format!("`{text}` is not true or false"))?;
+                return Ok(Value::Boolean(flag));
+            }
+            Self::Direction | Self::File | Self::Text => {}
+        }
+        Ok(Value::String(text.to_owned()))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    purpose: String,
+    #[serde(default)]
+    params: BTreeMap<String, Param>,
+    ask: Table,
+}
+
+macro_rules! built_in {
+    ($($name:literal),+ $(,)?) => {
+        /// The saved questions that come with txgraph: name and text.
+        pub const BUILT_IN_QUERIES: &[(&str, &str)] = &[$(
+            ($name, include_str!(concat!("../../../queries/", $name, ".toml")))
+        ),+];
+    };
+}
+
+built_in! {
+    "airdrop-fan-out",
+    "closed-loops",
+    "top-counterparties",
+    "trace-token-out",
+    "who-funded",
+}
+
+impl QueryFile {
+    /// Reads a question: a path, or the name of one in `./queries` or among
+    /// those that come with txgraph.
+    pub fn open(name_or_path: &str) -> Result<Self> {
+        let path = Path::new(name_or_path);
+        if path.is_file() {
+            return Self::load(path);
+        }
+        let is_name = path.components().count() == 1 && path.extension().is_none();
+        if is_name {
+            let local = PathBuf::from("queries").join(path).with_extension("toml");
+            if local.is_file() {
+                return Self::load(&local);
+            }
+            if let Some((name, text)) = BUILT_IN_QUERIES.iter().find(|(name, _)| *name == name_or_path) {
+                return Self::parse(name, text);
+            }
+        }
+        Err(Error::usage(format!("no saved question `{name_or_path}`"))
+            .hint("`txgraph query --list` tells which there are; a file is named by its path"))
+    }
+
+    /// All questions in `./queries` and those that come with txgraph, by name.
+    pub fn list() -> Result<Vec<Self>> {
+        let mut found = BTreeMap::new();
+        for (name, text) in BUILT_IN_QUERIES {
+            found.insert((*name).to_owned(), Self::parse(name, text)?);
+        }
+        let entries = fs::read_dir("queries").into_iter().flatten().filter_map(Result::ok);
+        let files = entries.map(|entry| entry.path());
+        for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+            let query = Self::load(&path)?;
+            found.insert(query.name.clone(), query);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::parse(&name, &text).map_err(|error| error.at(path.display()))
+    }
+
+    /// Reads a text.
+    pub fn parse(name: &str, text: &str) -> Result<Self> {
+        let written: Written =
+            toml::from_str(text).map_err(|error| Error::usage(error.to_string()))?;
+        let mut options = written.ask;
+        let command = match options.remove("command") {
+            Some(Value::String(command)) => command,
+            _ => return Err(Error::usage("[ask] needs a `command`: transfers, graph or analyze")),
+        };
+        for (name, param) in &written.params {
+            let known = |text| format!("default of parameter `{name}`: {text}");
+            if let Some(default) = &param.default {
+                param.kind.value(&as_text(default)).map_err(|error| Error::usage(known(error)))?;
+            }
+        }
+        let query = Self {
+            name: name.to_owned(),
+            purpose: written.purpose.trim().to_owned(),
+            params: written.params,
+            command,
+            options,
+        };
+        query.check_references()?;
+        Ok(query)
+    }
+
+    /// Every parameter is used, and everything used is a parameter.
+    fn check_references(&self) -> Result<()> {
+        let mut used = Vec::new();
+        for (_, value) in &self.options {
+            let texts: Vec<&str> = match value {
+                Value::String(text) => vec![text],
+                Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+                _ => Vec::new(),
+            };
+            for text in texts {
+                used.extend(references(text)?);
+            }
+        }
+        if let Some(name) = used.iter().find(|name| !self.params.contains_key(**name)) {
+            return Err(Error::usage(format!("`${{{name}}}` is no parameter of this question")));
+        }
+        match self.params.keys().find(|name| !used.contains(&name.as_str())) {
+            Some(name) => Err(Error::usage(format!("parameter `{name}` is used nowhere"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The question with values for its parameters: `(name, text)` pairs. Lists
+    /// may be given in several pairs.
+    pub fn resolve(&self, set: &[(String, String)]) -> Result<Query> {
+        let mut given: BTreeMap<&str, String> = BTreeMap::new();
+        for (name, text) in set {
+            let Some((name, param)) = self.params.get_key_value(name) else {
+                return Err(Error::usage(format!("`{}` has no parameter `{name}`", self.name))
+                    .hint(self.usage()));
+            };
+            match given.get_mut(name.as_str()) {
+                None => drop(given.insert(name, text.clone())),
+                Some(before) => match param.kind {
+                    ParamKind::Addresses | ParamKind::Tokens | ParamKind::Blocks => {
+                        before.push(',');
+                        before.push_str(text);
+                    }
+                    _ => return Err(Error::usage(format!("`{name}` is given twice"))),
+                },
+            }
+        }
+        let mut values = BTreeMap::new();
+        for (name, param) in &self.params {
+            let text = match (given.remove(name.as_str()), &param.default) {
+                (Some(text), _) => text,
+                (None, Some(default)) => as_text(default),
+                (None, None) if param.optional => continue,
+                (None, None) => {
+                    return Err(Error::usage(format!("`{}` needs --set {name}=…", self.name))
+                        .hint(self.usage()));
+                }
+            };
+            let value = param.kind.value(&text);
+            let value = value.map_err(|error| Error::usage(format!("--set {name}: {error}")))?;
+            values.insert(name.as_str(), value);
+        }
+        let mut options = Table::new();
+        for (key, value) in &self.options {
+            if let Some(value) = substitute(value, &values) {
+                options.insert(key.clone(), value);
+            }
+        }
+        Query::from_table(&self.command, options).map_err(|error| error.at(&self.name))
+    }
+
+    /// One line: how to ask it.
+    pub fn usage(&self) -> String {
+        let mut line = format!("usage: txgraph query {}", self.name);
+        let word = |(name, param): (&String, &Param)| match param.is_required() {
+            true => format!(" --set {name}=<{}>", param.kind.as_str()),
+            false => format!(" [--set {name}=<{}>]", param.kind.as_str()),
+        };
+        let (needed, rest): (Vec<_>, Vec<_>) =
+            self.params.iter().partition(|(_, param)| param.is_required());
+        line.extend(needed.into_iter().chain(rest).map(word));
+        line
+    }
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The names in `${name}`.
+fn references(text: &str) -> Result<Vec<&str>> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("${") {
+        let (name, after) = after
+            .split_once('}')
+            .ok_or_else(|| Error::usage(format!("`{text}`: `${{` without `}}`")))?;
+        names.push(name);
+        rest = after;
+    }
+    Ok(names)
+}
+
+/// Puts values in place. An option that is one parameter takes its type; one
+/// whose parameter has no value is left out (`None`).
+fn substitute(value: &Value, values: &BTreeMap<&str, Value>) -> Option<Value> {
+    match value {
+        Value::Array(items) => {
+            let items = items.iter().filter_map(|item| substitute(item, values));
+            Some(Value::Array(items.collect()))
+        }
+        Value::String(text) => {
+            let names = references(text).unwrap_or_default();
+            if let [name] = names[..]
+                && *text == format!("${{{name}}}")
+            {
+                return values.get(name).cloned();
+            }
+            let mut text = text.clone();
+            for name in names {
+                text = text.replace(&format!("${{{name}}}"), &as_text(values.get(name)?));
+            }
+            Some(Value::String(text))
+        }
+        other => Some(other.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FUNDED: &str = r#"
+        purpose = "Who paid this address?"
+        [params.root]
+        type = "addresses"
+        doc = "who was paid"
+        [params.hops]
+        type = "hops"
+        doc = "how far back"
+        default = 2
+        [params.token]
+        type = "tokens"
+        doc = "which tokens"
+        optional = true
+        [params.name]
+        type = "text"
+        doc = "file name"
+        default = "out"
+        [ask]
+        command = "graph"
+        direction = "in"
+        root = "${root}"
+        token = "${token}"
+        hops = "${hops}"
+        output = ["${name}.dot", "${name}.svg"]
+    "#;
+    const A: &str = "0x00000000000000000000000000000000000000aa";
+    const B: &str = "0x00000000000000000000000000000000000000bb";
+
+    fn set(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn parameters_fall_into_place() {
+        let file = QueryFile::parse("funded", FUNDED).unwrap();
+        let query = file.resolve(&set(&[("root", A), ("root", B)])).unwrap();
+        assert_eq!(
+            query.to_string(),
+            format!(
+                "txgraph graph --direction in --hops 2 --output out.dot --output out.svg \
+                 --root {A},{B}"
+            )
+        );
+        let pairs = set(&[("root", A), ("hops", "all"), ("token", "eth"), ("name", "x")]);
+        assert_eq!(
+            file.resolve(&pairs).unwrap().to_string(),
+            format!(
+                "txgraph graph --direction in --hops all --output x.dot --output x.svg --root {A} \
+                 --token eth"
+            )
+        );
+        assert_eq!(
+            file.usage(),
+            "usage: txgraph query funded --set root=<addresses> [--set hops=<hops>] \
+             [--set name=<text>] [--set token=<tokens>]"
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_told() {
+        let file = QueryFile::parse("funded", FUNDED).unwrap();
+        for (pairs, message) in [
+            (vec![], "`funded` needs --set root=…"),
+            (vec![("rot", A)], "`funded` has no parameter `rot`"),
+            (
+                vec![("root", "me")],
+                "--set root: `me` is not an address (`0x` and 40 hex digits)",
+            ),
+            (vec![("root", A), ("hops", "1"), ("hops", "2")], "`hops` is given twice"),
+            (
+                vec![("root", A), ("hops", "far")],
+                "--set hops: `far` is not a number of hops (0, 1, 2 … or `all`)",
+            ),
+        ] {
+            assert_eq!(file.resolve(&set(&pairs)).unwrap_err().message, message);
+        }
+    }
+
+    #[test]
+    fn wrong_files_are_told() {
+        for (from, to, message) in [
+            ("${token}", "${tokn}", "`${tokn}` is no parameter"),
+            ("token = \"${token}\"", "", "parameter `token` is used nowhere"),
+            ("command = \"graph\"", "", "[ask] needs a `command`"),
+            ("default = 2", "default = \"x\"", "default of parameter `hops`"),
+            ("purpose", "porpoise", "unknown field"),
+            ("${hops}", "${hops", "without `}`"),
+        ] {
+            let text = FUNDED.replacen(from, to, 1);
+            let error = QueryFile::parse("funded", &text).unwrap_err();
+            assert!(error.message.contains(message), "{}", error.message);
+        }
+        let text = FUNDED.replace("direction = \"in\"", "way = \"in\"");
+        let error = QueryFile::parse("funded", &text).unwrap().resolve(&set(&[("root", A)]));
+        assert_eq!(error.unwrap_err().message, "funded: `graph` has no option `way`");
+    }
+
+    #[test]
+    fn committed_questions_are_the_built_in_ones() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../queries");
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        let built_in: Vec<_> = BUILT_IN_QUERIES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, built_in);
+        for (name, text) in BUILT_IN_QUERIES {
+            let query = QueryFile::parse(name, text).unwrap();
+            assert!(query.purpose.ends_with(['.', '?']), "{name}: {}", query.purpose);
+        }
+    }
+}
