@@ -1,0 +1,151 @@
+//! How far the node's stages and its pruner have come.
+
+use crate::{
+    Result, Snapshot,
+    compact::{Flags, Malformed, Reader},
+    tables::{self, Table},
+};
+use serde::Serialize;
+
+/// A row of `StageCheckpoints`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StageCheckpoint {
+    /// Name of the stage, e.g. `Execution`.
+    pub stage: String,
+    /// The last block it has processed.
+    pub block: u64,
+}
+
+/// A row of `PruneCheckpoints`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PruneCheckpoint {
+    /// What is pruned, e.g. `Receipts`.
+    pub segment: String,
+    /// The highest pruned block.
+    pub block: Option<u64>,
+    /// The highest pruned transaction number.
+    pub tx: Option<u64>,
+    /// `full`, `distance N` or `before N`.
+    pub mode: String,
+}
+
+/// Numbers of the prune segments we reason with
+/// (`crates/prune/types/src/segment.rs`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PruneSegment {
+    Receipts = 2,
+    ContractLogs = 3,
+    AccountHistory = 4,
+    StorageHistory = 5,
+    TransactionsBefore2 = 7,
+    Bodies = 9,
+}
+
+const PRUNE_SEGMENTS: [&str; 10] = [
+    "SenderRecovery",
+    "TransactionLookup",
+    "Receipts",
+    "ContractLogs",
+    "AccountHistory",
+    "StorageHistory",
+    "Headers",
+    "Transactions",
+    "MerkleChangeSets",
+    "Bodies",
+];
+
+/// Block, transaction and mode of a prune checkpoint.
+fn prune_checkpoint(value: &[u8]) -> Result<(Option<u64>, Option<u64>, String), Malformed> {
+    let mut reader = Reader::new(value);
+    let mut flags = Flags::read(&mut reader, 1)?;
+    let (has_block, has_tx) = (flags.flag(), flags.flag());
+    let block = reader.optional_u64(has_block)?;
+    let tx = reader.optional_u64(has_tx)?;
+    let variant = reader.byte()?;
+    let number = reader.rest().len();
+    let number = reader.u64(number)?;
+    let mode = match variant {
+        0 => "full".to_owned(),
+        1 => format!("distance {number}"),
+        2 => format!("before {number}"),
+        other => format!("unknown mode {other}"),
+    };
+    Ok((block, tx, mode))
+}
+
+impl Snapshot<'_> {
+    /// All stage checkpoints, by name.
+    pub fn stage_checkpoints(&self) -> Result<Vec<StageCheckpoint>> {
+        let mut rows = self.txn.walk_from(Table::StageCheckpoints, &[])?;
+        let mut found = Vec::new();
+        while let Some((key, value)) = rows.next()? {
+            let stage = String::from_utf8_lossy(key).into_owned();
+            let (block, _) = tables::stage_checkpoint(value)
+                .map_err(|what| self.bad_row(Table::StageCheckpoints, &stage, what))?;
+            found.push(StageCheckpoint { stage, block });
+        }
+        Ok(found)
+    }
+
+    /// All prune checkpoints, in the order of the segments.
+    pub fn prune_checkpoints(&self) -> Result<Vec<PruneCheckpoint>> {
+        let mut rows = self.txn.walk_from(Table::PruneCheckpoints, &[])?;
+        let mut found = Vec::new();
+        while let Some((key, value)) = rows.next()? {
+            let segment = match key {
+                [number] => match PRUNE_SEGMENTS.get(usize::from(*number)) {
+                    Some(name) => (*name).to_owned(),
+                    None => format!("segment {number}"),
+                },
+                _ => {
+                    return Err(self.bad_row(
+                        Table::PruneCheckpoints,
+                        "?",
+                        "a key is not one byte long",
+                    ));
+                }
+            };
+            let (block, tx, mode) = prune_checkpoint(value)
+                .map_err(|what| self.bad_row(Table::PruneCheckpoints, &segment, what))?;
+            found.push(PruneCheckpoint {
+                segment,
+                block,
+                tx,
+                mode,
+            });
+        }
+        Ok(found)
+    }
+
+    /// The highest pruned block of a segment.
+    pub(crate) fn pruned_to(&self, segment: PruneSegment) -> Result<Option<u64>> {
+        let Some(value) = self.txn.get(Table::PruneCheckpoints, &[segment as u8])? else {
+            return Ok(None);
+        };
+        let (block, ..) = prune_checkpoint(value).map_err(|what| {
+            self.bad_row(
+                Table::PruneCheckpoints,
+                PRUNE_SEGMENTS[segment as usize],
+                what,
+            )
+        })?;
+        Ok(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::hex;
+
+    #[test]
+    fn an_example_of_a_real_node() {
+        assert_eq!(
+            prune_checkpoint(&hex!("03 02 03e7 02 0407 01 012c")),
+            Ok((Some(999), Some(1031), "distance 300".into()))
+        );
+        assert_eq!(prune_checkpoint(&[0, 0]), Ok((None, None, "full".into())));
+        assert!(prune_checkpoint(&[]).is_err());
+        assert!(prune_checkpoint(&[3, 9]).is_err());
+    }
+}

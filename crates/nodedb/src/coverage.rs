@@ -1,0 +1,469 @@
+//! What exists. Neither a file's block range nor the absence of a prune
+//! checkpoint proves that a receipt is there: a receipt exists iff its
+//! transaction number lies in the `tx_range` of a jar or is a key of the MDBX
+//! table. Missing transaction numbers are found by subtraction and then mapped
+//! to blocks, so a healthy chain of any length costs a few lookups.
+
+use crate::{
+    Blocks, Error, Part, Parts, Result, Snapshot,
+    checkpoint::PruneSegment,
+    jar::Segment,
+    tables::{self, Table},
+};
+use serde::Serialize;
+
+/// A log-filtered node may have a hole in every other block: from this many gaps
+/// on the last one takes all the rest.
+const GAPS_MAX: usize = 4096;
+
+/// A part of a range that cannot be read whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// Its first and last block lack something; blocks without transactions
+    /// between them are counted in.
+    pub blocks: Blocks,
+    /// "above the tip …", "receipts pruned …", "receipts filtered by log address …".
+    pub reason: String,
+}
+
+/// Inclusive range of transaction numbers.
+type Txs = Blocks;
+
+impl Snapshot<'_> {
+    /// The blocks of `wanted` that cannot be read whole, ascending and disjoint,
+    /// with the reason. An empty answer means that every part of every block is
+    /// there. At most 4096 gaps are told apart in each part; the last takes the
+    /// rest.
+    pub fn gaps(&self, wanted: Blocks, parts: Parts) -> Result<Vec<Gap>> {
+        if wanted.first > wanted.last {
+            return Ok(Vec::new());
+        }
+        let mut by_part: Vec<Vec<Gap>> = Vec::new();
+        if let Some(inside) = self.inside(wanted) {
+            if parts.receipts {
+                by_part.push(self.explained(self.receipt_gaps(inside)?, Part::Receipts)?);
+            }
+            if parts.transactions {
+                by_part.push(self.explained(self.transaction_gaps(inside)?, Part::Transactions)?);
+            } else if parts.senders {
+                by_part.push(self.explained(self.sender_gaps(inside)?, Part::Transactions)?);
+            }
+        }
+        let genesis = self.genesis_block();
+        if wanted.first < genesis {
+            by_part.push(vec![Gap {
+                blocks: Blocks {
+                    first: wanted.first,
+                    last: wanted.last.min(genesis - 1),
+                },
+                reason: format!("before the first block of the chain, {genesis}"),
+            }]);
+        }
+        if wanted.last > self.tip() {
+            by_part.push(vec![Gap {
+                blocks: Blocks {
+                    first: wanted.first.max(self.tip() + 1),
+                    last: wanted.last,
+                },
+                reason: format!("above the tip {} on disk", self.tip()),
+            }]);
+        }
+        Ok(union(&by_part))
+    }
+
+    /// The part of a range between genesis and tip.
+    fn inside(&self, wanted: Blocks) -> Option<Blocks> {
+        let first = wanted.first.max(self.genesis_block());
+        let last = wanted.last.min(self.tip());
+        (first <= last).then_some(Blocks { first, last })
+    }
+
+    /// Block 0, or the first block of a chain with a non-zero genesis.
+    pub(crate) fn genesis_block(&self) -> u64 {
+        let mut jars = self.files.jars(Segment::Headers).iter();
+        jars.find_map(|jar| Some(jar.conf.blocks?.first))
+            .unwrap_or(0)
+    }
+
+    /// Blocks that lack receipts.
+    pub(crate) fn receipt_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+        let mut gaps = BlockGaps::new(self);
+        let missing = self.without_jars(self.txs_of(inside)?, Segment::Receipts);
+        self.without_rows(missing, Table::Receipts, &mut |txs| gaps.add(txs))?;
+        Ok(gaps.blocks)
+    }
+
+    /// Blocks that lack transactions.
+    pub(crate) fn transaction_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+        let mut gaps = BlockGaps::new(self);
+        for txs in self.without_jars(self.txs_of(inside)?, Segment::Transactions) {
+            gaps.add(txs)?;
+        }
+        Ok(gaps.blocks)
+    }
+
+    /// Blocks that lack stored senders.
+    pub(crate) fn stored_sender_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+        let mut gaps = BlockGaps::new(self);
+        let missing = self.without_jars(self.txs_of(inside)?, Segment::TransactionSenders);
+        self.without_rows(missing, Table::TransactionSenders, &mut |txs| gaps.add(txs))?;
+        Ok(gaps.blocks)
+    }
+
+    /// Blocks whose senders are neither stored nor recoverable from transactions.
+    fn sender_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+        let mut gaps = BlockGaps::new(self);
+        let missing = self.without_jars(self.txs_of(inside)?, Segment::Transactions);
+        let missing = self.without_jars(missing, Segment::TransactionSenders);
+        self.without_rows(missing, Table::TransactionSenders, &mut |txs| gaps.add(txs))?;
+        Ok(gaps.blocks)
+    }
+
+    /// Numbers of all transactions of a block range, as at most one range.
+    fn txs_of(&self, blocks: Blocks) -> Result<Vec<Txs>> {
+        let first = self.body(blocks.first)?.first_tx;
+        let last = self.body(blocks.last)?;
+        let end = last.first_tx + last.tx_count;
+        if first > end {
+            return Err(Error::Inconsistent {
+                block: blocks.last,
+                what: format!(
+                    "its transactions end at {end}, those of block {} begin at {first}",
+                    blocks.first
+                ),
+            });
+        }
+        Ok(if first < end {
+            vec![Txs {
+                first,
+                last: end - 1,
+            }]
+        } else {
+            Vec::new()
+        })
+    }
+
+    fn without_jars(&self, ranges: Vec<Txs>, segment: Segment) -> Vec<Txs> {
+        let present = self
+            .files
+            .jars(segment)
+            .iter()
+            .filter_map(|jar| jar.row_range());
+        present.fold(ranges, |ranges, present| subtract(&ranges, present))
+    }
+
+    /// Gives every run of numbers that are not keys of a table, ascending.
+    fn without_rows(
+        &self,
+        ranges: Vec<Txs>,
+        table: Table,
+        missing: &mut dyn FnMut(Txs) -> Result<()>,
+    ) -> Result<()> {
+        let Some(keys) = (if ranges.is_empty() {
+            None
+        } else {
+            self.key_range(table)?
+        }) else {
+            return ranges.into_iter().try_for_each(missing);
+        };
+        // Keys are unique: as many rows as numbers between first and last key
+        // means that none is missing between them.
+        if keys.len() == Some(self.txn.rows(table)?) {
+            return subtract(&ranges, keys).into_iter().try_for_each(missing);
+        }
+        for range in ranges {
+            let mut next = range.first;
+            let mut rows = self
+                .txn
+                .walk_from(table, &tables::number_key(range.first))?;
+            while let Some((key, _)) = rows.next()? {
+                let number = self.tx_key(table, key)?;
+                if number > range.last {
+                    break;
+                }
+                if next < number {
+                    missing(Txs {
+                        first: next,
+                        last: number - 1,
+                    })?;
+                }
+                next = number + 1;
+            }
+            if next <= range.last {
+                missing(Txs {
+                    first: next,
+                    last: range.last,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// First and last key of a table keyed by transaction number.
+    pub(crate) fn key_range(&self, table: Table) -> Result<Option<Txs>> {
+        let first = self.txn.walk_from(table, &[])?.next()?;
+        let (Some((first, _)), Some((last, _))) = (first, self.txn.last(table)?) else {
+            return Ok(None);
+        };
+        Ok(Some(Txs {
+            first: self.tx_key(table, first)?,
+            last: self.tx_key(table, last)?,
+        }))
+    }
+
+    fn tx_key(&self, table: Table, key: &[u8]) -> Result<u64> {
+        tables::key_number(key).map_err(|what| self.bad_row(table, "?", what))
+    }
+
+    /// The block of a transaction.
+    pub(crate) fn block_of_tx(&self, tx: u64) -> Result<u64> {
+        let row = self
+            .txn
+            .walk_from(Table::TransactionBlocks, &tables::number_key(tx))?
+            .next()?;
+        let Some((_, block)) = row else {
+            let what = "no block holds this transaction";
+            return Err(self.bad_value(Table::TransactionBlocks, tx, what));
+        };
+        tables::plain_u64(block).map_err(|what| self.bad_value(Table::TransactionBlocks, tx, what))
+    }
+
+    fn explained(&self, blocks: Vec<Blocks>, part: Part) -> Result<Vec<Gap>> {
+        let pruned_to = self.part_pruned_to(part)?;
+        let mut gaps = Vec::new();
+        for blocks in blocks {
+            // Two causes, two gaps.
+            let pieces = match pruned_to {
+                Some(last) if blocks.first <= last && last < blocks.last => vec![
+                    Blocks {
+                        first: blocks.first,
+                        last,
+                    },
+                    Blocks {
+                        first: last + 1,
+                        last: blocks.last,
+                    },
+                ],
+                _ => vec![blocks],
+            };
+            for blocks in pieces {
+                gaps.push(Gap {
+                    blocks,
+                    reason: self.reason(part, blocks.last)?,
+                });
+            }
+        }
+        Ok(gaps)
+    }
+
+    fn part_pruned_to(&self, part: Part) -> Result<Option<u64>> {
+        Ok(match part {
+            Part::Receipts => self.pruned_to(PruneSegment::Receipts)?,
+            Part::Transactions => self
+                .pruned_to(PruneSegment::Bodies)?
+                .max(self.pruned_to(PruneSegment::TransactionsBefore2)?),
+            Part::Header | Part::Body => None,
+        })
+    }
+
+    /// Why a part of a block is missing, as far as the directory tells.
+    pub(crate) fn reason(&self, part: Part, block: u64) -> Result<String> {
+        if let Some(last) = self.part_pruned_to(part)?
+            && block <= last
+        {
+            return Ok(format!("{part} pruned up to block {last}"));
+        }
+        if part != Part::Receipts {
+            return Ok(format!(
+                "{part} not stored (expired history, or a static file is missing)"
+            ));
+        }
+        let filtered = self.pruned_to(PruneSegment::ContractLogs)?;
+        let rows = self.txn.rows(Table::Receipts)?;
+        let holes = self
+            .key_range(Table::Receipts)?
+            .is_some_and(|keys| keys.len() != Some(rows));
+        Ok(if holes || filtered.is_some_and(|last| block <= last) {
+            "receipts filtered by log address: the node stored only some of them".into()
+        } else {
+            "receipts not stored (excluded by the node's prune settings when they were made, or a \
+             static file is missing)"
+                .into()
+        })
+    }
+
+    /// Receipts that a scan did not find.
+    #[cold]
+    pub(crate) fn missing(&self, part: Part, block: u64) -> Error {
+        match self.reason(part, block) {
+            Ok(reason) => Error::Missing {
+                part,
+                block,
+                reason,
+            },
+            Err(error) => error,
+        }
+    }
+}
+
+/// Turns runs of missing transactions, ascending, into runs of blocks.
+struct BlockGaps<'a> {
+    snapshot: &'a Snapshot<'a>,
+    blocks: Vec<Blocks>,
+    /// The last transaction of the last of `blocks`.
+    last_tx: Option<u64>,
+}
+
+impl<'a> BlockGaps<'a> {
+    const fn new(snapshot: &'a Snapshot<'a>) -> Self {
+        Self {
+            snapshot,
+            blocks: Vec::new(),
+            last_tx: None,
+        }
+    }
+
+    fn add(&mut self, txs: Txs) -> Result<()> {
+        if self.last_tx.is_some_and(|last_tx| txs.last <= last_tx) {
+            return Ok(());
+        }
+        // Then only blocks without transactions lie between the two.
+        let follows = self.last_tx.is_some_and(|last_tx| txs.first <= last_tx + 1);
+        let full = self.blocks.len() >= GAPS_MAX;
+        let last = self.snapshot.block_of_tx(txs.last)?;
+        match self.blocks.last_mut() {
+            Some(before) if follows || full => before.last = last,
+            _ => {
+                let first = self.snapshot.block_of_tx(txs.first)?;
+                self.blocks.push(Blocks { first, last });
+            }
+        }
+        let body = self.snapshot.body(last)?;
+        self.last_tx = (body.first_tx + body.tx_count).checked_sub(1);
+        Ok(())
+    }
+}
+
+/// `ranges` without `present`.
+fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
+    let mut left = Vec::with_capacity(ranges.len() + 1);
+    for range in ranges {
+        if present.last < range.first || range.last < present.first {
+            left.push(*range);
+            continue;
+        }
+        if range.first < present.first {
+            left.push(Blocks {
+                first: range.first,
+                last: present.first - 1,
+            });
+        }
+        if present.last < range.last {
+            left.push(Blocks {
+                first: present.last + 1,
+                last: range.last,
+            });
+        }
+    }
+    left
+}
+
+/// `within` without all of `gaps` (ascending): what exists.
+pub(crate) fn complement(within: Blocks, gaps: &[Blocks]) -> Vec<Blocks> {
+    gaps.iter()
+        .fold(vec![within], |ranges, gap| subtract(&ranges, *gap))
+}
+
+/// Disjoint gaps from lists that are each ascending and disjoint; reasons of
+/// overlapping ones are joined.
+fn union(lists: &[Vec<Gap>]) -> Vec<Gap> {
+    let mut starts: Vec<u64> = Vec::new();
+    for gap in lists.iter().flatten() {
+        starts.push(gap.blocks.first);
+        starts.extend(gap.blocks.last.checked_add(1));
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    let mut next = vec![0; lists.len()];
+    let mut gaps: Vec<Gap> = Vec::new();
+    for (index, first) in starts.iter().copied().enumerate() {
+        let last = starts.get(index + 1).map_or(u64::MAX, |next| next - 1);
+        let mut reasons: Vec<&str> = Vec::new();
+        for (list, next) in lists.iter().zip(&mut next) {
+            while list.get(*next).is_some_and(|gap| gap.blocks.last < first) {
+                *next += 1;
+            }
+            if let Some(gap) = list.get(*next).filter(|gap| gap.blocks.contains(first))
+                && !reasons.contains(&gap.reason.as_str())
+            {
+                reasons.push(&gap.reason);
+            }
+        }
+        if reasons.is_empty() {
+            continue;
+        }
+        let reason = reasons.join("; ");
+        match gaps.last_mut() {
+            Some(before) if before.reason == reason && before.blocks.last + 1 == first => {
+                before.blocks.last = last;
+            }
+            _ => gaps.push(Gap {
+                blocks: Blocks { first, last },
+                reason,
+            }),
+        }
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(first: u64, last: u64) -> Blocks {
+        Blocks { first, last }
+    }
+
+    fn gap(first: u64, last: u64, reason: &str) -> Gap {
+        Gap {
+            blocks: blocks(first, last),
+            reason: reason.into(),
+        }
+    }
+
+    #[test]
+    fn differences() {
+        let check = |present, expected: &[Blocks]| {
+            assert_eq!(subtract(&[blocks(10, 20)], present), expected);
+        };
+        check(blocks(0, 9), &[blocks(10, 20)]);
+        check(blocks(21, 30), &[blocks(10, 20)]);
+        check(blocks(0, 10), &[blocks(11, 20)]);
+        check(blocks(20, 20), &[blocks(10, 19)]);
+        check(blocks(12, 13), &[blocks(10, 11), blocks(14, 20)]);
+        check(blocks(0, u64::MAX), &[]);
+        assert_eq!(
+            complement(blocks(0, 9), &[blocks(0, 2), blocks(5, 5)]),
+            [blocks(3, 4), blocks(6, 9)]
+        );
+    }
+
+    #[test]
+    fn unions() {
+        assert_eq!(union(&[]), []);
+        let receipts = vec![gap(1, 5, "r"), gap(8, 9, "r")];
+        let bodies = vec![gap(3, 8, "b")];
+        let above = vec![gap(10, u64::MAX, "a")];
+        assert_eq!(
+            union(&[receipts, bodies, above]),
+            [
+                gap(1, 2, "r"),
+                gap(3, 5, "r; b"),
+                gap(6, 7, "b"),
+                gap(8, 8, "r; b"),
+                gap(9, 9, "r"),
+                gap(10, u64::MAX, "a"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Where the parts of a data directory lie (`crates/node/core/src/dirs.rs` of
+//! reth), and whether a path is one at all.
+
+use crate::{Error, Result};
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+/// `db/database.version` of every reth since 1.0; storage v2 did not change it.
+const DATABASE_VERSION: u64 = 2;
+
+/// Where the parts of a data directory lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataDir {
+    /// `--datadir`: the directory with `db/` in it, e.g. `~/.local/share/reth/mainnet`.
+    pub root: PathBuf,
+    /// `--datadir.static-files`; default `root/static_files`.
+    pub static_files: Option<PathBuf>,
+    /// `--datadir.rocksdb`; default `root/rocksdb`.
+    pub rocksdb: Option<PathBuf>,
+}
+
+impl DataDir {
+    /// A directory with all its parts in the usual places.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            static_files: None,
+            rocksdb: None,
+        }
+    }
+
+    /// The MDBX environment.
+    pub fn db_path(&self) -> PathBuf {
+        self.root.join("db")
+    }
+
+    /// The static files.
+    pub fn static_files_path(&self) -> PathBuf {
+        self.static_files
+            .clone()
+            .unwrap_or_else(|| self.root.join("static_files"))
+    }
+
+    /// The RocksDB directory; absent before reth 2.0.
+    pub fn rocksdb_path(&self) -> PathBuf {
+        self.rocksdb
+            .clone()
+            .unwrap_or_else(|| self.root.join("rocksdb"))
+    }
+
+    /// Says precisely what is missing before libmdbx would say it vaguely.
+    pub(crate) fn check(&self) -> Result<()> {
+        let root = &self.root;
+        let refuse = |what: String| {
+            Err(Error::NotADataDir {
+                path: root.clone(),
+                what,
+            })
+        };
+        match fs::metadata(root) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return refuse("it is a file; give the directory that holds db/".into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return refuse("there is no such directory".into());
+            }
+            Err(error) => return Err(Error::io("open", root, error)),
+        }
+        let data_file = self.db_path().join("mdbx.dat");
+        if let Err(error) = fs::metadata(&data_file) {
+            if error.kind() != ErrorKind::NotFound {
+                return Err(Error::io("open", data_file, error));
+            }
+            return refuse(format!("it has no db/mdbx.dat{}", hint(root)));
+        }
+        if let Err(error) = fs::read_dir(self.static_files_path()) {
+            if error.kind() != ErrorKind::NotFound {
+                return Err(Error::io("list", self.static_files_path(), error));
+            }
+            return refuse(format!(
+                "{} does not exist; if the node runs with --datadir.static-files, give the same path",
+                self.static_files_path().display()
+            ));
+        }
+        self.check_version()
+    }
+
+    /// A missing file is no error: `reth db migrate-v2` leaves none until the
+    /// next start of the node.
+    fn check_version(&self) -> Result<()> {
+        let path = self.db_path().join("database.version");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io("read", path, error)),
+        };
+        match text.trim().parse::<u64>() {
+            Ok(DATABASE_VERSION) => Ok(()),
+            Ok(other) => Err(Error::Unsupported {
+                path,
+                what: format!(
+                    "database version {other}; known is {DATABASE_VERSION} (reth 1.0 to 2.5)"
+                ),
+            }),
+            Err(_) => Err(Error::corrupt(path, "it should hold one decimal number")),
+        }
+    }
+}
+
+/// Where a mistaken path probably meant to point.
+fn hint(root: &Path) -> String {
+    if root.join("mdbx.dat").exists() {
+        return "; this is the db directory itself: give its parent".into();
+    }
+    let mut chains: Vec<_> = fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().join("db/mdbx.dat").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    chains.sort();
+    match chains.first() {
+        Some(chain) => format!("; did you mean {}?", root.join(chain).display()),
+        None => String::new(),
+    }
+}

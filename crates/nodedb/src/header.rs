@@ -1,0 +1,193 @@
+//! Block headers (`reth-core: crates/codecs/src/alloy/header.rs`).
+
+use crate::compact::{Flags, Malformed, Reader};
+use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
+
+/// A block header with all its fields, and the hash stored beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Block number.
+    pub number: u64,
+    /// Block hash; checked against the other fields when the header was read.
+    pub hash: B256,
+    /// Hash of the block before.
+    pub parent_hash: B256,
+    /// Unix seconds.
+    pub timestamp: u64,
+    /// Gas used by the block.
+    pub gas_used: u64,
+    /// Gas limit of the block.
+    pub gas_limit: u64,
+    /// Fee recipient (miner before the merge).
+    pub beneficiary: Address,
+    /// EIP-1559 base fee in wei; from London on.
+    pub base_fee: Option<u64>,
+    /// Root of the transactions trie.
+    pub transactions_root: B256,
+    /// Root of the receipts trie.
+    pub receipts_root: B256,
+    /// Root of the withdrawals trie (EIP-4895); from Shanghai on.
+    pub withdrawals_root: Option<B256>,
+    /// Bloom filter over addresses and topics of all logs.
+    pub logs_bloom: Bloom,
+    /// Hash of the list of ommers.
+    pub ommers_hash: B256,
+    /// Root of the state trie after the block.
+    pub state_root: B256,
+    /// Proof-of-work difficulty; 0 after the merge.
+    pub difficulty: U256,
+    /// Proof-of-work mix hash; after the merge the randao value (EIP-4399).
+    pub mix_hash: B256,
+    /// Proof-of-work nonce.
+    pub nonce: u64,
+    /// EIP-4844: blob gas of the block; from Cancun on.
+    pub blob_gas_used: Option<u64>,
+    /// EIP-4844: running excess of blob gas.
+    pub excess_blob_gas: Option<u64>,
+    /// EIP-4788: root of the parent beacon block.
+    pub parent_beacon_block_root: Option<B256>,
+    /// EIP-7685: hash of the execution requests; from Prague on.
+    pub requests_hash: Option<B256>,
+    /// EIP-7928: hash of the block access list; from Amsterdam on.
+    pub block_access_list_hash: Option<B256>,
+    /// EIP-7843: slot number; from Amsterdam on.
+    pub slot_number: Option<u64>,
+    /// Free bytes of the block's maker.
+    pub extra_data: Bytes,
+}
+
+impl Header {
+    /// The same header in the type of `alloy-consensus`.
+    pub fn to_alloy(&self) -> alloy_consensus::Header {
+        alloy_consensus::Header {
+            parent_hash: self.parent_hash,
+            ommers_hash: self.ommers_hash,
+            beneficiary: self.beneficiary,
+            state_root: self.state_root,
+            transactions_root: self.transactions_root,
+            receipts_root: self.receipts_root,
+            logs_bloom: self.logs_bloom,
+            difficulty: self.difficulty,
+            number: self.number,
+            gas_limit: self.gas_limit,
+            gas_used: self.gas_used,
+            timestamp: self.timestamp,
+            extra_data: self.extra_data.clone(),
+            mix_hash: self.mix_hash,
+            nonce: B64::from(self.nonce),
+            base_fee_per_gas: self.base_fee,
+            withdrawals_root: self.withdrawals_root,
+            blob_gas_used: self.blob_gas_used,
+            excess_blob_gas: self.excess_blob_gas,
+            parent_beacon_block_root: self.parent_beacon_block_root,
+            requests_hash: self.requests_hash,
+            block_access_list_hash: self.block_access_list_hash,
+            slot_number: self.slot_number,
+        }
+    }
+
+    /// keccak of the RLP form of the fields: what [`Header::hash`] must be.
+    pub fn recompute_hash(&self) -> B256 {
+        self.to_alloy().hash_slow()
+    }
+
+    /// Whether the last receipt's cumulative gas must equal `gas_used`. From
+    /// Amsterdam on it need not (EIP-7778 counts before refunds).
+    pub(crate) const fn gas_is_cumulative(&self) -> bool {
+        self.block_access_list_hash.is_none() && self.slot_number.is_none()
+    }
+}
+
+/// Decodes column 0 of the headers jar; `hash` is column 2.
+pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
+    let mut reader = Reader::new(value);
+    let mut flags = Flags::read(&mut reader, 4)?;
+    let has_withdrawals_root = flags.flag();
+    let difficulty_len = flags.next(6);
+    let number_len = flags.next(4);
+    let gas_limit_len = flags.next(4);
+    let gas_used_len = flags.next(4);
+    let timestamp_len = flags.next(4);
+    let nonce_len = flags.next(4);
+    let has_base_fee = flags.flag();
+    let has_blob_gas_used = flags.flag();
+    let has_excess_blob_gas = flags.flag();
+    let has_parent_beacon_block_root = flags.flag();
+    let has_extension = flags.flag();
+    flags.finish()?;
+
+    let parent_hash = reader.b256()?;
+    let ommers_hash = reader.b256()?;
+    let beneficiary = reader.address()?;
+    let state_root = reader.b256()?;
+    let transactions_root = reader.b256()?;
+    let receipts_root = reader.b256()?;
+    let withdrawals_root = reader.optional_b256(has_withdrawals_root)?;
+    let logs_bloom = Bloom::from(reader.array::<256>()?);
+    let difficulty = reader.u256(difficulty_len)?;
+    let number = reader.u64(number_len)?;
+    let gas_limit = reader.u64(gas_limit_len)?;
+    let gas_used = reader.u64(gas_used_len)?;
+    let timestamp = reader.u64(timestamp_len)?;
+    let mix_hash = reader.b256()?;
+    let nonce = reader.u64(nonce_len)?;
+    let base_fee = reader.optional_u64(has_base_fee)?;
+    let blob_gas_used = reader.optional_u64(has_blob_gas_used)?;
+    let excess_blob_gas = reader.optional_u64(has_excess_blob_gas)?;
+    let parent_beacon_block_root = reader.optional_b256(has_parent_beacon_block_root)?;
+    let extension = if has_extension {
+        extension(reader.nested()?)?
+    } else {
+        Extension::default()
+    };
+    Ok(Header {
+        number,
+        hash,
+        parent_hash,
+        timestamp,
+        gas_used,
+        gas_limit,
+        beneficiary,
+        base_fee,
+        transactions_root,
+        receipts_root,
+        withdrawals_root,
+        logs_bloom,
+        ommers_hash,
+        state_root,
+        difficulty,
+        mix_hash,
+        nonce,
+        blob_gas_used,
+        excess_blob_gas,
+        parent_beacon_block_root,
+        requests_hash: extension.requests_hash,
+        block_access_list_hash: extension.block_access_list_hash,
+        slot_number: extension.slot_number,
+        extra_data: Bytes::copy_from_slice(reader.rest()),
+    })
+}
+
+/// Fields that came after Cancun.
+#[derive(Default)]
+struct Extension {
+    requests_hash: Option<B256>,
+    block_access_list_hash: Option<B256>,
+    slot_number: Option<u64>,
+}
+
+fn extension(mut reader: Reader<'_>) -> Result<Extension, Malformed> {
+    let mut flags = Flags::read(&mut reader, 1)?;
+    let (has_requests, has_access_list, has_slot) = (flags.flag(), flags.flag(), flags.flag());
+    // A later field would change the hash: better to say so here.
+    if flags.finish().is_err() {
+        return Err("a header field of a later fork");
+    }
+    let extension = Extension {
+        requests_hash: reader.optional_b256(has_requests)?,
+        block_access_list_hash: reader.optional_b256(has_access_list)?,
+        slot_number: reader.optional_u64(has_slot)?,
+    };
+    reader.finish()?;
+    Ok(extension)
+}

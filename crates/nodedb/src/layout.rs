@@ -1,0 +1,75 @@
+//! Which of reth's two layouts a directory has
+//! (`crates/storage/db-api/src/models/metadata.rs`).
+
+use crate::{
+    Error, Result, Snapshot,
+    tables::{self, Table},
+};
+use serde::Serialize;
+
+/// Where a node keeps what (chosen when its genesis was written).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Default of reth 1.x: senders, change sets and indices in MDBX.
+    V1,
+    /// Default of reth 2.x: senders and change sets in static files, indices in
+    /// RocksDB.
+    V2,
+}
+
+impl Layout {
+    /// `v1` or `v2`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+}
+
+/// Settings of reth 1.10, one for each part. With any of them on, the directory
+/// was written by an `edge` build in a form that was never released.
+const EDGE_SETTINGS: [&str; 6] = [
+    "receipts_in_static_files",
+    "transaction_senders_in_static_files",
+    "storages_history_in_rocksdb",
+    "transaction_hash_numbers_in_rocksdb",
+    "account_history_in_rocksdb",
+    "account_changesets_in_static_files",
+];
+
+impl Snapshot<'_> {
+    /// The row `storage_settings`, as JSON text.
+    pub(crate) fn storage_settings(&self) -> Result<Option<String>> {
+        let Some(value) = self.txn.get(Table::Metadata, b"storage_settings")? else {
+            return Ok(None);
+        };
+        let json = tables::scale_bytes(value)
+            .map_err(|what| self.bad_row(Table::Metadata, "storage_settings", what))?;
+        Ok(Some(String::from_utf8_lossy(json).into_owned()))
+    }
+
+    /// The layout. No row, or JSON without `storage_v2`, is v1 by reth's own rule.
+    pub fn layout(&self) -> Result<Layout> {
+        let Some(json) = self.storage_settings()? else {
+            return Ok(Layout::V1);
+        };
+        let Ok(settings) = serde_json::from_str::<serde_json::Value>(&json) else {
+            return Ok(Layout::V1);
+        };
+        let is_on = |name: &str| settings.get(name) == Some(&serde_json::Value::Bool(true));
+        if is_on("storage_v2") {
+            return Ok(Layout::V2);
+        }
+        match EDGE_SETTINGS.into_iter().find(|name| is_on(name)) {
+            None => Ok(Layout::V1),
+            Some(name) => Err(Error::Unsupported {
+                path: self.db.dir().root.clone(),
+                what: format!(
+                    "storage setting {name} of a reth 1.10 `edge` build; only layouts v1 and v2 are known"
+                ),
+            }),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One consistent view of a data directory, by the protocol that keeps a reader
+//! right beside a running node: begin the read transaction, take the tip from
+//! it, then list the static files. The node commits them before MDBX, so all of
+//! a block at or below the tip is there; rows above it may vanish again.
+
+use crate::{
+    BodyIndices, Error, Header, NodeDb, Part, Result, Scratch, header,
+    jar::Segment,
+    mdbx::Txn,
+    static_files::StaticFiles,
+    tables::{self, Table},
+};
+use alloy_primitives::B256;
+use std::{cell::RefCell, fmt};
+
+/// One consistent view: an MDBX read transaction and the static files listed
+/// after it began. Keep it for seconds, not minutes: it holds back the node
+/// (`wait_for_pre_commit_readers`, reth 2.0 and later, stalls an on-disk reorg
+/// until all older readers are gone).
+///
+/// Not `Sync`: every worker takes its own. Two snapshots with the same
+/// [`id`](Snapshot::id) see the same blocks.
+pub struct Snapshot<'db> {
+    pub(crate) db: &'db NodeDb,
+    pub(crate) txn: Txn,
+    pub(crate) files: StaticFiles,
+    tip: u64,
+    /// For the calls that take no scratch.
+    own_scratch: RefCell<Scratch>,
+}
+
+impl fmt::Debug for Snapshot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("tip", &self.tip)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'db> Snapshot<'db> {
+    pub(crate) fn begin(db: &'db NodeDb) -> Result<Self> {
+        let txn = db.env().begin()?;
+        let tip = finish_checkpoint(&txn)?;
+        let files = db.list_static_files()?;
+        let snapshot = Self {
+            db,
+            txn,
+            files,
+            tip,
+            own_scratch: RefCell::default(),
+        };
+        if snapshot.files.find(Segment::Headers, tip).is_none() {
+            return Err(Error::stale(
+                db.dir().static_files_path(),
+                format!("no headers file holds block {tip}, the tip of the database"),
+            ));
+        }
+        Ok(snapshot)
+    }
+
+    /// The `Finish` checkpoint: the highest block that may be read. Static files
+    /// may hold more, which is not part of the chain yet, or no longer.
+    pub const fn tip(&self) -> u64 {
+        self.tip
+    }
+
+    /// Number of the MDBX commit this snapshot sees.
+    pub fn id(&self) -> Result<u64> {
+        self.txn.id()
+    }
+
+    /// Refuses blocks above the tip.
+    pub(crate) const fn check_tip(&self, block: u64) -> Result<()> {
+        if block > self.tip {
+            Err(Error::AboveTip {
+                block,
+                tip: self.tip,
+            })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The canonical hash of a block.
+    pub fn block_hash(&self, block: u64) -> Result<B256> {
+        self.check_tip(block)?;
+        self.hash_of(block, &mut self.own_scratch.borrow_mut(), block)
+    }
+
+    /// The header of a block.
+    pub fn header(&self, block: u64) -> Result<Header> {
+        self.check_tip(block)?;
+        self.header_of(block, &mut self.own_scratch.borrow_mut(), block)
+    }
+
+    /// First and last transaction number of a range are cheap: used to size chunks.
+    pub fn body(&self, block: u64) -> Result<BodyIndices> {
+        self.check_tip(block)?;
+        let value = self
+            .txn
+            .get(Table::BlockBodyIndices, &tables::number_key(block))?;
+        let Some(value) = value else {
+            return Err(Error::Missing {
+                part: Part::Body,
+                block,
+                reason: "the database has no body indices for it".into(),
+            });
+        };
+        tables::body_indices(value)
+            .map_err(|what| self.bad_value(Table::BlockBodyIndices, block, what))
+    }
+
+    /// Column 2 of the headers jar; `last` ends the read-ahead.
+    fn hash_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<B256> {
+        let (jar, row) = self.header_row(block)?;
+        let reader = scratch.headers.reader(jar)?;
+        let hash = reader.cell(row, 2, row + (last - block))?;
+        B256::try_from(hash).map_err(|_| jar.bad_row(row, "the block hash is not 32 bytes long"))
+    }
+
+    /// Reads and checks a header; `last` ends the read-ahead.
+    pub(crate) fn header_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<Header> {
+        let hash = self.hash_of(block, scratch, last)?;
+        let (jar, row) = self.header_row(block)?;
+        let cell = scratch
+            .headers
+            .reader(jar)?
+            .cell(row, 0, row + (last - block))?;
+        let header = header::decode(cell, hash).map_err(|what| jar.bad_row(row, what))?;
+        if header.number != block {
+            return Err(jar.bad_row(row, &format!("it is block {}, not {block}", header.number)));
+        }
+        // About 3 µs: the strongest check there is, and a block has ~200 receipts.
+        if header.recompute_hash() != hash {
+            return Err(jar.bad_row(row, "the header does not have the hash stored beside it"));
+        }
+        Ok(header)
+    }
+
+    fn header_row(&self, block: u64) -> Result<(&std::sync::Arc<crate::jar::Jar>, u64)> {
+        self.files
+            .find(Segment::Headers, block)
+            .ok_or_else(|| Error::Missing {
+                part: Part::Header,
+                block,
+                reason: "no static file holds it".into(),
+            })
+    }
+
+    /// A value of an MDBX table that cannot be decoded.
+    pub(crate) fn bad_value(&self, table: Table, key: u64, what: &str) -> Error {
+        self.bad_row(table, &key.to_string(), what)
+    }
+
+    /// The same for keys that are no numbers.
+    pub(crate) fn bad_row(&self, table: Table, key: &str, what: &str) -> Error {
+        Error::corrupt(
+            self.txn.path(),
+            format!("table {}, key {key}: {what}", table.name()),
+        )
+    }
+}
+
+/// The tip. A directory that only holds the genesis has no checkpoint above 0.
+fn finish_checkpoint(txn: &Txn) -> Result<u64> {
+    let Some(value) = txn.get(Table::StageCheckpoints, b"Finish")? else {
+        return Ok(0);
+    };
+    let (block, _) = tables::stage_checkpoint(value).map_err(|what| {
+        Error::corrupt(
+            txn.path(),
+            format!("table StageCheckpoints, key Finish: {what}"),
+        )
+    })?;
+    Ok(block)
+}

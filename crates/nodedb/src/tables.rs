@@ -1,0 +1,198 @@
+//! Tables of the MDBX environment and the codecs of their rows
+//! (`crates/storage/db-api/src/tables/mod.rs` of reth). Keys are big-endian,
+//! plain `u64` values little-endian.
+
+use crate::{
+    BodyIndices, Withdrawal,
+    compact::{Flags, Malformed, Reader},
+};
+
+/// The tables we read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    Metadata,
+    StageCheckpoints,
+    PruneCheckpoints,
+    ChainState,
+    VersionHistory,
+    BlockBodyIndices,
+    BlockWithdrawals,
+    TransactionBlocks,
+    TransactionSenders,
+    Receipts,
+    AccountChangeSets,
+    StorageChangeSets,
+    PlainAccountState,
+    HashedAccounts,
+}
+
+impl Table {
+    pub(crate) const COUNT: usize = 14;
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Metadata => "Metadata",
+            Self::StageCheckpoints => "StageCheckpoints",
+            Self::PruneCheckpoints => "PruneCheckpoints",
+            Self::ChainState => "ChainState",
+            Self::VersionHistory => "VersionHistory",
+            Self::BlockBodyIndices => "BlockBodyIndices",
+            Self::BlockWithdrawals => "BlockWithdrawals",
+            Self::TransactionBlocks => "TransactionBlocks",
+            Self::TransactionSenders => "TransactionSenders",
+            Self::Receipts => "Receipts",
+            Self::AccountChangeSets => "AccountChangeSets",
+            Self::StorageChangeSets => "StorageChangeSets",
+            Self::PlainAccountState => "PlainAccountState",
+            Self::HashedAccounts => "HashedAccounts",
+        }
+    }
+}
+
+/// `u64` as a key.
+pub(crate) const fn number_key(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+/// A key that is, or begins with, a `u64`.
+pub(crate) fn key_number(key: &[u8]) -> Result<u64, Malformed> {
+    Reader::new(key)
+        .array()
+        .map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// A plain `u64` value.
+pub(crate) fn plain_u64(value: &[u8]) -> Result<u64, Malformed> {
+    let mut reader = Reader::new(value);
+    let number = u64::from_le_bytes(*reader.array()?);
+    reader.finish()?;
+    Ok(number)
+}
+
+/// `BlockBodyIndices`.
+pub(crate) fn body_indices(value: &[u8]) -> Result<BodyIndices, Malformed> {
+    let mut reader = Reader::new(value);
+    let mut flags = Flags::read(&mut reader, 1)?;
+    let (first_len, count_len) = (flags.next(4), flags.next(4));
+    let body = BodyIndices {
+        first_tx: reader.u64(first_len)?,
+        tx_count: reader.u64(count_len)?,
+    };
+    reader.finish()?;
+    match body.first_tx.checked_add(body.tx_count) {
+        Some(_) => Ok(body),
+        None => Err("transaction numbers overflow"),
+    }
+}
+
+/// `BlockWithdrawals`, appended to `into`.
+pub(crate) fn withdrawals(value: &[u8], into: &mut Vec<Withdrawal>) -> Result<(), Malformed> {
+    let mut reader = Reader::new(value);
+    let count = reader.varuint()?;
+    // Memory grows with the bytes that are there, never with the count alone.
+    for _ in 0..count {
+        let mut item = reader.nested()?;
+        let mut flags = Flags::read(&mut item, 2)?;
+        let (index, validator, amount) = (flags.next(4), flags.next(4), flags.next(4));
+        flags.finish()?;
+        into.push(Withdrawal {
+            index: item.u64(index)?,
+            validator_index: item.u64(validator)?,
+            address: item.address()?,
+            amount_gwei: item.u64(amount)?,
+        });
+        item.finish()?;
+    }
+    reader.finish()
+}
+
+/// `StageCheckpoints`: the block number, and the raw stage data.
+pub(crate) fn stage_checkpoint(value: &[u8]) -> Result<(u64, Option<&[u8]>), Malformed> {
+    let mut reader = Reader::new(value);
+    let mut flags = Flags::read(&mut reader, 1)?;
+    let (len, has_data) = (flags.next(4), flags.flag());
+    let block = reader.u64(len)?;
+    let data = if has_data {
+        Some(reader.nested()?.rest())
+    } else {
+        None
+    };
+    Ok((block, data))
+}
+
+/// `Metadata`: a SCALE byte vector.
+pub(crate) fn scale_bytes(value: &[u8]) -> Result<&[u8], Malformed> {
+    let mut reader = Reader::new(value);
+    let first = reader.byte()?;
+    let len = match first & 3 {
+        0 => usize::from(first >> 2),
+        1 => (usize::from(reader.byte()?) << 8 | usize::from(first)) >> 2,
+        2 => {
+            let [a, b, c] = *reader.array()?;
+            (u32::from_le_bytes([first, a, b, c]) >> 2) as usize
+        }
+        _ => return Err("a length is too long"),
+    };
+    let bytes = reader.take(len)?;
+    reader.finish()?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, hex};
+
+    #[test]
+    fn bodies() {
+        assert_eq!(
+            body_indices(&[0]),
+            Ok(BodyIndices {
+                first_tx: 0,
+                tx_count: 0
+            })
+        );
+        assert_eq!(
+            body_indices(&hex!("12 0107 03")),
+            Ok(BodyIndices {
+                first_tx: 0x0107,
+                tx_count: 3
+            })
+        );
+        assert!(body_indices(&hex!("12 0107 03 00")).is_err());
+        assert!(body_indices(&[]).is_err());
+        assert!(
+            body_indices(&hex!("18 ffffffffffffffff 01")).is_err(),
+            "overflow"
+        );
+    }
+
+    #[test]
+    fn one_withdrawal() {
+        let mut found = Vec::new();
+        let mut row = hex!("01 1b 1004 05").to_vec();
+        row.extend([0xdd; 20]);
+        row.extend(hex!("3b9aca00"));
+        withdrawals(&row, &mut found).unwrap();
+        let expected = Withdrawal {
+            index: 0,
+            validator_index: 5,
+            address: Address::repeat_byte(0xdd),
+            amount_gwei: 1_000_000_000,
+        };
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn scale() {
+        let json = br#"{"storage_v2":true}"#;
+        let mut row = vec![(json.len() as u8) << 2];
+        row.extend(json);
+        assert_eq!(scale_bytes(&row), Ok(&json[..]));
+        let long = vec![7; 300];
+        let mut row = (300u16 << 2 | 1).to_le_bytes().to_vec();
+        row.extend(&long);
+        assert_eq!(scale_bytes(&row), Ok(&long[..]));
+        assert!(scale_bytes(&row[..100]).is_err());
+    }
+}

@@ -1,0 +1,303 @@
+//! Transactions (`reth-core: crates/codecs/src/alloy/transaction/`), decoded
+//! into the types of `alloy-consensus`. Hash and sender are not stored: the hash
+//! is the keccak of the EIP-2718 form, the sender is recovered from the signature
+//! where the node keeps none.
+
+use crate::{
+    compact::{Flags, Malformed, Reader},
+    receipt::tx_type,
+    zstd_rows::Unzstd,
+};
+use alloy_consensus::{
+    EthereumTxEnvelope, Signed, Transaction as _, TxEip1559, TxEip2930, TxEip4844, TxEip7702,
+    TxLegacy, transaction::SignerRecoverable,
+};
+use alloy_eips::{
+    eip2930::{AccessList, AccessListItem},
+    eip7702::{Authorization, SignedAuthorization},
+};
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
+
+/// A whole transaction as `alloy-consensus` knows it, without blob sidecar.
+pub type SignedTransaction = EthereumTxEnvelope<TxEip4844>;
+
+/// What txgraph needs of a transaction without its signature and input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// keccak of the EIP-2718 form.
+    pub hash: B256,
+    /// EIP-2718 type, 0 to 4.
+    pub tx_type: u8,
+    /// Transactions the sender sent before.
+    pub nonce: u64,
+    /// None: contract creation.
+    pub to: Option<Address>,
+    /// Wei sent along.
+    pub value: U256,
+    /// None: a legacy transaction without replay protection (EIP-155).
+    pub chain_id: Option<u64>,
+}
+
+impl From<&SignedTransaction> for Transaction {
+    fn from(tx: &SignedTransaction) -> Self {
+        Self {
+            hash: *tx.tx_hash(),
+            tx_type: tx.tx_type() as u8,
+            nonce: tx.nonce(),
+            to: tx.to(),
+            value: tx.value(),
+            chain_id: tx.chain_id(),
+        }
+    }
+}
+
+/// The sender by its signature. High `s` values are accepted: they were valid
+/// before Homestead (EIP-2), and the block was validated by the node.
+pub(crate) fn recover_sender(tx: &SignedTransaction) -> Result<Address, Malformed> {
+    tx.recover_signer_unchecked()
+        .map_err(|_| "its signature gives no sender")
+}
+
+/// The type of a stored transaction, without decoding the rest.
+pub(crate) fn peek_type(row: &[u8], unzstd: &mut Unzstd) -> Result<u8, Malformed> {
+    let (_, kind, mut body) = open(row, unzstd)?;
+    match kind {
+        3 => body.byte(),
+        _ => tx_type(kind, &mut body),
+    }
+}
+
+/// Signature, type bits and the rest (decompressed) of a stored row.
+fn open<'a>(
+    row: &'a [u8],
+    unzstd: &'a mut Unzstd,
+) -> Result<(Signature, usize, Reader<'a>), Malformed> {
+    let mut reader = Reader::new(row);
+    let mut flags = Flags::read(&mut reader, 1)?;
+    let (parity, kind, compressed) = (flags.flag(), flags.next(2), flags.flag());
+    flags.finish()?;
+    let signature = Signature::new(
+        little_endian(&mut reader)?,
+        little_endian(&mut reader)?,
+        parity,
+    );
+    if compressed {
+        reader = Reader::new(unzstd.decompress(reader.rest())?);
+    }
+    Ok((signature, kind, reader))
+}
+
+/// Decodes a stored row.
+pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransaction, Malformed> {
+    let (signature, kind, mut reader) = open(row, unzstd)?;
+    Ok(match tx_type(kind, &mut reader)? {
+        0 => Signed::new_unhashed(legacy(reader)?, signature).into(),
+        1 => Signed::new_unhashed(eip2930(reader)?, signature).into(),
+        2 => Signed::new_unhashed(eip1559(reader)?, signature).into(),
+        3 => Signed::new_unhashed(eip4844(reader)?, signature).into(),
+        _ => Signed::new_unhashed(eip7702(reader)?, signature).into(),
+    })
+}
+
+fn little_endian(reader: &mut Reader<'_>) -> Result<U256, Malformed> {
+    reader
+        .array::<32>()
+        .map(|bytes| U256::from_le_bytes(*bytes))
+}
+
+fn to(reader: &mut Reader<'_>, call: bool) -> Result<TxKind, Malformed> {
+    Ok(if call {
+        TxKind::Call(reader.address()?)
+    } else {
+        TxKind::Create
+    })
+}
+
+fn input(reader: Reader<'_>) -> Bytes {
+    Bytes::copy_from_slice(reader.rest())
+}
+
+fn legacy(mut reader: Reader<'_>) -> Result<TxLegacy, Malformed> {
+    let mut flags = Flags::read(&mut reader, 3)?;
+    let has_chain_id = flags.flag();
+    let (nonce, gas_price, gas_limit) = (flags.next(4), flags.next(5), flags.next(4));
+    let (call, value) = (flags.flag(), flags.next(6));
+    flags.finish()?;
+    Ok(TxLegacy {
+        chain_id: reader.optional_u64(has_chain_id)?,
+        nonce: reader.u64(nonce)?,
+        gas_price: reader.u128(gas_price)?,
+        gas_limit: reader.u64(gas_limit)?,
+        to: to(&mut reader, call)?,
+        value: reader.u256(value)?,
+        input: input(reader),
+    })
+}
+
+fn eip2930(mut reader: Reader<'_>) -> Result<TxEip2930, Malformed> {
+    let mut flags = Flags::read(&mut reader, 3)?;
+    let (chain_id, nonce) = (flags.next(4), flags.next(4));
+    let (gas_price, gas_limit) = (flags.next(5), flags.next(4));
+    let (call, value) = (flags.flag(), flags.next(6));
+    flags.finish()?;
+    Ok(TxEip2930 {
+        chain_id: reader.u64(chain_id)?,
+        nonce: reader.u64(nonce)?,
+        gas_price: reader.u128(gas_price)?,
+        gas_limit: reader.u64(gas_limit)?,
+        to: to(&mut reader, call)?,
+        value: reader.u256(value)?,
+        access_list: access_list(&mut reader)?,
+        input: input(reader),
+    })
+}
+
+/// The fields that types 2, 3 and 4 begin with, and their flags.
+struct Fees {
+    chain_id: u64,
+    nonce: u64,
+    gas_limit: u64,
+    max_fee_per_gas: u128,
+    max_priority_fee_per_gas: u128,
+}
+
+/// Widths of the fields of [`Fees`], in flag order.
+struct FeeWidths([usize; 5]);
+
+impl FeeWidths {
+    const fn read(flags: &mut Flags) -> Self {
+        Self([
+            flags.next(4),
+            flags.next(4),
+            flags.next(4),
+            flags.next(5),
+            flags.next(5),
+        ])
+    }
+}
+
+impl Fees {
+    fn read(reader: &mut Reader<'_>, widths: &FeeWidths) -> Result<Self, Malformed> {
+        let [chain_id, nonce, gas_limit, max_fee, max_priority_fee] = widths.0;
+        Ok(Self {
+            chain_id: reader.u64(chain_id)?,
+            nonce: reader.u64(nonce)?,
+            gas_limit: reader.u64(gas_limit)?,
+            max_fee_per_gas: reader.u128(max_fee)?,
+            max_priority_fee_per_gas: reader.u128(max_priority_fee)?,
+        })
+    }
+}
+
+fn eip1559(mut reader: Reader<'_>) -> Result<TxEip1559, Malformed> {
+    let mut flags = Flags::read(&mut reader, 4)?;
+    let widths = FeeWidths::read(&mut flags);
+    let (call, value) = (flags.flag(), flags.next(6));
+    flags.finish()?;
+    let fees = Fees::read(&mut reader, &widths)?;
+    Ok(TxEip1559 {
+        chain_id: fees.chain_id,
+        nonce: fees.nonce,
+        gas_limit: fees.gas_limit,
+        max_fee_per_gas: fees.max_fee_per_gas,
+        max_priority_fee_per_gas: fees.max_priority_fee_per_gas,
+        to: to(&mut reader, call)?,
+        value: reader.u256(value)?,
+        access_list: access_list(&mut reader)?,
+        input: input(reader),
+    })
+}
+
+fn eip4844(mut reader: Reader<'_>) -> Result<TxEip4844, Malformed> {
+    let mut flags = Flags::read(&mut reader, 5)?;
+    let widths = FeeWidths::read(&mut flags);
+    // A placeholder of an older field order; always set.
+    let placeholder = flags.flag();
+    let (value, max_fee_per_blob_gas) = (flags.next(6), flags.next(5));
+    flags.finish()?;
+    if !placeholder {
+        return Err("a blob transaction without its placeholder bit");
+    }
+    let fees = Fees::read(&mut reader, &widths)?;
+    Ok(TxEip4844 {
+        chain_id: fees.chain_id,
+        nonce: fees.nonce,
+        gas_limit: fees.gas_limit,
+        max_fee_per_gas: fees.max_fee_per_gas,
+        max_priority_fee_per_gas: fees.max_priority_fee_per_gas,
+        to: reader.address()?,
+        value: reader.u256(value)?,
+        access_list: access_list(&mut reader)?,
+        blob_versioned_hashes: hashes(&mut reader)?,
+        max_fee_per_blob_gas: reader.u128(max_fee_per_blob_gas)?,
+        input: input(reader),
+    })
+}
+
+fn eip7702(mut reader: Reader<'_>) -> Result<TxEip7702, Malformed> {
+    let mut flags = Flags::read(&mut reader, 4)?;
+    let widths = FeeWidths::read(&mut flags);
+    let value = flags.next(6);
+    flags.finish()?;
+    let fees = Fees::read(&mut reader, &widths)?;
+    Ok(TxEip7702 {
+        chain_id: fees.chain_id,
+        nonce: fees.nonce,
+        gas_limit: fees.gas_limit,
+        max_fee_per_gas: fees.max_fee_per_gas,
+        max_priority_fee_per_gas: fees.max_priority_fee_per_gas,
+        to: reader.address()?,
+        value: reader.u256(value)?,
+        access_list: access_list(&mut reader)?,
+        authorization_list: authorizations(&mut reader)?,
+        input: input(reader),
+    })
+}
+
+/// A count and that many 32-byte words, taken before anything is allocated.
+fn hashes(reader: &mut Reader<'_>) -> Result<Vec<B256>, Malformed> {
+    let count = reader.varuint()?;
+    let len = count.checked_mul(32).ok_or("a list is too long")?;
+    let (words, _) = reader.take(len)?.as_chunks::<32>();
+    Ok(words.iter().map(B256::from).collect())
+}
+
+fn access_list(reader: &mut Reader<'_>) -> Result<AccessList, Malformed> {
+    let count = reader.varuint()?;
+    let mut items = Vec::new();
+    for _ in 0..count {
+        let mut item = reader.nested()?;
+        items.push(AccessListItem {
+            address: item.address()?,
+            storage_keys: hashes(&mut item)?,
+        });
+        item.finish()?;
+    }
+    Ok(AccessList(items))
+}
+
+fn authorizations(reader: &mut Reader<'_>) -> Result<Vec<SignedAuthorization>, Malformed> {
+    let count = reader.varuint()?;
+    let mut items = Vec::new();
+    for _ in 0..count {
+        let mut item = reader.nested()?;
+        let y_parity = item.byte()?;
+        let (r, s) = (little_endian(&mut item)?, little_endian(&mut item)?);
+        let mut flags = Flags::read(&mut item, 2)?;
+        let (chain_id, nonce) = (flags.next(6), flags.next(4));
+        flags.finish()?;
+        let authorization = Authorization {
+            chain_id: item.u256(chain_id)?,
+            address: item.address()?,
+            nonce: item.u64(nonce)?,
+        };
+        item.finish()?;
+        items.push(SignedAuthorization::new_unchecked(
+            authorization,
+            y_parity,
+            r,
+            s,
+        ));
+    }
+    Ok(items)
+}

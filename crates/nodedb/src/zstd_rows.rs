@@ -1,0 +1,107 @@
+//! Receipts and longer transactions are zstd frames made with a dictionary that
+//! has not changed since reth 1.0. One decompressor and one buffer per worker:
+//! nothing is allocated per row.
+
+use crate::compact::Malformed;
+use std::sync::LazyLock;
+use zstd::{bulk::Decompressor, dict::DecoderDictionary, zstd_safe};
+
+/// The largest row we decompress. All logs of a block of 500 million gas (8 gas
+/// per byte of data) fit; damaged sizes do not make us allocate more.
+pub(crate) const ROW_BYTES_MAX: usize = 64 << 20;
+
+static RECEIPTS: LazyLock<DecoderDictionary<'static>> =
+    LazyLock::new(|| DecoderDictionary::copy(reth_zstd_compressors::RECEIPT_DICTIONARY));
+static TRANSACTIONS: LazyLock<DecoderDictionary<'static>> =
+    LazyLock::new(|| DecoderDictionary::copy(reth_zstd_compressors::TRANSACTION_DICTIONARY));
+
+/// A decompressor with its dictionary and output buffer.
+pub(crate) struct Unzstd {
+    dictionary: &'static LazyLock<DecoderDictionary<'static>>,
+    decompressor: Option<Decompressor<'static>>,
+    buffer: Vec<u8>,
+}
+
+impl std::fmt::Debug for Unzstd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unzstd")
+            .field("buffer_bytes", &self.buffer.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Unzstd {
+    pub(crate) fn receipts() -> Self {
+        Self {
+            dictionary: &RECEIPTS,
+            decompressor: None,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub(crate) fn transactions() -> Self {
+        Self {
+            dictionary: &TRANSACTIONS,
+            decompressor: None,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The content of one frame, valid until the next call.
+    pub(crate) fn decompress(&mut self, frame: &[u8]) -> Result<&[u8], Malformed> {
+        let size = match zstd_safe::get_frame_content_size(frame) {
+            Ok(Some(size)) => size,
+            Ok(None) => return Err("a zstd frame does not tell its size"),
+            Err(_) => return Err("no zstd frame where one is announced"),
+        };
+        let size = usize::try_from(size).map_err(|_| "a zstd frame is too large")?;
+        if size > ROW_BYTES_MAX {
+            return Err("a zstd frame is too large");
+        }
+        if self.buffer.len() < size {
+            self.buffer.resize(size.next_power_of_two(), 0);
+        }
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            none => none.insert(
+                Decompressor::with_prepared_dictionary(self.dictionary)
+                    .map_err(|_| "the zstd dictionary cannot be loaded")?,
+            ),
+        };
+        let output = &mut self.buffer[..size];
+        match decompressor.decompress_to_buffer(frame, output) {
+            Ok(written) if written == size => Ok(output),
+            Ok(_) => Err("a zstd frame is shorter than it says"),
+            Err(_) => Err("a zstd frame is damaged"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dictionaries_are_those_of_reth() {
+        // The ids that every frame on disk carries in its header.
+        let id = |dictionary| zstd_safe::get_dict_id_from_dict(dictionary).unwrap().get();
+        assert_eq!(id(reth_zstd_compressors::RECEIPT_DICTIONARY), 0x6169_42fc);
+        assert_eq!(
+            id(reth_zstd_compressors::TRANSACTION_DICTIONARY),
+            0x13b4_c3e4
+        );
+    }
+
+    #[test]
+    fn sizes_are_bounded() {
+        // A frame header that announces 2^40 bytes.
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0b1110_0000];
+        frame.extend((1u64 << 40).to_le_bytes());
+        frame.extend([1, 0, 0]);
+        let mut unzstd = Unzstd::receipts();
+        assert_eq!(unzstd.decompress(&frame), Err("a zstd frame is too large"));
+        assert!(unzstd.buffer.is_empty());
+        assert!(unzstd.decompress(b"").is_err());
+        assert!(unzstd.decompress(b"not zstd").is_err());
+    }
+}

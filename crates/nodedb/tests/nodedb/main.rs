@@ -1,0 +1,11 @@
+//! The reader against data directories that real nodes wrote, and against the
+//! nodes' own answers.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::print_stderr,
+    reason = "tests"
+)]
+
+mod answers;
+mod json;
