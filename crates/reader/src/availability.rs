@@ -1,0 +1,161 @@
+//! Which blocks can be read whole, before anything is promised.
+
+use crate::{error::Result, options::CancelFlag, scan::joined};
+use std::time::{Duration, Instant};
+use txgraph_nodedb::{Blocks, NodeDb, Parts, Snapshot};
+use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
+
+/// A survey of many blocks takes a new snapshot so often.
+const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How often a survey is repeated when files change under it.
+const ATTEMPTS_MAX: u32 = 6;
+
+/// Blocks that are looked at in one go, aligned to multiples of it. Fixed, so that
+/// the same question has the same answer, and small enough for nodedb to list every
+/// single hole in it.
+const SLICE_BLOCKS: u64 = 4096;
+
+/// A node that filters receipts may have holes in half of all blocks. From this
+/// many gaps on, whole slices are given up: memory stays bounded, and what is
+/// reported as missing is not read.
+const GAPS_MAX: usize = 1 << 16;
+
+/// The outcome of a survey.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// Blocks that are not there, ascending, with the reason.
+    pub(crate) missing: Vec<Unavailable>,
+    /// The others.
+    pub(crate) present: BlockRanges,
+}
+
+/// Gaps of a range under one snapshot.
+pub(crate) fn gaps(
+    snapshot: &Snapshot<'_>,
+    range: BlockRange,
+    parts: Parts,
+) -> Result<Vec<Unavailable>> {
+    let gaps = snapshot.gaps(Blocks { first: range.first, last: range.last }, parts)?;
+    Ok(gaps
+        .into_iter()
+        .map(|gap| Unavailable {
+            blocks: BlockRange { first: gap.blocks.first, last: gap.blocks.last },
+            reason: gap.reason,
+        })
+        .collect())
+}
+
+/// Looks which of the `wanted` blocks can be read whole now.
+pub(crate) fn survey(
+    db: &NodeDb,
+    wanted: &BlockRanges,
+    parts: Parts,
+    cancel: &CancelFlag,
+) -> Result<Survey, SourceError> {
+    let mut attempt = 1;
+    loop {
+        match attempt_survey(db, wanted, parts, cancel) {
+            Ok(Some(missing)) => {
+                let missing = joined(missing);
+                let present = wanted.subtract(&missing.iter().map(|gap| gap.blocks).collect());
+                return Ok(Survey { missing, present });
+            }
+            Ok(None) => return Err(SourceError::Interrupted),
+            Err(error) if attempt >= ATTEMPTS_MAX => return Err(error.into()),
+            Err(error) => {
+                tracing::debug!(attempt, %error, "surveying again");
+                std::thread::sleep(Duration::from_millis(5 << attempt));
+                attempt += 1;
+            }
+        }
+    }
+}
+
+/// Every block that the directory can answer for.
+pub(crate) fn everything(
+    db: &NodeDb,
+    parts: Parts,
+    cancel: &CancelFlag,
+) -> Result<BlockRanges, SourceError> {
+    let tip = db.snapshot().map_err(crate::Error::from)?.tip();
+    let all = BlockRanges::from(BlockRange { first: 0, last: tip });
+    survey(db, &all, parts, cancel).map(|survey| survey.present)
+}
+
+/// What is missing; `None` when interrupted. The tip is that of the first
+/// snapshot: what comes on top of it meanwhile was not there when asked for.
+fn attempt_survey(
+    db: &NodeDb,
+    wanted: &BlockRanges,
+    parts: Parts,
+    cancel: &CancelFlag,
+) -> Result<Option<Vec<Unavailable>>> {
+    let mut snapshot = db.snapshot()?;
+    let mut taken = Instant::now();
+    let first_tip = snapshot.tip();
+    let mut missing = Vec::new();
+    for range in wanted.iter() {
+        for slice in slices(range, first_tip) {
+            if cancel.is_cancelled() {
+                return Ok(None);
+            }
+            if taken.elapsed() > SNAPSHOT_TIME_MAX {
+                drop(snapshot);
+                snapshot = db.snapshot()?;
+                taken = Instant::now();
+            }
+            let found = gaps(&snapshot, slice, parts)?;
+            if missing.len() < GAPS_MAX || found.is_empty() {
+                missing.extend(found);
+            } else {
+                missing.push(given_up(slice, &found));
+            }
+        }
+        // One gap, however long.
+        missing.extend(above(range, first_tip));
+    }
+    Ok(Some(missing))
+}
+
+/// The blocks of `range` up to `tip`, cut at the multiples of [`SLICE_BLOCKS`].
+fn slices(range: BlockRange, tip: u64) -> impl Iterator<Item = BlockRange> {
+    let mut rest = BlockRange::new(range.first, range.last.min(tip));
+    std::iter::from_fn(move || {
+        let BlockRange { first, last } = rest.take()?;
+        let end = (first / SLICE_BLOCKS * SLICE_BLOCKS).saturating_add(SLICE_BLOCKS - 1);
+        rest = BlockRange::new(end.checked_add(1)?, last);
+        BlockRange::new(first, end.min(last))
+    })
+}
+
+/// What of `range` lies above `tip`.
+fn above(range: BlockRange, tip: u64) -> Option<Unavailable> {
+    let blocks = BlockRange::new(range.first.max(tip.checked_add(1)?), range.last)?;
+    Some(Unavailable { blocks, reason: format!("above the tip {tip} on disk") })
+}
+
+/// A slice with holes, as one gap.
+fn given_up(slice: BlockRange, holes: &[Unavailable]) -> Unavailable {
+    let reason = holes.first().map_or("", |hole| hole.reason.as_str());
+    Unavailable { blocks: slice, reason: format!("{reason} (some of these blocks)") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_the_range_up_to_the_tip() {
+        let range = |first, last| BlockRange { first, last };
+        let cut = |first, last, tip| slices(range(first, last), tip).collect::<Vec<_>>();
+        assert_eq!(cut(5, 9000, 20_000), [range(5, 4095), range(4096, 8191), range(8192, 9000)]);
+        assert_eq!(cut(4096, u64::MAX, 8191), [range(4096, 8191)]);
+        assert_eq!(cut(4095, 4096, 4095), [range(4095, 4095)]);
+        assert_eq!(cut(10, 20, 9), []);
+        assert_eq!(above(range(10, 20), 9).unwrap().blocks, range(10, 20));
+        assert_eq!(above(range(10, u64::MAX), 15).unwrap().blocks, range(16, u64::MAX));
+        assert_eq!(above(range(10, 20), 20), None);
+        assert_eq!(above(range(10, u64::MAX), u64::MAX), None);
+    }
+}

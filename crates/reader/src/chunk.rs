@@ -1,0 +1,233 @@
+//! Cuts ranges of blocks into chunks, the units of work.
+//!
+//! A chunk is read under one snapshot by one worker. Chunks of a fixed number of
+//! blocks are what `--chunk-blocks` asks for; otherwise they are cut to equal
+//! *cost*, because a block of a chain's first year holds nothing and one of today
+//! hundreds of transactions: chunks of equal length would let the last, heavy
+//! ones end the run alone.
+
+use std::iter::FusedIterator;
+use txgraph_transfers::{BlockRange, BlockRanges};
+
+/// Cost of a transaction with its receipt and logs is 1 (about 1 µs); a block
+/// costs this much on top, for its header and its rows in tables.
+const BLOCK_COST: u64 = 2;
+
+/// No chunk costs more: about a tenth of a second, so that its snapshot is short
+/// and a run does not end with one worker busy and the others idle.
+const COST_MAX: u64 = 100_000;
+
+/// No chunk costs less when the cost is ours to choose: opening a snapshot takes
+/// some 50 µs, which must not count.
+const COST_MIN: u64 = 2_000;
+
+/// Chunks per thread that a range is cut into, within the bounds above.
+const CHUNKS_PER_THREAD: u64 = 16;
+
+/// How many transactions come before a block, known at some blocks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Density {
+    /// (block, number of transactions before it), both ascending.
+    samples: Vec<(u64, u64)>,
+}
+
+impl Density {
+    /// `samples` in any order; those that contradict the others are left out.
+    pub(crate) fn new(mut samples: Vec<(u64, u64)>) -> Self {
+        samples.sort_unstable();
+        samples.dedup_by_key(|sample| sample.0);
+        let mut highest = 0;
+        samples.retain(|&(_, transactions)| {
+            let ascends = transactions >= highest;
+            highest = highest.max(transactions);
+            ascends
+        });
+        Self { samples }
+    }
+
+    /// Estimated number of transactions before `block`: on the line between the
+    /// samples around it, level outside of them.
+    fn before(&self, block: u64) -> u64 {
+        let after = self.samples.partition_point(|sample| sample.0 <= block);
+        let Some(&(left, low)) = after.checked_sub(1).and_then(|at| self.samples.get(at)) else {
+            return self.samples.first().map_or(0, |sample| sample.1);
+        };
+        let Some(&(right, high)) = self.samples.get(after) else { return low };
+        let share = u128::from(high - low) * u128::from(block - left) / u128::from(right - left);
+        // Not above `high - low`, so it fits.
+        low + u64::try_from(share).unwrap_or(high - low)
+    }
+
+    /// Estimated cost of reading `range`.
+    fn cost(&self, range: BlockRange) -> u64 {
+        let end = range.last.saturating_add(1);
+        let transactions = self.before(end).saturating_sub(self.before(range.first));
+        transactions.saturating_add(range.blocks().saturating_mul(BLOCK_COST))
+    }
+
+    /// The longest start of `range` that costs no more than `target`; one block
+    /// at least.
+    fn cut(&self, range: BlockRange, target: u64) -> BlockRange {
+        let (mut fits, mut over) = (range.first, range.last);
+        if self.cost(range) <= target {
+            return range;
+        }
+        while fits + 1 < over {
+            let middle = fits + (over - fits) / 2;
+            let cost = self.cost(BlockRange { first: range.first, last: middle });
+            if cost <= target { fits = middle } else { over = middle }
+        }
+        BlockRange { first: range.first, last: fits }
+    }
+}
+
+/// How chunks are measured.
+#[derive(Clone, Debug)]
+pub(crate) enum Sizing {
+    /// By length, in blocks; at least 1.
+    Blocks(u64),
+    /// By cost; at least 1.
+    Cost { density: Density, target: u64 },
+}
+
+impl Sizing {
+    /// Chunks that keep `threads` threads evenly busy over `ranges`.
+    pub(crate) fn balanced(ranges: &BlockRanges, density: Density, threads: usize) -> Self {
+        let total = ranges.iter().fold(0u64, |sum, range| sum.saturating_add(density.cost(range)));
+        let threads = u64::try_from(threads).unwrap_or(1).max(1);
+        let target = (total / threads.saturating_mul(CHUNKS_PER_THREAD)).clamp(COST_MIN, COST_MAX);
+        Self::Cost { density, target }
+    }
+}
+
+/// The chunks of ranges, ascending: together exactly the blocks of the ranges,
+/// none twice, none across a gap.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunks {
+    ranges: std::vec::IntoIter<BlockRange>,
+    /// What is left of the range being cut.
+    rest: Option<BlockRange>,
+    sizing: Sizing,
+}
+
+impl Chunks {
+    pub(crate) fn new(ranges: &BlockRanges, sizing: Sizing) -> Self {
+        let ranges: Vec<_> = ranges.iter().collect();
+        Self { ranges: ranges.into_iter(), rest: None, sizing }
+    }
+}
+
+impl Iterator for Chunks {
+    type Item = BlockRange;
+
+    fn next(&mut self) -> Option<BlockRange> {
+        let range = self.rest.take().or_else(|| self.ranges.next())?;
+        let chunk = match &self.sizing {
+            Sizing::Blocks(blocks) => {
+                let last = range.first.saturating_add(blocks.saturating_sub(1));
+                BlockRange { first: range.first, last: last.min(range.last) }
+            }
+            Sizing::Cost { density, target } => density.cut(range, *target),
+        };
+        self.rest = chunk.last.checked_add(1).and_then(|next| BlockRange::new(next, range.last));
+        Some(chunk)
+    }
+}
+
+impl FusedIterator for Chunks {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn range(first: u64, last: u64) -> BlockRange {
+        BlockRange { first, last }
+    }
+
+    /// Sets of up to 200 blocks, also at the very end of what a number holds.
+    fn ranges() -> impl Strategy<Value = BlockRanges> {
+        let parts = proptest::collection::vec((0u64..200, 0u64..40), 0..6);
+        (parts, prop_oneof![Just(0), Just(u64::MAX - 240)]).prop_map(|(parts, base)| {
+            parts.into_iter().map(|(at, more)| range(base + at, base + at + more)).collect()
+        })
+    }
+
+    fn sizing() -> impl Strategy<Value = Sizing> {
+        let samples = proptest::collection::vec((0u64..260, 0u64..5000), 0..12);
+        prop_oneof![
+            (1u64..300).prop_map(Sizing::Blocks),
+            Just(Sizing::Blocks(u64::MAX)),
+            (samples, 1u64..4000).prop_map(|(samples, target)| Sizing::Cost {
+                density: Density::new(samples),
+                target
+            }),
+        ]
+    }
+
+    /// Every block in one chunk: `chunks` are `ranges`, cut.
+    fn check(ranges: &BlockRanges, chunks: &[BlockRange]) {
+        let mut rest = chunks.iter().copied().peekable();
+        for whole in ranges.iter() {
+            let mut next = Some(whole.first);
+            while let Some(chunk) = rest.next_if(|chunk| whole.contains(chunk.first)) {
+                assert_eq!(Some(chunk.first), next, "a gap or an overlap");
+                assert!(chunk.first <= chunk.last && chunk.last <= whole.last);
+                next = chunk.last.checked_add(1);
+            }
+            assert_eq!(next, whole.last.checked_add(1), "{whole} is not covered");
+        }
+        assert_eq!(rest.next(), None, "a chunk outside of the ranges");
+    }
+
+    #[test]
+    fn every_size_covers_every_block_once() {
+        let odd = BlockRanges::new(vec![range(0, 0), range(3, 63), range(70, 97)]);
+        for blocks in 1..=100 {
+            let chunks: Vec<_> = Chunks::new(&odd, Sizing::Blocks(blocks)).collect();
+            check(&odd, &chunks);
+            let full = chunks.iter().filter(|chunk| chunk.blocks() == blocks).count() as u64;
+            assert_eq!(full, [1, 61, 28].map(|length| length / blocks).iter().sum::<u64>());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_are_the_ranges_cut(ranges in ranges(), sizing in sizing()) {
+            let chunks: Vec<_> = Chunks::new(&ranges, sizing.clone()).collect();
+            check(&ranges, &chunks);
+            if let Sizing::Cost { density, target } = &sizing {
+                for chunk in chunks {
+                    prop_assert!(chunk.blocks() == 1 || density.cost(chunk) <= *target);
+                }
+            }
+        }
+
+        #[test]
+        fn density_never_falls(samples in proptest::collection::vec((0u64..100, 0u64..1000), 0..9)) {
+            let density = Density::new(samples);
+            prop_assert!((0..120).map(|block| density.before(block)).is_sorted());
+        }
+    }
+
+    #[test]
+    fn chunks_are_even_in_cost_not_in_length() {
+        // A chain that is empty up to block 50,000 and dense from there on.
+        let density = Density::new(vec![(0, 0), (50_000, 0), (60_000, 2_000_000)]);
+        let all = BlockRanges::from(range(0, 59_999));
+        let chunks: Vec<_> = Chunks::new(&all, Sizing::balanced(&all, density, 4)).collect();
+        check(&all, &chunks);
+        assert!(chunks[0].blocks() > 10_000, "{:?}", chunks[0]);
+        let last = chunks[chunks.len() - 2];
+        assert!(last.blocks() < 1_000, "{last:?}");
+        assert!(chunks.len() > 4 * 5);
+    }
+
+    #[test]
+    fn small_ranges_are_not_ground_to_dust() {
+        let density = Density::new(vec![(0, 0), (1000, 8000)]);
+        let all = BlockRanges::from(range(0, 999));
+        let chunks = Chunks::new(&all, Sizing::balanced(&all, density, 64)).count();
+        assert!((2..=8).contains(&chunks), "{chunks}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What can go wrong beside what [`SourceError`] says.
+
+use alloy_primitives::B256;
+use txgraph_transfers::SourceError;
+
+/// Why a node database cannot be used as a source, or a scan of it failed.
+///
+/// Inside of [`SourceError::Failed`] there is either one of these or a
+/// [`txgraph_nodedb::Error`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Neither the genesis hash nor a transaction tells which chain it is.
+    #[error(
+        "the chain id is not known (genesis {genesis_hash} is not of a known chain, and no \
+         transaction carries one); say it with --chain-id"
+    )]
+    ChainIdUnknown {
+        /// Hash of block 0.
+        genesis_hash: B256,
+    },
+    /// The caller's chain id is not that of the data directory.
+    #[error("the data directory holds chain {found}, not {given}; leave --chain-id out")]
+    ChainIdContradicts {
+        /// What the caller said.
+        given: u64,
+        /// What the data directory says.
+        found: u64,
+    },
+    /// An option without meaning.
+    #[error("{0}")]
+    Options(&'static str),
+    /// The threads could not be started.
+    #[error("cannot start worker threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// Two neighbouring blocks of the database do not belong together, and
+    /// reading them again did not help.
+    #[error(
+        "block {block} does not name the hash of block {} as its parent: the header files are \
+         damaged, or the node replaces its newest blocks faster than they can be read",
+        block.saturating_sub(1)
+    )]
+    Unlinked {
+        /// The later of the two.
+        block: u64,
+    },
+    /// The database gave fewer blocks or receipts than it says it has.
+    #[error("block {block}: the database holds it, but gave only {given} of {expected} {what}")]
+    Incomplete {
+        /// The block.
+        block: u64,
+        /// "receipts", …
+        what: &'static str,
+        /// How many came.
+        given: u64,
+        /// How many there are.
+        expected: u64,
+    },
+    /// A worker thread ended without an answer.
+    #[error("the worker for blocks from {block} on ended without an answer (a bug)")]
+    WorkerLost {
+        /// First block of its chunk.
+        block: u64,
+    },
+    /// The database could not be read.
+    #[error(transparent)]
+    NodeDb(#[from] txgraph_nodedb::Error),
+}
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl From<Error> for SourceError {
+    fn from(error: Error) -> Self {
+        match error {
+            // Unwrapped, so that whoever looks for the cause finds it at once.
+            Error::NodeDb(error) => Self::Failed(Box::new(error)),
+            error => Self::Failed(Box::new(error)),
+        }
+    }
+}

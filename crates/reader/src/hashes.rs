@@ -1,0 +1,252 @@
+//! Transaction hashes for transfers that were scanned without them.
+//!
+//! A hash is not stored: it is the keccak of the transaction, which must be read,
+//! decompressed and re-encoded. A search therefore resolves the hashes of its few
+//! final edges, not of everything it looked at.
+
+use crate::{
+    availability,
+    error::Error,
+    options::CancelFlag,
+    threads::canonical,
+};
+use alloy_primitives::B256;
+use rayon::prelude::*;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use txgraph_nodedb::{self as nodedb, NodeDb, Parts, Scratch, Snapshot};
+use txgraph_transfers::{BlockRange, Kind, SourceError, Transfer};
+
+/// Transactions resolved under one snapshot.
+const GROUP: usize = 512;
+
+/// Transfers whose transactions are gathered at once: bounds the memory for it.
+const STRETCH: usize = 1 << 20;
+
+/// How often a group is read again when files change under it.
+const ATTEMPTS_MAX: u32 = 6;
+
+/// A transaction that is asked for, and what its block must look like.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    block: u64,
+    index: u32,
+    timestamp: u64,
+}
+
+impl Key {
+    /// Nothing for withdrawals, which belong to no transaction.
+    fn of(transfer: &Transfer) -> Option<Self> {
+        (transfer.kind != Kind::Withdrawal).then_some(Self {
+            block: transfer.block_number,
+            index: transfer.transaction_index,
+            timestamp: transfer.block_timestamp,
+        })
+    }
+}
+
+/// Fills in the hashes of `transfers`, whatever their order. On the caller's pool.
+pub(crate) fn fill(
+    db: &NodeDb,
+    transfers: &mut [Transfer],
+    cancel: &CancelFlag,
+) -> Result<(), SourceError> {
+    for transfers in transfers.chunks_mut(STRETCH) {
+        let mut keys: Vec<Key> = transfers.iter().filter_map(Key::of).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let groups: Vec<Vec<B256>> = keys
+            .par_chunks(GROUP)
+            .map_init(Scratch::default, |scratch, group| resolve(db, group, scratch, cancel))
+            .collect::<Result<_, _>>()?;
+        let hashes = groups.concat();
+        transfers.par_iter_mut().for_each(|transfer| {
+            if let Some(at) = Key::of(transfer).and_then(|key| keys.binary_search(&key).ok()) {
+                transfer.transaction_hash = hashes[at];
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Hashes of a group of transactions, patiently.
+fn resolve(
+    db: &NodeDb,
+    group: &[Key],
+    scratch: &mut Scratch,
+    cancel: &CancelFlag,
+) -> Result<Vec<B256>, SourceError> {
+    let mut attempt = 1;
+    loop {
+        if cancel.is_cancelled() {
+            return Err(SourceError::Interrupted);
+        }
+        let error = match attempt_group(db, group, scratch) {
+            Ok(hashes) => return Ok(hashes),
+            Err(Trouble::Replaced { block }) => return Err(SourceError::Reorged { block }),
+            Err(Trouble::NodeDb(error)) => error,
+        };
+        if attempt >= ATTEMPTS_MAX {
+            return Err(explain(db, group, error, cancel));
+        }
+        tracing::debug!(attempt, %error, "reading transactions again");
+        std::thread::sleep(Duration::from_millis(5 << attempt));
+        attempt += 1;
+    }
+}
+
+enum Trouble {
+    Replaced { block: u64 },
+    NodeDb(nodedb::Error),
+}
+
+impl From<nodedb::Error> for Trouble {
+    fn from(error: nodedb::Error) -> Self {
+        Self::NodeDb(error)
+    }
+}
+
+fn attempt_group(db: &NodeDb, group: &[Key], scratch: &mut Scratch) -> Result<Vec<B256>, Trouble> {
+    let snapshot = db.snapshot()?;
+    let mut hashes = Vec::with_capacity(group.len());
+    for keys in group.chunk_by(|a, b| a.block == b.block) {
+        let block = keys[0].block;
+        let transactions = transactions_of(&snapshot, keys[0])?;
+        for key in keys {
+            if key.timestamp != keys[0].timestamp || u64::from(key.index) >= transactions {
+                return Err(Trouble::Replaced { block });
+            }
+            hashes.push(snapshot.transaction_hash(block, key.index, scratch)?);
+        }
+    }
+    Ok(hashes)
+}
+
+/// How many transactions the block of `key` has, if it is still the same.
+fn transactions_of(snapshot: &Snapshot<'_>, key: Key) -> Result<u64, Trouble> {
+    let replaced = Trouble::Replaced { block: key.block };
+    if key.block > snapshot.tip() {
+        return Err(replaced);
+    }
+    if snapshot.header(key.block)?.timestamp != key.timestamp {
+        return Err(replaced);
+    }
+    Ok(snapshot.body(key.block)?.tx_count)
+}
+
+/// An error that stays: are the transactions of these blocks gone?
+fn explain(
+    db: &NodeDb,
+    group: &[Key],
+    error: nodedb::Error,
+    cancel: &CancelFlag,
+) -> SourceError {
+    let parts = Parts { transactions: true, ..Parts::default() };
+    let blocks = group
+        .chunk_by(|a, b| a.block == b.block)
+        .map(|keys| BlockRange { first: keys[0].block, last: keys[0].block })
+        .collect();
+    match availability::survey(db, &blocks, parts, cancel) {
+        Ok(survey) if !survey.missing.is_empty() => {
+            match availability::everything(db, parts, cancel) {
+                Ok(available) => SourceError::Unavailable { missing: survey.missing, available },
+                Err(error) => error,
+            }
+        }
+        _ => Error::from(error).into(),
+    }
+}
+
+/// Runs of blocks that were scanned, with the hash of the last of each, which
+/// pins all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Pins(Mutex<BTreeMap<u64, (u64, B256)>>);
+
+/// Runs remembered; the lowest are forgotten first.
+const PINS_MAX: usize = 4096;
+
+impl Pins {
+    /// Remembers what a scan has read; of overlapping runs the newest.
+    pub(crate) fn add(&self, runs: &[(BlockRange, B256)]) {
+        let mut pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (blocks, hash) in runs {
+            pins.retain(|last, (first, _)| *last < blocks.first || *first > blocks.last);
+            pins.insert(blocks.last, (blocks.first, *hash));
+            while pins.len() > PINS_MAX {
+                pins.pop_first();
+            }
+        }
+    }
+
+    /// That the scanned runs which hold blocks of `transfers` are still canonical.
+    pub(crate) fn check(&self, db: &NodeDb, transfers: &[Transfer]) -> Result<(), SourceError> {
+        for (block, hash) in self.holding(transfers) {
+            if canonical(db, block)? != Some(hash) {
+                return Err(SourceError::Reorged { block });
+            }
+        }
+        Ok(())
+    }
+
+    /// Last block and hash of each run that holds one of the blocks of `transfers`.
+    fn holding(&self, transfers: &[Transfer]) -> BTreeMap<u64, B256> {
+        let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut holding = BTreeMap::new();
+        for transfer in transfers {
+            let block = transfer.block_number;
+            if let Some((last, (first, hash))) = pins.range(block..).next()
+                && *first <= block
+            {
+                holding.insert(*last, *hash);
+            }
+        }
+        holding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, U256};
+    use txgraph_transfers::TokenStandard;
+
+    fn transfer(block: u64) -> Transfer {
+        Transfer {
+            block_number: block,
+            block_timestamp: 0,
+            transaction_index: 0,
+            log_index: None,
+            sub_index: 0,
+            transaction_hash: B256::ZERO,
+            token_address: None,
+            from_address: Address::ZERO,
+            to_address: Address::ZERO,
+            value: U256::ZERO,
+            token_id: None,
+            token_standard: TokenStandard::Native,
+            kind: Kind::Value,
+        }
+    }
+
+    #[test]
+    fn a_newer_scan_replaces_what_it_overlaps() {
+        let run = |first, last, hash| (BlockRange { first, last }, B256::repeat_byte(hash));
+        let pins = Pins::default();
+        pins.add(&[run(0, 9, 1), run(20, 29, 2), run(40, 49, 3)]);
+        pins.add(&[run(25, 45, 4)]);
+        let held = |block| {
+            let holding = pins.holding(&[transfer(block)]);
+            holding.into_iter().next().map(|(last, hash)| (last, hash[0]))
+        };
+        assert_eq!(held(0), Some((9, 1)));
+        assert_eq!(held(9), Some((9, 1)));
+        assert_eq!(held(10), None);
+        assert_eq!(held(20), None);
+        assert_eq!(held(30), Some((45, 4)));
+        assert_eq!(held(49), None);
+        assert_eq!(pins.holding(&[transfer(3), transfer(30), transfer(4)]).len(), 2);
+    }
+}

@@ -1,0 +1,73 @@
+//! How to scan, as opposed to what to scan.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// How to scan. Nothing in here changes an answer.
+#[derive(Clone, Default)]
+pub struct ScanOptions {
+    /// Worker threads; `None` or 0: `RAYON_NUM_THREADS`, else one per core.
+    pub threads: Option<usize>,
+    /// Blocks per chunk, at least 1; `None`: chosen from the range, its density
+    /// and the number of threads.
+    pub chunk_blocks: Option<u64>,
+    /// Bound for the transfers that a scan holds at once (those that wait for
+    /// their turn, those being decoded), in bytes; a worker may overshoot its share
+    /// by one block. `None`: 64 MiB, more with many threads.
+    pub memory_bytes_max: Option<u64>,
+    /// Told how far a scan has come.
+    pub progress: Option<Arc<dyn Progress>>,
+    /// Stops scans when set.
+    pub cancel: CancelFlag,
+}
+
+impl fmt::Debug for ScanOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threads, chunk_blocks, memory_bytes_max, progress, cancel } = self;
+        f.debug_struct("ScanOptions")
+            .field("threads", threads)
+            .field("chunk_blocks", chunk_blocks)
+            .field("memory_bytes_max", memory_bytes_max)
+            .field("progress", &progress.is_some())
+            .field("cancel", cancel)
+            .finish()
+    }
+}
+
+/// Hears how far a scan has come. Called on the thread that called the scan, in
+/// block order; what `advance` reported adds up to the blocks that were scanned.
+pub trait Progress: Send + Sync {
+    /// A scan of this many blocks begins.
+    fn start(&self, blocks: u64);
+    /// More blocks are done, with so many wanted transfers.
+    fn advance(&self, blocks: u64, transfers: u64);
+    /// The scan has ended, well or not.
+    fn finish(&self);
+}
+
+/// A switch that stops scans; clones are the same switch. Workers look at it
+/// before every block.
+#[derive(Clone, Debug, Default)]
+pub struct CancelFlag(Arc<AtomicBool>);
+
+impl CancelFlag {
+    /// A switch that is off.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks every scan with this switch to stop. Safe in a signal handler.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether scans are asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

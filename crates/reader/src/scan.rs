@@ -1,0 +1,201 @@
+//! Drives a scan: hands chunks to workers, takes their pieces in order, and sees
+//! to it that all of them belong to one chain.
+//!
+//! The loop runs on the caller's thread, and so does the sink. Workers are behind
+//! a trait, because what can go wrong between a node and its reader (chunks
+//! finishing in any order, blocks replaced or deleted at any time) is tested
+//! thoroughly with a simulated chain, which a disk would not allow.
+
+use crate::{
+    error::Error,
+    merge::{Head, Merge, Outcome, Piece, Task},
+    options::{CancelFlag, Progress},
+};
+use alloy_primitives::B256;
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+use txgraph_transfers::{Batch, BlockRange, ScanReport, SourceError, Transfer, Unavailable};
+
+/// While a scan runs, the last emitted block is looked up again this often.
+const RECHECK_TIME: Duration = Duration::from_secs(5);
+
+/// Those who read chunks.
+pub(crate) trait Workers {
+    /// Begins to read a chunk; its outcome comes later, in any order.
+    fn start(&mut self, task: Task);
+
+    /// An outcome. With `patient`, waits a moment for one; `None` when there is none.
+    fn outcome(&mut self, patient: bool) -> Option<(u64, Outcome)>;
+
+    /// Hash of a block in the chain of now; `None` above its tip.
+    fn canonical(&mut self, block: u64) -> Result<Option<B256>, SourceError>;
+}
+
+/// Why a scan ended before its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// These blocks were deleted meanwhile.
+    Gone(Vec<Unavailable>),
+    /// All other reasons.
+    Source(SourceError),
+}
+
+impl From<SourceError> for Stop {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Source(error.into())
+    }
+}
+
+/// What goes with a scan from its beginning to its end.
+pub(crate) struct Run<'a> {
+    pub(crate) allow_partial: bool,
+    pub(crate) cancel: &'a CancelFlag,
+    pub(crate) progress: Option<&'a dyn Progress>,
+    pub(crate) sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
+    /// Blocks emitted so far: unbroken runs, each with the hash of its last block.
+    pub(crate) emitted: Vec<(BlockRange, B256)>,
+    pub(crate) report: ScanReport,
+}
+
+impl Run<'_> {
+    /// Scans all chunks of `merge`. `self.report` is complete when this returns.
+    pub(crate) fn drive(
+        &mut self,
+        mut merge: Merge,
+        workers: &mut dyn Workers,
+    ) -> Result<(), Stop> {
+        let mut checked = Instant::now();
+        loop {
+            if self.cancel.is_cancelled() {
+                return Err(SourceError::Interrupted.into());
+            }
+            while let Some((id, outcome)) = workers.outcome(false) {
+                merge.finish(id, outcome);
+            }
+            while let Some(task) = merge.next_task() {
+                workers.start(task);
+            }
+            if checked.elapsed() > RECHECK_TIME {
+                self.check_tail(&merge, workers)?;
+                checked = Instant::now();
+            }
+            match merge.head() {
+                Head::Ready(piece) => {
+                    if self.emit(piece).is_break() {
+                        break;
+                    }
+                }
+                Head::Unlinked { block } => {
+                    // Either the head or what was emitted is of another chain than now.
+                    self.check_tail(&merge, workers)?;
+                    tracing::debug!(block, "read before a reorganisation; reading again");
+                    if !merge.redo() {
+                        return Err(Error::Unlinked { block }.into());
+                    }
+                }
+                Head::Broken(outcome) => self.mend(outcome, &mut merge, workers)?,
+                Head::Pending => {
+                    if let Some((id, outcome)) = workers.outcome(true) {
+                        merge.finish(id, outcome);
+                    }
+                }
+                Head::End => break,
+            }
+        }
+        for (blocks, hash) in &self.emitted {
+            check(workers, blocks.last, *hash)?;
+        }
+        self.report.covered = self.emitted.iter().map(|(blocks, _)| *blocks).collect();
+        self.report.last_block_hash = self.emitted.last().map(|(_, hash)| *hash);
+        self.report.missing = joined(std::mem::take(&mut self.report.missing));
+        Ok(())
+    }
+
+    fn emit(&mut self, piece: Piece) -> ControlFlow<()> {
+        let Piece { blocks, hash, transfers, counts, .. } = piece;
+        match self.emitted.last_mut() {
+            Some((run, end)) if run.last.checked_add(1) == Some(blocks.first) => {
+                run.last = blocks.last;
+                *end = hash;
+            }
+            _ => self.emitted.push((blocks, hash)),
+        }
+        self.report.counts += counts;
+        if let Some(progress) = self.progress {
+            progress.advance(blocks.blocks(), count(&transfers));
+        }
+        (self.sink)(Batch { blocks, transfers })
+    }
+
+    /// Goes on after a head that could not be read, if possible.
+    fn mend(
+        &mut self,
+        outcome: Outcome,
+        merge: &mut Merge,
+        workers: &mut dyn Workers,
+    ) -> Result<(), Stop> {
+        match outcome {
+            Outcome::Gone(gone) if self.allow_partial => {
+                merge.skip(&gone.iter().map(|gap| gap.blocks).collect());
+                self.report.missing.extend(gone);
+                Ok(())
+            }
+            Outcome::Gone(gone) => {
+                self.check_tail(merge, workers)?;
+                Err(Stop::Gone(gone))
+            }
+            Outcome::Unwound { block } => {
+                self.check_tail(merge, workers)?;
+                Err(SourceError::Reorged { block }.into())
+            }
+            Outcome::Failed(error) => Err(SourceError::Failed(error).into()),
+            Outcome::Stopped | Outcome::Read(_) => Err(SourceError::Interrupted.into()),
+        }
+    }
+
+    fn check_tail(&self, merge: &Merge, workers: &mut dyn Workers) -> Result<(), SourceError> {
+        merge.tail().map_or(Ok(()), |(block, hash)| check(workers, block, hash))
+    }
+}
+
+/// That `block` still has this hash.
+fn check(workers: &mut dyn Workers, block: u64, hash: B256) -> Result<(), SourceError> {
+    if workers.canonical(block)? == Some(hash) {
+        Ok(())
+    } else {
+        Err(SourceError::Reorged { block })
+    }
+}
+
+fn count(transfers: &[Transfer]) -> u64 {
+    u64::try_from(transfers.len()).unwrap_or(u64::MAX)
+}
+
+/// Gaps in ascending order, those that touch and have the same reason as one.
+pub(crate) fn joined(mut gaps: Vec<Unavailable>) -> Vec<Unavailable> {
+    gaps.sort_by_key(|gap| gap.blocks);
+    let mut joined: Vec<Unavailable> = Vec::with_capacity(gaps.len());
+    for gap in gaps {
+        match joined.last_mut() {
+            Some(last)
+                if last.reason == gap.reason
+                    && gap.blocks.first <= last.blocks.last.saturating_add(1) =>
+            {
+                last.blocks.last = last.blocks.last.max(gap.blocks.last);
+            }
+            _ => joined.push(gap),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The node database as a source of transfers.
+
+use crate::{
+    availability::{self, Survey},
+    chunk::{Chunks, Density, Sizing},
+    error::{Error, Result},
+    hashes,
+    merge::{Limits, Merge},
+    options::{Progress, ScanOptions},
+    read::{ChunkReader, parts},
+    scan::{Run, Stop},
+    threads::Threads,
+};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use txgraph_nodedb::{NodeDb, Scratch};
+use txgraph_transfers::{
+    Batch, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer, TransferSource,
+    Unavailable,
+};
+
+/// Blocks at which the number of transactions so far is looked up, per scan.
+const DENSITY_SAMPLES_MAX: u64 = 256;
+
+/// A node database, asked for transfers. Can be shared between threads; each scan
+/// uses all worker threads.
+#[derive(Debug)]
+pub struct NodeSource {
+    db: Arc<NodeDb>,
+    chain: ChainInfo,
+    options: ScanOptions,
+    pool: ThreadPool,
+    /// What scans have read, to see later whether it is still so.
+    pins: hashes::Pins,
+}
+
+impl NodeSource {
+    /// A source over an open database. `chain_id` is needed for chains whose id
+    /// the database does not tell, and must agree where it does.
+    pub fn new(db: Arc<NodeDb>, options: ScanOptions, chain_id: Option<u64>) -> Result<Self> {
+        if options.chunk_blocks == Some(0) {
+            return Err(Error::Options("a chunk holds at least 1 block"));
+        }
+        let known = db.chain()?;
+        let chain_id = match (chain_id, known.chain_id) {
+            (Some(given), Some(found)) if given != found => {
+                return Err(Error::ChainIdContradicts { given, found });
+            }
+            (Some(id), _) | (None, Some(id)) => id,
+            (None, None) => {
+                return Err(Error::ChainIdUnknown { genesis_hash: known.genesis_hash });
+            }
+        };
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(options.threads.unwrap_or(0))
+            .thread_name(|thread| format!("txgraph-scan-{thread}"))
+            .build()?;
+        let chain = ChainInfo {
+            chain_id,
+            genesis_hash: known.genesis_hash,
+            name: known.name.map(str::to_owned),
+        };
+        Ok(Self { db, chain, options, pool, pins: hashes::Pins::default() })
+    }
+
+    /// The database behind this source.
+    pub fn db(&self) -> &NodeDb {
+        &self.db
+    }
+
+    /// How scans are done.
+    pub fn options(&self) -> &ScanOptions {
+        &self.options
+    }
+
+    /// How many threads scans use.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// That blocks are not there, and what is.
+    fn unavailable(&self, request: &ScanRequest, missing: Vec<Unavailable>) -> SourceError {
+        let parts = parts(&request.filter, request.with_hashes);
+        match availability::everything(&self.db, parts, &self.options.cancel) {
+            Ok(available) => SourceError::Unavailable { missing, available },
+            Err(error) => error,
+        }
+    }
+
+    /// How many transactions come before some of the blocks of `ranges`.
+    fn density(&self, ranges: &BlockRanges) -> Result<Density> {
+        let snapshot = self.db.snapshot()?;
+        let step = (ranges.blocks() / DENSITY_SAMPLES_MAX).max(1);
+        let mut samples = Vec::new();
+        // Counts on through gaps, so that many small ranges are not many samples.
+        let mut until_next = 0;
+        for range in ranges.iter() {
+            let mut block = range.first;
+            loop {
+                let Some(at) = block.checked_add(until_next).filter(|at| *at <= range.last) else {
+                    until_next -= range.last - block + 1;
+                    break;
+                };
+                samples.push((at, snapshot.body(at)?.first_tx));
+                (block, until_next) = (at, step);
+            }
+        }
+        if let Some(span) = ranges.span() {
+            let body = snapshot.body(span.last)?;
+            samples.push((span.last.saturating_add(1), body.first_tx.saturating_add(body.tx_count)));
+        }
+        Ok(Density::new(samples))
+    }
+
+    /// How to cut `ranges`.
+    fn sizing(&self, ranges: &BlockRanges) -> Sizing {
+        if let Some(blocks) = self.options.chunk_blocks {
+            return Sizing::Blocks(blocks);
+        }
+        // Only a guess is lost when the files change right now.
+        let density = self.density(ranges).unwrap_or_default();
+        Sizing::balanced(ranges, density, self.threads())
+    }
+
+    /// Scans blocks that are there.
+    fn scan_present(
+        &self,
+        request: &ScanRequest,
+        survey: Survey,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, Stop> {
+        let limits = Limits::new(self.threads(), self.options.memory_bytes_max);
+        let merge = Merge::new(Chunks::new(&survey.present, self.sizing(&survey.present)), limits);
+        let reader = ChunkReader {
+            db: &self.db,
+            request,
+            chain_id: self.chain.chain_id,
+            parts: parts(&request.filter, request.with_hashes),
+            piece_bytes: limits.piece_bytes(),
+            cancel: &self.options.cancel,
+            over: AtomicBool::new(false),
+        };
+        let scratch: Vec<Mutex<Scratch>> = (0..self.threads()).map(|_| Mutex::default()).collect();
+        let progress = self.options.progress.as_deref();
+        let _finish = progress.map(|progress| {
+            progress.start(survey.present.blocks());
+            Finish(progress)
+        });
+        let mut run = Run {
+            allow_partial: request.allow_partial,
+            cancel: &self.options.cancel,
+            progress,
+            sink,
+            emitted: Vec::new(),
+            report: ScanReport { missing: survey.missing, ..ScanReport::default() },
+        };
+        self.pool.in_place_scope_fifo(|scope| {
+            let result = run.drive(merge, &mut Threads::new(scope, &reader, &scratch));
+            // Before the scope waits for the tasks that still run.
+            reader.over.store(true, Ordering::Relaxed);
+            result
+        })?;
+        self.pins.add(&run.emitted);
+        Ok(run.report)
+    }
+}
+
+/// Ends a progress report however its scan ends.
+struct Finish<'a>(&'a dyn Progress);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+impl TransferSource for NodeSource {
+    fn chain(&self) -> &ChainInfo {
+        &self.chain
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        let parts = parts(&request.filter, request.with_hashes);
+        let survey =
+            availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
+        if !survey.missing.is_empty() && !request.allow_partial {
+            return Err(self.unavailable(request, survey.missing));
+        }
+        self.scan_present(request, survey, sink).map_err(|stop| match stop {
+            Stop::Gone(gone) => self.unavailable(request, gone),
+            Stop::Source(error) => error,
+        })
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+        let cancel = &self.options.cancel;
+        self.pool.install(|| hashes::fill(&self.db, transfers, cancel))?;
+        self.pins.check(&self.db, transfers)
+    }
+}
