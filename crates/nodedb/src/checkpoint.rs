@@ -87,6 +87,16 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
+    /// The block of one stage checkpoint.
+    pub(crate) fn stage(&self, name: &str) -> Result<Option<u64>> {
+        let Some(value) = self.txn.get(Table::StageCheckpoints, name.as_bytes())? else {
+            return Ok(None);
+        };
+        let (block, _) = tables::stage_checkpoint(value)
+            .map_err(|what| self.bad_row(Table::StageCheckpoints, name, what))?;
+        Ok(Some(block))
+    }
+
     /// All prune checkpoints, in the order of the segments.
     pub fn prune_checkpoints(&self) -> Result<Vec<PruneCheckpoint>> {
         let mut rows = self.txn.walk_from(Table::PruneCheckpoints, &[])?;

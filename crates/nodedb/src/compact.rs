@@ -23,10 +23,6 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
     /// Refuses bytes after the end of a value.
     pub(crate) const fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() {

@@ -345,7 +345,7 @@ impl<'a> BlockGaps<'a> {
 }
 
 /// `ranges` without `present`.
-fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
+pub(crate) fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
     let mut left = Vec::with_capacity(ranges.len() + 1);
     for range in ranges {
         if present.last < range.first || range.last < present.first {

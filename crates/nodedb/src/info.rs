@@ -1,20 +1,313 @@
-//! Everything `txgraph info` tells.
+//! Everything `txgraph info` tells: what the directory is, how far it goes, and
+//! which parts of the chain really exist.
 
-use crate::{Result, Snapshot};
+use crate::{
+    Blocks, Chain, Layout, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
+    checkpoint::PruneSegment,
+    coverage::{complement, subtract},
+    jar::Segment,
+    tables::{self, Table},
+};
+use alloy_primitives::B256;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// What a data directory holds. Serialised as the answer of `txgraph info --json`.
+/// Ranges of blocks are inclusive, ascending and disjoint, and end at the tip.
 #[derive(Clone, Debug, Serialize)]
 pub struct Info {
+    /// The data directory.
+    pub path: PathBuf,
+    /// Chain id, genesis hash, name.
+    pub chain: Chain,
     /// `v1` or `v2`.
     pub layout: &'static str,
+    /// The node's own row about it (reth 1.10 and later), JSON as stored.
+    pub storage_settings: Option<String>,
+    /// Versions of reth that opened the directory for writing, oldest first. A
+    /// version that opened it several times stands there once, with the first time.
+    pub written_by: Vec<Writer>,
+    /// The highest block that may be read.
+    pub tip: Tip,
+    /// The last finalized block the node has stored, if it follows a beacon node.
+    pub finalized: Option<u64>,
+    /// The last safe block.
+    pub safe: Option<u64>,
+    /// Blocks whose headers exist.
+    pub headers: Vec<Blocks>,
+    /// Blocks whose transactions exist.
+    pub transactions: Vec<Blocks>,
+    /// Blocks whose senders are stored; others are recovered from signatures.
+    pub senders: Vec<Blocks>,
+    /// Blocks whose receipts exist, all of them.
+    pub receipts: Vec<Blocks>,
+    /// First and last block with a withdrawal.
+    pub withdrawals: Option<Blocks>,
+    /// Blocks after which balance, nonce and code of every account can be told.
+    pub account_state: Vec<Blocks>,
+    /// Blocks after which the storage of every account can be told.
+    pub storage_state: Vec<Blocks>,
+    /// Where receipts are: `static files`, `MDBX`, `both` or `none`.
+    pub receipts_source: &'static str,
+    /// How far the node's pruner has come.
+    pub prune_checkpoints: Vec<PruneCheckpoint>,
+    /// How far the node's stages have come.
+    pub stage_checkpoints: Vec<StageCheckpoint>,
+    /// All static files.
+    pub static_files: Vec<StaticFile>,
+    /// What else a user should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A version of reth that wrote to a directory (`VersionHistory`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Writer {
+    /// E.g. `2.5.1`.
+    pub version: String,
+    /// Commit it was built from.
+    pub git_sha: String,
+    /// When it was built, as it says itself.
+    pub build_time: String,
+    /// When it first opened the directory; unix seconds.
+    pub first_opened: u64,
+}
+
+/// The highest block that may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Tip {
+    /// Block number.
+    pub number: u64,
+    /// Block hash.
+    pub hash: B256,
+    /// Unix seconds.
+    pub timestamp: u64,
+}
+
+/// One static file, as its `.conf` tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StaticFile {
+    /// E.g. `receipts`.
+    pub segment: &'static str,
+    /// File name.
+    pub name: String,
+    /// Blocks it is reserved for.
+    pub expected_blocks: Blocks,
+    /// Blocks the node has gone through; rows of some may be absent all the same.
+    pub blocks: Option<Blocks>,
+    /// Numbers of the transactions whose rows it holds.
+    pub txs: Option<Blocks>,
+    /// Number of rows.
+    pub rows: u64,
 }
 
 impl Snapshot<'_> {
     /// Everything `txgraph info` tells.
     pub fn info(&self) -> Result<Info> {
+        let header = self.header(self.tip())?;
+        let whole = Blocks { first: self.genesis_block(), last: self.tip() };
+        let (account_state, storage_state) = self.state_ranges(whole)?;
         Ok(Info {
+            path: self.db.dir().root.clone(),
+            chain: self.chain()?,
             layout: self.layout()?.name(),
+            storage_settings: self.storage_settings()?,
+            written_by: self.written_by()?,
+            tip: Tip { number: self.tip(), hash: header.hash, timestamp: header.timestamp },
+            finalized: self.chain_state(0)?,
+            safe: self.chain_state(1)?,
+            headers: self.covered_by(Segment::Headers, whole),
+            transactions: complement(whole, &self.transaction_gaps(whole)?),
+            senders: complement(whole, &self.stored_sender_gaps(whole)?),
+            receipts: complement(whole, &self.receipt_gaps(whole)?),
+            withdrawals: self.key_range(Table::BlockWithdrawals)?,
+            account_state,
+            storage_state,
+            receipts_source: self.receipts_source()?,
+            prune_checkpoints: self.prune_checkpoints()?,
+            stage_checkpoints: self.stage_checkpoints()?,
+            static_files: self.static_files(),
+            notes: self.notes(whole)?,
         })
+    }
+
+    fn written_by(&self) -> Result<Vec<Writer>> {
+        let mut rows = self.txn.walk_from(Table::VersionHistory, &[])?;
+        let mut writers: Vec<Writer> = Vec::new();
+        while let Some((key, value)) = rows.next()? {
+            let bad = |what| self.bad_row(Table::VersionHistory, "(time)", what);
+            let first_opened = tables::key_number(key).map_err(bad)?;
+            let [version, git_sha, build_time] = tables::client_version(value).map_err(bad)?;
+            let writer = Writer { version, git_sha, build_time, first_opened };
+            let known = writers.iter().any(|known| {
+                (&known.version, &known.git_sha) == (&writer.version, &writer.git_sha)
+            });
+            if !known {
+                writers.push(writer);
+            }
+        }
+        Ok(writers)
+    }
+
+    /// Row 0 (finalized) or 1 (safe) of `ChainState`. It may be ahead of the tip
+    /// by what the node had in memory.
+    fn chain_state(&self, key: u8) -> Result<Option<u64>> {
+        let Some(value) = self.txn.get(Table::ChainState, &[key])? else { return Ok(None) };
+        let block = tables::plain_u64(value)
+            .map_err(|what| self.bad_value(Table::ChainState, key.into(), what))?;
+        Ok(Some(block.min(self.tip())))
+    }
+
+    /// Blocks the jars of a block-based segment hold, up to the tip.
+    fn covered_by(&self, segment: Segment, whole: Blocks) -> Vec<Blocks> {
+        let jars = self.files.jars(segment).iter();
+        let covered = jars.filter_map(|jar| jar.conf.blocks);
+        let absent = covered.fold(vec![whole], |absent, jar| subtract(&absent, jar));
+        complement(whole, &absent)
+    }
+
+    fn receipts_source(&self) -> Result<&'static str> {
+        let in_files = self.files.jars(Segment::Receipts).iter().any(|jar| jar.conf.rows > 0);
+        let in_mdbx = self.txn.rows(Table::Receipts)? > 0;
+        Ok(match (in_files, in_mdbx) {
+            (true, false) => "static files",
+            (false, true) => "MDBX",
+            (true, true) => "both",
+            (false, false) => "none",
+        })
+    }
+
+    /// Blocks after which accounts and storage can be told.
+    fn state_ranges(&self, whole: Blocks) -> Result<(Vec<Blocks>, Vec<Blocks>)> {
+        if self.state_obstacle()?.is_some() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let accounts = self.state_range(
+            whole,
+            PruneSegment::AccountHistory,
+            Segment::AccountChangeSets,
+            Table::AccountChangeSets,
+        )?;
+        let storage = self.state_range(
+            whole,
+            PruneSegment::StorageHistory,
+            Segment::StorageChangeSets,
+            Table::StorageChangeSets,
+        )?;
+        Ok((vec![accounts], vec![storage]))
+    }
+
+    /// The state after block N needs the change sets of all blocks from N + 1 to the
+    /// tip, and N not below the prune checkpoint.
+    fn state_range(
+        &self,
+        whole: Blocks,
+        prune: PruneSegment,
+        segment: Segment,
+        table: Table,
+    ) -> Result<Blocks> {
+        let pruned_to = self.pruned_to(prune)?.unwrap_or(whole.first);
+        let first_change_set = match self.layout()? {
+            // Their keys begin with the block.
+            Layout::V1 => match self.txn.walk_from(table, &[])?.next()? {
+                Some((key, _)) => tables::key_number(key)
+                    .map_err(|what| self.bad_row(table, "(first)", what))?,
+                None if self.tip() == whole.first => whole.first,
+                None => self.tip() + 1,
+            },
+            Layout::V2 => match self.covered_by(segment, whole).last() {
+                Some(blocks) if blocks.last == self.tip() => blocks.first,
+                _ => self.tip() + 1,
+            },
+        };
+        // The genesis state is in the change set of the genesis block itself.
+        let from_change_sets =
+            if first_change_set <= whole.first { whole.first } else { first_change_set - 1 };
+        let first = pruned_to.max(from_change_sets).min(self.tip());
+        Ok(Blocks { first, last: self.tip() })
+    }
+
+    /// Why the state of no block can be told, if so (`reth-storage`, 9.3 and 10.4).
+    fn state_obstacle(&self) -> Result<Option<String>> {
+        let mut stages = vec!["Execution", "IndexAccountHistory", "IndexStorageHistory"];
+        if self.layout()? == Layout::V2 {
+            stages.extend(["AccountHashing", "StorageHashing"]);
+        }
+        for name in stages {
+            let block = self.stage(name)?.unwrap_or(0);
+            if block != self.tip() {
+                return Ok(Some(format!(
+                    "accounts and storage cannot be told for any block: stage {name} stands at block {block}, \
+                     the tip at {}",
+                    self.tip()
+                )));
+            }
+        }
+        let finish = self.txn.get(Table::StageCheckpoints, b"Finish")?;
+        let masked = finish
+            .and_then(|value| tables::stage_checkpoint(value).ok()?.1)
+            .is_some_and(|data| data.first() == Some(&7));
+        Ok(masked.then(|| {
+            "accounts and storage cannot be told for any block: the node persists state behind its blocks \
+             (--engine.num-state-masking-blocks)"
+                .to_owned()
+        }))
+    }
+
+    fn static_files(&self) -> Vec<StaticFile> {
+        let jars = Segment::ALL.into_iter().flat_map(|segment| self.files.jars(segment));
+        jars.map(|jar| StaticFile {
+            segment: jar.segment.name(),
+            name: jar.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            expected_blocks: jar.conf.expected_blocks,
+            blocks: jar.conf.blocks,
+            txs: jar.conf.txs,
+            rows: jar.conf.rows,
+        })
+        .collect()
+    }
+
+    fn notes(&self, whole: Blocks) -> Result<Vec<String>> {
+        let tip = self.tip();
+        let mut notes = Vec::new();
+        if tip == whole.first {
+            notes.push("the tip is the genesis block: the node has not finished its first sync".into());
+        }
+        let ahead: Vec<String> = ["Headers", "Bodies", "Execution"]
+            .into_iter()
+            .map(|name| Ok((name, self.stage(name)?.unwrap_or(0))))
+            .filter(|stage: &Result<_>| !matches!(stage, Ok((_, block)) if *block <= tip))
+            .map(|stage| stage.map(|(name, block)| format!("{name} at block {block}")))
+            .collect::<Result<_>>()?;
+        if !ahead.is_empty() {
+            notes.push(format!(
+                "partial sync: {}; blocks above the tip {tip} are not read before the node has finished them",
+                ahead.join(", ")
+            ));
+        }
+        let jars = Segment::ALL.into_iter().flat_map(|segment| self.files.jars(segment));
+        let highest = jars.filter_map(|jar| jar.conf.blocks).map(|blocks| blocks.last).max();
+        if let Some(highest) = highest.filter(|highest| *highest > tip && ahead.is_empty()) {
+            notes.push(format!(
+                "static files hold rows up to block {highest}, above the tip: the node is committing them, or \
+                 was stopped while it did; they are not read"
+            ));
+        }
+        if let Some(gap) = self.receipt_gaps(whole)?.last() {
+            notes.push(format!("blocks {gap}: {}", self.reason(crate::Part::Receipts, gap.last)?));
+        }
+        if let Some(gap) = self.transaction_gaps(whole)?.last() {
+            notes.push(format!("blocks {gap}: {}", self.reason(crate::Part::Transactions, gap.last)?));
+        }
+        if let Some(gap) = self.stored_sender_gaps(whole)?.last() {
+            notes.push(format!("blocks {gap}: senders not stored; they are recovered from signatures"));
+        }
+        notes.extend(self.state_obstacle()?);
+        if !self.files.unknown_segments.is_empty() {
+            notes.push(format!(
+                "static files of unknown segments are left alone: {}",
+                self.files.unknown_segments.join(", ")
+            ));
+        }
+        Ok(notes)
     }
 }

@@ -46,7 +46,7 @@ pub use coverage::Gap;
 pub use datadir::DataDir;
 pub use error::{Error, Result};
 pub use header::Header;
-pub use info::Info;
+pub use info::{Info, StaticFile, Tip, Writer};
 pub use layout::Layout;
 pub use open::NodeDb;
 pub use receipt::{Log, Logs, Receipt};

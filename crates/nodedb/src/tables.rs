@@ -22,12 +22,10 @@ pub(crate) enum Table {
     Receipts,
     AccountChangeSets,
     StorageChangeSets,
-    PlainAccountState,
-    HashedAccounts,
 }
 
 impl Table {
-    pub(crate) const COUNT: usize = 14;
+    pub(crate) const COUNT: usize = 12;
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -43,8 +41,6 @@ impl Table {
             Self::Receipts => "Receipts",
             Self::AccountChangeSets => "AccountChangeSets",
             Self::StorageChangeSets => "StorageChangeSets",
-            Self::PlainAccountState => "PlainAccountState",
-            Self::HashedAccounts => "HashedAccounts",
         }
     }
 }
@@ -118,6 +114,28 @@ pub(crate) fn stage_checkpoint(value: &[u8]) -> Result<(u64, Option<&[u8]>), Mal
         None
     };
     Ok((block, data))
+}
+
+/// `VersionHistory`: version, commit and build time, each a compact `Vec<u8>`
+/// (count, then per byte its length, 0 or 1, and the byte).
+pub(crate) fn client_version(value: &[u8]) -> Result<[String; 3], Malformed> {
+    let mut reader = Reader::new(value);
+    let mut text = || -> Result<String, Malformed> {
+        let count = reader.varuint()?;
+        let mut bytes = Vec::new();
+        for _ in 0..count {
+            let byte = reader.nested()?.rest();
+            match byte {
+                [] => bytes.push(0),
+                [byte] => bytes.push(*byte),
+                _ => return Err("a byte is longer than one byte"),
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let version = [text()?, text()?, text()?];
+    reader.finish()?;
+    Ok(version)
 }
 
 /// `Metadata`: a SCALE byte vector.

@@ -8,4 +8,5 @@
 )]
 
 mod answers;
+mod info;
 mod json;
