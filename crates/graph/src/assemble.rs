@@ -42,8 +42,10 @@ impl TransferGraph {
         mut transfers: Vec<Transfer>,
     ) -> Result<Self, SearchError> {
         transfers.sort_unstable_by_key(Transfer::position);
-        let mut addresses: Vec<_> =
-            transfers.iter().flat_map(|t| [t.from_address, t.to_address]).collect();
+        let mut addresses: Vec<_> = transfers
+            .iter()
+            .flat_map(|t| [t.from_address, t.to_address])
+            .collect();
         addresses.sort_unstable();
         addresses.dedup();
 
@@ -74,7 +76,9 @@ impl TransferGraph {
 
 /// Adds a vertex; petgraph would panic at 2^32 - 1 of them.
 pub(crate) fn add_vertex(graph: &mut Graph, vertex: Vertex) -> Result<NodeIndex, SearchError> {
-    graph.try_add_node(vertex).map_err(|_| SearchError::TooLarge { what: "vertices" })
+    graph
+        .try_add_node(vertex)
+        .map_err(|_| SearchError::TooLarge { what: "vertices" })
 }
 
 /// Adds an edge; petgraph would panic at 2^32 - 1 of them.
@@ -153,12 +157,24 @@ mod tests {
         let graph = testing::graph(testing::transfers("a>b:5 a>b:7 b>b:1 c>b:1@T a>c:0"));
         let of = |name| {
             let address = testing::address(name);
-            graph.graph.node_weights().find(|v| v.address == address).unwrap()
+            graph
+                .graph
+                .node_weights()
+                .find(|v| v.address == address)
+                .unwrap()
         };
         let (a, b) = (of("a"), of("b"));
-        assert_eq!((a.in_degree, a.out_degree, a.blocks), (0, 2, Some((100, 104))));
-        assert_eq!((b.in_degree, b.out_degree, b.blocks), (3, 1, Some((100, 103))));
-        let [t, token] = &b.totals[..] else { panic!("{:?}", b.totals) };
+        assert_eq!(
+            (a.in_degree, a.out_degree, a.blocks),
+            (0, 2, Some((100, 104)))
+        );
+        assert_eq!(
+            (b.in_degree, b.out_degree, b.blocks),
+            (3, 1, Some((100, 103)))
+        );
+        let [t, token] = &b.totals[..] else {
+            panic!("{:?}", b.totals)
+        };
         assert_eq!((t.in_transfers, t.out_transfers), (1, 0));
         assert_eq!((token.in_transfers, token.out_transfers), (3, 1));
         assert_eq!(token.in_amount, AmountSum::from(13));

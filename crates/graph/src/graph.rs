@@ -21,7 +21,10 @@ pub struct Asset {
 impl Asset {
     /// What `transfer` moves.
     pub fn of(transfer: &Transfer) -> Self {
-        Self { token_address: transfer.token_address, token_standard: transfer.token_standard }
+        Self {
+            token_address: transfer.token_address,
+            token_standard: transfer.token_standard,
+        }
     }
 }
 

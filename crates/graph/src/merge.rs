@@ -44,8 +44,11 @@ impl TransferGraph {
     /// The assets that occur, ordered: the native coin first, then by contract.
     pub fn assets(&self) -> Vec<Asset> {
         // A set per edge, not a sorted insert: spam makes millions of contracts.
-        let assets: BTreeSet<_> =
-            self.graph.edge_weights().map(|edge| Asset::of(&edge.transfer)).collect();
+        let assets: BTreeSet<_> = self
+            .graph
+            .edge_weights()
+            .map(|edge| Asset::of(&edge.transfer))
+            .collect();
         assets.into_iter().collect()
     }
 }
@@ -78,11 +81,24 @@ mod tests {
             .collect();
         assert_eq!(
             rows,
-            ["a>b x1 103..103", "a>b x2 100..102", "b>a x1 101..101", "c>c x1 104..104"]
+            [
+                "a>b x1 103..103",
+                "a>b x2 100..102",
+                "b>a x1 101..101",
+                "c>c x1 104..104"
+            ]
         );
         let sums: Vec<_> = graph.merged().iter().map(|m| m.sum).collect();
         let max = AmountSum::from_limbs_slice(U256::MAX.as_limbs());
-        assert_eq!(sums, [AmountSum::from(2), max + max, AmountSum::from(1), AmountSum::from(3)]);
+        assert_eq!(
+            sums,
+            [
+                AmountSum::from(2),
+                max + max,
+                AmountSum::from(1),
+                AmountSum::from(3)
+            ]
+        );
         assert_eq!(graph.assets().len(), 2);
         assert!(graph.assets()[0].token_address < graph.assets()[1].token_address);
     }

@@ -27,8 +27,16 @@ pub fn address(name: &str) -> Address {
 
 /// The name of an address made by [`address`].
 pub fn name(address: Address) -> String {
-    let bytes = address.as_slice().split(|byte| *byte == 0).next().unwrap_or_default();
-    if bytes.is_empty() { "0".into() } else { String::from_utf8_lossy(bytes).into_owned() }
+    let bytes = address
+        .as_slice()
+        .split(|byte| *byte == 0)
+        .next()
+        .unwrap_or_default();
+    if bytes.is_empty() {
+        "0".into()
+    } else {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
 }
 
 /// Transfers from text: `a>b>c` is two transfers, words are divided by spaces, and a
@@ -54,9 +62,17 @@ pub fn transfers(text: &str) -> Vec<Transfer> {
                 Some(last) if last.block_number == block => last.transaction_index + 1,
                 _ => 0,
             };
-            let transfer =
-                transfer((block, index), token.unwrap_or(TOKEN), ends[0], ends[1], amount);
-            assert!(last.is_none_or(|last| last.position() < transfer.position()), "{text}");
+            let transfer = transfer(
+                (block, index),
+                token.unwrap_or(TOKEN),
+                ends[0],
+                ends[1],
+                amount,
+            );
+            assert!(
+                last.is_none_or(|last| last.position() < transfer.position()),
+                "{text}"
+            );
             transfers.push(transfer);
         }
     }
@@ -64,7 +80,8 @@ pub fn transfers(text: &str) -> Vec<Transfer> {
 }
 
 fn cut(word: &str, mark: char) -> (&str, Option<&str>) {
-    word.split_once(mark).map_or((word, None), |(word, rest)| (word, Some(rest)))
+    word.split_once(mark)
+        .map_or((word, None), |(word, rest)| (word, Some(rest)))
 }
 
 /// One transfer at (block, transaction index), with one transfer per transaction.
@@ -88,7 +105,11 @@ pub fn transfer(
         to_address,
         value,
         token_id: None,
-        token_standard: if native { TokenStandard::Native } else { TokenStandard::Erc20 },
+        token_standard: if native {
+            TokenStandard::Native
+        } else {
+            TokenStandard::Erc20
+        },
         kind: match () {
             () if native => Kind::Value,
             () if from_address.is_zero() => Kind::Mint,
@@ -113,7 +134,10 @@ pub fn hash(block: u64, transaction_index: u32) -> B256 {
 pub fn graph(transfers: Vec<Transfer>) -> TransferGraph {
     let source = MemorySource::new(transfers);
     let blocks = source.available;
-    let report = ScanReport { covered: blocks.clone(), ..ScanReport::default() };
+    let report = ScanReport {
+        covered: blocks.clone(),
+        ..ScanReport::default()
+    };
     TransferGraph::from_transfers(source.chain, blocks, report, source.transfers)
         .expect("a graph that fits")
 }
@@ -146,7 +170,11 @@ impl MemorySource {
         Self {
             transfers,
             available: BlockRange { first, last }.into(),
-            chain: ChainInfo { chain_id: 1337, genesis_hash: B256::repeat_byte(1), name: None },
+            chain: ChainInfo {
+                chain_id: 1337,
+                genesis_hash: B256::repeat_byte(1),
+                name: None,
+            },
             batch_blocks: 10,
             reorgs: Cell::new(0),
             unstable: false,
@@ -155,8 +183,12 @@ impl MemorySource {
     }
 
     fn in_range(&self, range: BlockRange) -> &[Transfer] {
-        let start = self.transfers.partition_point(|t| t.block_number < range.first);
-        let end = self.transfers.partition_point(|t| t.block_number <= range.last);
+        let start = self
+            .transfers
+            .partition_point(|t| t.block_number < range.first);
+        let end = self
+            .transfers
+            .partition_point(|t| t.block_number <= range.last);
         &self.transfers[start..end]
     }
 }
@@ -177,7 +209,10 @@ impl TransferSource for MemorySource {
             .blocks
             .subtract(&covered)
             .iter()
-            .map(|blocks| Unavailable { blocks, reason: "not in memory".into() })
+            .map(|blocks| Unavailable {
+                blocks,
+                reason: "not in memory".into(),
+            })
             .collect();
         if !missing.is_empty() && !request.allow_partial {
             let available = self.available.clone();
@@ -187,40 +222,63 @@ impl TransferSource for MemorySource {
         for range in covered.iter() {
             let mut first = range.first;
             while first <= range.last {
-                let last = range.last.min(first.saturating_add(self.batch_blocks.max(1) - 1));
+                let last = range
+                    .last
+                    .min(first.saturating_add(self.batch_blocks.max(1) - 1));
                 let blocks = BlockRange { first, last };
                 let all = self.in_range(blocks);
-                let mut transfers: Vec<_> =
-                    all.iter().filter(|t| request.filter.wants(t)).cloned().collect();
+                let mut transfers: Vec<_> = all
+                    .iter()
+                    .filter(|t| request.filter.wants(t))
+                    .cloned()
+                    .collect();
                 if !request.with_hashes {
-                    transfers.iter_mut().for_each(|t| t.transaction_hash = B256::ZERO);
+                    transfers
+                        .iter_mut()
+                        .for_each(|t| t.transaction_hash = B256::ZERO);
                 }
                 counts.blocks += blocks.blocks();
                 counts.logs += all.len() as u64;
                 counts.transfers += transfers.len() as u64;
                 if sink(Batch { blocks, transfers }).is_break() {
                     let covered = covered.subtract(
-                        &BlockRange::new(last.saturating_add(1), u64::MAX).into_iter().collect(),
+                        &BlockRange::new(last.saturating_add(1), u64::MAX)
+                            .into_iter()
+                            .collect(),
                     );
-                    return Ok(ScanReport { covered, counts, ..ScanReport::default() });
+                    return Ok(ScanReport {
+                        covered,
+                        counts,
+                        ..ScanReport::default()
+                    });
                 }
                 if let Some(left) = self.reorgs.get().checked_sub(1) {
                     self.reorgs.set(left);
                     return Err(SourceError::Reorged { block: first });
                 }
-                let Some(next) = last.checked_add(1) else { break };
+                let Some(next) = last.checked_add(1) else {
+                    break;
+                };
                 first = next;
             }
         }
         let scans = if self.unstable { self.scans.get() } else { 0 };
         let last_block_hash = covered.span().map(|span| hash(span.last, scans));
-        Ok(ScanReport { covered, missing, counts, last_block_hash })
+        Ok(ScanReport {
+            covered,
+            missing,
+            counts,
+            last_block_hash,
+        })
     }
 
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
         for transfer in transfers {
             let position = transfer.position();
-            match self.transfers.binary_search_by_key(&position, Transfer::position) {
+            match self
+                .transfers
+                .binary_search_by_key(&position, Transfer::position)
+            {
                 Ok(at) => transfer.transaction_hash = self.transfers[at].transaction_hash,
                 Err(_) => return Err(SourceError::Failed(format!("no {position:?}").into())),
             }

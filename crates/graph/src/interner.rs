@@ -1,0 +1,122 @@
+//! Numbers for things: each distinct value gets the next `u32`.
+
+use crate::SearchError;
+use std::hash::{BuildHasher, Hash, RandomState};
+
+/// No number: an empty slot, or a value that has none.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Values numbered in the order in which they were first seen.
+///
+/// An open-addressing table of numbers beside the list of values: 4 bytes a slot,
+/// where a map would keep every value a second time. The hasher is seeded at random,
+/// because anyone can grind addresses that collide under a known seed; the numbers do
+/// not depend on it.
+#[derive(Debug)]
+pub(crate) struct Interner<T> {
+    values: Vec<T>,
+    /// Numbers at their hash, or at the next free slot; a power of two of them.
+    slots: Vec<u32>,
+    hasher: RandomState,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            slots: vec![NONE; 16],
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Interner<T> {
+    /// The number of `value`, a new one if it was never seen.
+    #[inline]
+    pub(crate) fn intern(&mut self, value: T) -> Result<u32, SearchError> {
+        let slot = self.slot(&value);
+        if self.slots[slot] != NONE {
+            return Ok(self.slots[slot]);
+        }
+        let number = u32::try_from(self.values.len())
+            .ok()
+            .filter(|number| *number != NONE)
+            .ok_or(SearchError::TooLarge { what: "addresses" })?;
+        self.values.push(value);
+        self.slots[slot] = number;
+        // Three quarters full is where linear probing starts to walk far.
+        if self.values.len() * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        Ok(number)
+    }
+
+    /// The number of `value`, if it was seen.
+    pub(crate) fn get(&self, value: &T) -> Option<u32> {
+        let number = self.slots[self.slot(value)];
+        (number != NONE).then_some(number)
+    }
+
+    /// The value with this number.
+    #[inline]
+    pub(crate) fn value(&self, number: u32) -> T {
+        self.values[number as usize]
+    }
+
+    /// How many values were seen.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.values[..]) + size_of_val(&self.slots[..])
+    }
+
+    /// Where `value` is, or else where it would be put.
+    #[inline]
+    fn slot(&self, value: &T) -> usize {
+        let mask = self.slots.len() - 1;
+        // The low bits are as good as any; the cut on a 32-bit host is harmless.
+        #[expect(clippy::cast_possible_truncation, reason = "a hash, masked anyway")]
+        let mut slot = self.hasher.hash_one(value) as usize & mask;
+        loop {
+            let number = self.slots[slot];
+            if number == NONE || self.values[number as usize] == *value {
+                return slot;
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![NONE; self.slots.len() * 2];
+        for (number, value) in (0..NONE).zip(&self.values) {
+            let slot = self.slot(value);
+            self.slots[slot] = number;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn numbers_as_a_map_does(values in proptest::collection::vec(0u16..300, 0..600)) {
+            let mut interner = Interner::default();
+            let mut map = HashMap::new();
+            for value in values {
+                let next = u32::try_from(map.len()).unwrap();
+                prop_assert_eq!(interner.get(&value), map.get(&value).copied());
+                let number = interner.intern(value).unwrap();
+                prop_assert_eq!(number, *map.entry(value).or_insert(next));
+                prop_assert_eq!(interner.value(number), value);
+            }
+            prop_assert_eq!(interner.len(), map.len());
+        }
+    }
+}

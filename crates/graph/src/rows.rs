@@ -1,0 +1,317 @@
+//! Transfers in about 40 bytes each, for as long as a search runs.
+
+use crate::{SearchError, interner::Interner};
+use alloy_primitives::{Address, B256, U256};
+use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
+
+/// Rows a store can hold, so that twice as many, one for each end, fit a `u32`.
+const ROWS_MAX: usize = (1 << 31) - 1;
+
+/// What transfers have in common and rows refer to by number.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// Senders and receivers.
+    pub(crate) addresses: Interner<Address>,
+    /// Token, standard and kind.
+    classes: Interner<(Option<Address>, TokenStandard, Kind)>,
+}
+
+impl Names {
+    /// Names that number these addresses first.
+    pub(crate) fn with_addresses(addresses: &[Address]) -> Result<Self, SearchError> {
+        let mut names = Self::default();
+        for address in addresses {
+            names.addresses.intern(*address)?;
+        }
+        Ok(names)
+    }
+
+    /// Memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        self.addresses.bytes() + self.classes.bytes()
+    }
+}
+
+/// One transfer. Thirty-two bytes in one place: following a transfer reads its ends
+/// and its position, and one cache line has both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Sender, by number.
+    pub(crate) from: u32,
+    /// Receiver, by number.
+    pub(crate) to: u32,
+    /// Block, an index into [`RowStore::blocks`].
+    block: u32,
+    tx: u32,
+    /// Meaningless without [`HAS_LOG`].
+    log: u32,
+    class: u32,
+    /// Where the amounts start in [`RowStore::words`].
+    words: u32,
+    /// Which amounts are there, and how long they are.
+    shape: u16,
+}
+
+/// Bits of a shape: the transfer has a log.
+const HAS_LOG: u16 = 1;
+/// Its first word is the index inside the log; otherwise that is 0.
+const HAS_SUB: u16 = 1 << 1;
+/// It has a token id.
+const HAS_ID: u16 = 1 << 2;
+/// Three bits: words of the value, without leading zeros.
+const VALUE: u16 = 3;
+/// Three bits: words of the token id.
+const ID: u16 = 6;
+
+/// Transfers, in the order they were pushed.
+#[derive(Debug, Default)]
+pub(crate) struct RowStore {
+    rows: Vec<Row>,
+    /// Amounts, 64 bits at a time: most values need one or two words, not four.
+    words: Vec<u64>,
+    /// Number and timestamp of each block that rows refer to.
+    blocks: Vec<(u64, u64)>,
+}
+
+impl RowStore {
+    /// Appends a transfer. Its hash is not kept.
+    pub(crate) fn push(
+        &mut self,
+        transfer: &Transfer,
+        names: &mut Names,
+    ) -> Result<(), SearchError> {
+        let Transfer {
+            token_address,
+            token_standard,
+            kind,
+            ..
+        } = *transfer;
+        let row = Row {
+            from: names.addresses.intern(transfer.from_address)?,
+            to: names.addresses.intern(transfer.to_address)?,
+            block: self.block(transfer.block_number, transfer.block_timestamp)?,
+            tx: transfer.transaction_index,
+            log: transfer.log_index.unwrap_or_default(),
+            class: names
+                .classes
+                .intern((token_address, token_standard, kind))?,
+            words: self.next_words()?,
+            shape: 0,
+        };
+        let mut shape = if transfer.log_index.is_some() {
+            HAS_LOG
+        } else {
+            0
+        };
+        if transfer.sub_index != 0 {
+            shape |= HAS_SUB;
+            self.words.push(transfer.sub_index.into());
+        }
+        shape |= self.push_amount(&transfer.value) << VALUE;
+        if let Some(id) = &transfer.token_id {
+            shape |= HAS_ID | self.push_amount(id) << ID;
+        }
+        self.rows.push(Row { shape, ..row });
+        Ok(())
+    }
+
+    /// Appends a row of another store that has the same [`Names`]. Its number here.
+    pub(crate) fn push_from(&mut self, other: &Self, row: u32) -> Result<u32, SearchError> {
+        let theirs = other.row(row);
+        let (number, timestamp) = other.blocks[theirs.block as usize];
+        let (block, words) = (self.block(number, timestamp)?, self.next_words()?);
+        let start = theirs.words as usize;
+        self.words
+            .extend_from_slice(&other.words[start..start + theirs.words_len()]);
+        self.rows.push(Row {
+            block,
+            words,
+            ..theirs
+        });
+        // At most `ROWS_MAX`.
+        u32::try_from(self.rows.len() - 1).map_err(|_| SearchError::TooLarge { what: "transfers" })
+    }
+
+    /// The row with this number.
+    #[inline]
+    pub(crate) fn row(&self, row: u32) -> Row {
+        self.rows[row as usize]
+    }
+
+    /// All rows.
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// How many rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Where in the chain it happened.
+    pub(crate) fn position(&self, row: u32) -> Position {
+        let row = self.row(row);
+        Position {
+            block: self.blocks[row.block as usize].0,
+            tx: row.tx,
+            log: row.log_index(),
+            sub: self.sub(row),
+        }
+    }
+
+    /// The transfer again, its hash left zero.
+    pub(crate) fn transfer(&self, row: u32, names: &Names) -> Transfer {
+        let row = self.row(row);
+        let (block_number, block_timestamp) = self.blocks[row.block as usize];
+        let (token_address, token_standard, kind) = names.classes.value(row.class);
+        let value_at = row.words as usize + usize::from(row.shape & HAS_SUB != 0);
+        let id_at = value_at + row.value_len();
+        Transfer {
+            block_number,
+            block_timestamp,
+            transaction_index: row.tx,
+            log_index: row.log_index(),
+            sub_index: self.sub(row),
+            transaction_hash: B256::ZERO,
+            token_address,
+            from_address: names.addresses.value(row.from),
+            to_address: names.addresses.value(row.to),
+            value: self.amount(value_at, row.value_len()),
+            token_id: (row.shape & HAS_ID != 0).then(|| self.amount(id_at, row.id_len())),
+            token_standard,
+            kind,
+        }
+    }
+
+    /// Memory in use. Room that a vector has grown for but not written is not
+    /// counted: the operating system has not given it yet.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.rows[..]) + size_of_val(&self.words[..]) + size_of_val(&self.blocks[..])
+    }
+
+    /// The index of a block, which is the last one or new.
+    fn block(&mut self, number: u64, timestamp: u64) -> Result<u32, SearchError> {
+        if self.rows.len() >= ROWS_MAX {
+            return Err(SearchError::TooLarge { what: "transfers" });
+        }
+        if self.blocks.last() != Some(&(number, timestamp)) {
+            self.blocks.push((number, timestamp));
+        }
+        // At most one block a row.
+        u32::try_from(self.blocks.len() - 1).map_err(|_| SearchError::TooLarge { what: "blocks" })
+    }
+
+    fn next_words(&self) -> Result<u32, SearchError> {
+        u32::try_from(self.words.len()).map_err(|_| SearchError::TooLarge { what: "transfers" })
+    }
+
+    /// Appends an amount without its leading zero words; returns how many are left.
+    fn push_amount(&mut self, amount: &U256) -> u16 {
+        let len = amount.bit_len().div_ceil(64);
+        self.words.extend_from_slice(&amount.as_limbs()[..len]);
+        // Four at most.
+        u16::try_from(len).unwrap_or_default()
+    }
+
+    fn amount(&self, at: usize, len: usize) -> U256 {
+        U256::from_limbs_slice(&self.words[at..at + len])
+    }
+
+    fn sub(&self, row: Row) -> u32 {
+        let sub = if row.shape & HAS_SUB != 0 {
+            self.words[row.words as usize]
+        } else {
+            0
+        };
+        // Was pushed from a u32.
+        u32::try_from(sub).unwrap_or_default()
+    }
+}
+
+impl Row {
+    fn log_index(self) -> Option<u32> {
+        (self.shape & HAS_LOG != 0).then_some(self.log)
+    }
+
+    fn value_len(self) -> usize {
+        usize::from(self.shape >> VALUE & 7)
+    }
+
+    fn id_len(self) -> usize {
+        usize::from(self.shape >> ID & 7)
+    }
+
+    fn words_len(self) -> usize {
+        usize::from(self.shape & HAS_SUB != 0) + self.value_len() + self.id_len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use proptest::prelude::*;
+
+    fn amount() -> impl Strategy<Value = U256> {
+        (any::<[u64; 4]>(), 0u32..=256).prop_map(|(limbs, shift)| {
+            U256::from_limbs(limbs)
+                .checked_shr(shift as usize)
+                .unwrap_or_default()
+        })
+    }
+
+    fn transfer() -> impl Strategy<Value = Transfer> {
+        let ends = (
+            "[a-d]",
+            "[a-d0]",
+            prop_oneof![Just("T"), Just("U"), Just("eth")],
+        );
+        let place = (
+            0u64..4,
+            any::<u32>(),
+            any::<Option<u32>>(),
+            prop_oneof![Just(0), any::<u32>()],
+        );
+        (ends, place, amount(), proptest::option::of(amount())).prop_map(
+            |((from, to, token), (block, tx, log_index, sub_index), value, token_id)| {
+                let (from, to) = (testing::address(&from), testing::address(&to));
+                let transfer = testing::transfer((block, tx), token, from, to, value);
+                Transfer {
+                    log_index,
+                    sub_index,
+                    token_id,
+                    transaction_hash: B256::ZERO,
+                    ..transfer
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn rows_give_back_what_was_pushed(transfers in proptest::collection::vec(transfer(), 0..40)) {
+            let (mut names, mut store, mut copy) = Default::default();
+            for transfer in &transfers {
+                RowStore::push(&mut store, transfer, &mut names).unwrap();
+            }
+            // In reverse, so that blocks and words lie elsewhere in the copy.
+            for row in (0..u32::try_from(store.len()).unwrap()).rev() {
+                RowStore::push_from(&mut copy, &store, row).unwrap();
+            }
+            for (row, transfer) in (0..).zip(&transfers) {
+                let mirrored = u32::try_from(store.len()).unwrap() - 1 - row;
+                prop_assert_eq!(&store.transfer(row, &names), transfer);
+                prop_assert_eq!(&copy.transfer(mirrored, &names), transfer);
+                prop_assert_eq!(store.position(row), transfer.position());
+                let row = store.row(row);
+                prop_assert_eq!(names.addresses.value(row.from), transfer.from_address);
+                prop_assert_eq!(names.addresses.value(row.to), transfer.to_address);
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_has_32_bytes() {
+        assert_eq!(size_of::<Row>(), 32);
+    }
+}
