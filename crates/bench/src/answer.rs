@@ -44,13 +44,24 @@ impl Answer {
                 .position(|title| *title == name)
                 .with_context(|| format!("no column `{name}` in the output"))
         };
-        let (block, tx, log) =
-            (column("block_number")?, column("transaction_index")?, column("log_index")?);
-        let (from, to, value) = (column("from_address")?, column("to_address")?, column("value")?);
+        let (block, tx, log) = (
+            column("block_number")?,
+            column("transaction_index")?,
+            column("log_index")?,
+        );
+        let (from, to, value) = (
+            column("from_address")?,
+            column("to_address")?,
+            column("value")?,
+        );
         let mut answer = Self::default();
         for (number, line) in lines.enumerate() {
             let fields: Vec<_> = line.split(',').collect();
-            ensure!(fields.len() == header.len(), "row {}: wrong number of fields", number + 1);
+            ensure!(
+                fields.len() == header.len(),
+                "row {}: wrong number of fields",
+                number + 1
+            );
             answer.add(
                 fields[block].parse()?,
                 fields[tx].parse()?,
@@ -73,7 +84,10 @@ impl Answer {
                 .and_then(|word| word.strip_prefix('='))
                 .with_context(|| format!("no `{name}=` in `{}`", text.trim()))
         };
-        Ok(Self { edges: next("edges")?.parse()?, checksum: next("checksum")?.parse()? })
+        Ok(Self {
+            edges: next("edges")?.parse()?,
+            checksum: next("checksum")?.parse()?,
+        })
     }
 }
 

@@ -16,3 +16,4 @@ pub mod definition;
 pub mod measure;
 pub mod plot;
 pub mod report;
+pub mod rows;

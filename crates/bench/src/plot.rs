@@ -34,15 +34,24 @@ const RIGHT: f64 = 200.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 60.0;
 /// Colours that stay apart for colour-blind readers (Okabe and Ito).
-const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a00"];
+const COLOURS: [&str; 8] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a00",
+];
 
 /// Draws a plot.
 pub fn svg(plot: &Plot) -> String {
-    let highest = plot.lines.iter().flat_map(|line| &line.points).fold(0.0, |top: f64, p| top.max(p.1));
+    let highest = plot
+        .lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .fold(0.0, |top: f64, p| top.max(p.1));
     let (top, step) = axis(highest);
     let x_of = |x: f64| {
-        let place = plot.x_ticks.iter().position(|tick| tick.0 == x).unwrap_or(0);
+        let place = plot
+            .x_ticks
+            .iter()
+            .position(|tick| tick.0 == x)
+            .unwrap_or(0);
         #[expect(clippy::cast_precision_loss, reason = "a handful of ticks")]
         let part = (place as f64 + 0.5) / plot.x_ticks.len().max(1) as f64;
         LEFT + part * (WIDTH - LEFT - RIGHT)
@@ -91,8 +100,11 @@ pub fn svg(plot: &Plot) -> String {
     );
     for (place, line) in plot.lines.iter().enumerate() {
         let colour = COLOURS[place % COLOURS.len()];
-        let points: Vec<_> =
-            line.points.iter().map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), y_of(*y))).collect();
+        let points: Vec<_> = line
+            .points
+            .iter()
+            .map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), y_of(*y)))
+            .collect();
         let _ = writeln!(
             out,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
@@ -143,7 +155,9 @@ fn trim(value: f64) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -155,7 +169,10 @@ mod tests {
         assert_eq!(axis(0.0), (1.0, 0.2));
         for highest in [0.013, 0.9, 1.0, 3.7, 42.0, 1234.5] {
             let (top, step) = axis(highest);
-            assert!(top >= highest && top - step < highest, "{highest}: {top} {step}");
+            assert!(
+                top >= highest && top - step < highest,
+                "{highest}: {top} {step}"
+            );
         }
     }
 
@@ -166,7 +183,10 @@ mod tests {
             x_label: String::new(),
             y_label: String::new(),
             x_ticks: vec![(1.0, "1".into()), (2.0, "2".into())],
-            lines: vec![Line { name: "w&w".into(), points: vec![(1.0, 1.0), (2.0, 0.5)] }],
+            lines: vec![Line {
+                name: "w&w".into(),
+                points: vec![(1.0, 1.0), (2.0, 0.5)],
+            }],
         };
         let drawn = svg(&plot);
         assert!(drawn.contains("a &lt; b") && drawn.contains("w&amp;w"));

@@ -46,8 +46,16 @@ impl Spread {
         };
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
-        Self { median, mean, deviation }
+        let deviation = if values.len() > 1 {
+            (squares / (count - 1.0)).sqrt()
+        } else {
+            0.0
+        };
+        Self {
+            median,
+            mean,
+            deviation,
+        }
     }
 
     /// Of one figure of several runs.
@@ -120,12 +128,29 @@ pub fn comparison_table(runs: &Runs) -> String {
         "| workload | threads | compared with | CPU: other / txgraph (median of pairs) | wall: other / txgraph |\n\
          | --- | ---: | --- | ---: | ---: |\n",
     );
-    for (setting, others) in runs.iter().filter(|(setting, _)| setting.program != "txgraph") {
-        let ours = Setting { program: "txgraph".into(), chunk_blocks: 0, ..setting.clone() };
-        let Some(ours) = runs.get(&ours) else { continue };
+    for (setting, others) in runs
+        .iter()
+        .filter(|(setting, _)| setting.program != "txgraph")
+    {
+        let ours = Setting {
+            program: "txgraph".into(),
+            chunk_blocks: 0,
+            ..setting.clone()
+        };
+        let Some(ours) = runs.get(&ours) else {
+            continue;
+        };
         let pairs = || others.iter().zip(ours);
-        let cpu = Spread::of(pairs().map(|(other, our)| other.cpu_s() / our.cpu_s()).collect());
-        let wall = Spread::of(pairs().map(|(other, our)| other.wall_s / our.wall_s).collect());
+        let cpu = Spread::of(
+            pairs()
+                .map(|(other, our)| other.cpu_s() / our.cpu_s())
+                .collect(),
+        );
+        let wall = Spread::of(
+            pairs()
+                .map(|(other, our)| other.wall_s / our.wall_s)
+                .collect(),
+        );
         let _ = writeln!(
             text,
             "| {} | {} | {} | {:.2} | {:.2} |",
@@ -156,7 +181,11 @@ mod tests {
             chunk_blocks: 0,
             threads: 1,
         };
-        let cost = |seconds| Cost { wall_s: seconds, user_s: seconds, ..Cost::default() };
+        let cost = |seconds| Cost {
+            wall_s: seconds,
+            user_s: seconds,
+            ..Cost::default()
+        };
         let runs = Runs::from([
             (setting("txgraph"), vec![cost(1.0), cost(2.0)]),
             (setting("baseline"), vec![cost(4.0), cost(8.0)]),

@@ -64,7 +64,10 @@ struct RunArgs {
     setup: String,
 }
 
-#[expect(clippy::print_stdout, reason = "the one line that the parent process reads")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the one line that the parent process reads"
+)]
 fn main() -> Result<()> {
     match Args::parse().command {
         Command::Measure { stdout, command } => {
@@ -113,10 +116,19 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
         true => definitions.chunk_blocks.iter().copied().take(3).collect(),
         false => definitions.chunk_blocks.clone(),
     };
-    let chosen = definitions.workload.iter().enumerate().filter(|(_, w)| w.quick || !args.quick);
+    let chosen = definitions
+        .workload
+        .iter()
+        .enumerate()
+        .filter(|(_, w)| w.quick || !args.quick);
     for (order, workload) in chosen {
-        let range = ["--from-block", "0", "--to-block", &(workload.blocks - 1).to_string()]
-            .map(str::to_owned);
+        let range = [
+            "--from-block",
+            "0",
+            "--to-block",
+            &(workload.blocks - 1).to_string(),
+        ]
+        .map(str::to_owned);
         let question = |program: String, verb: &[&str]| {
             let mut command = vec![program];
             command.extend(verb.iter().map(|word| (*word).to_owned()));
@@ -124,8 +136,13 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
             command.extend(range.clone());
             command
         };
-        let search = ["--root", &definitions.chain.root, "--token", &definitions.chain.token]
-            .map(str::to_owned);
+        let search = [
+            "--root",
+            &definitions.chain.root,
+            "--token",
+            &definitions.chain.token,
+        ]
+        .map(str::to_owned);
         for &threads in &args.threads {
             let setting = |program: &str, chunk_blocks| Setting {
                 order,
@@ -142,14 +159,26 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
                 if chunk_blocks > 0 {
                     command.extend(["--chunk-blocks".to_owned(), chunk_blocks.to_string()]);
                 }
-                jobs.push(Job { setting: setting("txgraph", chunk_blocks), workload, command });
+                jobs.push(Job {
+                    setting: setting("txgraph", chunk_blocks),
+                    workload,
+                    command,
+                });
             }
             if workload.compare {
                 let mut command = question(program("txgraph-bench-baseline"), &[]);
                 command.extend(search.iter().chain(&hops).cloned());
-                jobs.push(Job { setting: setting("baseline", 0), workload, command });
+                jobs.push(Job {
+                    setting: setting("baseline", 0),
+                    workload,
+                    command,
+                });
                 let command = question(program("txgraph-bench-limit"), &[]);
-                jobs.push(Job { setting: setting("limit", 0), workload, command });
+                jobs.push(Job {
+                    setting: setting("limit", 0),
+                    workload,
+                    command,
+                });
             }
         }
     }
@@ -157,11 +186,7 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
 }
 
 /// Every run of a workload must give the one right answer.
-fn check<'a>(
-    job: &Job<'a>,
-    stdout: &Path,
-    answers: &mut BTreeMap<&'a str, Answer>,
-) -> Result<()> {
+fn check<'a>(job: &Job<'a>, stdout: &Path, answers: &mut BTreeMap<&'a str, Answer>) -> Result<()> {
     let text = fs::read_to_string(stdout)?;
     let answer = match job.setting.program.as_str() {
         "limit" => return Ok(()),
@@ -169,10 +194,17 @@ fn check<'a>(
         _ => Answer::from_line(&text),
     }
     .with_context(|| format!("`{}`", job.command.join(" ")))?;
-    ensure!(answer.edges > 0, "{}: an empty answer proves nothing", job.workload.name);
+    ensure!(
+        answer.edges > 0,
+        "{}: an empty answer proves nothing",
+        job.workload.name
+    );
     let first = *answers.entry(&job.workload.name).or_insert(answer);
     if let Some(wanted) = job.workload.expected.filter(|wanted| *wanted != answer) {
-        bail!("{}: wrong answer {answer}, expected {wanted}", job.workload.name);
+        bail!(
+            "{}: wrong answer {answer}, expected {wanted}",
+            job.workload.name
+        );
     }
     ensure!(
         answer == first,
@@ -198,9 +230,16 @@ fn write_results(args: &RunArgs, runs: &Runs, answers: &BTreeMap<&str, Answer>) 
     for (workload, answer) in answers {
         summary.push_str(&format!("- {workload}: {answer}\n"));
     }
-    summary.push_str(&format!("\n## Compared\n\n{}", report::comparison_table(runs)));
-    summary.push_str(&format!("\n## All settings\n\n{}", report::summary_table(runs)));
-    summary.push_str("\n![time by chunk size](chunks.svg)\n\n![speed-up by threads](threads.svg)\n");
+    summary.push_str(&format!(
+        "\n## Compared\n\n{}",
+        report::comparison_table(runs)
+    ));
+    summary.push_str(&format!(
+        "\n## All settings\n\n{}",
+        report::summary_table(runs)
+    ));
+    summary
+        .push_str("\n![time by chunk size](chunks.svg)\n\n![speed-up by threads](threads.svg)\n");
     write("summary.md", &summary)?;
     write("chunks.svg", &plot::svg(&chunk_plot(runs)))?;
     write("threads.svg", &plot::svg(&thread_plot(runs)))?;
@@ -214,10 +253,18 @@ fn ours(runs: &Runs) -> impl Iterator<Item = (&Setting, f64)> {
         .map(|(setting, costs)| (setting, Spread::over(costs, |cost| cost.wall_s).median))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "chunk sizes and thread counts are small")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "chunk sizes and thread counts are small"
+)]
 fn chunk_plot(runs: &Runs) -> Plot {
-    let threads = ours(runs).map(|(setting, _)| setting.threads).max().unwrap_or(1);
-    let mut ticks: Vec<u64> = ours(runs).map(|(setting, _)| setting.chunk_blocks).collect();
+    let threads = ours(runs)
+        .map(|(setting, _)| setting.threads)
+        .max()
+        .unwrap_or(1);
+    let mut ticks: Vec<u64> = ours(runs)
+        .map(|(setting, _)| setting.chunk_blocks)
+        .collect();
     ticks.sort_unstable();
     ticks.dedup();
     let mut lines: BTreeMap<(usize, &str), Vec<(f64, f64)>> = BTreeMap::new();
@@ -231,13 +278,25 @@ fn chunk_plot(runs: &Runs) -> Plot {
         y_label: "wall time, s (median)".into(),
         x_ticks: ticks
             .into_iter()
-            .map(|blocks| (blocks as f64, if blocks == 0 { "auto".into() } else { blocks.to_string() }))
+            .map(|blocks| {
+                (
+                    blocks as f64,
+                    if blocks == 0 {
+                        "auto".into()
+                    } else {
+                        blocks.to_string()
+                    },
+                )
+            })
             .collect(),
         lines: named(lines),
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "chunk sizes and thread counts are small")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "chunk sizes and thread counts are small"
+)]
 fn thread_plot(runs: &Runs) -> Plot {
     let auto = || ours(runs).filter(|(setting, _)| setting.chunk_blocks == 0);
     let mut ticks: Vec<usize> = auto().map(|(setting, _)| setting.threads).collect();
@@ -257,7 +316,10 @@ fn thread_plot(runs: &Runs) -> Plot {
         title: "Speed-up by threads".into(),
         x_label: "threads".into(),
         y_label: "times as fast as with the fewest".into(),
-        x_ticks: ticks.into_iter().map(|count| (count as f64, count.to_string())).collect(),
+        x_ticks: ticks
+            .into_iter()
+            .map(|count| (count as f64, count.to_string()))
+            .collect(),
         lines: named(lines),
     }
 }
@@ -265,7 +327,10 @@ fn thread_plot(runs: &Runs) -> Plot {
 fn named(lines: BTreeMap<(usize, &str), Vec<(f64, f64)>>) -> Vec<Line> {
     lines
         .into_iter()
-        .map(|((_, name), points)| Line { name: name.to_owned(), points })
+        .map(|((_, name), points)| Line {
+            name: name.to_owned(),
+            points,
+        })
         .collect()
 }
 

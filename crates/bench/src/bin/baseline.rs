@@ -1,0 +1,154 @@
+//! The reference method, remade plainly: a breadth-first search in which every
+//! visited address costs one scan of the whole range, and a scan decodes every
+//! receipt completely with reth's own codec before it looks at the token. Chunks
+//! of 20,000 blocks run in parallel, as in the original; its double counting at
+//! chunk borders and its extra hop are not remade, so that answers compare.
+
+use alloy_consensus::{EthereumReceipt, TxType};
+use alloy_primitives::{Address, B256, U256, b256};
+use anyhow::{Result, ensure};
+use clap::Parser;
+use rayon::prelude::*;
+use reth_codecs::Compact;
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::PathBuf,
+};
+use txgraph_bench::{answer::Answer, rows::ReceiptRows};
+use txgraph_nodedb::{DataDir, NodeDb};
+
+const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+const CHUNK_BLOCKS: u64 = 20_000;
+
+#[derive(Parser)]
+struct Args {
+    #[arg(long)]
+    datadir: PathBuf,
+    #[arg(long)]
+    from_block: u64,
+    #[arg(long)]
+    to_block: u64,
+    #[arg(long)]
+    root: Address,
+    #[arg(long)]
+    token: Address,
+    #[arg(long, default_value_t = 1)]
+    hops: u32,
+}
+
+struct Transfer {
+    block: u64,
+    tx: u32,
+    log: u32,
+    to: Address,
+    value: U256,
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the result of a command line programme"
+)]
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let db = NodeDb::open(&DataDir {
+        root: args.datadir.clone(),
+        static_files: None,
+        rocksdb: None,
+    })?;
+    let rows = ReceiptRows::open(&args.datadir)?;
+
+    let mut answer = Answer::default();
+    let mut visited = BTreeSet::from([args.root]);
+    let mut queue = VecDeque::from([(args.root, 0)]);
+    while let Some((address, hop)) = queue.pop_front() {
+        if hop == args.hops || (address.is_zero() && hop > 0) {
+            continue;
+        }
+        for transfer in transfers_from(&db, &rows, &args, address)? {
+            let Transfer {
+                block,
+                tx,
+                log,
+                to,
+                value,
+            } = transfer;
+            answer.add(block, tx, log, address, to, value);
+            if visited.insert(to) {
+                queue.push_back((to, hop + 1));
+            }
+        }
+    }
+    println!("{answer}");
+    Ok(())
+}
+
+/// One scan of the whole range for one address.
+fn transfers_from(
+    db: &NodeDb,
+    rows: &ReceiptRows,
+    args: &Args,
+    address: Address,
+) -> Result<Vec<Transfer>> {
+    let starts: Vec<u64> = (args.from_block..=args.to_block)
+        .step_by(usize::try_from(CHUNK_BLOCKS)?)
+        .collect();
+    let chunks = starts
+        .into_par_iter()
+        .map(|first| {
+            let last = (first + CHUNK_BLOCKS - 1).min(args.to_block);
+            chunk_transfers(db, rows, args.token, address, first, last)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(chunks.into_iter().flatten().collect())
+}
+
+fn chunk_transfers(
+    db: &NodeDb,
+    rows: &ReceiptRows,
+    token: Address,
+    address: Address,
+    first: u64,
+    last: u64,
+) -> Result<Vec<Transfer>> {
+    let mut found = Vec::new();
+    let snapshot = db.snapshot()?;
+    for block in first..=last {
+        let body = snapshot.body(block)?;
+        if body.tx_count == 0 {
+            continue;
+        }
+        let mut log_index = 0;
+        rows.for_each(
+            body.first_tx,
+            body.first_tx + body.tx_count - 1,
+            &mut |number, row| {
+                let (receipt, rest) = EthereumReceipt::<TxType>::from_compact(row, row.len());
+                ensure!(
+                    rest.is_empty(),
+                    "receipt {number}: {} bytes too many",
+                    rest.len()
+                );
+                for log in &receipt.logs {
+                    let topics = log.topics();
+                    if log.address == token
+                        && topics.len() == 3
+                        && topics[0] == TRANSFER
+                        && log.data.data.len() == 32
+                        && Address::from_word(topics[1]) == address
+                    {
+                        found.push(Transfer {
+                            block,
+                            tx: u32::try_from(number - body.first_tx)?,
+                            log: log_index,
+                            to: Address::from_word(topics[2]),
+                            value: U256::from_be_slice(&log.data.data),
+                        });
+                    }
+                    log_index += 1;
+                }
+                Ok(())
+            },
+        )?;
+    }
+    Ok(found)
+}

@@ -1,0 +1,81 @@
+//! What no scan of receipts can beat: every row of the range is touched and
+//! decompressed, and nothing else is done. One thread per `RAYON_NUM_THREADS`.
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use txgraph_bench::rows::ReceiptRows;
+use txgraph_nodedb::{DataDir, NodeDb};
+use zstd::{bulk::Decompressor, dict::DecoderDictionary, zstd_safe::get_frame_content_size};
+
+#[derive(Parser)]
+struct Args {
+    #[arg(long)]
+    datadir: PathBuf,
+    #[arg(long)]
+    from_block: u64,
+    #[arg(long)]
+    to_block: u64,
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the result of a command line programme"
+)]
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let (first, last) = {
+        let db = NodeDb::open(&DataDir {
+            root: args.datadir.clone(),
+            static_files: None,
+            rocksdb: None,
+        })?;
+        let snapshot = db.snapshot()?;
+        let (first, last) = (
+            snapshot.body(args.from_block)?,
+            snapshot.body(args.to_block)?,
+        );
+        (
+            first.first_tx,
+            (last.first_tx + last.tx_count).saturating_sub(1),
+        )
+    };
+    let rows = ReceiptRows::open(&args.datadir)?;
+    let dictionary = DecoderDictionary::copy(reth_zstd_compressors::RECEIPT_DICTIONARY);
+    let parts = rayon::current_num_threads() as u64 * 16;
+    let size = (last - first + 1).div_ceil(parts);
+    let bytes: u64 = (0..parts)
+        .into_par_iter()
+        .map(|part| -> Result<u64> {
+            let (from, to) = (
+                first + part * size,
+                (first + (part + 1) * size - 1).min(last),
+            );
+            if from > to {
+                return Ok(0);
+            }
+            let mut decompressor = Decompressor::with_prepared_dictionary(&dictionary)?;
+            let mut buffer: Vec<u8> = Vec::new();
+            let mut bytes = 0;
+            rows.for_each(from, to, &mut |_, row| {
+                let (flags, frame) = row.split_first().context("an empty row")?;
+                if flags & 0x80 == 0 {
+                    bytes += frame.len() as u64;
+                    return Ok(());
+                }
+                let size = get_frame_content_size(frame)
+                    .ok()
+                    .flatten()
+                    .context("no size")?;
+                buffer.reserve(usize::try_from(size)?.saturating_sub(buffer.len()));
+                buffer.clear();
+                bytes += decompressor.decompress_to_buffer(frame, &mut buffer)? as u64;
+                Ok(())
+            })?;
+            Ok(bytes)
+        })
+        .try_reduce(|| 0, |a, b| Ok(a + b))?;
+    println!("receipts={} bytes={bytes}", last - first + 1);
+    Ok(())
+}
