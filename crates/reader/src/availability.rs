@@ -36,11 +36,20 @@ pub(crate) fn gaps(
     range: BlockRange,
     parts: Parts,
 ) -> Result<Vec<Unavailable>> {
-    let gaps = snapshot.gaps(Blocks { first: range.first, last: range.last }, parts)?;
+    let gaps = snapshot.gaps(
+        Blocks {
+            first: range.first,
+            last: range.last,
+        },
+        parts,
+    )?;
     Ok(gaps
         .into_iter()
         .map(|gap| Unavailable {
-            blocks: BlockRange { first: gap.blocks.first, last: gap.blocks.last },
+            blocks: BlockRange {
+                first: gap.blocks.first,
+                last: gap.blocks.last,
+            },
             reason: gap.reason,
         })
         .collect())
@@ -79,7 +88,10 @@ pub(crate) fn everything(
     cancel: &CancelFlag,
 ) -> Result<BlockRanges, SourceError> {
     let tip = db.snapshot().map_err(crate::Error::from)?.tip();
-    let all = BlockRanges::from(BlockRange { first: 0, last: tip });
+    let all = BlockRanges::from(BlockRange {
+        first: 0,
+        last: tip,
+    });
     survey(db, &all, parts, cancel).map(|survey| survey.present)
 }
 
@@ -132,13 +144,19 @@ fn slices(range: BlockRange, tip: u64) -> impl Iterator<Item = BlockRange> {
 /// What of `range` lies above `tip`.
 fn above(range: BlockRange, tip: u64) -> Option<Unavailable> {
     let blocks = BlockRange::new(range.first.max(tip.checked_add(1)?), range.last)?;
-    Some(Unavailable { blocks, reason: format!("above the tip {tip} on disk") })
+    Some(Unavailable {
+        blocks,
+        reason: format!("above the tip {tip} on disk"),
+    })
 }
 
 /// A slice with holes, as one gap.
 fn given_up(slice: BlockRange, holes: &[Unavailable]) -> Unavailable {
     let reason = holes.first().map_or("", |hole| hole.reason.as_str());
-    Unavailable { blocks: slice, reason: format!("{reason} (some of these blocks)") }
+    Unavailable {
+        blocks: slice,
+        reason: format!("{reason} (some of these blocks)"),
+    }
 }
 
 #[cfg(test)]
@@ -149,12 +167,18 @@ mod tests {
     fn slices_are_the_range_up_to_the_tip() {
         let range = |first, last| BlockRange { first, last };
         let cut = |first, last, tip| slices(range(first, last), tip).collect::<Vec<_>>();
-        assert_eq!(cut(5, 9000, 20_000), [range(5, 4095), range(4096, 8191), range(8192, 9000)]);
+        assert_eq!(
+            cut(5, 9000, 20_000),
+            [range(5, 4095), range(4096, 8191), range(8192, 9000)]
+        );
         assert_eq!(cut(4096, u64::MAX, 8191), [range(4096, 8191)]);
         assert_eq!(cut(4095, 4096, 4095), [range(4095, 4095)]);
         assert_eq!(cut(10, 20, 9), []);
         assert_eq!(above(range(10, 20), 9).unwrap().blocks, range(10, 20));
-        assert_eq!(above(range(10, u64::MAX), 15).unwrap().blocks, range(16, u64::MAX));
+        assert_eq!(
+            above(range(10, u64::MAX), 15).unwrap().blocks,
+            range(16, u64::MAX)
+        );
         assert_eq!(above(range(10, 20), 20), None);
         assert_eq!(above(range(10, u64::MAX), u64::MAX), None);
     }

@@ -52,7 +52,9 @@ impl Density {
         let Some(&(left, low)) = after.checked_sub(1).and_then(|at| self.samples.get(at)) else {
             return self.samples.first().map_or(0, |sample| sample.1);
         };
-        let Some(&(right, high)) = self.samples.get(after) else { return low };
+        let Some(&(right, high)) = self.samples.get(after) else {
+            return low;
+        };
         let share = u128::from(high - low) * u128::from(block - left) / u128::from(right - left);
         // Not above `high - low`, so it fits.
         low + u64::try_from(share).unwrap_or(high - low)
@@ -74,10 +76,20 @@ impl Density {
         }
         while fits + 1 < over {
             let middle = fits + (over - fits) / 2;
-            let cost = self.cost(BlockRange { first: range.first, last: middle });
-            if cost <= target { fits = middle } else { over = middle }
+            let cost = self.cost(BlockRange {
+                first: range.first,
+                last: middle,
+            });
+            if cost <= target {
+                fits = middle
+            } else {
+                over = middle
+            }
         }
-        BlockRange { first: range.first, last: fits }
+        BlockRange {
+            first: range.first,
+            last: fits,
+        }
     }
 }
 
@@ -93,7 +105,9 @@ pub(crate) enum Sizing {
 impl Sizing {
     /// Chunks that keep `threads` threads evenly busy over `ranges`.
     pub(crate) fn balanced(ranges: &BlockRanges, density: Density, threads: usize) -> Self {
-        let total = ranges.iter().fold(0u64, |sum, range| sum.saturating_add(density.cost(range)));
+        let total = ranges
+            .iter()
+            .fold(0u64, |sum, range| sum.saturating_add(density.cost(range)));
         let threads = u64::try_from(threads).unwrap_or(1).max(1);
         let target = (total / threads.saturating_mul(CHUNKS_PER_THREAD)).clamp(COST_MIN, COST_MAX);
         Self::Cost { density, target }
@@ -113,7 +127,11 @@ pub(crate) struct Chunks {
 impl Chunks {
     pub(crate) fn new(ranges: &BlockRanges, sizing: Sizing) -> Self {
         let ranges: Vec<_> = ranges.iter().collect();
-        Self { ranges: ranges.into_iter(), rest: None, sizing }
+        Self {
+            ranges: ranges.into_iter(),
+            rest: None,
+            sizing,
+        }
     }
 }
 
@@ -125,11 +143,17 @@ impl Iterator for Chunks {
         let chunk = match &self.sizing {
             Sizing::Blocks(blocks) => {
                 let last = range.first.saturating_add(blocks.saturating_sub(1));
-                BlockRange { first: range.first, last: last.min(range.last) }
+                BlockRange {
+                    first: range.first,
+                    last: last.min(range.last),
+                }
             }
             Sizing::Cost { density, target } => density.cut(range, *target),
         };
-        self.rest = chunk.last.checked_add(1).and_then(|next| BlockRange::new(next, range.last));
+        self.rest = chunk
+            .last
+            .checked_add(1)
+            .and_then(|next| BlockRange::new(next, range.last));
         Some(chunk)
     }
 }
@@ -149,7 +173,10 @@ mod tests {
     fn ranges() -> impl Strategy<Value = BlockRanges> {
         let parts = proptest::collection::vec((0u64..200, 0u64..40), 0..6);
         (parts, prop_oneof![Just(0), Just(u64::MAX - 240)]).prop_map(|(parts, base)| {
-            parts.into_iter().map(|(at, more)| range(base + at, base + at + more)).collect()
+            parts
+                .into_iter()
+                .map(|(at, more)| range(base + at, base + at + more))
+                .collect()
         })
     }
 
@@ -186,8 +213,17 @@ mod tests {
         for blocks in 1..=100 {
             let chunks: Vec<_> = Chunks::new(&odd, Sizing::Blocks(blocks)).collect();
             check(&odd, &chunks);
-            let full = chunks.iter().filter(|chunk| chunk.blocks() == blocks).count() as u64;
-            assert_eq!(full, [1, 61, 28].map(|length| length / blocks).iter().sum::<u64>());
+            let full = chunks
+                .iter()
+                .filter(|chunk| chunk.blocks() == blocks)
+                .count() as u64;
+            assert_eq!(
+                full,
+                [1, 61, 28]
+                    .map(|length| length / blocks)
+                    .iter()
+                    .sum::<u64>()
+            );
         }
     }
 

@@ -4,12 +4,7 @@
 //! decompressed and re-encoded. A search therefore resolves the hashes of its few
 //! final edges, not of everything it looked at.
 
-use crate::{
-    availability,
-    error::Error,
-    options::CancelFlag,
-    threads::canonical,
-};
+use crate::{availability, error::Error, options::CancelFlag, threads::canonical};
 use alloy_primitives::B256;
 use rayon::prelude::*;
 use std::{
@@ -60,7 +55,9 @@ pub(crate) fn fill(
         keys.dedup();
         let groups: Vec<Vec<B256>> = keys
             .par_chunks(GROUP)
-            .map_init(Scratch::default, |scratch, group| resolve(db, group, scratch, cancel))
+            .map_init(Scratch::default, |scratch, group| {
+                resolve(db, group, scratch, cancel)
+            })
             .collect::<Result<_, _>>()?;
         let hashes = groups.concat();
         transfers.par_iter_mut().for_each(|transfer| {
@@ -138,21 +135,25 @@ fn transactions_of(snapshot: &Snapshot<'_>, key: Key) -> Result<u64, Trouble> {
 }
 
 /// An error that stays: are the transactions of these blocks gone?
-fn explain(
-    db: &NodeDb,
-    group: &[Key],
-    error: nodedb::Error,
-    cancel: &CancelFlag,
-) -> SourceError {
-    let parts = Parts { transactions: true, ..Parts::default() };
+fn explain(db: &NodeDb, group: &[Key], error: nodedb::Error, cancel: &CancelFlag) -> SourceError {
+    let parts = Parts {
+        transactions: true,
+        ..Parts::default()
+    };
     let blocks = group
         .chunk_by(|a, b| a.block == b.block)
-        .map(|keys| BlockRange { first: keys[0].block, last: keys[0].block })
+        .map(|keys| BlockRange {
+            first: keys[0].block,
+            last: keys[0].block,
+        })
         .collect();
     match availability::survey(db, &blocks, parts, cancel) {
         Ok(survey) if !survey.missing.is_empty() => {
             match availability::everything(db, parts, cancel) {
-                Ok(available) => SourceError::Unavailable { missing: survey.missing, available },
+                Ok(available) => SourceError::Unavailable {
+                    missing: survey.missing,
+                    available,
+                },
                 Err(error) => error,
             }
         }
@@ -239,7 +240,10 @@ mod tests {
         pins.add(&[run(25, 45, 4)]);
         let held = |block| {
             let holding = pins.holding(&[transfer(block)]);
-            holding.into_iter().next().map(|(last, hash)| (last, hash[0]))
+            holding
+                .into_iter()
+                .next()
+                .map(|(last, hash)| (last, hash[0]))
         };
         assert_eq!(held(0), Some((9, 1)));
         assert_eq!(held(9), Some((9, 1)));
@@ -247,6 +251,10 @@ mod tests {
         assert_eq!(held(20), None);
         assert_eq!(held(30), Some((45, 4)));
         assert_eq!(held(49), None);
-        assert_eq!(pins.holding(&[transfer(3), transfer(30), transfer(4)]).len(), 2);
+        assert_eq!(
+            pins.holding(&[transfer(3), transfer(30), transfer(4)])
+                .len(),
+            2
+        );
     }
 }

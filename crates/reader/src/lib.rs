@@ -20,16 +20,16 @@
 //! canonical when the scan ends; and a block that was there when the scan began
 //! and is not when its turn comes is an error, never a smaller answer.
 
-mod options;
-mod error;
 mod availability;
 mod chunk;
+mod error;
+mod hashes;
 mod merge;
+mod options;
 mod read;
 mod scan;
-mod threads;
-mod hashes;
 mod source;
+mod threads;
 
 pub use error::{Error, Result};
 pub use options::{CancelFlag, Progress, ScanOptions};

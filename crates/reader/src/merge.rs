@@ -30,7 +30,10 @@ pub(crate) struct Piece {
 
 impl Piece {
     fn bytes(&self) -> u64 {
-        let bytes = self.transfers.capacity().saturating_mul(size_of::<Transfer>());
+        let bytes = self
+            .transfers
+            .capacity()
+            .saturating_mul(size_of::<Transfer>());
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 }
@@ -82,7 +85,11 @@ impl Limits {
         let slots = u64::try_from(window).unwrap_or(u64::MAX);
         let memory_bytes = memory_bytes_max.unwrap_or(slots.saturating_mul(4 * MIB).max(64 * MIB));
         let share_bytes = (memory_bytes / slots).clamp(MIB / 4, 16 * MIB);
-        Self { window, memory_bytes, share_bytes }
+        Self {
+            window,
+            memory_bytes,
+            share_bytes,
+        }
     }
 
     /// A worker ends a piece when its transfers take so many bytes. Half of the
@@ -126,7 +133,11 @@ struct Slot {
 
 impl Slot {
     fn new(blocks: BlockRange) -> Self {
-        Self { blocks, redone: 0, state: State::Waiting }
+        Self {
+            blocks,
+            redone: 0,
+            state: State::Waiting,
+        }
     }
 }
 
@@ -160,12 +171,17 @@ impl Merge {
 
     /// The next chunk to start now, if any may. Lower blocks first.
     pub(crate) fn next_task(&mut self) -> Option<Task> {
-        let mut at = self.slots.iter().position(|slot| matches!(slot.state, State::Waiting));
-        if at.is_none() && self.slots.len() < self.limits.window && !self.has_failed() {
-            if let Some(blocks) = self.chunks.next() {
-                self.slots.push_back(Slot::new(blocks));
-                at = Some(self.slots.len() - 1);
-            }
+        let mut at = self
+            .slots
+            .iter()
+            .position(|slot| matches!(slot.state, State::Waiting));
+        if at.is_none()
+            && self.slots.len() < self.limits.window
+            && !self.has_failed()
+            && let Some(blocks) = self.chunks.next()
+        {
+            self.slots.push_back(Slot::new(blocks));
+            at = Some(self.slots.len() - 1);
         }
         let at = at?;
         // The head may always start, or nothing would ever get better.
@@ -177,13 +193,18 @@ impl Merge {
         self.running += 1;
         let slot = &mut self.slots[at];
         slot.state = State::Running { id };
-        Some(Task { id, blocks: slot.blocks })
+        Some(Task {
+            id,
+            blocks: slot.blocks,
+        })
     }
 
     /// Whether one more chunk may be read without breaking the bounds.
     fn has_room(&self) -> bool {
         let tasks = self.running + 1;
-        let shares = u64::try_from(tasks).unwrap_or(u64::MAX).saturating_mul(self.limits.share_bytes);
+        let shares = u64::try_from(tasks)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(self.limits.share_bytes);
         tasks <= self.limits.window
             && self.held_bytes.saturating_add(shares) <= self.limits.memory_bytes
     }
@@ -191,7 +212,10 @@ impl Merge {
     /// Whether a scan is bound to stop before it comes to chunks not yet started.
     fn has_failed(&self) -> bool {
         let failed = |slot: &Slot| {
-            matches!(slot.state, State::Done(Outcome::Failed(_) | Outcome::Stopped))
+            matches!(
+                slot.state,
+                State::Done(Outcome::Failed(_) | Outcome::Stopped)
+            )
         };
         self.slots.iter().any(failed)
     }
@@ -199,7 +223,9 @@ impl Merge {
     /// Takes what came out of the task `id`.
     pub(crate) fn finish(&mut self, id: u64, outcome: Outcome) {
         let mine = |slot: &Slot| matches!(slot.state, State::Running { id: mine } if mine == id);
-        let Some(at) = self.slots.iter().position(mine) else { return };
+        let Some(at) = self.slots.iter().position(mine) else {
+            return;
+        };
         self.running -= 1;
         let slot = &mut self.slots[at];
         if let Outcome::Read(piece) = &outcome {
@@ -219,9 +245,15 @@ impl Merge {
     /// What stands first in line; a piece that is ready leaves it.
     pub(crate) fn head(&mut self) -> Head {
         let Some(slot) = self.slots.front_mut() else {
-            return if self.chunks.peek().is_some() { Head::Pending } else { Head::End };
+            return if self.chunks.peek().is_some() {
+                Head::Pending
+            } else {
+                Head::End
+            };
         };
-        let State::Done(outcome) = &mut slot.state else { return Head::Pending };
+        let State::Done(outcome) = &mut slot.state else {
+            return Head::Pending;
+        };
         let Outcome::Read(piece) = outcome else {
             return Head::Broken(std::mem::replace(outcome, Outcome::Stopped));
         };
@@ -234,7 +266,10 @@ impl Merge {
         self.tail = Some((piece.blocks.last, piece.hash));
         self.held_bytes = self.held_bytes.saturating_sub(piece.bytes());
         match self.slots.pop_front() {
-            Some(Slot { state: State::Done(Outcome::Read(piece)), .. }) => Head::Ready(piece),
+            Some(Slot {
+                state: State::Done(Outcome::Read(piece)),
+                ..
+            }) => Head::Ready(piece),
             _ => unreachable!("matched above"),
         }
     }
@@ -248,7 +283,9 @@ impl Merge {
     /// what was taken, so it was read before the chain changed, and so may
     /// the others. False when that was done too often.
     pub(crate) fn redo(&mut self) -> bool {
-        let Some(head) = self.slots.front_mut() else { return false };
+        let Some(head) = self.slots.front_mut() else {
+            return false;
+        };
         head.redone += 1;
         if head.redone > REDONE_MAX {
             return false;
@@ -266,7 +303,9 @@ impl Merge {
 
     /// Leaves `gone` out of the head, which could not be read because of them.
     pub(crate) fn skip(&mut self, gone: &BlockRanges) {
-        let Some(head) = self.slots.pop_front() else { return };
+        let Some(head) = self.slots.pop_front() else {
+            return;
+        };
         let left = BlockRanges::from(head.blocks).subtract(gone);
         let left: Vec<_> = left.iter().collect();
         for blocks in left.into_iter().rev() {
@@ -322,11 +361,18 @@ mod tests {
             assert_eq!(self.held_bytes, held.sum::<u64>());
             let running = |slot: &&Slot| matches!(slot.state, State::Running { .. });
             assert_eq!(self.running, self.slots.iter().filter(running).count());
-            let Limits { window, memory_bytes, share_bytes } = self.limits;
+            let Limits {
+                window,
+                memory_bytes,
+                share_bytes,
+            } = self.limits;
             assert!(self.running <= window + 1);
             // No worker overshoots here, so only the head can go beyond the bound.
             let most = self.held_bytes + self.running as u64 * share_bytes;
-            assert!(most <= memory_bytes + share_bytes, "{most}: {rows_in_share} rows in a share");
+            assert!(
+                most <= memory_bytes + share_bytes,
+                "{most}: {rows_in_share} rows in a share"
+            );
         }
     }
 
@@ -385,7 +431,13 @@ mod tests {
         let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(5)), Limits::new(1, None));
         let (first, second) = (merge.next_task().unwrap(), merge.next_task().unwrap());
         merge.finish(first.id, Outcome::Read(piece(first.blocks, 1)));
-        merge.finish(second.id, Outcome::Read(Piece { parent: B256::ZERO, ..piece(second.blocks, 1) }));
+        merge.finish(
+            second.id,
+            Outcome::Read(Piece {
+                parent: B256::ZERO,
+                ..piece(second.blocks, 1)
+            }),
+        );
         assert!(matches!(merge.head(), Head::Ready(_)));
         for _ in 0..REDONE_MAX {
             assert!(matches!(merge.head(), Head::Unlinked { block: 5 }));
@@ -394,7 +446,10 @@ mod tests {
             assert_eq!(again.blocks, second.blocks);
             // What the first attempt says now is of no interest any more.
             merge.finish(second.id, Outcome::Stopped);
-            let read = Piece { parent: B256::ZERO, ..piece(again.blocks, 1) };
+            let read = Piece {
+                parent: B256::ZERO,
+                ..piece(again.blocks, 1)
+            };
             merge.finish(again.id, Outcome::Read(read));
         }
         assert!(matches!(merge.head(), Head::Unlinked { block: 5 }));
@@ -408,6 +463,9 @@ mod tests {
         let (_first, second) = (merge.next_task().unwrap(), merge.next_task().unwrap());
         merge.finish(second.id, Outcome::Failed("damaged".into()));
         assert_eq!(merge.next_task(), None);
-        assert!(matches!(merge.head(), Head::Pending), "the first may fail too, and counts");
+        assert!(
+            matches!(merge.head(), Head::Pending),
+            "the first may fail too, and counts"
+        );
     }
 }

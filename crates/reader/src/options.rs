@@ -28,7 +28,13 @@ pub struct ScanOptions {
 
 impl fmt::Debug for ScanOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, chunk_blocks, memory_bytes_max, progress, cancel } = self;
+        let Self {
+            threads,
+            chunk_blocks,
+            memory_bytes_max,
+            progress,
+            cancel,
+        } = self;
         f.debug_struct("ScanOptions")
             .field("threads", threads)
             .field("chunk_blocks", chunk_blocks)

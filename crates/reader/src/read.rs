@@ -19,7 +19,7 @@ use std::{
 };
 use txgraph_nodedb::{self as nodedb, Block, Blocks, NodeDb, Parts, Scratch, Snapshot};
 use txgraph_transfers::{
-    BlockRange, Decoder, Kind, LogView, ScanRequest, Transfer, TransactionView, TransferFilter,
+    BlockRange, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer, TransferFilter,
     WithdrawalView,
 };
 
@@ -99,7 +99,13 @@ impl ChunkReader<'_> {
                 return gone;
             }
             let above_tip = matches!(error, Error::NodeDb(nodedb::Error::AboveTip { .. }));
-            if attempt >= if above_tip { ATTEMPTS_ABOVE_TIP_MAX } else { ATTEMPTS_MAX } {
+            if attempt
+                >= if above_tip {
+                    ATTEMPTS_ABOVE_TIP_MAX
+                } else {
+                    ATTEMPTS_MAX
+                }
+            {
                 return match error {
                     Error::NodeDb(nodedb::Error::AboveTip { block, .. }) => {
                         Outcome::Unwound { block }
@@ -144,14 +150,22 @@ impl ChunkReader<'_> {
     }
 
     fn attempt(&self, chunk: BlockRange, scratch: &mut Scratch) -> Result<Outcome> {
-        let mut partial = Partial { next: chunk.first, ends: None, transfers: Vec::new() };
+        let mut partial = Partial {
+            next: chunk.first,
+            ends: None,
+            transfers: Vec::new(),
+        };
         let request = self.request;
         let mut decoder = Decoder::new(self.chain_id, &request.wrapped_native, &request.filter);
         loop {
             let snapshot = self.db.snapshot()?;
             let tip = snapshot.tip();
             if tip < chunk.last {
-                return Err(nodedb::Error::AboveTip { block: tip.saturating_add(1), tip }.into());
+                return Err(nodedb::Error::AboveTip {
+                    block: tip.saturating_add(1),
+                    tip,
+                }
+                .into());
             }
             match self.run(&snapshot, chunk.last, &mut decoder, &mut partial, scratch)? {
                 Some(Halt::Renew) => {}
@@ -167,7 +181,10 @@ impl ChunkReader<'_> {
             expected: chunk.blocks(),
         })?;
         Ok(Outcome::Read(Piece {
-            blocks: BlockRange { first: chunk.first, last: partial.next - 1 },
+            blocks: BlockRange {
+                first: chunk.first,
+                last: partial.next - 1,
+            },
             parent,
             hash,
             transfers: partial.transfers,
@@ -185,7 +202,10 @@ impl ChunkReader<'_> {
         scratch: &mut Scratch,
     ) -> Result<Option<Halt>> {
         let begun = Instant::now();
-        let blocks = Blocks { first: partial.next, last };
+        let blocks = Blocks {
+            first: partial.next,
+            last,
+        };
         let mut halt = None;
         snapshot.for_each_block(blocks, self.parts, scratch, &mut |block| {
             halt = self.visit(block, decoder, partial)?;
@@ -196,11 +216,20 @@ impl ChunkReader<'_> {
             {
                 halt = Some(Halt::Renew);
             }
-            Ok(if halt.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            Ok(if halt.is_none() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            })
         })?;
         if halt.is_none() && partial.next <= last {
             let (given, expected) = (partial.next - blocks.first, last - blocks.first + 1);
-            return Err(Error::Incomplete { block: partial.next, what: "blocks", given, expected });
+            return Err(Error::Incomplete {
+                block: partial.next,
+                what: "blocks",
+                given,
+                expected,
+            });
         }
         Ok(halt)
     }
@@ -220,13 +249,20 @@ impl ChunkReader<'_> {
         let parent = block.header.parent_hash;
         let linked = partial.ends.is_none_or(|(_, last)| last == parent);
         if number != partial.next || !linked {
-            return Ok(Some(Halt::Broken(Error::Unlinked { block: partial.next })));
+            return Ok(Some(Halt::Broken(Error::Unlinked {
+                block: partial.next,
+            })));
         }
         let first_row = partial.transfers.len();
         let given = self.decode(block, decoder, &mut partial.transfers)?;
         let expected = block.body.tx_count;
         if given != expected {
-            let error = Error::Incomplete { block: number, what: "receipts", given, expected };
+            let error = Error::Incomplete {
+                block: number,
+                what: "receipts",
+                given,
+                expected,
+            };
             return Ok(Some(Halt::Broken(error)));
         }
         if self.request.with_hashes {
@@ -235,7 +271,10 @@ impl ChunkReader<'_> {
         partial.ends = Some((partial.ends.map_or(parent, |(first, _)| first), hash));
         // Cannot overflow: the next block of a chain that ends at 2^64-1 is never asked for.
         partial.next = number.saturating_add(1);
-        let bytes = partial.transfers.len().saturating_mul(size_of::<Transfer>());
+        let bytes = partial
+            .transfers
+            .len()
+            .saturating_mul(size_of::<Transfer>());
         let full = u64::try_from(bytes).unwrap_or(u64::MAX) >= self.piece_bytes;
         Ok(full.then_some(Halt::Full))
     }
@@ -254,7 +293,9 @@ impl ChunkReader<'_> {
             if self.parts.senders && u64::from(index) < block.body.tx_count {
                 own_value = own_value_of(block, index)?;
             }
-            let Some(receipt) = block.next_receipt()? else { break };
+            let Some(receipt) = block.next_receipt()? else {
+                break;
+            };
             if let Some(own_value) = &mut own_value {
                 own_value.success = receipt.success;
             }
@@ -285,8 +326,15 @@ fn own_value_of(block: &mut Block<'_>, index: u32) -> nodedb::Result<Option<Tran
         return Ok(None);
     }
     let from = block.sender(index)?;
-    let to = transaction.to.unwrap_or_else(|| from.create(transaction.nonce));
-    Ok(Some(TransactionView { from, to, value: transaction.value, success: false }))
+    let to = transaction
+        .to
+        .unwrap_or_else(|| from.create(transaction.nonce));
+    Ok(Some(TransactionView {
+        from,
+        to,
+        value: transaction.value,
+        success: false,
+    }))
 }
 
 /// Fills in the hashes of rows of one block, in total order.

@@ -120,7 +120,13 @@ impl Run<'_> {
     }
 
     fn emit(&mut self, piece: Piece) -> ControlFlow<()> {
-        let Piece { blocks, hash, transfers, counts, .. } = piece;
+        let Piece {
+            blocks,
+            hash,
+            transfers,
+            counts,
+            ..
+        } = piece;
         match self.emitted.last_mut() {
             Some((run, end)) if run.last.checked_add(1) == Some(blocks.first) => {
                 run.last = blocks.last;
@@ -162,7 +168,9 @@ impl Run<'_> {
     }
 
     fn check_tail(&self, merge: &Merge, workers: &mut dyn Workers) -> Result<(), SourceError> {
-        merge.tail().map_or(Ok(()), |(block, hash)| check(workers, block, hash))
+        merge
+            .tail()
+            .map_or(Ok(()), |(block, hash)| check(workers, block, hash))
     }
 }
 

@@ -54,7 +54,9 @@ impl NodeSource {
             }
             (Some(id), _) | (None, Some(id)) => id,
             (None, None) => {
-                return Err(Error::ChainIdUnknown { genesis_hash: known.genesis_hash });
+                return Err(Error::ChainIdUnknown {
+                    genesis_hash: known.genesis_hash,
+                });
             }
         };
         let pool = ThreadPoolBuilder::new()
@@ -66,7 +68,13 @@ impl NodeSource {
             genesis_hash: known.genesis_hash,
             name: known.name.map(str::to_owned),
         };
-        Ok(Self { db, chain, options, pool, pins: hashes::Pins::default() })
+        Ok(Self {
+            db,
+            chain,
+            options,
+            pool,
+            pins: hashes::Pins::default(),
+        })
     }
 
     /// The database behind this source.
@@ -113,7 +121,10 @@ impl NodeSource {
         }
         if let Some(span) = ranges.span() {
             let body = snapshot.body(span.last)?;
-            samples.push((span.last.saturating_add(1), body.first_tx.saturating_add(body.tx_count)));
+            samples.push((
+                span.last.saturating_add(1),
+                body.first_tx.saturating_add(body.tx_count),
+            ));
         }
         Ok(Density::new(samples))
     }
@@ -136,7 +147,10 @@ impl NodeSource {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, Stop> {
         let limits = Limits::new(self.threads(), self.options.memory_bytes_max);
-        let merge = Merge::new(Chunks::new(&survey.present, self.sizing(&survey.present)), limits);
+        let merge = Merge::new(
+            Chunks::new(&survey.present, self.sizing(&survey.present)),
+            limits,
+        );
         let reader = ChunkReader {
             db: &self.db,
             request,
@@ -158,7 +172,10 @@ impl NodeSource {
             progress,
             sink,
             emitted: Vec::new(),
-            report: ScanReport { missing: survey.missing, ..ScanReport::default() },
+            report: ScanReport {
+                missing: survey.missing,
+                ..ScanReport::default()
+            },
         };
         self.pool.in_place_scope_fifo(|scope| {
             let result = run.drive(merge, &mut Threads::new(scope, &reader, &scratch));
@@ -191,20 +208,21 @@ impl TransferSource for NodeSource {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
         let parts = parts(&request.filter, request.with_hashes);
-        let survey =
-            availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
+        let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if !survey.missing.is_empty() && !request.allow_partial {
             return Err(self.unavailable(request, survey.missing));
         }
-        self.scan_present(request, survey, sink).map_err(|stop| match stop {
-            Stop::Gone(gone) => self.unavailable(request, gone),
-            Stop::Source(error) => error,
-        })
+        self.scan_present(request, survey, sink)
+            .map_err(|stop| match stop {
+                Stop::Gone(gone) => self.unavailable(request, gone),
+                Stop::Source(error) => error,
+            })
     }
 
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
         let cancel = &self.options.cancel;
-        self.pool.install(|| hashes::fill(&self.db, transfers, cancel))?;
+        self.pool
+            .install(|| hashes::fill(&self.db, transfers, cancel))?;
         self.pins.check(&self.db, transfers)
     }
 }

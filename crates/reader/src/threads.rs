@@ -43,14 +43,23 @@ impl<'scope, 'a> Threads<'scope, 'a> {
         scratch: &'scope [Mutex<Scratch>],
     ) -> Self {
         let (sender, receiver) = channel();
-        Self { scope, reader, scratch, sender, receiver }
+        Self {
+            scope,
+            reader,
+            scratch,
+            sender,
+            receiver,
+        }
     }
 }
 
 impl Workers for Threads<'_, '_> {
     fn start(&mut self, task: Task) {
         let (reader, scratch) = (self.reader, self.scratch);
-        let mut reply = Reply { task, sender: Some(self.sender.clone()) };
+        let mut reply = Reply {
+            task,
+            sender: Some(self.sender.clone()),
+        };
         self.scope.spawn_fifo(move |_| {
             let slot = rayon::current_thread_index().and_then(|thread| scratch.get(thread));
             let outcome = match slot {
@@ -82,7 +91,11 @@ impl Workers for Threads<'_, '_> {
 pub(crate) fn canonical(db: &NodeDb, block: u64) -> Result<Option<B256>, SourceError> {
     let look_up = || {
         let snapshot = db.snapshot()?;
-        if block > snapshot.tip() { Ok(None) } else { snapshot.block_hash(block).map(Some) }
+        if block > snapshot.tip() {
+            Ok(None)
+        } else {
+            snapshot.block_hash(block).map(Some)
+        }
     };
     let mut attempt = 1;
     loop {

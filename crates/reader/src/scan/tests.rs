@@ -21,7 +21,8 @@ struct Chain {
 impl Chain {
     fn extend(&mut self, tip: u64, fork: u64) {
         for block in self.hashes.len() as u64..=tip {
-            self.hashes.push(B256::from(U256::from(fork) << 64 | U256::from(block + 1)));
+            self.hashes
+                .push(B256::from(U256::from(fork) << 64 | U256::from(block + 1)));
         }
     }
 
@@ -34,7 +35,9 @@ impl Chain {
     }
 
     fn parent(&self, block: u64) -> B256 {
-        block.checked_sub(1).map_or(B256::ZERO, |parent| self.hash(parent))
+        block
+            .checked_sub(1)
+            .map_or(B256::ZERO, |parent| self.hash(parent))
     }
 }
 
@@ -63,23 +66,41 @@ impl Simulation {
         let ancestor = self.chance.random_range(tip / 2..=tip);
         let replaced = BlockRange::new(ancestor + 1, tip).into_iter();
         self.replaced = self.replaced.iter().chain(replaced).collect();
-        self.chain.hashes.truncate(usize::try_from(ancestor + 1).unwrap());
+        self.chain
+            .hashes
+            .truncate(usize::try_from(ancestor + 1).unwrap());
         self.forks += 1;
         // Mostly longer than before, sometimes still on its way up.
-        let up = if self.chance.random_ratio(3, 4) { tip + 2 } else { ancestor + 1 };
+        let up = if self.chance.random_ratio(3, 4) {
+            tip + 2
+        } else {
+            ancestor + 1
+        };
         self.chain.extend(up, self.forks);
     }
 
     fn read(&mut self, task: Task, at_start: Chain) -> Outcome {
         // Under a snapshot taken when the task started, or just now.
-        let chain = if self.chance.random() { at_start } else { self.chain.clone() };
+        let chain = if self.chance.random() {
+            at_start
+        } else {
+            self.chain.clone()
+        };
         let BlockRange { first, last } = task.blocks;
         if chain.tip() < last {
-            return Outcome::Unwound { block: chain.tip() + 1 };
+            return Outcome::Unwound {
+                block: chain.tip() + 1,
+            };
         }
         if first < chain.pruned {
-            let blocks = BlockRange { first, last: last.min(chain.pruned - 1) };
-            return Outcome::Gone(vec![Unavailable { blocks, reason: "pruned".into() }]);
+            let blocks = BlockRange {
+                first,
+                last: last.min(chain.pruned - 1),
+            };
+            return Outcome::Gone(vec![Unavailable {
+                blocks,
+                reason: "pruned".into(),
+            }]);
         }
         let bytes = self.limits.piece_bytes() / size_of::<Transfer>() as u64;
         let most = self.chance.random_range(1..=bytes.max(1));
@@ -88,8 +109,13 @@ impl Simulation {
             blocks: BlockRange { first, last },
             parent: chain.parent(first),
             hash: chain.hash(last),
-            transfers: (first..=last).map(|block| transfer(block, chain.hash(block))).collect(),
-            counts: DecodeCounts { blocks: last - first + 1, ..Default::default() },
+            transfers: (first..=last)
+                .map(|block| transfer(block, chain.hash(block)))
+                .collect(),
+            counts: DecodeCounts {
+                blocks: last - first + 1,
+                ..Default::default()
+            },
         })
     }
 }
@@ -115,9 +141,16 @@ fn transfer(block: u64, hash: B256) -> Transfer {
 impl Workers for Simulation {
     fn start(&mut self, task: Task) {
         assert!(self.running.iter().all(|(other, _)| other.id != task.id));
-        assert!(self.running.iter().all(|(other, _)| other.blocks.intersect(&task.blocks).is_none()));
+        assert!(
+            self.running
+                .iter()
+                .all(|(other, _)| other.blocks.intersect(&task.blocks).is_none())
+        );
         self.running.push((task, self.chain.clone()));
-        assert!(self.running.len() <= self.limits.window + 1, "more than the window");
+        assert!(
+            self.running.len() <= self.limits.window + 1,
+            "more than the window"
+        );
     }
 
     fn outcome(&mut self, patient: bool) -> Option<(u64, Outcome)> {
@@ -154,13 +187,19 @@ fn case() -> impl Strategy<Value = Case> {
     let ranges = proptest::collection::vec((0u64..180, 0u64..60), 1..4).prop_map(|ranges| {
         ranges
             .into_iter()
-            .map(|(first, more)| BlockRange { first, last: (first + more).min(199) })
+            .map(|(first, more)| BlockRange {
+                first,
+                last: (first + more).min(199),
+            })
             .collect::<BlockRanges>()
     });
     let density = Density::new(vec![(0, 0), (100, 50), (200, 4000)]);
     let sizing = prop_oneof![
         (1u64..70).prop_map(Sizing::Blocks),
-        (1u64..600).prop_map(move |target| Sizing::Cost { density: density.clone(), target }),
+        (1u64..600).prop_map(move |target| Sizing::Cost {
+            density: density.clone(),
+            target
+        }),
     ];
     let row = size_of::<Transfer>() as u64;
     let limits = (1usize..9, 1u64..40, 2u64..400).prop_map(move |(window, share, memory)| Limits {
@@ -169,24 +208,36 @@ fn case() -> impl Strategy<Value = Case> {
         share_bytes: share * row,
     });
     let patience = prop_oneof![3 => Just(usize::MAX), 1 => 1usize..10];
-    (any::<u64>(), ranges, sizing, limits, 0u32..7, any::<bool>(), patience).prop_map(
-        |(seed, wanted, sizing, limits, events, allow_partial, patience)| Case {
-            seed,
-            wanted,
-            sizing,
-            limits,
-            events,
-            allow_partial,
-            patience,
-        },
+    (
+        any::<u64>(),
+        ranges,
+        sizing,
+        limits,
+        0u32..7,
+        any::<bool>(),
+        patience,
     )
+        .prop_map(
+            |(seed, wanted, sizing, limits, events, allow_partial, patience)| Case {
+                seed,
+                wanted,
+                sizing,
+                limits,
+                events,
+                allow_partial,
+                patience,
+            },
+        )
 }
 
 /// Runs a case. Whether it ended well, and what it ran on.
 fn run(case: &Case) -> (bool, Simulation) {
     let mut simulation = Simulation {
         chance: SmallRng::seed_from_u64(case.seed),
-        chain: Chain { hashes: Vec::new(), pruned: 0 },
+        chain: Chain {
+            hashes: Vec::new(),
+            pruned: 0,
+        },
         limits: case.limits,
         running: Vec::new(),
         events_left: case.events,
@@ -199,7 +250,11 @@ fn run(case: &Case) -> (bool, Simulation) {
     let mut batches: Vec<Batch> = Vec::new();
     let mut sink = |batch| {
         batches.push(batch);
-        if batches.len() < case.patience { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if batches.len() < case.patience {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     };
     let mut scan = Run {
         allow_partial: case.allow_partial,
@@ -230,21 +285,34 @@ fn run(case: &Case) -> (bool, Simulation) {
                 assert_eq!(both, case.wanted);
             }
             assert!(both.subtract(&case.wanted).is_empty());
-            let found: Vec<_> = batches.into_iter().flat_map(|batch| batch.transfers).collect();
+            let found: Vec<_> = batches
+                .into_iter()
+                .flat_map(|batch| batch.transfers)
+                .collect();
             let blocks = covered.iter().flat_map(|range| range.first..=range.last);
-            let right: Vec<_> =
-                blocks.map(|block| transfer(block, simulation.chain.hash(block))).collect();
+            let right: Vec<_> = blocks
+                .map(|block| transfer(block, simulation.chain.hash(block)))
+                .collect();
             assert_eq!(found, right, "not the chain at the end of the scan");
-            assert_eq!(report.last_block_hash, right.last().map(|t| t.transaction_hash));
+            assert_eq!(
+                report.last_block_hash,
+                right.last().map(|t| t.transaction_hash)
+            );
             (true, simulation)
         }
         Err(Stop::Source(SourceError::Reorged { block })) => {
-            assert!(simulation.replaced.contains(block), "{block} was not replaced");
+            assert!(
+                simulation.replaced.contains(block),
+                "{block} was not replaced"
+            );
             (false, simulation)
         }
         Err(Stop::Gone(gone)) => {
             assert!(!case.allow_partial);
-            assert!(gone.iter().all(|gap| gap.blocks.last < simulation.chain.pruned));
+            assert!(
+                gone.iter()
+                    .all(|gap| gap.blocks.last < simulation.chain.pruned)
+            );
             (false, simulation)
         }
         Err(other) => panic!("{other:?}"),
@@ -270,9 +338,17 @@ fn scans_survive_what_they_can() {
     for seed in 0..400 {
         let case = Case {
             seed,
-            wanted: BlockRange { first: 50, last: 199 }.into(),
+            wanted: BlockRange {
+                first: 50,
+                last: 199,
+            }
+            .into(),
             sizing: Sizing::Blocks(7),
-            limits: Limits { window: 8, memory_bytes: 1 << 20, share_bytes: 1 << 14 },
+            limits: Limits {
+                window: 8,
+                memory_bytes: 1 << 20,
+                share_bytes: 1 << 14,
+            },
             events: 1,
             allow_partial: true,
             patience: usize::MAX,
@@ -296,11 +372,17 @@ fn cancelling_interrupts() {
         cancel.cancel();
         ControlFlow::Continue(())
     };
-    let case = BlockRanges::from(BlockRange { first: 0, last: 199 });
+    let case = BlockRanges::from(BlockRange {
+        first: 0,
+        last: 199,
+    });
     let limits = Limits::new(2, None);
     let mut simulation = Simulation {
         chance: SmallRng::seed_from_u64(1),
-        chain: Chain { hashes: Vec::new(), pruned: 0 },
+        chain: Chain {
+            hashes: Vec::new(),
+            pruned: 0,
+        },
         limits,
         running: Vec::new(),
         events_left: 0,
@@ -318,7 +400,10 @@ fn cancelling_interrupts() {
     };
     let merge = Merge::new(Chunks::new(&case, Sizing::Blocks(10)), limits);
     let result = scan.drive(merge, &mut simulation);
-    assert!(matches!(result, Err(Stop::Source(SourceError::Interrupted))));
+    assert!(matches!(
+        result,
+        Err(Stop::Source(SourceError::Interrupted))
+    ));
     assert_eq!(batches, 1);
 }
 
@@ -328,6 +413,11 @@ fn gaps_are_joined_when_they_touch_and_agree() {
         blocks: BlockRange { first, last },
         reason: reason.into(),
     };
-    let joined = joined(vec![gap(5, 9, "b"), gap(3, 4, "a"), gap(0, 2, "a"), gap(11, 11, "b")]);
+    let joined = joined(vec![
+        gap(5, 9, "b"),
+        gap(3, 4, "a"),
+        gap(0, 2, "a"),
+        gap(11, 11, "b"),
+    ]);
     assert_eq!(joined, [gap(0, 4, "a"), gap(5, 9, "b"), gap(11, 11, "b")]);
 }

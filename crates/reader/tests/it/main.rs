@@ -1,0 +1,8 @@
+//! The reader against data directories that real nodes wrote, and what those
+//! nodes said about them.
+
+mod support;
+
+mod missing;
+mod options;
+mod whole;

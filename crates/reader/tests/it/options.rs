@@ -1,0 +1,172 @@
+//! Chain ids, stopping, progress.
+
+use crate::support::{ask, database, everything, open_with, range};
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use txgraph_reader::{CancelFlag, Error, NodeSource, Progress, ScanOptions};
+use txgraph_testkit::fixtures;
+use txgraph_transfers::{SourceError, TransferSource};
+
+#[test]
+fn sources_can_be_shared() {
+    fn shared<T: Send + Sync>() {}
+    shared::<NodeSource>();
+}
+
+#[test]
+fn a_chain_id_must_agree_with_the_chain() {
+    let [fixture, _] = fixtures::committed();
+    let db = database(fixture.path());
+    let id = fixture.chain_id().unwrap();
+    let open = |given| NodeSource::new(Arc::clone(&db), ScanOptions::default(), given);
+    assert_eq!(open(None).unwrap().chain().chain_id, id);
+    assert_eq!(open(Some(id)).unwrap().chain().chain_id, id);
+    let error = open(Some(id + 1)).unwrap_err();
+    assert!(
+        matches!(error, Error::ChainIdContradicts { given, found } if given == id + 1 && found == id)
+    );
+
+    if let Some(silent) = fixtures::fixture("odd/pruned-v1") {
+        let db = database(silent.path());
+        let open = |given| NodeSource::new(Arc::clone(&db), ScanOptions::default(), given);
+        assert!(matches!(open(None), Err(Error::ChainIdUnknown { .. })));
+        assert_eq!(open(Some(1337)).unwrap().chain().chain_id, 1337);
+    }
+
+    let options = ScanOptions {
+        chunk_blocks: Some(0),
+        ..ScanOptions::default()
+    };
+    assert!(matches!(
+        NodeSource::new(db, options, None),
+        Err(Error::Options(_))
+    ));
+}
+
+#[test]
+fn a_switch_stops_scans() {
+    let [fixture, _] = fixtures::committed();
+    let cancel = CancelFlag::new();
+    let options = ScanOptions {
+        cancel: cancel.clone(),
+        chunk_blocks: Some(1),
+        threads: Some(2),
+        ..ScanOptions::default()
+    };
+    let source = open_with(fixture.path(), options);
+    let mut batches = 0;
+    let result = source.scan(&everything(range(0, 40)), &mut |_| {
+        batches += 1;
+        if batches == 3 {
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(
+        matches!(result, Err(SourceError::Interrupted)),
+        "{result:?}"
+    );
+    assert_eq!(batches, 3);
+    // It stays off until somebody makes a new one.
+    assert!(matches!(
+        ask(&source, &everything(range(0, 0))),
+        Err(SourceError::Interrupted)
+    ));
+}
+
+#[test]
+fn a_sink_that_has_enough_ends_the_scan() {
+    let [fixture, _] = fixtures::committed();
+    let options = ScanOptions {
+        chunk_blocks: Some(4),
+        ..ScanOptions::default()
+    };
+    let source = open_with(fixture.path(), options);
+    let mut rows = 0;
+    let report = source.scan(&everything(range(5, 40)), &mut |batch| {
+        rows += batch.transfers.len() as u64;
+        if batch.blocks.contains(14) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    let report = report.unwrap();
+    assert_eq!(report.covered, range(5, 16).into());
+    assert_eq!(report.counts.blocks, 12);
+    assert_eq!(report.counts.transfers, rows);
+    let hash = source.db().snapshot().unwrap().block_hash(16).unwrap();
+    assert_eq!(report.last_block_hash, Some(hash));
+}
+
+#[derive(Default)]
+struct Meter {
+    announced: AtomicU64,
+    blocks: AtomicU64,
+    transfers: AtomicU64,
+    finished: AtomicU64,
+}
+
+impl Progress for Meter {
+    fn start(&self, blocks: u64) {
+        self.announced.fetch_add(blocks, Ordering::Relaxed);
+    }
+    fn advance(&self, blocks: u64, transfers: u64) {
+        self.blocks.fetch_add(blocks, Ordering::Relaxed);
+        self.transfers.fetch_add(transfers, Ordering::Relaxed);
+    }
+    fn finish(&self) {
+        self.finished.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn progress_adds_up() {
+    let [fixture, _] = fixtures::committed();
+    let meter = Arc::new(Meter::default());
+    let options = ScanOptions {
+        progress: Some(Arc::clone(&meter) as Arc<dyn Progress>),
+        chunk_blocks: Some(3),
+        ..ScanOptions::default()
+    };
+    let source = open_with(fixture.path(), options);
+    let (transfers, _) = ask(&source, &everything(range(2, 33))).unwrap();
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    assert_eq!(read(&meter.announced), 32);
+    assert_eq!(read(&meter.blocks), 32);
+    assert_eq!(read(&meter.transfers), transfers.len() as u64);
+    assert_eq!(read(&meter.finished), 1);
+}
+
+#[test]
+fn scans_run_side_by_side_and_inside_each_other() {
+    let [fixture, _] = fixtures::committed();
+    let options = ScanOptions {
+        threads: Some(1),
+        chunk_blocks: Some(5),
+        ..ScanOptions::default()
+    };
+    let source = open_with(fixture.path(), options);
+    let request = everything(range(0, 40));
+    let expected = ask(&source, &request).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(ask(&source, &request).unwrap(), expected));
+        }
+    });
+    // From a sink: the only worker is busy with the outer scan.
+    let mut inner = 0;
+    let outer = source.scan(&request, &mut |mut batch| {
+        assert_eq!(ask(&source, &request).unwrap(), expected);
+        source.fill_hashes(&mut batch.transfers).unwrap();
+        inner += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!(outer.unwrap(), expected.1);
+    assert!(inner >= 9);
+}

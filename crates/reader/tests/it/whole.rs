@@ -1,0 +1,314 @@
+//! Directories that hold all of their chain: transfers equal what the node said
+//! in its receipts, log by log, however the work is cut.
+
+use crate::support::{answer, assert_same, everything, open, open_with, range};
+use std::collections::BTreeSet;
+use txgraph_reader::ScanOptions;
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    naive::{Decoded, decode_fixture, decode_logs, quantity},
+};
+use txgraph_transfers::{
+    BlockRanges, DecodeCounts, Direction, Kind, TokenFilter, TokenStandard, Touching, Transfer,
+    TransferFilter, TransferSource,
+};
+
+fn check_against_naive(fixture: &Fixture) -> Decoded {
+    let expected = decode_fixture(fixture);
+    let tip = fixture.tip().unwrap();
+    assert_eq!(expected.blocks, tip + 1);
+    let source = open(fixture.path());
+    assert_eq!(Some(source.chain().chain_id), fixture.chain_id());
+    let (transfers, report) = answer(&source, &everything(range(0, tip)));
+    assert_same(&transfers, &expected.transfers, &fixture.name);
+    let counts = DecodeCounts {
+        blocks: expected.blocks,
+        transactions: expected.receipts,
+        logs: expected.logs,
+        transfers: expected.transfers.len() as u64,
+        malformed: expected.malformed,
+        wraps_deduplicated: expected.wraps_deduplicated,
+        // The naive decoder does not tell these apart.
+        malformed_erc1155: report.counts.malformed_erc1155,
+        dirty_addresses: report.counts.dirty_addresses,
+    };
+    assert_eq!(report.counts, counts);
+    let hash = fixture.chain_info["tip_on_disk"]["hash"].as_str().unwrap();
+    assert_eq!(report.last_block_hash.unwrap().to_string(), hash);
+    expected
+}
+
+#[test]
+fn committed_chains_are_what_the_node_said() {
+    for fixture in fixtures::committed() {
+        check_against_naive(&fixture);
+    }
+}
+
+#[test]
+fn large_chains_are_what_the_node_said() {
+    for name in ["dev-v1", "dev-v2", "small/v1", "small/v2"] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            return;
+        };
+        let expected = check_against_naive(&fixture);
+        let kinds: BTreeSet<_> = expected
+            .transfers
+            .iter()
+            .map(|t| (t.token_standard, t.kind))
+            .collect();
+        assert!(kinds.len() >= 8, "{name}: only {kinds:?}");
+    }
+}
+
+/// Beside this chain there are the receipts, but not the blocks: no values of
+/// transactions, no withdrawals.
+#[test]
+fn a_long_chain_is_what_the_node_said_of_its_logs() {
+    let Some(fixture) = fixtures::fixture("long-v2") else {
+        return;
+    };
+    let mut expected = Decoded::default();
+    for line in fixture.lines("receipts") {
+        for receipt in line["receipts"].as_array().unwrap() {
+            let log = &receipt["logs"][0];
+            if log.is_null() {
+                continue;
+            }
+            let row = Transfer {
+                block_number: line["block"].as_u64().unwrap(),
+                block_timestamp: quantity(&log["blockTimestamp"]).to(),
+                transaction_index: quantity(&receipt["transactionIndex"]).to(),
+                log_index: None,
+                sub_index: 0,
+                transaction_hash: receipt["transactionHash"]
+                    .as_str()
+                    .unwrap()
+                    .parse()
+                    .unwrap(),
+                token_address: None,
+                from_address: Default::default(),
+                to_address: Default::default(),
+                value: Default::default(),
+                token_id: None,
+                token_standard: TokenStandard::Native,
+                kind: Kind::Value,
+            };
+            decode_logs(&row, &receipt["logs"], &mut expected);
+        }
+    }
+    let source = open(fixture.path());
+    let mut request = everything(range(0, fixture.tip().unwrap()));
+    request.filter.standards = vec![
+        TokenStandard::Erc20,
+        TokenStandard::Erc721,
+        TokenStandard::Erc1155,
+    ];
+    let (transfers, report) = answer(&source, &request);
+    assert_same(&transfers, &expected.transfers, "long-v2");
+    let counts = &fixture.chain_info["counts"];
+    assert_eq!(Some(report.counts.logs), counts["logs"].as_u64());
+    assert_eq!(Some(report.counts.transactions), counts["txs"].as_u64());
+    assert_eq!(report.counts.malformed, expected.malformed);
+
+    // The coin itself: at least its rows can be counted.
+    request.filter.standards = vec![TokenStandard::Native];
+    let (transfers, _) = answer(&source, &request);
+    let withdrawals = transfers
+        .iter()
+        .filter(|t| t.kind == Kind::Withdrawal)
+        .count() as u64;
+    assert_eq!(Some(withdrawals), counts["withdrawals"].as_u64());
+    assert!(transfers.iter().any(|t| t.kind == Kind::Value));
+}
+
+/// There are no answers beside these; nodedb's tests hold them to their headers.
+/// Here: all of it is there, and the layouts agree.
+#[test]
+fn odd_directories_are_read_whole() {
+    for (name, tip) in [("odd/migrated-v2", None), ("odd/import-v2", Some(44))] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            return;
+        };
+        let source = open(fixture.path());
+        let last = source.db().snapshot().unwrap().tip();
+        assert!(
+            tip.is_none_or(|tip| (tip..=tip + 1).contains(&last)),
+            "{name}: {last}"
+        );
+        let (transfers, report) = answer(&source, &everything(range(0, last)));
+        assert!(
+            report.counts.transactions > 100,
+            "{name}: {:?}",
+            report.counts
+        );
+        assert!(transfers.iter().any(|t| t.kind == Kind::Value), "{name}");
+    }
+}
+
+#[test]
+fn cutting_the_work_changes_nothing() {
+    let [v1, v2] = fixtures::committed();
+    let request = everything(range(0, 40));
+    let (expected, report) = answer(&open(v1.path()), &request);
+    assert_eq!(
+        answer(&open(v2.path()), &request),
+        (expected.clone(), report.clone())
+    );
+    for threads in [1, 2, 3, 8] {
+        for chunk_blocks in [1, 2, 3, 4, 5, 7, 11, 13, 20, 39, 40, 41, 42, 1000, u64::MAX] {
+            for memory_bytes_max in [None, Some(1)] {
+                let options = ScanOptions {
+                    threads: Some(threads),
+                    chunk_blocks: Some(chunk_blocks),
+                    memory_bytes_max,
+                    ..ScanOptions::default()
+                };
+                let source = open_with(v2.path(), options);
+                let what = format!("{threads} threads, {chunk_blocks} blocks");
+                let (found, other) = answer(&source, &request);
+                assert_same(&found, &expected, &what);
+                assert_eq!(other, report, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn cutting_the_work_changes_nothing_on_a_larger_chain() {
+    let Some(fixture) = fixtures::fixture("dev-v1") else {
+        return;
+    };
+    let blocks = BlockRanges::new(vec![range(0, 333), range(400, 400), range(402, 800)]);
+    let request = everything(blocks);
+    let (expected, report) = answer(&open(fixture.path()), &request);
+    for (threads, chunk_blocks) in [(1, 1), (2, 10), (4, 63), (3, 333), (2, 801), (1, 200)] {
+        let options = ScanOptions {
+            threads: Some(threads),
+            chunk_blocks: Some(chunk_blocks),
+            memory_bytes_max: Some(1 << 20),
+            ..ScanOptions::default()
+        };
+        let (found, other) = answer(&open_with(fixture.path(), options), &request);
+        assert_same(
+            &found,
+            &expected,
+            &format!("{threads} threads, {chunk_blocks} blocks"),
+        );
+        assert_eq!(other, report);
+    }
+}
+
+#[test]
+fn filters_select_rows_and_change_nothing_else() {
+    let [v1, _] = fixtures::committed();
+    let source = open(v1.path());
+    let all = everything(range(3, 37));
+    let (rows, report) = answer(&source, &all);
+    let pick = |want: &dyn Fn(&&Transfer) -> bool| rows.iter().find(want).unwrap().clone();
+    let token = pick(&|t| t.token_standard == TokenStandard::Erc20);
+    let coin = pick(&|t| t.kind == Kind::Value);
+    let touching = |direction| Touching {
+        addresses: [token.from_address, coin.from_address]
+            .into_iter()
+            .collect(),
+        direction,
+    };
+    let only = |native| TokenFilter::Only {
+        tokens: token.token_address.into_iter().collect(),
+        native,
+    };
+    let filters = [
+        TransferFilter {
+            tokens: only(false),
+            ..Default::default()
+        },
+        TransferFilter {
+            tokens: only(true),
+            ..Default::default()
+        },
+        TransferFilter {
+            touching: Some(touching(Direction::Out)),
+            ..Default::default()
+        },
+        TransferFilter {
+            touching: Some(touching(Direction::In)),
+            ..Default::default()
+        },
+        TransferFilter {
+            touching: Some(touching(Direction::Both)),
+            tokens: only(true),
+            ..Default::default()
+        },
+        TransferFilter {
+            min_value: coin.value,
+            ..Default::default()
+        },
+        TransferFilter {
+            standards: vec![TokenStandard::Erc721],
+            ..Default::default()
+        },
+        TransferFilter {
+            kinds: vec![Kind::Withdrawal],
+            ..Default::default()
+        },
+        TransferFilter {
+            kinds: vec![Kind::Value, Kind::Mint],
+            ..Default::default()
+        },
+    ];
+    for filter in filters {
+        let expected: Vec<_> = rows.iter().filter(|t| filter.wants(t)).cloned().collect();
+        assert!(
+            !expected.is_empty() && expected.len() < rows.len(),
+            "{filter:?}"
+        );
+        let request = txgraph_transfers::ScanRequest {
+            filter,
+            ..all.clone()
+        };
+        let (found, other) = answer(&source, &request);
+        assert_same(&found, &expected, &format!("{:?}", request.filter));
+        let transfers = expected.len() as u64;
+        assert_eq!(
+            other.counts,
+            DecodeCounts {
+                transfers,
+                ..report.counts
+            }
+        );
+    }
+}
+
+#[test]
+fn hashes_can_be_filled_in_later() {
+    let [v1, v2] = fixtures::committed();
+    for fixture in [v1, v2] {
+        let source = open(fixture.path());
+        let mut request = everything(range(0, 40));
+        let (expected, _) = answer(&source, &request);
+        request.with_hashes = false;
+        let (mut found, _) = answer(&source, &request);
+        assert!(found.iter().all(|t| t.transaction_hash.is_zero()));
+        source.fill_hashes(&mut found).unwrap();
+        assert_same(&found, &expected, "in order");
+
+        // Some, in an odd order, from a source that has never scanned.
+        let mixed: Vec<_> = (0..expected.len())
+            .map(|i| i * 7919 % expected.len())
+            .collect();
+        let mut some: Vec<_> = mixed
+            .iter()
+            .map(|&i| Transfer {
+                transaction_hash: Default::default(),
+                ..expected[i].clone()
+            })
+            .collect();
+        open(fixture.path()).fill_hashes(&mut some).unwrap();
+        assert!(
+            some.iter()
+                .zip(&mixed)
+                .all(|(found, &i)| *found == expected[i])
+        );
+    }
+}
