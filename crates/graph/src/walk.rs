@@ -107,20 +107,28 @@ impl<'a> Walk<'a> {
             let root = (place as usize) < self.roots;
             let met = &mut self.met[place as usize];
             if last_hop {
-                if met.followed.is_none() {
+                // Others were decided before, and are only reached sooner.
+                if met.hop == hop {
                     met.expansion = Some(Expansion::LastHop);
                 }
             } else if !root && self.request.stop_at.contains_key(&address) {
                 met.expansion = Some(Expansion::StopList);
             } else if !root && address.is_zero() && !self.request.expand_zero {
                 met.expansion = Some(Expansion::ZeroAddress);
+            } else if met.expansion == Some(Expansion::Hub) {
+                // However soon it is reached.
             } else if self.left_out.edges > 0 {
                 met.expansion = Some(Expansion::Limit);
-            } else if met.expansion != Some(Expansion::Hub) {
+            } else {
+                let Met {
+                    address,
+                    reached: from,
+                    ..
+                } = *met;
                 frontier.push(Front {
                     place,
-                    address: met.address,
-                    from: met.reached,
+                    address,
+                    from,
                 });
             }
         }

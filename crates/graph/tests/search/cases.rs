@@ -1,0 +1,366 @@
+//! Transfers as text, question, expected vertices, edges and limits as text.
+
+use std::collections::BTreeMap;
+use txgraph_graph::{Expansion, LimitHit, SearchRequest, TransferGraph, search, testing};
+use txgraph_transfers::Direction::{self, Both, In, Out};
+
+/// Changes a question.
+type Change<'a> = &'a dyn Fn(&mut SearchRequest);
+
+const NOTHING: Change<'_> = &|_| {};
+
+/// Vertices as name and hop (with a mark for why not expanded), edges as ends and hop.
+fn show(graph: &TransferGraph) -> String {
+    let name = |id| testing::name(graph.graph.node_weight(id).expect("a vertex").address);
+    let vertices = graph.graph.node_indices().map(|id| {
+        let vertex = &graph.graph[id];
+        let mark = match vertex.expansion {
+            Expansion::Expanded => "",
+            Expansion::LastHop => ".",
+            Expansion::Hub => "*",
+            Expansion::StopList => "!",
+            Expansion::ZeroAddress => "0",
+            Expansion::Limit => "|",
+        };
+        format!("{}{}{mark}", name(id), vertex.hop)
+    });
+    let edges = graph.graph.raw_edges().iter().map(|edge| {
+        format!(
+            "{}>{}:{}",
+            name(edge.source()),
+            name(edge.target()),
+            edge.weight.hop
+        )
+    });
+    let both: Vec<_> = vertices.chain(["/".to_owned()]).chain(edges).collect();
+    both.join(" ")
+}
+
+/// Asks in one pass and in a scan per hop.
+fn ask(
+    transfers: &str,
+    roots: &str,
+    hops: Option<u32>,
+    direction: Direction,
+    change: Change<'_>,
+) -> TransferGraph {
+    let source = testing::MemorySource::new(testing::transfers(transfers));
+    let roots = roots.split_whitespace().map(testing::address).collect();
+    let mut request = SearchRequest::new(roots, source.available.clone());
+    (request.hops, request.direction) = (hops, direction);
+    change(&mut request);
+    let graph = search(&source, &request).expect("an answer");
+    request.memory_bytes_max = 0;
+    let by_hop = search(&source, &request).expect("an answer");
+    assert_eq!(
+        super::content(&graph),
+        super::content(&by_hop),
+        "{transfers}"
+    );
+    graph
+}
+
+fn check(transfers: &str, roots: &str, hops: Option<u32>, direction: Direction, expected: &str) {
+    let graph = ask(transfers, roots, hops, direction, NOTHING);
+    assert_eq!(
+        show(&graph),
+        expected,
+        "{transfers} from {roots}, {hops:?} hops {direction:?}"
+    );
+    assert_eq!(graph.limits, []);
+}
+
+fn limited(transfers: &str, change: Change<'_>, expected: &str, limits: &[LimitHit]) {
+    let graph = ask(transfers, "a", None, Out, change);
+    assert_eq!(show(&graph), expected, "{transfers}");
+    assert_eq!(graph.limits, limits, "{transfers}");
+}
+
+#[test]
+fn hops_count_expansions() {
+    let chain = "a>b>c>d>e";
+    check(chain, "a", Some(0), Out, "a0. /");
+    check(chain, "a", Some(1), Out, "a0 b1. / a>b:1");
+    check(chain, "a", Some(2), Out, "a0 b1 c2. / a>b:1 b>c:2");
+    check(
+        chain,
+        "a",
+        None,
+        Out,
+        "a0 b1 c2 d3 e4 / a>b:1 b>c:2 c>d:3 d>e:4",
+    );
+    check(
+        chain,
+        "a",
+        Some(9),
+        Out,
+        "a0 b1 c2 d3 e4 / a>b:1 b>c:2 c>d:3 d>e:4",
+    );
+    check(chain, "z", None, Both, "z0 /");
+}
+
+#[test]
+fn directions_are_followed() {
+    check("a>b>c>d", "c", None, In, "c0 b1 a2 / a>b:2 b>c:1");
+    check("a>b>c>d", "c", Some(1), In, "c0 b1. / b>c:1");
+    check("a>b>c>d", "c", Some(1), Both, "c0 b1. d1. / b>c:1 c>d:1");
+    check(
+        "a>b>c>d",
+        "c",
+        None,
+        Both,
+        "c0 b1 d1 a2 / a>b:2 b>c:1 c>d:1",
+    );
+    check("b>a c>a b>d", "a", Some(1), Out, "a0 /");
+}
+
+#[test]
+fn several_roots_are_all_hop_0() {
+    check(
+        "a>b>c>d c>b",
+        "c a c",
+        Some(1),
+        Out,
+        "a0 c0 b1. d1. / a>b:1 c>d:1 c>b:1",
+    );
+    check("a>b>c", "a b", None, Out, "a0 b0 c1 / a>b:1 b>c:1");
+}
+
+#[test]
+fn edges_to_known_vertices_and_parallel_ones_stay() {
+    check(
+        "a>b a>b b>a b>b a>a",
+        "a",
+        Some(1),
+        Out,
+        "a0 b1. / a>b:1 a>b:1 a>a:1",
+    );
+    check(
+        "a>b a>b b>a b>b a>a",
+        "a",
+        Some(2),
+        Out,
+        "a0 b1 / a>b:1 a>b:1 b>a:2 b>b:2 a>a:1",
+    );
+    check(
+        "a>b b>a b>b",
+        "a",
+        Some(2),
+        Both,
+        "a0 b1 / a>b:1 b>a:1 b>b:2",
+    );
+    // Between two vertices of the last hop nothing was expanded.
+    check(
+        "a>b a>c b>c",
+        "a",
+        Some(1),
+        Both,
+        "a0 b1. c1. / a>b:1 a>c:1",
+    );
+}
+
+#[test]
+fn order_of_transfers_does_not_matter_without_time() {
+    check(
+        "c>d b>c a>b",
+        "a",
+        None,
+        Out,
+        "a0 b1 c2 d3 / c>d:3 b>c:2 a>b:1",
+    );
+}
+
+fn timed(transfers: &str, roots: &str, hops: Option<u32>, direction: Direction, expected: &str) {
+    let graph = ask(transfers, roots, hops, direction, &|request| {
+        request.time_respecting = true
+    });
+    assert_eq!(
+        show(&graph),
+        expected,
+        "{transfers} from {roots}, {hops:?} hops {direction:?}"
+    );
+}
+
+#[test]
+fn time_is_respected() {
+    timed("b>c a>b b>d", "a", None, Out, "a0 b1 d2 / a>b:1 b>d:2");
+    timed(
+        "a>b c>b b>d",
+        "d",
+        None,
+        In,
+        "d0 b1 a2 c2 / a>b:2 c>b:2 b>d:1",
+    );
+    timed("b>d a>b", "d", None, In, "d0 b1 / b>d:1");
+    timed(
+        "b>d a>b c>b b>d",
+        "d",
+        None,
+        In,
+        "d0 b1 a2 c2 / b>d:1 a>b:2 c>b:2 b>d:1",
+    );
+    // A root has all the time there is, and so has a transfer to oneself.
+    timed(
+        "a>a b>b a>b b>b",
+        "a",
+        None,
+        Out,
+        "a0 b1 / a>a:1 a>b:1 b>b:2",
+    );
+    // Within one block, and one transaction, the order counts too.
+    timed(
+        "b>c#5 a>b#5 b>d#5",
+        "a",
+        None,
+        Out,
+        "a0 b1 d2 / a>b:1 b>d:2",
+    );
+}
+
+#[test]
+fn a_longer_way_may_arrive_sooner() {
+    // b is reached in one hop at the end, in two at the start; d only thanks to that.
+    let detour = "a>c c>b b>d a>b";
+    timed(
+        detour,
+        "a",
+        None,
+        Out,
+        "a0 b1 c1 d3 / a>c:1 c>b:2 b>d:3 a>b:1",
+    );
+    timed(detour, "a", Some(2), Out, "a0 b1 c1 / a>c:1 c>b:2 a>b:1");
+    let mirrored = "b>a d>b b>c c>a";
+    timed(
+        mirrored,
+        "a",
+        None,
+        In,
+        "a0 b1 c1 d3 / b>a:1 d>b:3 b>c:2 c>a:1",
+    );
+    timed(mirrored, "a", Some(2), In, "a0 b1 c1 / b>a:1 b>c:2 c>a:1");
+}
+
+#[test]
+fn what_was_decided_stays_when_reached_sooner_by_the_last_hop() {
+    let all = "a>c c>d d>0 z>0";
+    timed(
+        all,
+        "a z",
+        Some(3),
+        Out,
+        "a0 z0 010 c1 d2 / a>c:1 c>d:2 d>0:3 z>0:1",
+    );
+}
+
+#[test]
+fn hubs_are_shown_not_expanded() {
+    let max = |limit| move |request: &mut SearchRequest| request.max_degree = Some(limit);
+    let hit = |limit, vertices| [LimitHit::MaxDegree { limit, vertices }];
+    limited("a>b b>c b>d", &max(1), "a0 b1* / a>b:1", &hit(1, 1));
+    limited(
+        "a>b b>c b>d",
+        &max(2),
+        "a0 b1 c2 d2 / a>b:1 b>c:2 b>d:2",
+        &[],
+    );
+    // Transfers are not counterparties; nor is oneself; nor the other direction.
+    limited(
+        "a>b b>c b>c b>b d>b e>b",
+        &max(1),
+        "a0 b1 c2 / a>b:1 b>c:2 b>c:2 b>b:2",
+        &[],
+    );
+    // Roots are exempt.
+    limited("a>b a>c", &max(1), "a0 b1 c1 / a>b:1 a>c:1", &[]);
+    // Counted over all transfers, also those that time forbids to follow.
+    let both = |request: &mut SearchRequest| {
+        (request.max_degree, request.time_respecting) = (Some(1), true);
+    };
+    limited("b>c a>b b>d", &both, "a0 b1* / a>b:1", &hit(1, 1));
+    // At the last hop the limit does not bite.
+    let one_hop = |request: &mut SearchRequest| {
+        (request.max_degree, request.hops) = (Some(0), Some(1));
+    };
+    limited("a>b>c", &one_hop, "a0 b1. / a>b:1", &[]);
+}
+
+#[test]
+fn stop_list_and_zero_address() {
+    let stop = |names: &'static str| {
+        move |request: &mut SearchRequest| {
+            let labelled = |name| (testing::address(name), format!("label of {name}"));
+            request.stop_at = BTreeMap::from_iter(names.split(' ').map(labelled));
+        }
+    };
+    limited(
+        "a>b>c",
+        &stop("b x"),
+        "a0 b1! / a>b:1",
+        &[LimitHit::StopList { vertices: 1 }],
+    );
+    limited("a>b>c", &stop("a"), "a0 b1 c2 / a>b:1 b>c:2", &[]);
+    let graph = ask("a>b>c", "a", None, Out, &stop("a b"));
+    let labels: Vec<_> = graph
+        .graph
+        .node_weights()
+        .map(|v| v.label.as_deref())
+        .collect();
+    assert_eq!(labels, [Some("label of a"), Some("label of b")]);
+
+    limited("a>0>b", NOTHING, "a0 010 / a>0:1", &[LimitHit::ZeroAddress]);
+    limited(
+        "a>0>b",
+        &|r| r.expand_zero = true,
+        "a0 01 b2 / a>0:1 0>b:2",
+        &[],
+    );
+    check("a>0>b", "0", None, Out, "00 b1 / 0>b:1");
+}
+
+#[test]
+fn vertices_are_bounded() {
+    let max = |limit| move |request: &mut SearchRequest| request.max_vertices = Some(limit);
+    let hit = |limit, transfers_left_out| {
+        [LimitHit::MaxVertices {
+            limit,
+            transfers_left_out,
+        }]
+    };
+    // b comes before c because its transfer does; the rest goes on among a, b, c.
+    let text = "a>b a>c a>d b>c c>e a>b d>a";
+    let shown = "a0| b1 c1| / a>b:1 a>c:1 b>c:2 a>b:1";
+    limited(text, &max(3), shown, &hit(3, 2));
+    limited("a>b", &max(2), "a0 b1 / a>b:1", &[]);
+    limited("a>a a>b", &max(1), "a0| / a>a:1", &hit(1, 1));
+}
+
+#[test]
+fn edges_are_bounded() {
+    let max = |limit| move |request: &mut SearchRequest| request.max_edges = Some(limit);
+    let hit = |limit, transfers_left_out| {
+        [LimitHit::MaxEdges {
+            limit,
+            transfers_left_out,
+        }]
+    };
+    limited(
+        "a>b a>c a>d",
+        &max(2),
+        "a0| b1| c1| / a>b:1 a>c:1",
+        &hit(2, 1),
+    );
+    limited(
+        "a>b a>c a>d",
+        &max(3),
+        "a0 b1 c1 d1 / a>b:1 a>c:1 a>d:1",
+        &[],
+    );
+    limited("a>b", &max(0), "a0| /", &hit(0, 1));
+    // The second hop is cut: b, of the lower address, has its transfers; c has one; d none.
+    let shown = "a0 b1 c1| d1| e2| f2| / a>d:1 a>c:1 a>b:1 c>f:2 b>e:2";
+    limited("a>d a>c a>b d>h c>f c>g b>e", &max(5), shown, &hit(5, 2));
+    // With both directions a transfer belongs to both ends, whichever was first.
+    let graph = ask("a>b a>c b>c", "a", None, Both, &max(2));
+    assert_eq!(show(&graph), "a0 b1| c1| / a>b:1 a>c:1");
+    assert_eq!(graph.limits, hit(2, 1));
+}

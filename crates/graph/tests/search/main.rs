@@ -1,0 +1,28 @@
+//! The search against hand-written cases and against its naive twin.
+
+#![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
+
+mod cases;
+mod naive;
+mod property;
+mod reading;
+
+use txgraph_graph::TransferGraph;
+
+/// Everything in a graph that an answer shows.
+fn content(graph: &TransferGraph) -> String {
+    let TransferGraph {
+        graph: petgraph,
+        roots,
+        limits,
+        scan,
+        ..
+    } = graph;
+    let vertices: Vec<_> = petgraph.node_weights().collect();
+    let edges: Vec<_> = petgraph
+        .raw_edges()
+        .iter()
+        .map(|e| (e.source(), e.target(), &e.weight))
+        .collect();
+    format!("{vertices:#?} {edges:#?} {roots:?} {limits:?} {scan:?}")
+}

@@ -1,0 +1,230 @@
+//! The definition of the search, in loops over all transfers, with every limit.
+
+use alloy_primitives::Address;
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph_graph::{Expansion, LimitHit, SearchRequest};
+use txgraph_transfers::{Direction, Position, Transfer};
+
+/// What a search finds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) vertices: BTreeMap<Address, (u32, Expansion)>,
+    pub(crate) edges: BTreeMap<Position, u32>,
+    pub(crate) limits: Vec<LimitHit>,
+}
+
+/// The end from which a transfer is followed and the one it leads to; both ways round
+/// for `Both`.
+fn ways(transfer: &Transfer, direction: Direction) -> Vec<(Address, Address)> {
+    let (from, to) = (transfer.from_address, transfer.to_address);
+    match direction {
+        Direction::Out => vec![(from, to)],
+        Direction::In => vec![(to, from)],
+        Direction::Both => vec![(from, to), (to, from)],
+    }
+}
+
+/// The wanted transfers that can be followed from `start`, with their other ends.
+fn of<'a>(
+    transfers: &'a [Transfer],
+    request: &'a SearchRequest,
+    start: Address,
+) -> impl Iterator<Item = (&'a Transfer, Address)> {
+    transfers
+        .iter()
+        .filter(|t| request.filter.wants(t))
+        .flat_map(move |t| {
+            let ends = ways(t, request.direction)
+                .into_iter()
+                .filter(move |way| way.0 == start);
+            ends.map(move |way| (t, way.1))
+        })
+}
+
+/// Searches `transfers`, which are in total order.
+pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer {
+    let roots: BTreeSet<_> = request.roots.iter().copied().collect();
+    let is_hub = |address| {
+        let others: BTreeSet<_> = of(transfers, request, address)
+            .map(|(_, end)| end)
+            .filter(|end| *end != address)
+            .collect();
+        request
+            .max_degree
+            .is_some_and(|max| others.len() > max as usize)
+    };
+    let why_not = |address: Address, hop| {
+        if request.hops == Some(hop) {
+            Some(Expansion::LastHop)
+        } else if roots.contains(&address) {
+            None
+        } else if request.stop_at.contains_key(&address) {
+            Some(Expansion::StopList)
+        } else if address.is_zero() && !request.expand_zero {
+            Some(Expansion::ZeroAddress)
+        } else {
+            is_hub(address).then_some(Expansion::Hub)
+        }
+    };
+
+    let mut hops: BTreeMap<_, _> = roots.iter().map(|root| (*root, 0)).collect();
+    // The best arrival by ways of so many hops; roots have none.
+    let mut arrivals: BTreeMap<Address, Position> = BTreeMap::new();
+    let mut edges = BTreeMap::new();
+    let (mut no_vertex, mut no_edge) = (BTreeSet::new(), BTreeSet::new());
+    let mut left_out_of: BTreeSet<Address> = BTreeSet::new();
+    let mut pending: BTreeSet<Address> = BTreeSet::new();
+
+    let sooner = |a: Position, b: Position| match request.direction {
+        Direction::In => a > b,
+        _ => a < b,
+    };
+    let mut hop = 0;
+    while request.hops.is_none_or(|max| hop < max) && no_edge.is_empty() {
+        let (known, arrived) = (hops.clone(), arrivals.clone());
+        let sizes = (edges.len(), no_vertex.len());
+        pending.clear();
+        for (&start, &start_hop) in &known {
+            if why_not(start, start_hop).is_some() {
+                continue;
+            }
+            for (transfer, end) in of(transfers, request, start) {
+                let at = transfer.position();
+                let too_early = arrived
+                    .get(&start)
+                    .is_some_and(|arrival| !sooner(*arrival, at));
+                let seen =
+                    edges.contains_key(&at) || no_vertex.contains(&at) || no_edge.contains(&at);
+                if seen || request.time_respecting && too_early {
+                    continue;
+                }
+                if !hops.contains_key(&end)
+                    && request
+                        .max_vertices
+                        .is_some_and(|max| hops.len() as u64 >= max)
+                {
+                    no_vertex.insert(at);
+                    left_out_of.insert(start);
+                    continue;
+                }
+                if request
+                    .max_edges
+                    .is_some_and(|max| edges.len() as u64 >= max)
+                {
+                    no_edge.insert(at);
+                    left_out_of.insert(start);
+                    if request.direction == Direction::Both {
+                        left_out_of.insert(end);
+                    }
+                    continue;
+                }
+                edges.insert(at, hop + 1);
+                hops.entry(end).or_insert(hop + 1);
+                if !roots.contains(&end) {
+                    let arrival = arrivals.entry(end).or_insert(at);
+                    if sooner(at, *arrival) {
+                        *arrival = at;
+                        if request.time_respecting {
+                            pending.insert(end);
+                        }
+                    }
+                }
+            }
+        }
+        hop += 1;
+        if (edges.len(), no_vertex.len()) == sizes {
+            break;
+        }
+    }
+
+    let cut = !no_edge.is_empty();
+    let vertices: BTreeMap<_, _> = hops
+        .iter()
+        .map(|(&address, &at)| {
+            // When edges ran out, what had just been reached was not looked at: not even
+            // whether it is a hub.
+            let unseen = cut && at == hop;
+            let expansion = match why_not(address, at) {
+                Some(Expansion::Hub) if unseen => Expansion::Limit,
+                Some(reason) => reason,
+                None if unseen || left_out_of.contains(&address) => Expansion::Limit,
+                // Reached sooner by the last hop, with no hop left to use it.
+                None if cut && pending.contains(&address) && request.hops != Some(hop) => {
+                    Expansion::Limit
+                }
+                None => Expansion::Expanded,
+            };
+            (address, (at, expansion))
+        })
+        .collect();
+
+    let count = |expansion| vertices.values().filter(|v| v.1 == expansion).count() as u64;
+    let mut limits = Vec::new();
+    if count(Expansion::Hub) > 0 {
+        let (limit, vertices) = (request.max_degree.unwrap(), count(Expansion::Hub));
+        limits.push(LimitHit::MaxDegree { limit, vertices });
+    }
+    if count(Expansion::StopList) > 0 {
+        limits.push(LimitHit::StopList {
+            vertices: count(Expansion::StopList),
+        });
+    }
+    if count(Expansion::ZeroAddress) > 0 {
+        limits.push(LimitHit::ZeroAddress);
+    }
+    if !no_vertex.is_empty() {
+        let limit = request.max_vertices.unwrap();
+        limits.push(LimitHit::MaxVertices {
+            limit,
+            transfers_left_out: no_vertex.len() as u64,
+        });
+    }
+    if cut {
+        let limit = request.max_edges.unwrap();
+        limits.push(LimitHit::MaxEdges {
+            limit,
+            transfers_left_out: no_edge.len() as u64,
+        });
+    }
+    Answer {
+        vertices,
+        edges,
+        limits,
+    }
+}
+
+/// The shortest time-respecting way to each vertex, by trying every way. Without limits.
+pub(crate) fn shortest_ways(
+    transfers: &[Transfer],
+    request: &SearchRequest,
+) -> BTreeMap<Address, u32> {
+    fn go(
+        transfers: &[Transfer],
+        request: &SearchRequest,
+        at: (Address, u32, Option<Position>),
+        found: &mut BTreeMap<Address, u32>,
+    ) {
+        let (address, hop, moment) = at;
+        let best = found.entry(address).or_insert(hop);
+        *best = hop.min(*best);
+        if request.hops == Some(hop) || address.is_zero() {
+            return;
+        }
+        for (transfer, end) in of(transfers, request, address) {
+            let next = transfer.position();
+            let later = match (request.direction, moment) {
+                (_, None) => true,
+                (Direction::In, Some(moment)) => next < moment,
+                (_, Some(moment)) => next > moment,
+            };
+            if later {
+                go(transfers, request, (end, hop + 1, Some(next)), found);
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    for root in &request.roots {
+        go(transfers, request, (*root, 0, None), &mut found);
+    }
+    found
+}

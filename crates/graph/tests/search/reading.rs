@@ -1,0 +1,214 @@
+//! How the search reads its source: how often, what happens on reorganisations, on
+//! missing blocks and on sources that break their word.
+
+use alloy_primitives::Address;
+use std::ops::ControlFlow;
+use txgraph_graph::{
+    SearchError, SearchRequest, search,
+    testing::{self, MemorySource},
+};
+use txgraph_transfers::{
+    Batch, BlockRange, BlockRanges, ChainInfo, Direction, ScanReport, ScanRequest, SourceError,
+    Touching, Transfer, TransferSource,
+};
+
+const CHAIN: &str = "a>b>c>d>e";
+
+fn source() -> MemorySource {
+    MemorySource::new(testing::transfers(CHAIN))
+}
+
+fn request(hops: Option<u32>) -> SearchRequest {
+    SearchRequest {
+        hops,
+        ..SearchRequest::new(vec![testing::address("a")], source().available)
+    }
+}
+
+fn scans(hops: Option<u32>, memory_bytes_max: u64) -> u32 {
+    let source = source();
+    search(
+        &source,
+        &SearchRequest {
+            memory_bytes_max,
+            ..request(hops)
+        },
+    )
+    .expect("an answer");
+    source.scans.get()
+}
+
+#[test]
+fn one_pass_serves_all_hops_if_memory_allows() {
+    assert_eq!(scans(Some(0), 0), 0);
+    assert_eq!(scans(Some(1), 0), 1);
+    assert_eq!(scans(Some(3), u64::MAX), 1);
+    assert_eq!(scans(None, u64::MAX), 1);
+    assert_eq!(scans(Some(3), 0), 3);
+    // After e there is nothing new, which only a scan can tell.
+    assert_eq!(scans(None, 0), 5);
+}
+
+#[test]
+fn hashes_are_resolved() {
+    for memory_bytes_max in [0, u64::MAX] {
+        let graph = search(
+            &source(),
+            &SearchRequest {
+                memory_bytes_max,
+                ..request(None)
+            },
+        )
+        .unwrap();
+        let hashes: Vec<_> = graph
+            .graph
+            .edge_weights()
+            .map(|edge| edge.transfer.transaction_hash)
+            .collect();
+        assert_eq!(
+            hashes,
+            (100..104)
+                .map(|block| testing::hash(block, 0))
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn a_reorganisation_starts_the_search_again_three_times() {
+    let source = source();
+    source.reorgs.set(3);
+    let graph = search(&source, &request(None)).expect("an answer");
+    assert_eq!((graph.graph.edge_count(), source.scans.get()), (4, 4));
+    source.reorgs.set(4);
+    let error = search(&source, &request(None)).expect_err("too many");
+    assert!(
+        matches!(
+            error,
+            SearchError::Source(SourceError::Reorged { block: 100 })
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn scans_of_different_chains_are_not_mixed() {
+    let mut source = source();
+    source.unstable = true;
+    assert!(
+        search(&source, &request(None)).is_ok(),
+        "one scan has one chain"
+    );
+    let error = search(
+        &source,
+        &SearchRequest {
+            memory_bytes_max: 0,
+            ..request(None)
+        },
+    );
+    assert!(matches!(
+        error,
+        Err(SearchError::Source(SourceError::Reorged { .. }))
+    ));
+    assert_eq!(
+        source.scans.get(),
+        1 + 4 * 2,
+        "three restarts, two scans each"
+    );
+}
+
+#[test]
+fn missing_blocks_are_an_error_or_stand_in_the_answer() {
+    let source = source();
+    let blocks = BlockRanges::from(BlockRange {
+        first: 90,
+        last: 103,
+    });
+    let mut request = SearchRequest {
+        blocks: blocks.clone(),
+        ..request(None)
+    };
+    let error = search(&source, &request).expect_err("blocks are missing");
+    assert!(
+        matches!(error, SearchError::Source(SourceError::Unavailable { .. })),
+        "{error}"
+    );
+    request.allow_partial = true;
+    for memory_bytes_max in [0, u64::MAX] {
+        let graph = search(
+            &source,
+            &SearchRequest {
+                memory_bytes_max,
+                ..request.clone()
+            },
+        )
+        .unwrap();
+        assert_eq!(graph.blocks, blocks);
+        assert_eq!(
+            graph.scan.missing[0].blocks,
+            BlockRange {
+                first: 90,
+                last: 99
+            }
+        );
+        assert_eq!(graph.scan.counts.transfers, 4);
+    }
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let refused = |change: &dyn Fn(&mut SearchRequest)| {
+        let mut request = request(None);
+        change(&mut request);
+        match search(&source(), &request) {
+            Err(SearchError::Request(problem)) => problem,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(refused(&|r| r.roots.clear()).contains("root"));
+    assert!(
+        refused(&|r| (r.direction, r.time_respecting) = (Direction::Both, true)).contains("both")
+    );
+    let touching = Touching {
+        addresses: [Address::ZERO].into_iter().collect(),
+        direction: Direction::Out,
+    };
+    assert!(refused(&|r| r.filter.touching = Some(touching.clone())).contains("touching"));
+    assert!(refused(&|r| r.max_vertices = Some(0)).contains("1 roots"));
+}
+
+/// Gives its only transfer twice.
+struct Stutter(MemorySource);
+
+impl TransferSource for Stutter {
+    fn chain(&self) -> &ChainInfo {
+        self.0.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.0.scan(request, &mut |batch| {
+            let Batch { blocks, transfers } = batch;
+            let twice = transfers.iter().chain(&transfers).cloned().collect();
+            sink(Batch {
+                blocks,
+                transfers: twice,
+            })
+        })
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+        self.0.fill_hashes(transfers)
+    }
+}
+
+#[test]
+fn a_source_that_repeats_itself_is_found_out() {
+    for hops in [Some(1), None] {
+        let error = search(&Stutter(source()), &request(hops)).expect_err("not in order");
+        assert!(matches!(error, SearchError::Order { .. }), "{error}");
+    }
+}
