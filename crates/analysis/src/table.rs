@@ -141,7 +141,10 @@ pub struct Table {
 impl Table {
     /// A table without rows.
     pub fn new(title: impl Into<String>, columns: &[(&str, CellKind)]) -> Self {
-        let column = |&(name, kind): &(&str, _)| Column { name: name.to_owned(), kind };
+        let column = |&(name, kind): &(&str, _)| Column {
+            name: name.to_owned(),
+            kind,
+        };
         Self {
             title: title.into(),
             columns: columns.iter().map(column).collect(),
@@ -172,7 +175,11 @@ mod tests {
         let cells = [
             (Cell::from("a\"b"), "a\"b", r#""a\"b""#),
             (7u64.into(), "7", "7"),
-            (AmountSum::MAX.into(), AMOUNT_MAX, &format!("\"{AMOUNT_MAX}\"")),
+            (
+                AmountSum::MAX.into(),
+                AMOUNT_MAX,
+                &format!("\"{AMOUNT_MAX}\""),
+            ),
             (0.25.into(), "0.25", "0.25"),
             (
                 Address::repeat_byte(0xAB).into(),

@@ -1,0 +1,123 @@
+//! How unevenly an asset is spread over those who send or receive it.
+
+use crate::{
+    Cell,
+    ratio::{gini, share},
+    serial::decimal,
+};
+use alloy_primitives::Address;
+use serde::Serialize;
+use txgraph_graph::{AmountSum, TransferGraph, VertexId};
+
+/// All senders, or all receivers, of one asset.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// How many addresses.
+    pub addresses: u64,
+    /// What they sent or received together.
+    #[serde(serialize_with = "decimal")]
+    pub amount: AmountSum,
+    /// Gini coefficient of their amounts: 0 when all are equal, towards 1 when one
+    /// has all. Absent when the amounts are all zero.
+    pub gini: Option<f64>,
+    /// Share of the largest N, for each N asked for.
+    pub top_shares: Vec<TopShare>,
+    /// The largest by amount; by transfers, then by address, where amounts are equal.
+    pub top: Vec<TopAddress>,
+}
+
+/// What the largest few hold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TopShare {
+    /// How many of the largest.
+    pub n: u64,
+    /// Their part of the whole amount. Absent when that is zero.
+    pub share: Option<f64>,
+}
+
+/// An address among the largest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TopAddress {
+    /// The address.
+    pub address: Address,
+    /// Its label, if any.
+    pub label: Option<String>,
+    /// Its transfers on this side.
+    pub transfers: u64,
+    /// The sum of their amounts.
+    #[serde(serialize_with = "decimal")]
+    pub amount: AmountSum,
+    /// Part of the amount of this side. Absent when that is zero.
+    pub share: Option<f64>,
+}
+
+/// One address on one side, before it is ranked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Participant {
+    pub(crate) vertex: VertexId,
+    pub(crate) transfers: u64,
+    pub(crate) amount: AmountSum,
+}
+
+impl Side {
+    pub(crate) fn new(
+        graph: &TransferGraph,
+        mut participants: Vec<Participant>,
+        top: usize,
+        top_shares: &[u64],
+    ) -> Self {
+        let address = |participant: &Participant| graph.graph[participant.vertex].address;
+        participants.sort_unstable_by(|a, b| {
+            (b.amount, b.transfers)
+                .cmp(&(a.amount, a.transfers))
+                .then_with(|| address(a).cmp(&address(b)))
+        });
+        let sum = |some: &[Participant]| {
+            some.iter()
+                .fold(AmountSum::ZERO, |sum, participant| sum + participant.amount)
+        };
+        let amount = sum(&participants);
+        let ascending: Vec<_> = participants.iter().rev().map(|each| each.amount).collect();
+        let top_shares = top_shares
+            .iter()
+            .map(|&n| {
+                let largest = usize::try_from(n)
+                    .unwrap_or(usize::MAX)
+                    .min(participants.len());
+                TopShare {
+                    n,
+                    share: share(sum(&participants[..largest]), amount),
+                }
+            })
+            .collect();
+        let top = participants
+            .iter()
+            .take(top)
+            .map(|each| {
+                let vertex = &graph.graph[each.vertex];
+                TopAddress {
+                    address: vertex.address,
+                    label: vertex.label.clone(),
+                    transfers: each.transfers,
+                    amount: each.amount,
+                    share: share(each.amount, amount),
+                }
+            })
+            .collect();
+        Self {
+            addresses: participants.len() as u64,
+            amount,
+            gini: gini(&ascending),
+            top_shares,
+            top,
+        }
+    }
+
+    /// Gini and shares, as the end of a row.
+    pub(crate) fn concentration_cells(&self) -> impl Iterator<Item = Cell> {
+        let shares = self.top_shares.iter().map(|top| top.share.into());
+        [self.addresses.into(), self.amount.into(), self.gini.into()]
+            .into_iter()
+            .chain(shares)
+    }
+}

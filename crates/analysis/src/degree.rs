@@ -1,0 +1,374 @@
+//! How many counterparties and transfers the vertices have.
+
+use crate::{CellKind, Table, ratio::share_of_count};
+use petgraph::visit::EdgeRef;
+use serde::{Deserialize, Serialize};
+use txgraph_graph::TransferGraph;
+
+/// How to count degrees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DegreeSettings {
+    /// For which N to tell the share of vertices with at least N transfers.
+    /// Default 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000.
+    pub at_least: Vec<u64>,
+    /// One row of the distribution for each number that occurs. Default no: rows of
+    /// doubling width (0, 1, 2, 3..=4, 5..=8, …).
+    pub exact: bool,
+}
+
+impl Default for DegreeSettings {
+    fn default() -> Self {
+        Self {
+            at_least: vec![1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000],
+            exact: false,
+        }
+    }
+}
+
+/// Degrees of a graph. The zero address is a vertex like others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Degrees {
+    /// Addresses.
+    pub vertices: u64,
+    /// One line for each of `in_degree`, `out_degree` (distinct senders and receivers),
+    /// `in_transfers`, `out_transfers` and `transfers` (received, sent, and either; a
+    /// transfer to oneself is one). Empty when there are no vertices.
+    pub stats: Vec<DegreeStats>,
+    /// How many vertices have how many, ascending.
+    pub distribution: Vec<DegreeBucket>,
+    /// How many vertices have at least so many transfers, in the order asked for.
+    pub at_least: Vec<AtLeast>,
+}
+
+/// How a number is spread over the vertices. Percentiles are nearest-rank: the
+/// smallest number that so many percent of the vertices do not exceed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DegreeStats {
+    /// What is counted.
+    pub measure: &'static str,
+    /// The smallest.
+    pub min: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The 50th percentile.
+    pub median: u64,
+    /// The 90th percentile.
+    pub p90: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The largest.
+    pub max: u64,
+}
+
+/// Vertices whose number lies in `first..=last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DegreeBucket {
+    /// The smallest number.
+    pub first: u64,
+    /// The largest number.
+    pub last: u64,
+    /// Vertices with so many distinct senders.
+    pub by_in_degree: u64,
+    /// Vertices with so many distinct receivers.
+    pub by_out_degree: u64,
+    /// Vertices with so many transfers.
+    pub by_transfers: u64,
+}
+
+/// Vertices with many transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AtLeast {
+    /// How many transfers.
+    pub transfers: u64,
+    /// Vertices with so many or more.
+    pub vertices: u64,
+    /// Part of all vertices; absent when there are none.
+    pub share: Option<f64>,
+}
+
+/// Counts the degrees of `graph`. Sorts five numbers per vertex; else linear.
+pub fn degrees(graph: &TransferGraph, settings: &DegreeSettings) -> Degrees {
+    let vertices = || graph.graph.node_weights();
+    let mut transfers = vec![0u64; graph.graph.node_count()];
+    let (mut received, mut sent) = (transfers.clone(), transfers.clone());
+    for edge in graph.graph.edge_references() {
+        let (source, target) = (edge.source().index(), edge.target().index());
+        sent[source] += 1;
+        received[target] += 1;
+        transfers[source] += 1;
+        transfers[target] += u64::from(source != target);
+    }
+    let mut in_degree: Vec<u64> = vertices().map(|vertex| vertex.in_degree.into()).collect();
+    let mut out_degree: Vec<u64> = vertices().map(|vertex| vertex.out_degree.into()).collect();
+    let stats = [
+        stats("in_degree", &mut in_degree),
+        stats("out_degree", &mut out_degree),
+        stats("in_transfers", &mut received),
+        stats("out_transfers", &mut sent),
+        stats("transfers", &mut transfers),
+    ];
+
+    // All ascending now.
+    let count = transfers.len() as u64;
+    let at_least = settings
+        .at_least
+        .iter()
+        .map(|&least| {
+            let vertices = count - below(&transfers, least);
+            AtLeast {
+                transfers: least,
+                vertices,
+                share: share_of_count(vertices, count),
+            }
+        })
+        .collect();
+    Degrees {
+        vertices: count,
+        stats: stats.into_iter().flatten().collect(),
+        distribution: distribution([&in_degree, &out_degree, &transfers], settings.exact),
+        at_least,
+    }
+}
+
+/// Sorts the numbers; nothing when there are none.
+fn stats(measure: &'static str, numbers: &mut [u64]) -> Option<DegreeStats> {
+    numbers.sort_unstable();
+    let (min, max) = (*numbers.first()?, *numbers.last()?);
+    let percentile = |percent: usize| numbers[(numbers.len() * percent).div_ceil(100) - 1];
+    let mean = share_of_count(numbers.iter().sum(), numbers.len() as u64)?;
+    let (median, p90, p99) = (percentile(50), percentile(90), percentile(99));
+    Some(DegreeStats {
+        measure,
+        min,
+        mean,
+        median,
+        p90,
+        p99,
+        max,
+    })
+}
+
+/// How many of the ascending numbers are below `bound`.
+fn below(ascending: &[u64], bound: u64) -> u64 {
+    ascending.partition_point(|number| *number < bound) as u64
+}
+
+fn distribution(ascending: [&[u64]; 3], exact: bool) -> Vec<DegreeBucket> {
+    let Some(max) = ascending
+        .iter()
+        .filter_map(|numbers| numbers.last())
+        .max()
+        .copied()
+    else {
+        return Vec::new();
+    };
+    let bounds: Vec<(u64, u64)> = if exact {
+        let mut all = ascending.concat();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(|number| (number, number)).collect()
+    } else {
+        let doubling = std::iter::successors(Some((1u64, 1u64)), |(_, last)| {
+            Some((last + 1, last.checked_mul(2)?))
+        });
+        std::iter::once((0, 0))
+            .chain(doubling.take_while(|(first, _)| *first <= max))
+            .collect()
+    };
+    let bucket = |(first, last): (u64, u64)| {
+        let within = |numbers: &[u64]| below(numbers, last + 1) - below(numbers, first);
+        let [by_in_degree, by_out_degree, by_transfers] = ascending.map(within);
+        DegreeBucket {
+            first,
+            last,
+            by_in_degree,
+            by_out_degree,
+            by_transfers,
+        }
+    };
+    bounds.into_iter().map(bucket).collect()
+}
+
+impl Degrees {
+    /// As tables: statistics, vertices with at least N transfers, distribution.
+    pub fn tables(&self) -> Vec<Table> {
+        use CellKind::{Integer, Ratio, Text};
+        let mut stats = Table::new(
+            "Degrees",
+            &[
+                ("measure", Text),
+                ("min", Integer),
+                ("mean", Ratio),
+                ("median", Integer),
+                ("p90", Integer),
+                ("p99", Integer),
+                ("max", Integer),
+            ],
+        );
+        for line in &self.stats {
+            stats.push(vec![
+                line.measure.into(),
+                line.min.into(),
+                line.mean.into(),
+                line.median.into(),
+                line.p90.into(),
+                line.p99.into(),
+                line.max.into(),
+            ]);
+        }
+        let mut at_least = Table::new(
+            "Vertices with at least N transfers",
+            &[
+                ("transfers", Integer),
+                ("vertices", Integer),
+                ("share", Ratio),
+            ],
+        );
+        for line in &self.at_least {
+            at_least.push(vec![
+                line.transfers.into(),
+                line.vertices.into(),
+                line.share.into(),
+            ]);
+        }
+        let mut distribution = Table::new(
+            "Distribution of degrees",
+            &[
+                ("first", Integer),
+                ("last", Integer),
+                ("by_in_degree", Integer),
+                ("by_out_degree", Integer),
+                ("by_transfers", Integer),
+            ],
+        );
+        for bucket in &self.distribution {
+            distribution.push(vec![
+                bucket.first.into(),
+                bucket.last.into(),
+                bucket.by_in_degree.into(),
+                bucket.by_out_degree.into(),
+                bucket.by_transfers.into(),
+            ]);
+        }
+        vec![stats, at_least, distribution]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use txgraph_graph::testing;
+
+    fn check(text: &str, exact: bool, stats: &[&str], distribution: &[&str]) {
+        let settings = DegreeSettings {
+            exact,
+            at_least: vec![0, 1, 2, 9],
+        };
+        let graph = testing::graph(testing::transfers(text));
+        let degrees = degrees(&graph, &settings);
+        let shown: Vec<_> = degrees
+            .stats
+            .iter()
+            .map(|s| {
+                let DegreeStats {
+                    measure,
+                    min,
+                    mean,
+                    median,
+                    p90,
+                    p99,
+                    max,
+                } = s;
+                format!("{measure} {min} {mean} {median} {p90} {p99} {max}")
+            })
+            .collect();
+        assert_eq!(shown, stats);
+        let shown: Vec<_> = degrees
+            .distribution
+            .iter()
+            .map(|b| {
+                let DegreeBucket {
+                    first,
+                    last,
+                    by_in_degree,
+                    by_out_degree,
+                    by_transfers,
+                } = b;
+                format!("{first}..={last}: {by_in_degree} {by_out_degree} {by_transfers}")
+            })
+            .collect();
+        assert_eq!(shown, distribution);
+        assert_eq!(degrees.tables().len(), 3);
+    }
+
+    #[test]
+    fn stars_and_loops() {
+        check("", false, &[], &[]);
+        // Four vertices: a sends 4 to three, d sends to itself as well.
+        check(
+            "a>b a>b a>c a>d d>d",
+            false,
+            &[
+                "in_degree 0 1 1 2 2 2",
+                "out_degree 0 1 0 3 3 3",
+                "in_transfers 0 1.25 1 2 2 2",
+                "out_transfers 0 1.25 0 4 4 4",
+                "transfers 1 2.25 2 4 4 4",
+            ],
+            &[
+                "0..=0: 1 2 0",
+                "1..=1: 2 1 1",
+                "2..=2: 1 0 2",
+                "3..=4: 0 1 1",
+            ],
+        );
+        let same = [
+            "in_degree",
+            "out_degree",
+            "in_transfers",
+            "out_transfers",
+            "transfers",
+        ]
+        .map(|measure| format!("{measure} 1 1 1 1 1 1"));
+        check(
+            "a>a",
+            true,
+            &same.each_ref().map(String::as_str),
+            &["1..=1: 1 1 1"],
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn agree_with_counting(transfers in crate::oracle::some_transfers(), exact in any::<bool>()) {
+            let graph = testing::graph(transfers.clone());
+            let settings = DegreeSettings { exact, ..DegreeSettings::default() };
+            let found = degrees(&graph, &settings);
+            let addresses: Vec<_> = graph.graph.node_weights().map(|v| v.address).collect();
+            let touching = |address| {
+                transfers.iter().filter(|t| t.from_address == address || t.to_address == address).count() as u64
+            };
+            let counts: Vec<u64> = addresses.iter().map(|a| touching(*a)).collect();
+            for line in &found.at_least {
+                let expected = counts.iter().filter(|count| **count >= line.transfers).count() as u64;
+                prop_assert_eq!(line.vertices, expected);
+            }
+            for bucket in &found.distribution {
+                let expected = counts.iter().filter(|c| (bucket.first..=bucket.last).contains(*c)).count() as u64;
+                prop_assert_eq!(bucket.by_transfers, expected);
+            }
+            let whole: u64 = found.distribution.iter().map(|b| b.by_transfers).sum();
+            prop_assert_eq!(whole, found.vertices);
+            // Nearest rank, by its definition.
+            if let Some(line) = found.stats.last() {
+                for (percent, number) in [(50, line.median), (90, line.p90), (99, line.p99)] {
+                    let covers = |number: u64| 100 * counts.iter().filter(|c| **c <= number).count() >= percent * counts.len();
+                    prop_assert!(covers(number) && counts.contains(&number));
+                    prop_assert!(counts.iter().all(|c| *c >= number || !covers(*c)));
+                }
+            }
+        }
+    }
+}

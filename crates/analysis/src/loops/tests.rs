@@ -1,0 +1,244 @@
+use super::*;
+use crate::oracle::some_transfers;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use txgraph_graph::testing;
+
+fn names(addresses: &[Address]) -> String {
+    addresses
+        .iter()
+        .copied()
+        .map(testing::name)
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+fn find(text: &str, settings: &LoopSettings) -> Loops {
+    loops(&testing::graph(testing::transfers(text)), settings)
+}
+
+/// `vertices: cycle pairs/transfers` of each loop.
+fn check(text: &str, expected: &[&str]) {
+    let found = find(text, &LoopSettings::default());
+    let shown: Vec<_> = found
+        .loops
+        .iter()
+        .map(|each| {
+            let (vertices, cycle) = (names(&each.vertices), names(&each.cycle));
+            format!("{vertices}: {cycle} {}/{}", each.pairs, each.transfers)
+        })
+        .collect();
+    assert_eq!(shown, expected, "{text}");
+    assert_eq!(found.tables().len(), 5);
+}
+
+#[test]
+fn loops_and_their_examples() {
+    check("", &[]);
+    check("a>b>c", &[]);
+    check("a>a", &[]);
+    check("a>b>a", &["ab: ab 2/2"]);
+    check("b>a>b>a c>a", &["ab: ab 2/3"]);
+    check("c>a>b>c", &["abc: abc 3/3"]);
+    check("c>b>a>c", &["abc: acb 3/3"]);
+    // Two loops that a bridge connects, the larger first; a tail belongs to none.
+    check("x>y>x a>b>c>a c>x y>z", &["abc: abc 3/3", "xy: xy 2/2"]);
+    // Equal sizes: more transfers first, then by address.
+    check(
+        "x>y>x>y a>b>a c>d>c",
+        &["xy: xy 2/3", "ab: ab 2/2", "cd: cd 2/2"],
+    );
+    // A short cycle in a large loop.
+    check("a>b>c>d>e>a c>e e>f>g>e", &["abcdefg: efg 9/9"]);
+    // Self-transfers neither make nor widen a loop.
+    check("a>b>a a>a", &["ab: ab 2/2"]);
+}
+
+#[test]
+fn what_is_burned_does_not_come_back() {
+    let text = "a>0>b>a";
+    check(text, &[]);
+    let through_zero = LoopSettings {
+        through_zero: true,
+        ..LoopSettings::default()
+    };
+    assert_eq!(names(&find(text, &through_zero).loops[0].cycle), "0ba");
+}
+
+#[test]
+fn scope_minimum_and_limit() {
+    let text = "a>b@T b>a@U x>y>z>x@T";
+    check(text, &["xyz: xyz 3/3", "ab: ab 2/2"]);
+    let same = LoopSettings {
+        scope: LoopScope::SameAsset,
+        ..LoopSettings::default()
+    };
+    let found = find(text, &same);
+    assert_eq!(found.total, 1);
+    assert_eq!(
+        found.loops[0].asset.unwrap().token_address,
+        Some(testing::address("T"))
+    );
+    // One asset after another in the same search state.
+    let twice = find("a>b>a@T a>b>a@U b>c>b@U", &same);
+    let shown: Vec<_> = twice
+        .loops
+        .iter()
+        .map(|each| names(&each.vertices))
+        .collect();
+    assert_eq!(shown, ["abc", "ab"]);
+
+    let large = LoopSettings {
+        vertices_min: 3,
+        ..LoopSettings::default()
+    };
+    assert_eq!(find(text, &large).total, 1);
+    let first = LoopSettings {
+        limit: Some(1),
+        vertices_min: 0,
+        ..LoopSettings::default()
+    };
+    let found = find(text, &first);
+    assert_eq!((found.total, found.loops.len()), (2, 1));
+    assert_eq!(
+        found.tables()[0].title,
+        "Closed loops (the largest; 1 more)"
+    );
+}
+
+#[test]
+fn amounts_blocks_and_self_loops() {
+    let found = find(
+        "a>b:5 b>a:7 a>b:1@T b>b:9 b>b:1 c>a:100",
+        &LoopSettings::default(),
+    );
+    let each = &found.loops[0];
+    assert_eq!(
+        (each.first_block, each.last_block, each.transfers),
+        (100, 102, 3)
+    );
+    let moved: Vec<_> = each
+        .assets
+        .iter()
+        .map(|a| (a.transfers, a.amount))
+        .collect();
+    assert_eq!(moved, [(1, AmountSum::from(1)), (2, AmountSum::from(12))]);
+    let [own] = &found.self_loops[..] else {
+        panic!("{:?}", found.self_loops)
+    };
+    assert_eq!((own.transfers, own.amount), (2, AmountSum::from(10)));
+    assert_eq!((own.first_block, own.last_block), (103, 104));
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["loops"][0]["assets"][1]["amount"], "12");
+    assert_eq!(json["self_loops"][0]["amount"], "10");
+    assert!(json["loops"][0]["edges"].is_null());
+}
+
+#[test]
+fn a_loop_is_a_graph_of_its_own() {
+    let mut graph = testing::graph(testing::transfers("a>b>a b>c"));
+    for vertex in graph.graph.node_weights_mut() {
+        vertex.label = Some(format!("label of {}", testing::name(vertex.address)));
+    }
+    let found = loops(&graph, &LoopSettings::default());
+    let part = found.loops[0].subgraph(&graph).unwrap();
+    assert_eq!((part.graph.node_count(), part.graph.edge_count()), (2, 2));
+    let b = part
+        .graph
+        .node_weights()
+        .find(|v| v.address == testing::address("b"))
+        .unwrap();
+    assert_eq!((b.out_degree, b.label.as_deref()), (1, Some("label of b")));
+}
+
+/// The length of a shortest cycle of distinct vertices within `vertices`, by trying
+/// every walk of each length.
+fn girth(vertices: &BTreeSet<Address>, edges: &BTreeSet<(Address, Address)>) -> usize {
+    let walks = |start: Address| {
+        let mut at = BTreeSet::from([start]);
+        for length in 1.. {
+            at = edges
+                .iter()
+                .filter(|(from, _)| at.contains(from))
+                .map(|(_, to)| *to)
+                .collect();
+            if at.contains(&start) {
+                return length;
+            }
+        }
+        unreachable!()
+    };
+    vertices.iter().map(|start| walks(*start)).min().unwrap()
+}
+
+proptest! {
+    #[test]
+    fn agree_with_reachability(
+        transfers in some_transfers(),
+        through_zero in any::<bool>(),
+        same in any::<bool>(),
+    ) {
+        let scope = if same { LoopScope::SameAsset } else { LoopScope::AnyAsset };
+        let settings = LoopSettings { scope, through_zero, ..LoopSettings::default() };
+        let graph = testing::graph(transfers.clone());
+        let found = loops(&graph, &settings);
+
+        let assets: BTreeSet<_> = if same {
+            transfers.iter().map(|t| Some(Asset::of(t))).collect()
+        } else {
+            [None].into()
+        };
+        let mut expected = BTreeMap::new();
+        for asset in assets {
+            let edges: BTreeSet<_> = transfers
+                .iter()
+                .filter(|t| asset.is_none_or(|asset| asset == Asset::of(t)))
+                .map(|t| (t.from_address, t.to_address))
+                .filter(|(from, to)| from != to)
+                .filter(|(from, to)| through_zero || !(from.is_zero() || to.is_zero()))
+                .collect();
+            let reach = |start: Address| {
+                let mut reached = BTreeSet::from([start]);
+                loop {
+                    let before = reached.len();
+                    let more: Vec<_> = edges.iter().filter(|(from, _)| reached.contains(from)).map(|(_, to)| *to).collect();
+                    reached.extend(more);
+                    if reached.len() == before {
+                        return reached;
+                    }
+                }
+            };
+            for (start, _) in &edges {
+                let members: BTreeSet<_> = reach(*start).into_iter().filter(|other| reach(*other).contains(start)).collect();
+                if members.len() > 1 {
+                    let inner: BTreeSet<_> = edges.iter().copied().filter(|(from, to)| members.contains(from) && members.contains(to)).collect();
+                    expected.insert((asset, members), inner);
+                }
+            }
+        }
+
+        prop_assert_eq!(found.total, expected.len() as u64);
+        for each in &found.loops {
+            let members: BTreeSet<_> = each.vertices.iter().copied().collect();
+            let inner = &expected[&(each.asset, members.clone())];
+            prop_assert_eq!(each.pairs, inner.len() as u64);
+            let inside = |t: &&txgraph_transfers::Transfer| {
+                inner.contains(&(t.from_address, t.to_address))
+                    && each.asset.is_none_or(|asset| asset == Asset::of(t))
+            };
+            prop_assert_eq!(each.transfers, transfers.iter().filter(inside).count() as u64);
+            prop_assert_eq!(each.edges.len() as u64, each.transfers);
+            prop_assert!(each.edges.iter().all(|e| inside(&&graph.graph[*e].transfer)));
+            // The example is a cycle, of distinct vertices, and a shortest.
+            let next = each.cycle.iter().cycle().skip(1);
+            prop_assert!(each.cycle.iter().zip(next).all(|(from, to)| inner.contains(&(*from, *to))));
+            prop_assert_eq!(each.cycle.iter().collect::<BTreeSet<_>>().len(), each.cycle.len());
+            prop_assert_eq!(each.cycle.len(), girth(&members, inner));
+            prop_assert_eq!(each.cycle.iter().min(), each.cycle.first());
+        }
+        let sorted = found.loops.is_sorted_by_key(|each| (Reverse((each.vertices.len(), each.transfers)), each.vertices[0], each.asset));
+        prop_assert!(sorted);
+        let own = transfers.iter().filter(|t| t.from_address == t.to_address).count() as u64;
+        prop_assert_eq!(found.self_loops.iter().map(|each| each.transfers).sum::<u64>(), own);
+    }
+}

@@ -1,0 +1,243 @@
+//! Who sent how much of what to whom: transfers aggregated by (from, to, asset).
+
+use crate::{CellKind, Table, serial::decimal};
+use alloy_primitives::Address;
+use serde::{Deserialize, Serialize};
+use txgraph_graph::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId};
+
+/// In which order to list pairs. Ties go by (from, to, asset).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PairOrder {
+    /// By asset, the native coin first; in each, the largest sum first. Amounts of
+    /// different assets do not compare.
+    #[default]
+    Amount,
+    /// Most transfers first.
+    Count,
+    /// By sender, receiver, asset.
+    Address,
+}
+
+/// Which pairs to list, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PairSettings {
+    /// The order. Default: by amount.
+    pub order: PairOrder,
+    /// How many to list; of each asset, when they go by amount. Default: all.
+    pub limit: Option<usize>,
+}
+
+/// All transfers of one asset from one address to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pair {
+    /// Sender.
+    pub from_address: Address,
+    /// Receiver.
+    pub to_address: Address,
+    /// The asset.
+    #[serde(flatten)]
+    pub asset: Asset,
+    /// How many transfers.
+    pub count: u64,
+    /// Sum of their amounts.
+    #[serde(serialize_with = "decimal")]
+    pub sum: AmountSum,
+    /// Smallest hop of any of them.
+    pub hop: u32,
+    /// Block of the first.
+    pub first_block: u64,
+    /// Time of that block, unix seconds.
+    pub first_timestamp: u64,
+    /// Block of the last.
+    pub last_block: u64,
+    /// Time of that block, unix seconds.
+    pub last_timestamp: u64,
+}
+
+/// The pairs of a graph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pairs {
+    /// How many there are, listed or not.
+    pub total: u64,
+    /// Those listed.
+    pub pairs: Vec<Pair>,
+}
+
+/// Aggregates the transfers of `graph` by sender, receiver and asset.
+pub fn pairs(graph: &TransferGraph, settings: &PairSettings) -> Pairs {
+    let address = |id: VertexId| graph.graph[id].address;
+    let pair = |edge: MergedEdge| Pair {
+        from_address: address(edge.source),
+        to_address: address(edge.target),
+        asset: edge.asset,
+        count: edge.count,
+        sum: edge.sum,
+        hop: edge.hop,
+        first_block: edge.first.0,
+        first_timestamp: edge.first.1,
+        last_block: edge.last.0,
+        last_timestamp: edge.last.1,
+    };
+    let mut pairs: Vec<_> = graph.merged().into_iter().map(pair).collect();
+    let total = pairs.len() as u64;
+    let limit = settings.limit.unwrap_or(usize::MAX);
+    pairs.sort_unstable_by(|a, b| {
+        let first = match settings.order {
+            PairOrder::Amount => a.asset.cmp(&b.asset).then_with(|| b.sum.cmp(&a.sum)),
+            PairOrder::Count => b.count.cmp(&a.count),
+            PairOrder::Address => std::cmp::Ordering::Equal,
+        };
+        let ends = |pair: &Pair| (pair.from_address, pair.to_address, pair.asset);
+        first.then_with(|| ends(a).cmp(&ends(b)))
+    });
+    match settings.order {
+        PairOrder::Amount => {
+            let (mut asset, mut listed) = (None, 0);
+            pairs.retain(|pair| {
+                if asset.replace(pair.asset) != Some(pair.asset) {
+                    listed = 0;
+                }
+                listed += 1;
+                listed <= limit
+            });
+        }
+        PairOrder::Count | PairOrder::Address => pairs.truncate(limit),
+    }
+    Pairs { total, pairs }
+}
+
+impl Pairs {
+    /// As one table.
+    pub fn tables(&self) -> Vec<Table> {
+        use CellKind::{Address, Amount, Integer, Text};
+        let title = match self.total - self.pairs.len() as u64 {
+            0 => "Pairs".to_owned(),
+            more => format!("Pairs ({more} more)"),
+        };
+        let mut table = Table::new(
+            title,
+            &[
+                ("from_address", Address),
+                ("to_address", Address),
+                ("token_address", Address),
+                ("token_standard", Text),
+                ("count", Integer),
+                ("sum", Amount),
+                ("hop", Integer),
+                ("first_block", Integer),
+                ("first_timestamp", Integer),
+                ("last_block", Integer),
+                ("last_timestamp", Integer),
+            ],
+        );
+        for pair in &self.pairs {
+            table.push(vec![
+                pair.from_address.into(),
+                pair.to_address.into(),
+                pair.asset.token_address.into(),
+                pair.asset.token_standard.as_str().into(),
+                pair.count.into(),
+                pair.sum.into(),
+                pair.hop.into(),
+                pair.first_block.into(),
+                pair.first_timestamp.into(),
+                pair.last_block.into(),
+                pair.last_timestamp.into(),
+            ]);
+        }
+        vec![table]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use txgraph_graph::testing;
+
+    fn check(text: &str, settings: &PairSettings, expected: &[&str]) {
+        let result = pairs(&testing::graph(testing::transfers(text)), settings);
+        let rows: Vec<_> = result
+            .pairs
+            .iter()
+            .map(|pair| {
+                let token = pair.asset.token_address.map_or("eth".into(), testing::name);
+                let ends = [pair.from_address, pair.to_address]
+                    .map(testing::name)
+                    .join(">");
+                format!("{ends}:{}@{token} x{}", pair.sum, pair.count)
+            })
+            .collect();
+        assert_eq!(rows, expected);
+        let table = &result.tables()[0];
+        assert_eq!(table.rows.len(), expected.len());
+        assert_eq!(
+            table.title == "Pairs",
+            result.total == expected.len() as u64
+        );
+    }
+
+    #[test]
+    fn orders_and_limits() {
+        let text = "a>b:5@T a>b:6@T b>a:30@T c>a:1@eth c>d:9@eth d>d:1@eth d>d:1@eth d>d:1@eth";
+        let settings = |order, limit| PairSettings { order, limit };
+        let by_amount = [
+            "c>d:9@eth x1",
+            "d>d:3@eth x3",
+            "c>a:1@eth x1",
+            "b>a:30@T x1",
+            "a>b:11@T x2",
+        ];
+        check(text, &PairSettings::default(), &by_amount);
+        let one_each = ["c>d:9@eth x1", "b>a:30@T x1"];
+        check(text, &settings(PairOrder::Amount, Some(1)), &one_each);
+        let by_count = ["d>d:3@eth x3", "a>b:11@T x2", "b>a:30@T x1"];
+        check(text, &settings(PairOrder::Count, Some(3)), &by_count);
+        let by_address = ["a>b:11@T x2", "b>a:30@T x1"];
+        check(text, &settings(PairOrder::Address, Some(2)), &by_address);
+        check(text, &settings(PairOrder::Count, Some(0)), &[]);
+    }
+
+    #[test]
+    fn serialises_with_decimal_amounts_and_a_flat_asset() {
+        let graph = testing::graph(testing::transfers("a>b:5 a>b:6#200"));
+        let json = serde_json::to_value(pairs(&graph, &PairSettings::default())).unwrap();
+        let pair = &json["pairs"][0];
+        assert_eq!(pair["sum"], "11");
+        assert_eq!(
+            pair["from_address"],
+            "0x6100000000000000000000000000000000000000"
+        );
+        assert_eq!(pair["token_standard"], "erc20");
+        assert_eq!(
+            (&pair["first_block"], &pair["last_block"]),
+            (&100.into(), &200.into())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn sums_are_those_of_the_transfers(transfers in crate::oracle::some_transfers()) {
+            let mut expected = BTreeMap::new();
+            for transfer in &transfers {
+                let key = (transfer.from_address, transfer.to_address, Asset::of(transfer));
+                let (count, sum, first, last) =
+                    expected.entry(key).or_insert((0u64, AmountSum::ZERO, u64::MAX, 0));
+                *count += 1;
+                *sum += txgraph_graph::widen(transfer.value);
+                *first = transfer.block_number.min(*first);
+                *last = transfer.block_number.max(*last);
+            }
+            let settings = PairSettings { order: PairOrder::Address, limit: None };
+            let found: Vec<_> = pairs(&testing::graph(transfers), &settings)
+                .pairs
+                .into_iter()
+                .map(|p| ((p.from_address, p.to_address, p.asset), (p.count, p.sum, p.first_block, p.last_block)))
+                .collect();
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Exact sums on their way to one rounded number.
+
+use alloy_primitives::Uint;
+use txgraph_graph::AmountSum;
+
+/// Room for a sum times two counts, and for the shift of [`ratio`].
+type Wide = Uint<768, 12>;
+
+fn wide(amount: AmountSum) -> Wide {
+    Wide::from_limbs_slice(amount.as_limbs())
+}
+
+/// `part / whole`, rounded once to the nearest double; nothing when `whole` is zero.
+pub(crate) fn share(part: AmountSum, whole: AmountSum) -> Option<f64> {
+    ratio(wide(part), wide(whole))
+}
+
+/// `part / whole` of two counts; nothing when `whole` is zero.
+pub(crate) fn share_of_count(part: u64, whole: u64) -> Option<f64> {
+    ratio(Wide::from(part), Wide::from(whole))
+}
+
+/// The Gini coefficient of amounts in ascending order: half the mean absolute
+/// difference of all pairs, relative to the mean. 0 when all are equal, (n-1)/n
+/// when one has everything; nothing when there is nothing to share.
+pub(crate) fn gini(ascending: &[AmountSum]) -> Option<f64> {
+    let count = Wide::from(ascending.len());
+    let (mut total, mut weighted) = (Wide::ZERO, Wide::ZERO);
+    for (rank, amount) in ascending.iter().enumerate() {
+        let amount = wide(*amount);
+        total += amount;
+        weighted += Wide::from(rank + 1) * amount;
+    }
+    // sum over i, j of |x_i - x_j| / (2 n total), with the i-th smallest counted
+    // i times as the larger and n + 1 - i times as the smaller.
+    let difference = (weighted << 1) - (count + Wide::ONE) * total;
+    ratio(difference, count * total)
+}
+
+/// The quotient to 66 bits or more with the rest in its last bit, so that the one
+/// rounding to a double's 53 bits is right.
+fn ratio(part: Wide, whole: Wide) -> Option<f64> {
+    if whole.is_zero() {
+        return None;
+    }
+    let target = whole.bit_len() + 66;
+    let up = target.saturating_sub(part.bit_len()).min(600);
+    let down = part.bit_len().saturating_sub(target);
+    let (quotient, rest) = (part << up).div_rem(whole << down);
+    let quotient = quotient.saturating_to::<u128>() | u128::from(!rest.is_zero());
+    // 2^(down - up), which is exact.
+    let scale = f64::from_bits((1023 + down as u64 - up as u64) << 52);
+    Some(quotient as f64 * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn amount(parts: [u64; 5]) -> AmountSum {
+        AmountSum::from_limbs(parts)
+    }
+
+    proptest! {
+        /// Where a double holds both numbers its own division is rounded right.
+        #[test]
+        fn shares_of_small_numbers_are_those_of_doubles(part in 0u64..1 << 53, whole in 1u64..1 << 53) {
+            let expected = part as f64 / whole as f64;
+            prop_assert_eq!(share(AmountSum::from(part), AmountSum::from(whole)), Some(expected));
+            prop_assert_eq!(share_of_count(part, whole), Some(expected));
+        }
+
+        /// A common factor changes nothing.
+        #[test]
+        fn shares_of_large_numbers_are_as_exact(part in 0u64..1 << 53, whole in 1u64..1 << 53, factor in any::<[u64; 4]>()) {
+            let factor = AmountSum::from_limbs([factor[0] | 1, factor[1], factor[2], factor[3], 0]);
+            let scaled = |number: u64| AmountSum::from(number) * factor;
+            let expected = part as f64 / whole as f64;
+            prop_assert_eq!(share(scaled(part), scaled(whole)), Some(expected));
+        }
+
+        #[test]
+        fn shares_are_shares(a in any::<[u64; 5]>(), b in any::<[u64; 5]>()) {
+            let (part, whole) = (amount(a).min(amount(b)), amount(a).max(amount(b)));
+            if let Some(share) = share(part, whole) {
+                prop_assert!((0.0..=1.0).contains(&share), "{share}");
+            }
+        }
+
+        /// By the definition, over all pairs.
+        #[test]
+        fn gini_is_the_relative_mean_difference(mut numbers in proptest::collection::vec(0u64..1 << 20, 0..20)) {
+            numbers.sort_unstable();
+            let total: u64 = numbers.iter().sum();
+            let differences: u64 =
+                numbers.iter().flat_map(|a| numbers.iter().map(|b| a.abs_diff(*b))).sum();
+            let expected = (total > 0)
+                .then(|| differences as f64 / (2 * numbers.len() as u64 * total) as f64);
+            let amounts: Vec<_> = numbers.into_iter().map(AmountSum::from).collect();
+            prop_assert_eq!(gini(&amounts), expected);
+        }
+    }
+
+    #[test]
+    fn extremes() {
+        assert_eq!(share(AmountSum::ZERO, AmountSum::ZERO), None);
+        assert_eq!(share(AmountSum::ZERO, AmountSum::MAX), Some(0.0));
+        assert_eq!(share(AmountSum::MAX, AmountSum::MAX), Some(1.0));
+        assert_eq!(share(AmountSum::ONE, AmountSum::MAX), Some(2f64.powi(-320)));
+        assert_eq!(
+            share(AmountSum::MAX, AmountSum::from(2)),
+            Some(2f64.powi(319))
+        );
+        assert_eq!(gini(&[]), None);
+        assert_eq!(gini(&[AmountSum::ZERO; 3]), None);
+        assert_eq!(gini(&[AmountSum::MAX]), Some(0.0));
+        assert_eq!(
+            gini(&[
+                AmountSum::ZERO,
+                AmountSum::ZERO,
+                AmountSum::MAX,
+                AmountSum::MAX
+            ]),
+            Some(0.5)
+        );
+    }
+}

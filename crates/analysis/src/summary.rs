@@ -1,0 +1,614 @@
+//! What is in the graph, in numbers: size, hops, assets, and who moves most.
+
+use crate::{
+    Cell, CellKind, Side, Table, concentration::Participant, ratio::share_of_count, serial::decimal,
+};
+use alloy_primitives::Address;
+use petgraph::visit::EdgeRef;
+use serde::{Deserialize, Serialize};
+use std::{cmp::Reverse, collections::BTreeMap};
+use txgraph_graph::{AmountSum, Asset, Expansion, TransferGraph, Vertex, VertexId, widen};
+use txgraph_transfers::Kind;
+
+/// How to sum up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SummarySettings {
+    /// Length of the lists of top addresses. Default 10.
+    pub top: usize,
+    /// For which N to tell the share of the N largest. Default 1, 10, 100.
+    pub top_shares: Vec<u64>,
+    /// How many assets to tell of, those with most transfers first. Default 50.
+    pub assets: usize,
+    /// Whether the zero address counts among senders and receivers. Default no:
+    /// what it sends is minted, what it receives is burned, and it is nobody.
+    pub zero_address: bool,
+}
+
+impl Default for SummarySettings {
+    fn default() -> Self {
+        Self {
+            top: 10,
+            top_shares: vec![1, 10, 100],
+            assets: 50,
+            zero_address: false,
+        }
+    }
+}
+
+/// The graph in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Addresses.
+    pub vertices: u64,
+    /// Those of them that the search began at.
+    pub roots: u64,
+    /// Transfers; each is an edge.
+    pub transfers: u64,
+    /// Distinct (from, to).
+    pub pairs: u64,
+    /// Distinct (from, to, asset): the edges of the merged graph.
+    pub merged_edges: u64,
+    /// Transfers of amount zero, which anyone may emit in anyone's name.
+    pub zero_value_transfers: u64,
+    /// Transfers from an address to itself.
+    pub self_transfers: u64,
+    /// Block of the first transfer.
+    pub first_block: Option<u64>,
+    /// Block of the last transfer.
+    pub last_block: Option<u64>,
+    /// By hop, ascending.
+    pub hops: Vec<HopCount>,
+    /// Why vertices were or were not expanded; reasons that occur.
+    pub expansions: Vec<ExpansionCount>,
+    /// Transfers by kind; kinds that occur, in the order of [`Kind::ALL`].
+    pub kinds: Vec<KindCount>,
+    /// How many assets there are, told of or not.
+    pub asset_count: u64,
+    /// Assets, those with most transfers first, then by address.
+    pub assets: Vec<AssetSummary>,
+    /// Addresses that send most often, any asset.
+    pub top_senders: Vec<BusyAddress>,
+    /// Addresses that receive most often, any asset.
+    pub top_receivers: Vec<BusyAddress>,
+}
+
+/// What was found at one hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HopCount {
+    /// Distance from the roots.
+    pub hop: u32,
+    /// Addresses at this hop.
+    pub vertices: u64,
+    /// Transfers found at this hop.
+    pub transfers: u64,
+}
+
+/// How many vertices share a reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ExpansionCount {
+    /// Whether they were expanded, or why not.
+    pub expansion: Expansion,
+    /// How many.
+    pub vertices: u64,
+}
+
+/// How many transfers are of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KindCount {
+    /// The kind.
+    pub kind: Kind,
+    /// How many.
+    pub transfers: u64,
+}
+
+/// One asset.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AssetSummary {
+    /// The asset.
+    #[serde(flatten)]
+    pub asset: Asset,
+    /// Its transfers.
+    pub transfers: u64,
+    /// The sum of their amounts.
+    #[serde(serialize_with = "decimal")]
+    pub amount: AmountSum,
+    /// Distinct (from, to).
+    pub pairs: u64,
+    /// Sum of what came from the zero address: minted, wrapped or withdrawn from
+    /// the beacon chain.
+    #[serde(serialize_with = "decimal")]
+    pub minted: AmountSum,
+    /// Sum of what went to the zero address.
+    #[serde(serialize_with = "decimal")]
+    pub burned: AmountSum,
+    /// Transfers of amount zero.
+    pub zero_value_transfers: u64,
+    /// Transfers from an address to itself.
+    pub self_transfers: u64,
+    /// Block of the first transfer.
+    pub first_block: u64,
+    /// Block of the last transfer.
+    pub last_block: u64,
+    /// Who sends.
+    pub senders: Side,
+    /// Who receives.
+    pub receivers: Side,
+}
+
+/// An address that sends or receives often.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BusyAddress {
+    /// The address.
+    pub address: Address,
+    /// Its label, if any.
+    pub label: Option<String>,
+    /// Transfers that it sends (or receives).
+    pub transfers: u64,
+    /// Part of all transfers of the graph.
+    pub share: Option<f64>,
+    /// Distinct receivers (or senders).
+    pub counterparties: u64,
+}
+
+/// Sums up `graph`. Sorts once; else linear in vertices and transfers.
+pub fn summary(graph: &TransferGraph, settings: &SummarySettings) -> Summary {
+    let mut hops = BTreeMap::new();
+    let mut expansions = Expansions::default();
+    for vertex in graph.graph.node_weights() {
+        at_hop(&mut hops, vertex.hop).vertices += 1;
+        expansions.count(vertex.expansion);
+    }
+
+    let assets = graph.assets();
+    let mut totals = vec![Totals::default(); assets.len()];
+    let mut kinds: Vec<_> = Kind::ALL
+        .iter()
+        .map(|&kind| KindCount { kind, transfers: 0 })
+        .collect();
+    for edge in graph.graph.edge_references() {
+        let transfer = &edge.weight().transfer;
+        at_hop(&mut hops, edge.weight().hop).transfers += 1;
+        kinds[transfer.kind as usize].transfers += 1;
+        let rank = assets.partition_point(|asset| *asset < Asset::of(transfer));
+        totals[rank].count(transfer, edge.source() == edge.target());
+    }
+    kinds.retain(|kind| kind.transfers > 0);
+    let merged = graph.merged();
+    for edge in &merged {
+        totals[assets.partition_point(|asset| *asset < edge.asset)].pairs += 1;
+    }
+    let pairs = merged
+        .chunk_by(|a, b| (a.source, a.target) == (b.source, b.target))
+        .count();
+
+    let mut listed: Vec<usize> = (0..assets.len()).collect();
+    listed.sort_by_key(|&rank| (Reverse(totals[rank].transfers), rank));
+    listed.truncate(settings.assets);
+    let transfers = graph.graph.edge_count() as u64;
+    let top = |side| busiest(graph, settings, side, transfers);
+    let (top_senders, top_receivers) = (top(Sends), top(Receives));
+
+    let sum = |field: fn(&Totals) -> u64| totals.iter().map(field).sum();
+    Summary {
+        vertices: graph.graph.node_count() as u64,
+        roots: graph.roots.len() as u64,
+        transfers,
+        pairs: pairs as u64,
+        merged_edges: merged.len() as u64,
+        zero_value_transfers: sum(|asset| asset.zero_value),
+        self_transfers: sum(|asset| asset.to_self),
+        first_block: totals.iter().map(|asset| asset.first_block).min(),
+        last_block: totals.iter().map(|asset| asset.last_block).max(),
+        hops: hops.into_values().collect(),
+        expansions: expansions.0,
+        kinds,
+        asset_count: assets.len() as u64,
+        assets: summarise_assets(graph, settings, &assets, &totals, &listed),
+        top_senders,
+        top_receivers,
+    }
+}
+
+fn at_hop(hops: &mut BTreeMap<u32, HopCount>, hop: u32) -> &mut HopCount {
+    hops.entry(hop).or_insert(HopCount {
+        hop,
+        vertices: 0,
+        transfers: 0,
+    })
+}
+
+/// Reasons in the order in which they are first met.
+#[derive(Default)]
+struct Expansions(Vec<ExpansionCount>);
+
+impl Expansions {
+    fn count(&mut self, expansion: Expansion) {
+        match self.0.iter_mut().find(|count| count.expansion == expansion) {
+            Some(count) => count.vertices += 1,
+            None => self.0.push(ExpansionCount {
+                expansion,
+                vertices: 1,
+            }),
+        }
+    }
+}
+
+/// What all transfers of one asset add up to.
+#[derive(Clone)]
+struct Totals {
+    transfers: u64,
+    amount: AmountSum,
+    pairs: u64,
+    minted: AmountSum,
+    burned: AmountSum,
+    zero_value: u64,
+    to_self: u64,
+    first_block: u64,
+    last_block: u64,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self {
+            transfers: 0,
+            amount: AmountSum::ZERO,
+            pairs: 0,
+            minted: AmountSum::ZERO,
+            burned: AmountSum::ZERO,
+            zero_value: 0,
+            to_self: 0,
+            first_block: u64::MAX,
+            last_block: 0,
+        }
+    }
+}
+
+impl Totals {
+    fn count(&mut self, transfer: &txgraph_transfers::Transfer, to_self: bool) {
+        let amount = widen(transfer.value);
+        self.transfers += 1;
+        self.amount += amount;
+        if transfer.from_address.is_zero() {
+            self.minted += amount;
+        }
+        if transfer.to_address.is_zero() {
+            self.burned += amount;
+        }
+        self.zero_value += u64::from(transfer.value.is_zero());
+        self.to_self += u64::from(to_self);
+        self.first_block = self.first_block.min(transfer.block_number);
+        self.last_block = self.last_block.max(transfer.block_number);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Sends,
+    Receives,
+}
+use Way::{Receives, Sends};
+
+fn counts(vertex: &Vertex, settings: &SummarySettings) -> bool {
+    settings.zero_address || !vertex.address.is_zero()
+}
+
+fn busiest(
+    graph: &TransferGraph,
+    settings: &SummarySettings,
+    way: Way,
+    transfers: u64,
+) -> Vec<BusyAddress> {
+    let mut busy: Vec<(u64, Reverse<Address>, VertexId)> = graph
+        .graph
+        .node_indices()
+        .map(|id| (id, &graph.graph[id]))
+        .filter(|(_, vertex)| counts(vertex, settings))
+        .map(|(id, vertex)| {
+            let count = vertex.totals.iter().map(|totals| match way {
+                Sends => totals.out_transfers,
+                Receives => totals.in_transfers,
+            });
+            (count.sum(), Reverse(vertex.address), id)
+        })
+        .filter(|(count, ..)| *count > 0)
+        .collect();
+    busy.sort_unstable_by(|a, b| b.cmp(a));
+    busy.truncate(settings.top);
+    busy.into_iter()
+        .map(|(count, Reverse(address), id)| {
+            let vertex = &graph.graph[id];
+            let counterparties = match way {
+                Sends => vertex.out_degree,
+                Receives => vertex.in_degree,
+            };
+            BusyAddress {
+                address,
+                label: vertex.label.clone(),
+                transfers: count,
+                share: share_of_count(count, transfers),
+                counterparties: counterparties.into(),
+            }
+        })
+        .collect()
+}
+
+fn summarise_assets(
+    graph: &TransferGraph,
+    settings: &SummarySettings,
+    assets: &[Asset],
+    totals: &[Totals],
+    listed: &[usize],
+) -> Vec<AssetSummary> {
+    // Participants of the listed assets only: there may be many more.
+    let mut place = vec![None; assets.len()];
+    for (index, &rank) in listed.iter().enumerate() {
+        place[rank] = Some(index);
+    }
+    let mut sides = vec![(Vec::new(), Vec::new()); listed.len()];
+    for vertex in graph.graph.node_indices() {
+        if !counts(&graph.graph[vertex], settings) {
+            continue;
+        }
+        for total in &graph.graph[vertex].totals {
+            let rank = assets.partition_point(|asset| *asset < total.asset);
+            let Some(index) = place.get(rank).copied().flatten() else {
+                continue;
+            };
+            let (senders, receivers) = &mut sides[index];
+            let add = |side: &mut Vec<Participant>, transfers, amount| {
+                if transfers > 0 {
+                    side.push(Participant {
+                        vertex,
+                        transfers,
+                        amount,
+                    });
+                }
+            };
+            add(senders, total.out_transfers, total.out_amount);
+            add(receivers, total.in_transfers, total.in_amount);
+        }
+    }
+    let side = |participants| Side::new(graph, participants, settings.top, &settings.top_shares);
+    listed
+        .iter()
+        .zip(sides)
+        .map(|(&rank, (senders, receivers))| {
+            let totals = &totals[rank];
+            AssetSummary {
+                asset: assets[rank],
+                transfers: totals.transfers,
+                amount: totals.amount,
+                pairs: totals.pairs,
+                minted: totals.minted,
+                burned: totals.burned,
+                zero_value_transfers: totals.zero_value,
+                self_transfers: totals.to_self,
+                first_block: totals.first_block,
+                last_block: totals.last_block,
+                senders: side(senders),
+                receivers: side(receivers),
+            }
+        })
+        .collect()
+}
+
+impl Summary {
+    /// As tables: totals, hops, kinds, assets, concentration, top addresses.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut tables = vec![self.totals(), self.hops(), self.kinds(), self.assets()];
+        tables.push(self.concentration());
+        tables.push(self.top_by_amount("Top senders by amount", |asset| &asset.senders));
+        tables.push(self.top_by_amount("Top receivers by amount", |asset| &asset.receivers));
+        tables.push(busy_table(
+            "Top senders by transfers",
+            "receivers",
+            &self.top_senders,
+        ));
+        tables.push(busy_table(
+            "Top receivers by transfers",
+            "senders",
+            &self.top_receivers,
+        ));
+        tables
+    }
+
+    fn totals(&self) -> Table {
+        let mut table = Table::new(
+            "Summary",
+            &[("measure", CellKind::Text), ("count", CellKind::Integer)],
+        );
+        let mut row = |name: &str, count: Cell| table.push(vec![name.into(), count]);
+        row("vertices", self.vertices.into());
+        row("roots", self.roots.into());
+        row("transfers", self.transfers.into());
+        row("pairs", self.pairs.into());
+        row("merged edges", self.merged_edges.into());
+        row("assets", self.asset_count.into());
+        row("zero-value transfers", self.zero_value_transfers.into());
+        row("self-transfers", self.self_transfers.into());
+        row("first block", self.first_block.into());
+        row("last block", self.last_block.into());
+        for count in &self.expansions {
+            row(word(count.expansion), count.vertices.into());
+        }
+        table
+    }
+
+    fn hops(&self) -> Table {
+        use CellKind::Integer;
+        let columns = [
+            ("hop", Integer),
+            ("vertices", Integer),
+            ("transfers", Integer),
+        ];
+        let mut table = Table::new("By hop", &columns);
+        for hop in &self.hops {
+            table.push(vec![
+                hop.hop.into(),
+                hop.vertices.into(),
+                hop.transfers.into(),
+            ]);
+        }
+        table
+    }
+
+    fn kinds(&self) -> Table {
+        let columns = [("kind", CellKind::Text), ("transfers", CellKind::Integer)];
+        let mut table = Table::new("By kind", &columns);
+        for count in &self.kinds {
+            table.push(vec![count.kind.as_str().into(), count.transfers.into()]);
+        }
+        table
+    }
+
+    fn assets(&self) -> Table {
+        use CellKind::{Address, Amount, Integer, Text};
+        let title = match self.asset_count - self.assets.len() as u64 {
+            0 => "Assets".to_owned(),
+            more => format!("Assets (those with most transfers; {more} more)"),
+        };
+        let mut table = Table::new(
+            title,
+            &[
+                ("token_address", Address),
+                ("token_standard", Text),
+                ("transfers", Integer),
+                ("amount", Amount),
+                ("pairs", Integer),
+                ("senders", Integer),
+                ("receivers", Integer),
+                ("minted", Amount),
+                ("burned", Amount),
+                ("zero_value_transfers", Integer),
+                ("self_transfers", Integer),
+                ("first_block", Integer),
+                ("last_block", Integer),
+            ],
+        );
+        for asset in &self.assets {
+            table.push(vec![
+                asset.asset.token_address.into(),
+                asset.asset.token_standard.as_str().into(),
+                asset.transfers.into(),
+                asset.amount.into(),
+                asset.pairs.into(),
+                asset.senders.addresses.into(),
+                asset.receivers.addresses.into(),
+                asset.minted.into(),
+                asset.burned.into(),
+                asset.zero_value_transfers.into(),
+                asset.self_transfers.into(),
+                asset.first_block.into(),
+                asset.last_block.into(),
+            ]);
+        }
+        table
+    }
+
+    fn concentration(&self) -> Table {
+        use CellKind::{Address, Amount, Integer, Ratio, Text};
+        let shares: Vec<String> = self.assets.first().map_or(vec![], |asset| {
+            asset
+                .senders
+                .top_shares
+                .iter()
+                .map(|top| format!("top_{}_share", top.n))
+                .collect()
+        });
+        let mut columns = vec![
+            ("token_address", Address),
+            ("token_standard", Text),
+            ("side", Text),
+            ("addresses", Integer),
+            ("amount", Amount),
+            ("gini", Ratio),
+        ];
+        columns.extend(shares.iter().map(|name| (name.as_str(), Ratio)));
+        let mut table = Table::new("Concentration", &columns);
+        for asset in &self.assets {
+            for (name, side) in [("senders", &asset.senders), ("receivers", &asset.receivers)] {
+                let mut row: Vec<Cell> = vec![
+                    asset.asset.token_address.into(),
+                    asset.asset.token_standard.as_str().into(),
+                    name.into(),
+                ];
+                row.extend(side.concentration_cells());
+                table.push(row);
+            }
+        }
+        table
+    }
+
+    fn top_by_amount(&self, title: &str, side: fn(&AssetSummary) -> &Side) -> Table {
+        use CellKind::{Address, Amount, Integer, Ratio, Text};
+        let mut table = Table::new(
+            title,
+            &[
+                ("token_address", Address),
+                ("token_standard", Text),
+                ("rank", Integer),
+                ("address", Address),
+                ("label", Text),
+                ("transfers", Integer),
+                ("amount", Amount),
+                ("share", Ratio),
+            ],
+        );
+        for asset in &self.assets {
+            for (rank, top) in (1u64..).zip(&side(asset).top) {
+                table.push(vec![
+                    asset.asset.token_address.into(),
+                    asset.asset.token_standard.as_str().into(),
+                    rank.into(),
+                    top.address.into(),
+                    top.label.clone().into(),
+                    top.transfers.into(),
+                    top.amount.into(),
+                    top.share.into(),
+                ]);
+            }
+        }
+        table
+    }
+}
+
+fn busy_table(title: &str, counterparties: &str, busy: &[BusyAddress]) -> Table {
+    use CellKind::{Address, Integer, Ratio, Text};
+    let mut table = Table::new(
+        title,
+        &[
+            ("rank", Integer),
+            ("address", Address),
+            ("label", Text),
+            ("transfers", Integer),
+            ("share", Ratio),
+            (counterparties, Integer),
+        ],
+    );
+    for (rank, busy) in (1u64..).zip(busy) {
+        table.push(vec![
+            rank.into(),
+            busy.address.into(),
+            busy.label.clone().into(),
+            busy.transfers.into(),
+            busy.share.into(),
+            busy.counterparties.into(),
+        ]);
+    }
+    table
+}
+
+fn word(expansion: Expansion) -> &'static str {
+    match expansion {
+        Expansion::Expanded => "vertices expanded",
+        Expansion::LastHop => "not expanded: last hop",
+        Expansion::Hub => "not expanded: hub",
+        Expansion::StopList => "not expanded: stop list",
+        Expansion::ZeroAddress => "not expanded: zero address",
+        Expansion::Limit => "not expanded: limit",
+    }
+}
+
+#[cfg(test)]
+mod tests;
