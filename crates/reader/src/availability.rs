@@ -1,15 +1,12 @@
 //! Which blocks can be read whole, before anything is promised.
 
-use crate::{error::Result, options::CancelFlag, scan::joined};
+use crate::{error::Result, options::CancelFlag, patience::retry, scan::joined};
 use std::time::{Duration, Instant};
 use txgraph_nodedb::{Blocks, NodeDb, Parts, Snapshot};
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
 
 /// A survey of many blocks takes a new snapshot so often.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// How often a survey is repeated when files change under it.
-const ATTEMPTS_MAX: u32 = 6;
 
 /// Blocks that are looked at in one go, aligned to multiples of it. Fixed, so that
 /// the same question has the same answer, and small enough for nodedb to list every
@@ -62,23 +59,10 @@ pub(crate) fn survey(
     parts: Parts,
     cancel: &CancelFlag,
 ) -> Result<Survey, SourceError> {
-    let mut attempt = 1;
-    loop {
-        match attempt_survey(db, wanted, parts, cancel) {
-            Ok(Some(missing)) => {
-                let missing = joined(missing);
-                let present = wanted.subtract(&missing.iter().map(|gap| gap.blocks).collect());
-                return Ok(Survey { missing, present });
-            }
-            Ok(None) => return Err(SourceError::Interrupted),
-            Err(error) if attempt >= ATTEMPTS_MAX => return Err(error.into()),
-            Err(error) => {
-                tracing::debug!(attempt, %error, "surveying again");
-                std::thread::sleep(Duration::from_millis(5 << attempt));
-                attempt += 1;
-            }
-        }
-    }
+    let missing = retry("availability", || attempt_survey(db, wanted, parts, cancel))?;
+    let missing = joined(missing.ok_or(SourceError::Interrupted)?);
+    let present = wanted.subtract(&missing.iter().map(|gap| gap.blocks).collect());
+    Ok(Survey { missing, present })
 }
 
 /// Every block that the directory can answer for.

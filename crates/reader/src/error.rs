@@ -44,6 +44,17 @@ pub enum Error {
         /// The later of the two.
         block: u64,
     },
+    /// The transactions of a block are not numbered on from those of the block
+    /// before.
+    #[error(
+        "the transactions of block {block} do not follow those of block {}: the table \
+         BlockBodyIndices is damaged",
+        block.saturating_sub(1)
+    )]
+    Unnumbered {
+        /// The later of the two.
+        block: u64,
+    },
     /// The database gave fewer blocks or receipts than it says it has.
     #[error("block {block}: the database holds it, but gave only {given} of {expected} {what}")]
     Incomplete {

@@ -4,13 +4,12 @@
 //! decompressed and re-encoded. A search therefore resolves the hashes of its few
 //! final edges, not of everything it looked at.
 
-use crate::{availability, error::Error, options::CancelFlag, threads::canonical};
+use crate::{availability, error::Error, options::CancelFlag, patience::retry, threads::canonical};
 use alloy_primitives::B256;
 use rayon::prelude::*;
 use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
-    time::Duration,
 };
 use txgraph_nodedb::{self as nodedb, NodeDb, Parts, Scratch, Snapshot};
 use txgraph_transfers::{BlockRange, Kind, SourceError, Transfer};
@@ -20,9 +19,6 @@ const GROUP: usize = 512;
 
 /// Transfers whose transactions are gathered at once: bounds the memory for it.
 const STRETCH: usize = 1 << 20;
-
-/// How often a group is read again when files change under it.
-const ATTEMPTS_MAX: u32 = 6;
 
 /// A transaction that is asked for, and what its block must look like.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,23 +72,15 @@ fn resolve(
     scratch: &mut Scratch,
     cancel: &CancelFlag,
 ) -> Result<Vec<B256>, SourceError> {
-    let mut attempt = 1;
-    loop {
-        if cancel.is_cancelled() {
-            return Err(SourceError::Interrupted);
-        }
-        let error = match attempt_group(db, group, scratch) {
-            Ok(hashes) => return Ok(hashes),
-            Err(Trouble::Replaced { block }) => return Err(SourceError::Reorged { block }),
-            Err(Trouble::NodeDb(error)) => error,
-        };
-        if attempt >= ATTEMPTS_MAX {
-            return Err(explain(db, group, error, cancel));
-        }
-        tracing::debug!(attempt, %error, "reading transactions again");
-        std::thread::sleep(Duration::from_millis(5 << attempt));
-        attempt += 1;
+    if cancel.is_cancelled() {
+        return Err(SourceError::Interrupted);
     }
+    let hashes = retry("transactions", || match attempt_group(db, group, scratch) {
+        Err(Trouble::Replaced { block }) => Ok(Err(SourceError::Reorged { block })),
+        Err(Trouble::NodeDb(error)) => Err(error),
+        Ok(hashes) => Ok(Ok(hashes)),
+    });
+    hashes.unwrap_or_else(|error| Err(explain(db, group, error, cancel)))
 }
 
 enum Trouble {

@@ -26,6 +26,7 @@ mod error;
 mod hashes;
 mod merge;
 mod options;
+mod patience;
 mod read;
 mod scan;
 mod source;

@@ -10,6 +10,7 @@ use crate::{
     error::{Error, Result},
     merge::{Outcome, Piece},
     options::CancelFlag,
+    patience::{ATTEMPTS_MAX, pause},
 };
 use alloy_primitives::B256;
 use std::{
@@ -17,7 +18,9 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
-use txgraph_nodedb::{self as nodedb, Block, Blocks, NodeDb, Parts, Scratch, Snapshot};
+use txgraph_nodedb::{
+    self as nodedb, Block, Blocks, BodyIndices, NodeDb, Parts, Scratch, Snapshot,
+};
 use txgraph_transfers::{
     BlockRange, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer, TransferFilter,
     WithdrawalView,
@@ -29,15 +32,10 @@ const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 /// … or after so many blocks.
 const SNAPSHOT_BLOCKS_MAX: u64 = 100_000;
 
-/// A chunk whose reading fails is read so often.
-const ATTEMPTS_MAX: u32 = 6;
-
-/// One whose blocks are above the tip, although they were not when the scan
-/// began, is waited for a little longer: the node is replacing them.
+/// A chunk whose blocks are above the tip, although they were not when the scan
+/// began, is waited for a little longer than others (2.5 s): the node is replacing
+/// them.
 const ATTEMPTS_ABOVE_TIP_MAX: u32 = 10;
-
-/// Pause before the second attempt; doubles from one to the next.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Which parts of the blocks a question needs.
 pub(crate) fn parts(filter: &TransferFilter, with_hashes: bool) -> Parts {
@@ -80,6 +78,8 @@ struct Partial {
     next: u64,
     /// Parent hash of the first block, hash of the last.
     ends: Option<(B256, B256)>,
+    /// Number of the next block's first transaction, if known.
+    next_tx: Option<u64>,
     transfers: Vec<Transfer>,
 }
 
@@ -92,30 +92,24 @@ impl ChunkReader<'_> {
                 Ok(outcome) => return outcome,
                 Err(error) => error,
             };
+            let above_tip = matches!(error, Error::NodeDb(nodedb::Error::AboveTip { .. }));
             // Once may be by chance; then the blocks may have been deleted.
             if attempt > 1
+                && !above_tip
                 && let Ok(Some(gone)) = self.gone(chunk)
             {
                 return gone;
             }
-            let above_tip = matches!(error, Error::NodeDb(nodedb::Error::AboveTip { .. }));
-            if attempt
-                >= if above_tip {
-                    ATTEMPTS_ABOVE_TIP_MAX
-                } else {
-                    ATTEMPTS_MAX
-                }
-            {
-                return match error {
-                    Error::NodeDb(nodedb::Error::AboveTip { block, .. }) => {
-                        Outcome::Unwound { block }
-                    }
-                    Error::NodeDb(error) => Outcome::Failed(Box::new(error)),
-                    error => Outcome::Failed(Box::new(error)),
-                };
+            let attempts_max = if above_tip {
+                ATTEMPTS_ABOVE_TIP_MAX
+            } else {
+                ATTEMPTS_MAX
+            };
+            if attempt >= attempts_max {
+                return failure(error);
             }
             tracing::debug!(%chunk, attempt, %error, "reading again");
-            if !self.pause(PAUSE * 2u32.pow(attempt - 1)) {
+            if !pause(attempt, &|| self.stopped()) {
                 return Outcome::Stopped;
             }
             attempt += 1;
@@ -132,19 +126,6 @@ impl ChunkReader<'_> {
         Ok((!gaps.is_empty()).then_some(Outcome::Gone(gaps)))
     }
 
-    /// Waits; false when the scan is to end.
-    fn pause(&self, time: Duration) -> bool {
-        let end = Instant::now() + time;
-        while !self.stopped() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return true;
-            }
-            std::thread::sleep(left.min(Duration::from_millis(20)));
-        }
-        false
-    }
-
     fn stopped(&self) -> bool {
         self.over.load(Ordering::Relaxed) || self.cancel.is_cancelled()
     }
@@ -153,6 +134,7 @@ impl ChunkReader<'_> {
         let mut partial = Partial {
             next: chunk.first,
             ends: None,
+            next_tx: None,
             transfers: Vec::new(),
         };
         let request = self.request;
@@ -166,6 +148,9 @@ impl ChunkReader<'_> {
                     tip,
                 }
                 .into());
+            }
+            if partial.ends.is_none() {
+                partial.next_tx = next_tx_after(&snapshot, chunk.first.checked_sub(1))?;
             }
             match self.run(&snapshot, chunk.last, &mut decoder, &mut partial, scratch)? {
                 Some(Halt::Renew) => {}
@@ -253,15 +238,18 @@ impl ChunkReader<'_> {
                 block: partial.next,
             })));
         }
+        let BodyIndices { first_tx, tx_count } = block.body;
+        if partial.next_tx.is_some_and(|next_tx| next_tx != first_tx) {
+            return Ok(Some(Halt::Broken(Error::Unnumbered { block: number })));
+        }
         let first_row = partial.transfers.len();
         let given = self.decode(block, decoder, &mut partial.transfers)?;
-        let expected = block.body.tx_count;
-        if given != expected {
+        if given != tx_count {
             let error = Error::Incomplete {
                 block: number,
                 what: "receipts",
                 given,
-                expected,
+                expected: tx_count,
             };
             return Ok(Some(Halt::Broken(error)));
         }
@@ -269,6 +257,7 @@ impl ChunkReader<'_> {
             resolve_hashes(block, &mut partial.transfers[first_row..])?;
         }
         partial.ends = Some((partial.ends.map_or(parent, |(first, _)| first), hash));
+        partial.next_tx = first_tx.checked_add(tx_count);
         // Cannot overflow: the next block of a chain that ends at 2^64-1 is never asked for.
         partial.next = number.saturating_add(1);
         let bytes = partial
@@ -315,6 +304,25 @@ impl ChunkReader<'_> {
             decoder.withdrawals(views, transfers);
         }
         Ok(u64::from(index))
+    }
+}
+
+/// How reading ends when it has failed often enough.
+fn failure(error: Error) -> Outcome {
+    match error {
+        Error::NodeDb(nodedb::Error::AboveTip { block, .. }) => Outcome::Unwound { block },
+        Error::NodeDb(error) => Outcome::Failed(Box::new(error)),
+        error => Outcome::Failed(Box::new(error)),
+    }
+}
+
+/// Number of the first transaction after block `before`. Unknown before the first
+/// block of the chain.
+fn next_tx_after(snapshot: &Snapshot<'_>, before: Option<u64>) -> nodedb::Result<Option<u64>> {
+    match before.map(|before| snapshot.body(before)) {
+        Some(Ok(body)) => Ok(body.first_tx.checked_add(body.tx_count)),
+        Some(Err(nodedb::Error::Missing { .. })) | None => Ok(None),
+        Some(Err(error)) => Err(error),
     }
 }
 

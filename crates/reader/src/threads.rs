@@ -3,6 +3,7 @@
 use crate::{
     error::Error,
     merge::{Outcome, Task},
+    patience::retry,
     read::ChunkReader,
     scan::Workers,
 };
@@ -20,9 +21,6 @@ use txgraph_transfers::SourceError;
 
 /// How long a patient wait lasts; then the caller looks whether to stop.
 const MOMENT: Duration = Duration::from_millis(50);
-
-/// How often a look-up is repeated when files change under it.
-const ATTEMPTS_MAX: u32 = 6;
 
 /// Chunks as tasks of a rayon scope. Rayon's threads take them in the order in
 /// which they were started.
@@ -89,26 +87,15 @@ impl Workers for Threads<'_, '_> {
 
 /// Hash of `block` in the chain of now; `None` above its tip.
 pub(crate) fn canonical(db: &NodeDb, block: u64) -> Result<Option<B256>, SourceError> {
-    let look_up = || {
+    let hash = retry("block hash", || {
         let snapshot = db.snapshot()?;
         if block > snapshot.tip() {
             Ok(None)
         } else {
             snapshot.block_hash(block).map(Some)
         }
-    };
-    let mut attempt = 1;
-    loop {
-        match look_up() {
-            Ok(hash) => return Ok(hash),
-            Err(error) if attempt >= ATTEMPTS_MAX => return Err(Error::from(error).into()),
-            Err(error) => {
-                tracing::debug!(block, attempt, %error, "looking up again");
-                std::thread::sleep(Duration::from_millis(5 << attempt));
-                attempt += 1;
-            }
-        }
-    }
+    });
+    Ok(hash.map_err(Error::NodeDb)?)
 }
 
 /// Sends an outcome in any case: without one for every task a scan would wait
