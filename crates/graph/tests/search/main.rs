@@ -3,6 +3,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
 
 mod cases;
+mod fixtures;
 mod naive;
 mod property;
 mod reading;

@@ -1,0 +1,135 @@
+//! Searches over what real nodes said in their receipts: planted ones, whose answers
+//! are known, and many others against the naive search of the test kit.
+
+use crate::content;
+use alloy_primitives::Address;
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph_graph::{SearchRequest, TransferGraph, search, testing::MemorySource};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    naive::{self, Reached, Rules},
+};
+use txgraph_transfers::{Direction, TokenFilter};
+
+/// Every full chain that is here.
+fn chains() -> Vec<Fixture> {
+    let [small, _] = fixtures::committed();
+    [Some(small), fixtures::fixture("dev-v2")]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Asks in one pass and in a scan per hop.
+fn ask(source: &MemorySource, request: &SearchRequest) -> TransferGraph {
+    let graph = search(source, request).expect("an answer");
+    let by_hop = SearchRequest {
+        memory_bytes_max: 0,
+        ..request.clone()
+    };
+    let by_hop = search(source, &by_hop).expect("an answer");
+    // Not `assert_eq`: the difference would fill the screen.
+    assert!(
+        content(&graph) == content(&by_hop),
+        "modes differ: {request:?}"
+    );
+    graph
+}
+
+#[test]
+fn planted_searches_are_answered() {
+    let mut answered = 0;
+    for chain in chains() {
+        let source = MemorySource::new(naive::decode_fixture(&chain).transfers);
+        for planted in chain.truth["searches"].as_array().expect("searches") {
+            let text = |key: &str| planted[key].as_str().expect("a string");
+            let root: Address = text("root").parse().expect("an address");
+            let token = text("token").parse().expect("an address");
+            let mut request = SearchRequest::new(vec![root], source.available.clone());
+            let tokens = std::iter::once(token).collect();
+            request.filter.tokens = TokenFilter::Only {
+                tokens,
+                native: false,
+            };
+            request.hops = planted["hops"].as_u64().map(|hops| hops as u32);
+            request.direction = if text("direction") == "in" {
+                Direction::In
+            } else {
+                Direction::Out
+            };
+            request.time_respecting = planted["time_respecting"].as_bool().expect("a boolean");
+
+            let reached = planted["reached"].as_array().expect("addresses");
+            let reached = reached
+                .iter()
+                .map(|address| address.as_str().expect("an address"));
+            let expected: BTreeSet<Address> = reached
+                .map(|address| address.parse().expect("an address"))
+                .collect();
+            let graph = ask(&source, &request);
+            // The answers leave out the roots, and mints and burns.
+            let vertices = graph.graph.node_weights().map(|vertex| vertex.address);
+            let found: BTreeSet<_> = vertices.filter(|a| *a != root && !a.is_zero()).collect();
+            let zero = BTreeSet::from([root, Address::ZERO]);
+            assert_eq!(found, &expected - &zero, "{} {planted}", chain.name);
+            answered += 1;
+        }
+    }
+    assert!(answered >= 5, "only {answered} planted searches");
+}
+
+#[test]
+fn agrees_with_the_naive_search() {
+    let mut edges = 0;
+    for chain in chains() {
+        let transfers = naive::decode_fixture(&chain).transfers;
+        let source = MemorySource::new(transfers.clone());
+        let by_position: BTreeMap<_, _> = transfers.iter().map(|t| (t.position(), t)).collect();
+        let addresses: BTreeSet<_> = transfers.iter().map(|t| t.from_address).collect();
+        let addresses: Vec<_> = addresses.into_iter().collect();
+        for case in 0..48 {
+            // Roots all over the address space; questions in turn.
+            let root = addresses[case * addresses.len() / 48];
+            let direction = [Direction::Out, Direction::In, Direction::Both][case % 3];
+            let time_respecting = direction != Direction::Both && case % 2 == 0;
+            let hops = [Some(1), None, Some(2), Some(3)][case / 3 % 4];
+            let stop = addresses[(case * 7 + 1) % addresses.len()];
+            let request = SearchRequest {
+                hops,
+                direction,
+                time_respecting,
+                expand_zero: case % 5 == 0,
+                stop_at: BTreeMap::from([(stop, "stop".into())]),
+                ..SearchRequest::new(vec![root], source.available.clone())
+            };
+            let rules = Rules {
+                hops,
+                direction,
+                time_respecting,
+                expand_zero: request.expand_zero,
+                stop_at: BTreeSet::from([stop]),
+            };
+            let graph = ask(&source, &request);
+            let found = Reached {
+                hops: graph
+                    .graph
+                    .node_weights()
+                    .map(|v| (v.address, v.hop))
+                    .collect(),
+                edges: graph
+                    .graph
+                    .edge_weights()
+                    .map(|e| (e.transfer.position(), e.hop))
+                    .collect(),
+            };
+            let expected = naive::bfs(&transfers, &[root], &rules);
+            assert!(found == expected, "{}: {request:?}", chain.name);
+            for edge in graph.graph.edge_weights() {
+                let transfer = &edge.transfer;
+                assert_eq!(by_position[&transfer.position()], transfer);
+            }
+            edges += found.edges.len();
+        }
+    }
+    assert!(edges > 1_000, "only {edges} edges in all");
+}
