@@ -3,7 +3,7 @@
 
 use crate::{
     Error, Header, Receipt, Result, SignedTransaction, Snapshot, Transaction,
-    jar::{Place, Segment},
+    jar::{Jar, Place, Segment},
     receipt,
     tables::{self, Table},
     transaction,
@@ -161,7 +161,7 @@ pub struct Block<'a> {
     scratch: &'a mut Scratch,
     /// The last transaction of the whole scan: where reading ahead ends.
     last_tx: u64,
-    next_receipt: u64,
+    next_receipt: u32,
     cumulative_gas_used: u64,
 }
 
@@ -272,6 +272,31 @@ impl Snapshot<'_> {
         self.read_transaction(block, tx, tx, scratch)
     }
 
+    /// Where a receipt is stored: in a static file if one holds its number, else in
+    /// MDBX. `last_tx` ends the read-ahead.
+    fn receipt_row<'r>(
+        &'r self,
+        block: u64,
+        tx: u64,
+        last_tx: u64,
+        receipts: &'r mut Place,
+    ) -> Result<ReceiptRow<'r>> {
+        if let Some((jar, row)) = self.files.find(Segment::Receipts, tx) {
+            let bytes = receipts.reader(jar)?.cell(row, 0, row + (last_tx - tx))?;
+            return Ok(ReceiptRow {
+                bytes,
+                place: ReceiptPlace::Jar { jar, row, block },
+            });
+        }
+        match self.txn.get(Table::Receipts, &tables::number_key(tx))? {
+            Some(bytes) => Ok(ReceiptRow {
+                bytes,
+                place: ReceiptPlace::Mdbx { snapshot: self, tx },
+            }),
+            None => Err(self.missing(Part::Receipts, block)),
+        }
+    }
+
     /// `last_tx` ends the read-ahead.
     fn read_transaction(
         &self,
@@ -280,15 +305,75 @@ impl Snapshot<'_> {
         last_tx: u64,
         scratch: &mut Scratch,
     ) -> Result<SignedTransaction> {
+        let Scratch {
+            transactions,
+            transaction: unzstd,
+            ..
+        } = scratch;
+        let (jar, row, bytes) = self.transaction_row(block, tx, last_tx, transactions)?;
+        transaction::decode(bytes, unzstd)
+            .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))
+    }
+
+    fn transaction_row<'r>(
+        &'r self,
+        block: u64,
+        tx: u64,
+        last_tx: u64,
+        transactions: &'r mut Place,
+    ) -> Result<(&'r Jar, u64, &'r [u8])> {
         let Some((jar, row)) = self.files.find(Segment::Transactions, tx) else {
             return Err(self.missing(Part::Transactions, block));
         };
-        let row_bytes = scratch
-            .transactions
-            .reader(jar)?
-            .cell(row, 0, row + (last_tx - tx))?;
-        transaction::decode(row_bytes, &mut scratch.transaction)
-            .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))
+        Ok((
+            jar,
+            row,
+            transactions
+                .reader(jar)?
+                .cell(row, 0, row + (last_tx - tx))?,
+        ))
+    }
+}
+
+/// A stored receipt.
+struct ReceiptRow<'a> {
+    bytes: &'a [u8],
+    place: ReceiptPlace<'a>,
+}
+
+/// Where it is stored, for messages.
+enum ReceiptPlace<'a> {
+    Jar { jar: &'a Jar, row: u64, block: u64 },
+    Mdbx { snapshot: &'a Snapshot<'a>, tx: u64 },
+}
+
+impl ReceiptPlace<'_> {
+    #[cold]
+    fn bad(&self, what: &str) -> Error {
+        match self {
+            Self::Jar { jar, row, block } => jar.bad_row(*row, &format!("{what} (block {block})")),
+            Self::Mdbx { snapshot, tx } => snapshot.bad_value(Table::Receipts, *tx, what),
+        }
+    }
+
+    /// A receipt whose cumulative gas does not fit the one before it, or the header.
+    #[cold]
+    fn wrong_gas(&self, header: &Header, index: u32, gas: u64, other: u64) -> Error {
+        let what = format!("cumulative gas {gas} of receipt {index} contradicts {other}");
+        let what = if other == header.gas_used {
+            format!("{what}, the header's gas used")
+        } else {
+            format!("{what}, that of the receipt before")
+        };
+        match self {
+            Self::Jar { jar, .. } if !jar.is_current() => {
+                Error::stale(&jar.path, format!("block {}: {what}", header.number))
+            }
+            _ => Error::Inconsistent {
+                block: header.number,
+                what,
+            },
+        }
     }
 }
 
@@ -312,61 +397,45 @@ impl Block<'_> {
     /// one its cumulative gas is checked against the header.
     pub fn next_receipt(&mut self) -> Result<Option<Receipt<'_>>> {
         let index = self.next_receipt;
-        if index >= self.body.tx_count {
+        if u64::from(index) >= self.body.tx_count {
             return Ok(None);
         }
-        let tx = self.body.first_tx + index;
-        let block = self.header.number;
-        let index = u32::try_from(index).map_err(|_| Error::Inconsistent {
-            block,
-            what: format!("it has {} transactions", self.body.tx_count),
-        })?;
+        let tx = tx_number(self.header.number, self.body, index)?;
         let Scratch {
             receipts,
             receipt: unzstd,
             ..
         } = &mut *self.scratch;
-        let found = self.snapshot.files.find(Segment::Receipts, tx);
-        let receipt = match found {
-            Some((jar, row)) => {
-                let bytes = receipts
-                    .reader(jar)?
-                    .cell(row, 0, row + (self.last_tx - tx))?;
-                receipt::decode(bytes, index, unzstd)
-                    .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?
-            }
-            None => {
-                let key = tables::number_key(tx);
-                let Some(bytes) = self.snapshot.txn.get(Table::Receipts, &key)? else {
-                    return Err(self.snapshot.missing(Part::Receipts, block));
-                };
-                receipt::decode(bytes, index, unzstd)
-                    .map_err(|what| self.snapshot.bad_value(Table::Receipts, tx, what))?
-            }
-        };
+        let row = self
+            .snapshot
+            .receipt_row(self.header.number, tx, self.last_tx, receipts)?;
+        let receipt =
+            receipt::decode(row.bytes, index, unzstd).map_err(|what| row.place.bad(what))?;
         let gas = receipt.cumulative_gas_used;
         let is_last = u64::from(index) + 1 == self.body.tx_count;
-        let wrong = match () {
-            () if gas < self.cumulative_gas_used => {
-                Some(("is below the one before", self.cumulative_gas_used))
-            }
-            () if is_last && self.header.gas_is_cumulative() && gas != self.header.gas_used => {
-                Some(("is not the header's gas used", self.header.gas_used))
-            }
-            () => None,
-        };
-        if let Some((wrong, other)) = wrong {
-            let what = format!("cumulative gas {gas} of receipt {index} {wrong}, {other}");
-            return Err(match found {
-                Some((jar, _)) if !jar.is_current() => {
-                    Error::stale(&jar.path, format!("block {block}: {what}"))
-                }
-                _ => Error::Inconsistent { block, what },
-            });
+        if gas < self.cumulative_gas_used {
+            return Err(row
+                .place
+                .wrong_gas(&self.header, index, gas, self.cumulative_gas_used));
+        }
+        if is_last && self.header.gas_is_cumulative() && gas != self.header.gas_used {
+            return Err(row
+                .place
+                .wrong_gas(&self.header, index, gas, self.header.gas_used));
         }
         self.cumulative_gas_used = gas;
         self.next_receipt += 1;
         Ok(Some(receipt))
+    }
+
+    /// A receipt as stored, for other decoders; nothing in it is checked.
+    pub fn receipt_bytes(&mut self, index: u32) -> Result<&[u8]> {
+        let tx = tx_number(self.header.number, self.body, index)?;
+        let receipts = &mut self.scratch.receipts;
+        Ok(self
+            .snapshot
+            .receipt_row(self.header.number, tx, self.last_tx, receipts)?
+            .bytes)
     }
 
     /// A transaction of the block.
@@ -379,6 +448,16 @@ impl Block<'_> {
         let tx = tx_number(self.header.number, self.body, index)?;
         self.snapshot
             .read_transaction(self.header.number, tx, self.last_tx, self.scratch)
+    }
+
+    /// A transaction as stored, for other decoders; nothing in it is checked.
+    pub fn transaction_bytes(&mut self, index: u32) -> Result<&[u8]> {
+        let tx = tx_number(self.header.number, self.body, index)?;
+        let transactions = &mut self.scratch.transactions;
+        let (_, _, bytes) =
+            self.snapshot
+                .transaction_row(self.header.number, tx, self.last_tx, transactions)?;
+        Ok(bytes)
     }
 
     /// Hash of a transaction of the block.

@@ -143,6 +143,11 @@ impl Snapshot<'_> {
     }
 }
 
+/// See [`crate::fuzzing`].
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let _ = prune_checkpoint(bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 //! which parts of the chain really exist.
 
 use crate::{
-    Blocks, Chain, Layout, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
+    Blocks, Chain, Layout, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
     checkpoint::PruneSegment,
     coverage::{complement, subtract},
     jar::Segment,
@@ -104,7 +104,10 @@ impl Snapshot<'_> {
     /// Everything `txgraph info` tells.
     pub fn info(&self) -> Result<Info> {
         let header = self.header(self.tip())?;
-        let whole = Blocks { first: self.genesis_block(), last: self.tip() };
+        let whole = Blocks {
+            first: self.genesis_block(),
+            last: self.tip(),
+        };
         let (account_state, storage_state) = self.state_ranges(whole)?;
         Ok(Info {
             path: self.db.dir().root.clone(),
@@ -112,7 +115,11 @@ impl Snapshot<'_> {
             layout: self.layout()?.name(),
             storage_settings: self.storage_settings()?,
             written_by: self.written_by()?,
-            tip: Tip { number: self.tip(), hash: header.hash, timestamp: header.timestamp },
+            tip: Tip {
+                number: self.tip(),
+                hash: header.hash,
+                timestamp: header.timestamp,
+            },
             finalized: self.chain_state(0)?,
             safe: self.chain_state(1)?,
             headers: self.covered_by(Segment::Headers, whole),
@@ -137,7 +144,12 @@ impl Snapshot<'_> {
             let bad = |what| self.bad_row(Table::VersionHistory, "(time)", what);
             let first_opened = tables::key_number(key).map_err(bad)?;
             let [version, git_sha, build_time] = tables::client_version(value).map_err(bad)?;
-            let writer = Writer { version, git_sha, build_time, first_opened };
+            let writer = Writer {
+                version,
+                git_sha,
+                build_time,
+                first_opened,
+            };
             let known = writers.iter().any(|known| {
                 (&known.version, &known.git_sha) == (&writer.version, &writer.git_sha)
             });
@@ -151,7 +163,9 @@ impl Snapshot<'_> {
     /// Row 0 (finalized) or 1 (safe) of `ChainState`. It may be ahead of the tip
     /// by what the node had in memory.
     fn chain_state(&self, key: u8) -> Result<Option<u64>> {
-        let Some(value) = self.txn.get(Table::ChainState, &[key])? else { return Ok(None) };
+        let Some(value) = self.txn.get(Table::ChainState, &[key])? else {
+            return Ok(None);
+        };
         let block = tables::plain_u64(value)
             .map_err(|what| self.bad_value(Table::ChainState, key.into(), what))?;
         Ok(Some(block.min(self.tip())))
@@ -166,7 +180,11 @@ impl Snapshot<'_> {
     }
 
     fn receipts_source(&self) -> Result<&'static str> {
-        let in_files = self.files.jars(Segment::Receipts).iter().any(|jar| jar.conf.rows > 0);
+        let in_files = self
+            .files
+            .jars(Segment::Receipts)
+            .iter()
+            .any(|jar| jar.conf.rows > 0);
         let in_mdbx = self.txn.rows(Table::Receipts)? > 0;
         Ok(match (in_files, in_mdbx) {
             (true, false) => "static files",
@@ -185,45 +203,48 @@ impl Snapshot<'_> {
             whole,
             PruneSegment::AccountHistory,
             Segment::AccountChangeSets,
-            Table::AccountChangeSets,
         )?;
         let storage = self.state_range(
             whole,
             PruneSegment::StorageHistory,
             Segment::StorageChangeSets,
-            Table::StorageChangeSets,
         )?;
         Ok((vec![accounts], vec![storage]))
     }
 
     /// The state after block N needs the change sets of all blocks from N + 1 to the
     /// tip, and N not below the prune checkpoint.
-    fn state_range(
-        &self,
-        whole: Blocks,
-        prune: PruneSegment,
-        segment: Segment,
-        table: Table,
-    ) -> Result<Blocks> {
-        let pruned_to = self.pruned_to(prune)?.unwrap_or(whole.first);
-        let first_change_set = match self.layout()? {
-            // Their keys begin with the block.
-            Layout::V1 => match self.txn.walk_from(table, &[])?.next()? {
-                Some((key, _)) => tables::key_number(key)
-                    .map_err(|what| self.bad_row(table, "(first)", what))?,
-                None if self.tip() == whole.first => whole.first,
-                None => self.tip() + 1,
-            },
-            Layout::V2 => match self.covered_by(segment, whole).last() {
+    fn state_range(&self, whole: Blocks, prune: PruneSegment, segment: Segment) -> Result<Blocks> {
+        let pruned_to = self.pruned_to(prune)?;
+        let first_change_set = match (self.layout()?, pruned_to) {
+            // Pruned row by row: the checkpoint is exact, and blocks that changed
+            // nothing have no rows.
+            (Layout::V1, Some(_)) => whole.first,
+            // The genesis allocation stands in the change set of its block; without
+            // it we cannot know, and promise only what rows prove.
+            (Layout::V1, None) => {
+                match self.txn.walk_from(Table::AccountChangeSets, &[])?.next()? {
+                    Some((key, _)) => tables::key_number(key)
+                        .map_err(|what| self.bad_row(Table::AccountChangeSets, "(first)", what))?,
+                    None => self.tip() + 1,
+                }
+            }
+            // Whole files are deleted, and may be without a checkpoint.
+            (Layout::V2, _) => match self.covered_by(segment, whole).last() {
                 Some(blocks) if blocks.last == self.tip() => blocks.first,
                 _ => self.tip() + 1,
             },
         };
-        // The genesis state is in the change set of the genesis block itself.
-        let from_change_sets =
-            if first_change_set <= whole.first { whole.first } else { first_change_set - 1 };
-        let first = pruned_to.max(from_change_sets).min(self.tip());
-        Ok(Blocks { first, last: self.tip() })
+        let from_change_sets = if first_change_set <= whole.first {
+            whole.first
+        } else {
+            first_change_set - 1
+        };
+        let first = pruned_to.unwrap_or(0).max(from_change_sets).min(self.tip());
+        Ok(Blocks {
+            first,
+            last: self.tip(),
+        })
     }
 
     /// Why the state of no block can be told, if so (`reth-storage`, 9.3 and 10.4).
@@ -254,10 +275,16 @@ impl Snapshot<'_> {
     }
 
     fn static_files(&self) -> Vec<StaticFile> {
-        let jars = Segment::ALL.into_iter().flat_map(|segment| self.files.jars(segment));
+        let jars = Segment::ALL
+            .into_iter()
+            .flat_map(|segment| self.files.jars(segment));
         jars.map(|jar| StaticFile {
             segment: jar.segment.name(),
-            name: jar.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            name: jar
+                .path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
             expected_blocks: jar.conf.expected_blocks,
             blocks: jar.conf.blocks,
             txs: jar.conf.txs,
@@ -270,7 +297,9 @@ impl Snapshot<'_> {
         let tip = self.tip();
         let mut notes = Vec::new();
         if tip == whole.first {
-            notes.push("the tip is the genesis block: the node has not finished its first sync".into());
+            notes.push(
+                "the tip is the genesis block: the node has not finished its first sync".into(),
+            );
         }
         let ahead: Vec<String> = ["Headers", "Bodies", "Execution"]
             .into_iter()
@@ -284,22 +313,35 @@ impl Snapshot<'_> {
                 ahead.join(", ")
             ));
         }
-        let jars = Segment::ALL.into_iter().flat_map(|segment| self.files.jars(segment));
-        let highest = jars.filter_map(|jar| jar.conf.blocks).map(|blocks| blocks.last).max();
+        let jars = Segment::ALL
+            .into_iter()
+            .flat_map(|segment| self.files.jars(segment));
+        let highest = jars
+            .filter_map(|jar| jar.conf.blocks)
+            .map(|blocks| blocks.last)
+            .max();
         if let Some(highest) = highest.filter(|highest| *highest > tip && ahead.is_empty()) {
             notes.push(format!(
                 "static files hold rows up to block {highest}, above the tip: the node is committing them, or \
                  was stopped while it did; they are not read"
             ));
         }
-        if let Some(gap) = self.receipt_gaps(whole)?.last() {
-            notes.push(format!("blocks {gap}: {}", self.reason(crate::Part::Receipts, gap.last)?));
+        let receipts = self.receipt_gaps(whole)?;
+        if let Some(last) = receipts.last() {
+            let reason = self.reason(Part::Receipts, last.last)?;
+            notes.push(format!("blocks {}: {reason}", shortened(&receipts)));
         }
-        if let Some(gap) = self.transaction_gaps(whole)?.last() {
-            notes.push(format!("blocks {gap}: {}", self.reason(crate::Part::Transactions, gap.last)?));
+        let transactions = self.transaction_gaps(whole)?;
+        if let Some(last) = transactions.last() {
+            let reason = self.reason(Part::Transactions, last.last)?;
+            notes.push(format!("blocks {}: {reason}", shortened(&transactions)));
         }
-        if let Some(gap) = self.stored_sender_gaps(whole)?.last() {
-            notes.push(format!("blocks {gap}: senders not stored; they are recovered from signatures"));
+        let senders = self.stored_sender_gaps(whole)?;
+        if !senders.is_empty() {
+            notes.push(format!(
+                "blocks {}: senders not stored; they are recovered from signatures",
+                shortened(&senders)
+            ));
         }
         notes.extend(self.state_obstacle()?);
         if !self.files.unknown_segments.is_empty() {
@@ -310,4 +352,14 @@ impl Snapshot<'_> {
         }
         Ok(notes)
     }
+}
+
+/// The first ranges, and how many more there are.
+fn shortened(ranges: &[Blocks]) -> String {
+    const SHOWN: usize = 3;
+    let mut shown: Vec<String> = ranges.iter().take(SHOWN).map(ToString::to_string).collect();
+    if let Some(more) = ranges.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        shown.push(format!("and {more} more ranges"));
+    }
+    shown.join(", ")
 }

@@ -525,3 +525,10 @@ impl Place {
         }
     }
 }
+
+/// See [`crate::fuzzing`].
+pub(crate) fn fuzz(bytes: &[u8]) {
+    for segment in Segment::ALL {
+        let _ = Conf::decode(segment, bytes);
+    }
+}

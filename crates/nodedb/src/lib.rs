@@ -39,6 +39,9 @@ mod zstd_rows;
 
 mod error;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
 pub use blocks::{Block, Blocks, BodyIndices, Part, Parts, Scratch, Withdrawal};
 pub use chain::Chain;
 pub use checkpoint::{PruneCheckpoint, StageCheckpoint};

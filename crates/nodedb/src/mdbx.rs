@@ -1,17 +1,17 @@
-//! The only module that knows libmdbx (through `signet-libmdbx`, pinned): one
-//! shared read-only environment per directory and process, and read
-//! transactions on it. Flags and limits: reth's own
-//! (`crates/storage/db/src/implementation/mdbx/mod.rs`).
+//! The only module that knows libmdbx: one shared read-only environment per
+//! directory and process, and read transactions on it. Flags and limits: reth's
+//! own (`crates/storage/db/src/implementation/mdbx/mod.rs`), and validation.
+
+mod raw;
 
 use crate::{Error, Result, tables::Table};
-use signet_libmdbx::{
-    Cursor, Database, Environment, EnvironmentFlags, MdbxError, Mode, ReadError, Ro,
-    tx::aliases::RoTxUnsync,
-};
+use raw::{Code, Environment, Handle, Transaction};
+use signet_libmdbx::MdbxError;
 use std::{
-    borrow::Cow,
     cell::OnceCell,
     collections::HashMap,
+    ffi::CString,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak},
 };
@@ -19,22 +19,15 @@ use std::{
 /// reth's value. Whoever opens an environment first fixes the size of its reader
 /// table: with the library's default a node started later would inherit 112 slots.
 const READERS_MAX: u64 = 32_000;
-const TABLES_MAX: usize = 256;
+const TABLES_MAX: u64 = 256;
 
 /// An open environment. Opening one twice in a process fails (`MDBX_BUSY`) and
 /// would lose POSIX locks, so all users of a directory share one.
+#[derive(Debug)]
 pub(crate) struct Env {
     /// Taken out when dropped, so that closing happens under the registry's lock.
-    environment: Option<Environment>,
+    environment: Option<Arc<Environment>>,
     path: Arc<Path>,
-}
-
-impl std::fmt::Debug for Env {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Env")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Environments of this process by canonical path.
@@ -72,18 +65,12 @@ impl Env {
                 .wait(open)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        let environment = Environment::builder()
-            .set_max_readers(READERS_MAX)
-            .set_max_dbs(TABLES_MAX)
-            .set_flags(EnvironmentFlags {
-                mode: Mode::ReadOnly,
-                no_rdahead: true,
-                ..EnvironmentFlags::default()
-            })
-            .open(&canonical)
-            .map_err(|error| failure(path, "open the database".into(), error))?;
+        let environment = CString::new(canonical.as_os_str().as_bytes())
+            .map_err(|_| Code(MdbxError::Invalid.to_err_code()))
+            .and_then(|path| Environment::open(&path, TABLES_MAX, READERS_MAX))
+            .map_err(|code| failure(path, "open the database".into(), code))?;
         let env = Arc::new(Self {
-            environment: Some(environment),
+            environment: Some(Arc::new(environment)),
             path: canonical.as_path().into(),
         });
         open.insert(canonical, Arc::downgrade(&env));
@@ -91,16 +78,16 @@ impl Env {
     }
 
     /// Begins a read transaction: a consistent view until it is dropped.
-    pub(crate) fn begin(&self) -> Result<Txn> {
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<Txn> {
         let begun = match &self.environment {
-            Some(environment) => environment.begin_ro_unsync(),
-            None => Err(MdbxError::BadTxn),
+            Some(environment) => Transaction::begin(Arc::clone(environment)),
+            None => Err(Code(MdbxError::BadTxn.to_err_code())),
         };
         let tx =
-            begun.map_err(|error| failure(&self.path, "begin a read transaction".into(), error))?;
+            begun.map_err(|code| failure(&self.path, "begin a read transaction".into(), code))?;
         Ok(Txn {
             tx,
-            path: Arc::clone(&self.path),
+            env: Arc::clone(self),
             tables: Default::default(),
         })
     }
@@ -116,51 +103,37 @@ impl Drop for Env {
 }
 
 /// A read transaction. Values borrow from the mapped file as long as it lives.
+#[derive(Debug)]
 pub(crate) struct Txn {
-    tx: RoTxUnsync,
-    path: Arc<Path>,
+    tx: Transaction,
     /// Handles by table; `None` for a table that the node never created.
-    tables: [OnceCell<Option<Database>>; Table::COUNT],
-}
-
-impl std::fmt::Debug for Txn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Txn")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
+    tables: [OnceCell<Option<Handle>>; Table::COUNT],
+    /// Dropped last: the environment must not close before its transactions end.
+    env: Arc<Env>,
 }
 
 impl Txn {
     /// The `db` directory, for messages.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        &self.env.path
     }
 
     /// Number of the commit this transaction sees.
-    pub(crate) fn id(&self) -> Result<u64> {
-        self.tx
-            .id()
-            .map_err(|error| failure(&self.path, "ask for its commit number".into(), error))
+    pub(crate) fn id(&self) -> u64 {
+        self.tx.id()
     }
 
-    fn handle(&self, table: Table) -> Result<Option<Database>> {
+    #[inline]
+    fn handle(&self, table: Table) -> Result<Option<Handle>> {
         let cell = &self.tables[table as usize];
         if let Some(handle) = cell.get() {
             return Ok(*handle);
         }
-        let handle = match self.tx.open_db(Some(table.name())) {
-            Ok(handle) => Some(handle),
-            // An older reth never created it: the same as empty.
-            Err(MdbxError::NotFound) => None,
-            Err(error) => {
-                return Err(failure(
-                    &self.path,
-                    format!("open table {}", table.name()),
-                    error,
-                ));
-            }
-        };
+        // A table that an older reth never created is the same as an empty one.
+        let handle = self
+            .tx
+            .table(table.name())
+            .map_err(|code| self.failure("open", table, code))?;
         Ok(*cell.get_or_init(|| handle))
     }
 
@@ -170,11 +143,9 @@ impl Txn {
         let Some(handle) = self.handle(table)? else {
             return Ok(None);
         };
-        match self.tx.get::<Cow<'_, [u8]>>(handle.dbi(), key) {
-            Ok(Some(value)) => self.borrowed(table, value).map(Some),
-            Ok(None) => Ok(None),
-            Err(error) => Err(self.read_failure(table, error)),
-        }
+        self.tx
+            .get(handle, key)
+            .map_err(|code| self.failure("read", table, code))
     }
 
     /// Number of rows of a table.
@@ -182,11 +153,9 @@ impl Txn {
         let Some(handle) = self.handle(table)? else {
             return Ok(0);
         };
-        let stat = self
-            .tx
-            .db_stat(&handle)
-            .map_err(|error| failure(&self.path, format!("count table {}", table.name()), error))?;
-        Ok(stat.entries() as u64)
+        self.tx
+            .rows(handle)
+            .map_err(|code| self.failure("count", table, code))
     }
 
     /// Walks rows with key >= `from`, ascending.
@@ -195,7 +164,7 @@ impl Txn {
             Some(handle) => Some(
                 self.tx
                     .cursor(handle)
-                    .map_err(|error| failure(&self.path, "open a cursor".into(), error))?,
+                    .map_err(|code| self.failure("walk", table, code))?,
             ),
             None => None,
         };
@@ -213,77 +182,48 @@ impl Txn {
         let Some(cursor) = &mut walk.cursor else {
             return Ok(None);
         };
-        let row = cursor.last::<Cow<'_, [u8]>, Cow<'_, [u8]>>();
-        self.row(table, row)
+        cursor
+            .last()
+            .map_err(|code| self.failure("read", table, code))
     }
 
-    fn row<'a>(
-        &'a self,
-        table: Table,
-        row: Result<Option<(Cow<'a, [u8]>, Cow<'a, [u8]>)>, ReadError>,
-    ) -> Result<Option<(&'a [u8], &'a [u8])>> {
-        match row {
-            Ok(Some((key, value))) => Ok(Some((
-                self.borrowed(table, key)?,
-                self.borrowed(table, value)?,
-            ))),
-            Ok(None) => Ok(None),
-            Err(error) => Err(self.read_failure(table, error)),
-        }
-    }
-
-    /// Values of a read-only transaction are always borrowed from the mapping.
-    fn borrowed<'a>(&self, table: Table, value: Cow<'a, [u8]>) -> Result<&'a [u8]> {
-        match value {
-            Cow::Borrowed(value) => Ok(value),
-            Cow::Owned(_) => Err(self.read_failure(table, MdbxError::Problem.into())),
-        }
-    }
-
-    fn read_failure(&self, table: Table, error: ReadError) -> Error {
-        let action = format!("read table {}", table.name());
-        match error {
-            ReadError::Mdbx(error) => failure(&self.path, action, error),
-            ReadError::Decoding(error) => Error::Mdbx {
-                path: self.path.to_path_buf(),
-                action,
-                message: error.to_string(),
-                code: 0,
-            },
-        }
+    #[cold]
+    fn failure(&self, verb: &str, table: Table, code: Code) -> Error {
+        failure(
+            self.path(),
+            format!("{verb} table {}", table.name().to_string_lossy()),
+            code,
+        )
     }
 }
 
 /// Rows of a table in key order.
+#[derive(Debug)]
 pub(crate) struct Walk<'a> {
     txn: &'a Txn,
     table: Table,
-    cursor: Option<Cursor<'a, Ro>>,
+    cursor: Option<raw::Cursor<'a>>,
     from: Option<Vec<u8>>,
 }
 
 impl<'a> Walk<'a> {
     /// The next row; `None` after the last.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "fallible, and only used in loops here"
-    )]
-    pub(crate) fn next(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>> {
+    pub(crate) fn next(&mut self) -> Result<Option<raw::Row<'a>>> {
         let Some(cursor) = &mut self.cursor else {
             return Ok(None);
         };
         let row = match self.from.take() {
             Some(from) if from.is_empty() => cursor.first(),
-            Some(from) => cursor.set_range(&from),
+            Some(from) => cursor.seek(&from),
             None => cursor.next(),
         };
-        self.txn.row(self.table, row)
+        row.map_err(|code| self.txn.failure("read", self.table, code))
     }
 }
 
 /// Adds the way out to libmdbx' terse words.
-fn failure(path: &Path, action: String, error: MdbxError) -> Error {
-    let code = error.to_err_code();
+fn failure(path: &Path, action: String, Code(code): Code) -> Error {
+    let error = MdbxError::from_err_code(code);
     let advice = match error {
         MdbxError::Access | MdbxError::Permission => {
             "permission denied; a reader must be able to write db/mdbx.lck, where it registers itself: \

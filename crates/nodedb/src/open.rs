@@ -53,7 +53,7 @@ impl NodeDb {
         &self.dir
     }
 
-    pub(crate) fn env(&self) -> &Env {
+    pub(crate) const fn env(&self) -> &Arc<Env> {
         &self.env
     }
 

@@ -65,7 +65,7 @@ impl<'db> Snapshot<'db> {
     }
 
     /// Number of the MDBX commit this snapshot sees.
-    pub fn id(&self) -> Result<u64> {
+    pub fn id(&self) -> u64 {
         self.txn.id()
     }
 
@@ -156,7 +156,10 @@ impl<'db> Snapshot<'db> {
     pub(crate) fn bad_row(&self, table: Table, key: &str, what: &str) -> Error {
         Error::corrupt(
             self.txn.path(),
-            format!("table {}, key {key}: {what}", table.name()),
+            format!(
+                "table {}, key {key}: {what}",
+                table.name().to_string_lossy()
+            ),
         )
     }
 }

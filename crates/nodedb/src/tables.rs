@@ -6,6 +6,7 @@ use crate::{
     BodyIndices, Withdrawal,
     compact::{Flags, Malformed, Reader},
 };
+use std::ffi::CStr;
 
 /// The tables we read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,26 +22,24 @@ pub(crate) enum Table {
     TransactionSenders,
     Receipts,
     AccountChangeSets,
-    StorageChangeSets,
 }
 
 impl Table {
-    pub(crate) const COUNT: usize = 12;
+    pub(crate) const COUNT: usize = 11;
 
-    pub(crate) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static CStr {
         match self {
-            Self::Metadata => "Metadata",
-            Self::StageCheckpoints => "StageCheckpoints",
-            Self::PruneCheckpoints => "PruneCheckpoints",
-            Self::ChainState => "ChainState",
-            Self::VersionHistory => "VersionHistory",
-            Self::BlockBodyIndices => "BlockBodyIndices",
-            Self::BlockWithdrawals => "BlockWithdrawals",
-            Self::TransactionBlocks => "TransactionBlocks",
-            Self::TransactionSenders => "TransactionSenders",
-            Self::Receipts => "Receipts",
-            Self::AccountChangeSets => "AccountChangeSets",
-            Self::StorageChangeSets => "StorageChangeSets",
+            Self::Metadata => c"Metadata",
+            Self::StageCheckpoints => c"StageCheckpoints",
+            Self::PruneCheckpoints => c"PruneCheckpoints",
+            Self::ChainState => c"ChainState",
+            Self::VersionHistory => c"VersionHistory",
+            Self::BlockBodyIndices => c"BlockBodyIndices",
+            Self::BlockWithdrawals => c"BlockWithdrawals",
+            Self::TransactionBlocks => c"TransactionBlocks",
+            Self::TransactionSenders => c"TransactionSenders",
+            Self::Receipts => c"Receipts",
+            Self::AccountChangeSets => c"AccountChangeSets",
         }
     }
 }

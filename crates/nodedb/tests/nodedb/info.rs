@@ -6,28 +6,48 @@ use txgraph_nodedb::{Blocks, DataDir, Info, NodeDb};
 use txgraph_testkit::fixtures::{committed, fixture};
 
 fn info(path: &Path) -> Info {
-    NodeDb::open(&DataDir::new(path)).unwrap().snapshot().unwrap().info().unwrap()
+    NodeDb::open(&DataDir::new(path))
+        .unwrap()
+        .snapshot()
+        .unwrap()
+        .info()
+        .unwrap()
 }
 
 fn ranges(value: &Value) -> Vec<Blocks> {
     let number = |value: &Value| value.as_u64().unwrap();
     let ranges = value.as_array().unwrap().iter();
-    ranges.map(|range| Blocks { first: number(&range[0]), last: number(&range[1]) }).collect()
+    ranges
+        .map(|range| Blocks {
+            first: number(&range[0]),
+            last: number(&range[1]),
+        })
+        .collect()
 }
 
 #[test]
 fn full_directories() {
     let mut all: Vec<_> = committed().into();
-    all.extend(["dev-v1", "dev-v2", "long-v2"].into_iter().filter_map(fixture));
+    all.extend(
+        ["dev-v1", "dev-v2", "long-v2"]
+            .into_iter()
+            .filter_map(fixture),
+    );
     for fixture in all {
         let info = info(fixture.path());
         let expected = &fixture.chain_info;
         assert_eq!(info.chain.chain_id, fixture.chain_id());
-        assert_eq!(info.chain.genesis_hash.to_string(), expected["chain"]["genesis_hash"]);
+        assert_eq!(
+            info.chain.genesis_hash.to_string(),
+            expected["chain"]["genesis_hash"]
+        );
         assert_eq!(Some(info.layout), fixture.layout());
         assert_eq!(info.tip.number, fixture.tip().unwrap());
         assert_eq!(info.tip.hash.to_string(), expected["tip_on_disk"]["hash"]);
-        let whole = [Blocks { first: 0, last: info.tip.number }];
+        let whole = [Blocks {
+            first: 0,
+            last: info.tip.number,
+        }];
         for found in [
             &info.headers,
             &info.transactions,
@@ -43,16 +63,20 @@ fn full_directories() {
         assert_eq!(info.notes, Vec::<String>::new(), "{}", fixture.name);
         let versions: Vec<_> = info.written_by.iter().map(|by| &by.version).collect();
         assert!(versions[0].starts_with("2.5.1"), "{versions:?}");
-        assert!(info.written_by[0].git_sha.starts_with(
-            &expected["reth"]["commit"].as_str().unwrap()[..8]
-        ));
+        assert!(
+            info.written_by[0]
+                .git_sha
+                .starts_with(&expected["reth"]["commit"].as_str().unwrap()[..8])
+        );
         rows_equal(&info, expected);
     }
 }
 
 /// Rows of all static files.
 fn rows_equal(info: &Info, expected: &Value) {
-    let Some(segments) = expected["rows"]["static_files"].as_object() else { return };
+    let Some(segments) = expected["rows"]["static_files"].as_object() else {
+        return;
+    };
     for (segment, expected) in segments {
         let segment = segment.to_lowercase();
         let rows: u64 = info
@@ -82,8 +106,16 @@ fn pruned_directories() {
         assert_eq!(info.tip.number, fixture.tip().unwrap());
         assert_eq!(info.headers, ranges(&expected["headers"]), "{name}");
         assert_eq!(info.transactions, ranges(&expected["bodies"]), "{name}");
-        assert_eq!(info.account_state, ranges(&expected["account_state"]), "{name}");
-        assert_eq!(info.storage_state, ranges(&expected["storage_state"]), "{name}");
+        assert_eq!(
+            info.account_state,
+            ranges(&expected["account_state"]),
+            "{name}"
+        );
+        assert_eq!(
+            info.storage_state,
+            ranges(&expected["storage_state"]),
+            "{name}"
+        );
         receipts_equal(name, &info, &fixture);
         rows_equal(&info, &fixture.chain_info);
     }
@@ -103,11 +135,26 @@ fn receipts_equal(name: &str, info: &Info, fixture: &txgraph_testkit::fixtures::
         })
         .collect();
     let has = |block: u64| info.receipts.iter().any(|range| range.contains(block));
-    let without: Vec<u64> = with_txs.iter().copied().filter(|block| !has(*block)).collect();
-    assert_eq!(Some(without.len() as u64), expected["blocks_without"].as_u64(), "{name}");
-    assert_eq!(without.last().copied(), expected["last_block_without"].as_u64(), "{name}");
+    let without: Vec<u64> = with_txs
+        .iter()
+        .copied()
+        .filter(|block| !has(*block))
+        .collect();
+    assert_eq!(
+        Some(without.len() as u64),
+        expected["blocks_without"].as_u64(),
+        "{name}"
+    );
+    assert_eq!(
+        without.last().copied(),
+        expected["last_block_without"].as_u64(),
+        "{name}"
+    );
     let last_without = without.last().copied();
-    let complete_from = with_txs.iter().copied().find(|block| Some(*block) > last_without);
+    let complete_from = with_txs
+        .iter()
+        .copied()
+        .find(|block| Some(*block) > last_without);
     assert_eq!(complete_from, expected["complete_from"].as_u64(), "{name}");
     let earlier: Vec<u64> = with_txs
         .into_iter()
@@ -124,22 +171,47 @@ fn receipts_equal(name: &str, info: &Info, fixture: &txgraph_testkit::fixtures::
 
 #[test]
 fn a_crashed_directory() {
-    let Some(fixture) = fixture("crashed/small-v2") else { return };
+    let Some(fixture) = fixture("crashed/small-v2") else {
+        return;
+    };
     let info = info(fixture.path());
     assert_eq!(info.tip.number, 28);
-    assert_eq!(info.tip.hash.to_string(), fixture.chain_info["tip_on_disk"]["hash"]);
+    assert_eq!(
+        info.tip.hash.to_string(),
+        fixture.chain_info["tip_on_disk"]["hash"]
+    );
     assert_eq!(info.receipts, [Blocks { first: 0, last: 28 }]);
-    assert!(info.notes.iter().any(|note| note.contains("block 30")), "{:?}", info.notes);
+    assert!(
+        info.notes.iter().any(|note| note.contains("block 30")),
+        "{:?}",
+        info.notes
+    );
 }
 
 #[test]
 fn odd_directories() {
-    for name in ["pruned-v1", "pruned-v2", "filter-v1", "filter-v2", "migrated-v2", "import-v2"] {
-        let Some(fixture) = fixture(&format!("odd/{name}")) else { return };
+    for name in [
+        "pruned-v1",
+        "pruned-v2",
+        "filter-v1",
+        "filter-v2",
+        "migrated-v2",
+        "import-v2",
+    ] {
+        let Some(fixture) = fixture(&format!("odd/{name}")) else {
+            return;
+        };
         let info = info(fixture.path());
         println!("{name}: {}", serde_json::to_string_pretty(&info).unwrap());
         assert!(name.ends_with(info.layout), "{name}");
-        let whole = [Blocks { first: 0, last: info.tip.number }];
-        assert_eq!(info.receipts == whole, matches!(name, "migrated-v2" | "import-v2"), "{name}");
+        let whole = [Blocks {
+            first: 0,
+            last: info.tip.number,
+        }];
+        assert_eq!(
+            info.receipts == whole,
+            matches!(name, "migrated-v2" | "import-v2"),
+            "{name}"
+        );
     }
 }

@@ -10,3 +10,4 @@
 mod answers;
 mod info;
 mod json;
+mod roots;

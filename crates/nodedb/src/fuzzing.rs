@@ -1,0 +1,62 @@
+//! Entry points to the decoders for property tests and fuzzers. Not part of the
+//! interface: nothing here is kept stable.
+
+use crate::{
+    Header, Receipt, SignedTransaction, Withdrawal, checkpoint, header, jar, receipt, tables,
+    transaction, zstd_rows::Unzstd,
+};
+use alloy_primitives::{Address, B256};
+
+/// Why a row was refused.
+pub type Refused = &'static str;
+
+/// Buffers for [`receipt`] and [`transaction`].
+#[derive(Debug)]
+pub struct Buffers {
+    receipt: Unzstd,
+    transaction: Unzstd,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self {
+            receipt: Unzstd::receipts(),
+            transaction: Unzstd::transactions(),
+        }
+    }
+}
+
+/// A stored receipt.
+pub fn receipt<'a>(row: &'a [u8], buffers: &'a mut Buffers) -> Result<Receipt<'a>, Refused> {
+    receipt::decode(row, 0, &mut buffers.receipt)
+}
+
+/// A stored transaction.
+pub fn transaction(row: &[u8], buffers: &mut Buffers) -> Result<SignedTransaction, Refused> {
+    transaction::decode(row, &mut buffers.transaction)
+}
+
+/// The sender of a transaction by its signature.
+pub fn sender(tx: &SignedTransaction) -> Result<Address, Refused> {
+    transaction::recover_sender(tx)
+}
+
+/// A stored header (decompressed) with the hash beside it.
+pub fn header(row: &[u8], hash: B256) -> Result<Header, Refused> {
+    header::decode(row, hash)
+}
+
+/// All other values: tables of MDBX and `.conf` files. Only whether they panic
+/// is of interest.
+pub fn other_values(bytes: &[u8]) {
+    let mut withdrawals: Vec<Withdrawal> = Vec::new();
+    let _ = tables::withdrawals(bytes, &mut withdrawals);
+    let _ = tables::body_indices(bytes);
+    let _ = tables::stage_checkpoint(bytes);
+    let _ = tables::scale_bytes(bytes);
+    let _ = tables::client_version(bytes);
+    let _ = tables::plain_u64(bytes);
+    let _ = tables::key_number(bytes);
+    checkpoint::fuzz(bytes);
+    jar::fuzz(bytes);
+}

@@ -1,0 +1,263 @@
+//! A safe face over the dozen functions of libmdbx that reading needs.
+//!
+//! Why not the safe face of `signet-libmdbx` itself: it cannot pass
+//! `MDBX_VALIDATION`, and without that flag libmdbx trusts the pages it maps. A
+//! flipped bit in `mdbx.dat` then reads beyond a page, or aborts the process
+//! (measured: within 30 random flips, 4 times of 4). With the flag every page
+//! is checked before use and damage is an error.
+
+#![expect(unsafe_code, reason = "calls into C; each argued below")]
+
+use signet_libmdbx::ffi;
+use std::{
+    ffi::{CStr, c_int},
+    marker::PhantomData,
+    ptr::{self, NonNull},
+    sync::Arc,
+};
+
+/// What libmdbx returned instead of success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Code(pub(super) c_int);
+
+/// Of a named table, within one environment.
+pub(super) type Handle = ffi::MDBX_dbi;
+
+/// An environment opened read-only; closed when dropped.
+#[derive(Debug)]
+pub(super) struct Environment {
+    env: NonNull<ffi::MDBX_env>,
+}
+
+// SAFETY: an `MDBX_env` may be used by several threads at once (mdbx.h, "The
+// environment handle ... can be used by multiple threads"); closing is done
+// by the last owner.
+unsafe impl Send for Environment {}
+// SAFETY: as above.
+unsafe impl Sync for Environment {}
+
+impl Environment {
+    /// Opens the environment in directory `path`.
+    pub(super) fn open(path: &CStr, tables_max: u64, readers_max: u64) -> Result<Self, Code> {
+        // In debug builds libmdbx would check assertions, and abort on a damaged
+        // page before its own validation reports it; in release builds it has none.
+        // SAFETY: sets global numbers; no logger is given.
+        unsafe { ffi::mdbx_setup_debug(ffi::MDBX_LOG_FATAL, ffi::MDBX_DBG_NONE, None) };
+        let mut env = ptr::null_mut();
+        // SAFETY: `env` is a valid place for the result.
+        check(unsafe { ffi::mdbx_env_create(&mut env) })?;
+        let env = Self {
+            env: NonNull::new(env).ok_or(Code(ffi::MDBX_PROBLEM))?,
+        };
+        let ptr = env.env.as_ptr();
+        // SAFETY: `ptr` was created above and not opened yet.
+        check(unsafe { ffi::mdbx_env_set_option(ptr, ffi::MDBX_opt_max_db, tables_max) })?;
+        // SAFETY: as above.
+        check(unsafe { ffi::mdbx_env_set_option(ptr, ffi::MDBX_opt_max_readers, readers_max) })?;
+        // `NOSTICKYTHREADS`: transactions belong to no thread and may be sent.
+        let flags = ffi::MDBX_RDONLY
+            | ffi::MDBX_NORDAHEAD
+            | ffi::MDBX_NOSTICKYTHREADS
+            | ffi::MDBX_VALIDATION;
+        // SAFETY: `path` ends with a NUL; on failure the environment must still be
+        // closed, which dropping `env` does.
+        check(unsafe { ffi::mdbx_env_open(ptr, path.as_ptr(), flags, 0o644) })?;
+        Ok(env)
+    }
+}
+
+impl Drop for Environment {
+    fn drop(&mut self) {
+        // SAFETY: the last owner; transactions hold an `Arc` and are gone.
+        unsafe { ffi::mdbx_env_close_ex(self.env.as_ptr(), true) };
+    }
+}
+
+/// A read transaction; ended when dropped.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    txn: NonNull<ffi::MDBX_txn>,
+    _env: Arc<Environment>,
+}
+
+// SAFETY: with `NOSTICKYTHREADS` a read transaction is not bound to a thread. It
+// is not `Sync`: one thread at a time (`NonNull` sees to that).
+unsafe impl Send for Transaction {}
+
+impl Transaction {
+    pub(super) fn begin(env: Arc<Environment>) -> Result<Self, Code> {
+        let mut txn = ptr::null_mut();
+        // SAFETY: the environment is open, and lives as long as `_env`.
+        check(unsafe {
+            ffi::mdbx_txn_begin_ex(
+                env.env.as_ptr(),
+                ptr::null_mut(),
+                ffi::MDBX_TXN_RDONLY,
+                &mut txn,
+                ptr::null_mut(),
+            )
+        })?;
+        Ok(Self {
+            txn: NonNull::new(txn).ok_or(Code(ffi::MDBX_PROBLEM))?,
+            _env: env,
+        })
+    }
+
+    /// Number of the commit it sees.
+    pub(super) fn id(&self) -> u64 {
+        // SAFETY: the transaction is alive.
+        unsafe { ffi::mdbx_txn_id(self.txn.as_ptr()) }
+    }
+
+    /// `None`: no such table. Handles stay valid as long as the environment.
+    pub(super) fn table(&self, name: &CStr) -> Result<Option<Handle>, Code> {
+        let mut handle = 0;
+        // SAFETY: the transaction is alive, `name` ends with a NUL.
+        let code = unsafe {
+            ffi::mdbx_dbi_open(
+                self.txn.as_ptr(),
+                name.as_ptr(),
+                ffi::MDBX_DB_DEFAULTS,
+                &mut handle,
+            )
+        };
+        Ok(found(code)?.then_some(handle))
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self, table: Handle) -> Result<u64, Code> {
+        // SAFETY: plain numbers, for which zero is a value.
+        let mut stat: ffi::MDBX_stat = unsafe { std::mem::zeroed() };
+        // SAFETY: `stat` has the size that is told.
+        check(unsafe {
+            ffi::mdbx_dbi_stat(
+                self.txn.as_ptr(),
+                table,
+                &mut stat,
+                size_of::<ffi::MDBX_stat>(),
+            )
+        })?;
+        Ok(stat.ms_entries)
+    }
+
+    /// The value of a key. It lies in the mapped file, in pages that the node does
+    /// not change while this transaction is alive.
+    pub(super) fn get(&self, table: Handle, key: &[u8]) -> Result<Option<&[u8]>, Code> {
+        let key = outgoing(key);
+        let mut value = outgoing(&[]);
+        // SAFETY: both places are valid; libmdbx does not write through the key.
+        let code = unsafe { ffi::mdbx_get(self.txn.as_ptr(), table, &key, &mut value) };
+        // SAFETY: on success `value` points into the mapping, as argued above.
+        Ok(found(code)?.then(|| unsafe { incoming(&value) }))
+    }
+
+    pub(super) fn cursor(&self, table: Handle) -> Result<Cursor<'_>, Code> {
+        let mut cursor = ptr::null_mut();
+        // SAFETY: the transaction is alive.
+        check(unsafe { ffi::mdbx_cursor_open(self.txn.as_ptr(), table, &mut cursor) })?;
+        let cursor = NonNull::new(cursor).ok_or(Code(ffi::MDBX_PROBLEM))?;
+        Ok(Cursor {
+            cursor,
+            _txn: PhantomData,
+        })
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // SAFETY: alive until here; cursors borrow from it and are gone.
+        unsafe { ffi::mdbx_txn_abort(self.txn.as_ptr()) };
+    }
+}
+
+/// Key and value of a row.
+pub(super) type Row<'txn> = (&'txn [u8], &'txn [u8]);
+
+/// A place in a table.
+#[derive(Debug)]
+pub(super) struct Cursor<'txn> {
+    cursor: NonNull<ffi::MDBX_cursor>,
+    _txn: PhantomData<&'txn Transaction>,
+}
+
+impl<'txn> Cursor<'txn> {
+    pub(super) fn first(&mut self) -> Result<Option<Row<'txn>>, Code> {
+        self.get(ffi::MDBX_FIRST, &[])
+    }
+
+    pub(super) fn last(&mut self) -> Result<Option<Row<'txn>>, Code> {
+        self.get(ffi::MDBX_LAST, &[])
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Row<'txn>>, Code> {
+        self.get(ffi::MDBX_NEXT, &[])
+    }
+
+    /// The first row with a key not below `key`.
+    pub(super) fn seek(&mut self, key: &[u8]) -> Result<Option<Row<'txn>>, Code> {
+        self.get(ffi::MDBX_SET_RANGE, key)
+    }
+
+    fn get(
+        &mut self,
+        operation: ffi::MDBX_cursor_op,
+        key: &[u8],
+    ) -> Result<Option<Row<'txn>>, Code> {
+        let mut key = outgoing(key);
+        let mut value = outgoing(&[]);
+        // SAFETY: the cursor lives within its transaction; both places are valid.
+        let code =
+            unsafe { ffi::mdbx_cursor_get(self.cursor.as_ptr(), &mut key, &mut value, operation) };
+        if !found(code)? {
+            return Ok(None);
+        }
+        // SAFETY: on success both point into the mapping (see `Transaction::get`);
+        // the four operations above always replace the key.
+        Ok(Some(unsafe { (incoming(&key), incoming(&value)) }))
+    }
+}
+
+impl Drop for Cursor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: opened by `Transaction::cursor`, and closed once.
+        unsafe { ffi::mdbx_cursor_close(self.cursor.as_ptr()) };
+    }
+}
+
+const fn check(code: c_int) -> Result<(), Code> {
+    match code {
+        ffi::MDBX_SUCCESS | ffi::MDBX_RESULT_TRUE => Ok(()),
+        other => Err(Code(other)),
+    }
+}
+
+/// Whether there is a row.
+const fn found(code: c_int) -> Result<bool, Code> {
+    match code {
+        ffi::MDBX_NOTFOUND | ffi::MDBX_ENODATA => Ok(false),
+        ffi::MDBX_SUCCESS | ffi::MDBX_RESULT_TRUE => Ok(true),
+        other => Err(Code(other)),
+    }
+}
+
+/// Bytes for libmdbx to read.
+const fn outgoing(bytes: &[u8]) -> ffi::MDBX_val {
+    ffi::MDBX_val {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    }
+}
+
+/// Bytes libmdbx pointed to.
+///
+/// # Safety
+///
+/// They must stay valid and unchanged for `'a`.
+unsafe fn incoming<'a>(value: &ffi::MDBX_val) -> &'a [u8] {
+    if value.iov_len == 0 {
+        return &[];
+    }
+    debug_assert!(!value.iov_base.is_null());
+    // SAFETY: promised by the caller.
+    unsafe { std::slice::from_raw_parts(value.iov_base.cast(), value.iov_len) }
+}

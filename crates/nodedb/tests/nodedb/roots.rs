@@ -1,0 +1,207 @@
+//! What was read gives the roots, bloom, gas and hashes that the headers carry,
+//! on every directory, with and without answers of a node beside it.
+
+use alloy_consensus::{
+    Eip658Value, EthereumReceipt, ReceiptEnvelope, ReceiptWithBloom, TxType, proofs,
+};
+use alloy_eips::eip4895;
+use alloy_primitives::{B256, Bloom, Log};
+use reth_codecs::Compact;
+use std::ops::ControlFlow;
+use txgraph_nodedb::{
+    Block, Blocks, DataDir, NodeDb, Parts, Receipt, Scratch, SignedTransaction, Snapshot,
+};
+use txgraph_testkit::fixtures::{Fixture, committed, fixture};
+
+const ALL: Parts = Parts {
+    receipts: true,
+    transactions: true,
+    senders: true,
+    withdrawals: true,
+};
+
+#[test]
+fn every_directory() {
+    let mut all: Vec<Fixture> = committed().into();
+    let large = [
+        "dev-v1",
+        "dev-v2",
+        "long-v2",
+        "crashed/small-v2",
+        "pruned/dev-v1-receipts",
+        "pruned/dev-v2-distance",
+        "pruned/long-v2-full",
+        "pruned/small-v1-logfilter",
+        "pruned/small-v2-logfilter",
+        "pruned/small-v2-minimal",
+        "odd/filter-v1",
+        "odd/filter-v2",
+        "odd/import-v2",
+        "odd/migrated-v2",
+        "odd/pruned-v1",
+        "odd/pruned-v2",
+    ];
+    all.extend(large.into_iter().filter_map(fixture));
+    for fixture in all {
+        let db = NodeDb::open(&DataDir::new(fixture.path())).unwrap();
+        let snapshot = db.snapshot().unwrap();
+        headers_chain(&snapshot);
+        let whole = Blocks {
+            first: 0,
+            last: snapshot.tip(),
+        };
+        let gaps = snapshot.gaps(whole, ALL).unwrap();
+        // What lies between the gaps, and each gap's edges.
+        let mut next = 0;
+        let mut checked = 0;
+        for gap in &gaps {
+            if next < gap.blocks.first {
+                checked += scan(
+                    &fixture,
+                    &snapshot,
+                    Blocks {
+                        first: next,
+                        last: gap.blocks.first - 1,
+                    },
+                );
+            }
+            for block in [gap.blocks.first, gap.blocks.last] {
+                let error = scan_result(
+                    &snapshot,
+                    Blocks {
+                        first: block,
+                        last: block,
+                    },
+                    &fixture,
+                );
+                let error = error.expect_err("the edges of a gap lack something");
+                assert!(error.is_missing(), "{}: {error}", fixture.name);
+            }
+            next = gap.blocks.last + 1;
+        }
+        if next <= snapshot.tip() {
+            checked += scan(
+                &fixture,
+                &snapshot,
+                Blocks {
+                    first: next,
+                    last: snapshot.tip(),
+                },
+            );
+        }
+        assert!(checked > 0, "{}", fixture.name);
+    }
+}
+
+/// All headers hash to what is stored, and chain.
+fn headers_chain(snapshot: &Snapshot<'_>) {
+    let mut parent = B256::ZERO;
+    for number in 0..=snapshot.tip() {
+        let header = snapshot.header(number).unwrap();
+        assert_eq!(header.parent_hash, parent);
+        assert_eq!(header.recompute_hash(), header.hash);
+        assert_eq!(snapshot.block_hash(number).unwrap(), header.hash);
+        parent = header.hash;
+    }
+}
+
+fn scan(fixture: &Fixture, snapshot: &Snapshot<'_>, blocks: Blocks) -> u64 {
+    scan_result(snapshot, blocks, fixture).unwrap()
+}
+
+fn scan_result(
+    snapshot: &Snapshot<'_>,
+    blocks: Blocks,
+    fixture: &Fixture,
+) -> txgraph_nodedb::Result<u64> {
+    // Before Byzantium receipts carry a state root, which no node stores.
+    let byzantium = if fixture.name == "odd/import-v2" {
+        9
+    } else {
+        0
+    };
+    let mut checked = 0;
+    snapshot.for_each_block(blocks, ALL, &mut Scratch::default(), &mut |block| {
+        check(block, byzantium)?;
+        checked += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(checked)
+}
+
+fn check(block: &mut Block<'_>, byzantium: u64) -> txgraph_nodedb::Result<()> {
+    let header = block.header.clone();
+    let number = header.number;
+    let mut receipts = Vec::new();
+    let mut bloom = Bloom::ZERO;
+    while let Some(receipt) = block.next_receipt()? {
+        let envelope = envelope(&receipt);
+        bloom |= *envelope.logs_bloom();
+        receipts.push(envelope);
+    }
+    assert_eq!(bloom, header.logs_bloom, "block {number}");
+    if number >= byzantium {
+        let root = proofs::calculate_receipt_root(&receipts);
+        assert_eq!(root, header.receipts_root, "block {number}");
+    }
+    let mut transactions = Vec::new();
+    for index in 0..block.body.tx_count as u32 {
+        let signed = block.signed_transaction(index)?;
+        // The same through reth's own decoders.
+        let (theirs, _) = SignedTransaction::from_compact(block.transaction_bytes(index)?, 0);
+        assert_eq!(signed, theirs);
+        assert_eq!(
+            block.sender(index)?,
+            txgraph_nodedb::fuzzing::sender(&signed).unwrap()
+        );
+        let (theirs, _) = EthereumReceipt::<TxType>::from_compact(block.receipt_bytes(index)?, 0);
+        let ours = &receipts[index as usize];
+        assert_eq!(ours.cumulative_gas_used(), theirs.cumulative_gas_used);
+        assert_eq!(ours.is_success(), theirs.success);
+        assert_eq!(ours.logs(), theirs.logs);
+        assert_eq!(ours.tx_type(), theirs.tx_type);
+        assert_eq!(signed.tx_type(), theirs.tx_type);
+        transactions.push(signed);
+    }
+    let root = proofs::calculate_transaction_root(&transactions);
+    assert_eq!(root, header.transactions_root, "block {number}");
+    if let Some(expected) = header.withdrawals_root {
+        let withdrawals: Vec<_> = block
+            .withdrawals()
+            .iter()
+            .map(|withdrawal| eip4895::Withdrawal {
+                index: withdrawal.index,
+                validator_index: withdrawal.validator_index,
+                address: withdrawal.address,
+                amount: withdrawal.amount_gwei,
+            })
+            .collect();
+        assert_eq!(
+            proofs::calculate_withdrawals_root(&withdrawals),
+            expected,
+            "block {number}"
+        );
+    }
+    Ok(())
+}
+
+fn envelope(receipt: &Receipt<'_>) -> ReceiptEnvelope {
+    let logs = receipt.logs().map(|log| {
+        let topics = log.topics.iter().map(B256::from).collect();
+        Log::new_unchecked(log.address, topics, log.data.to_vec().into())
+    });
+    let inner = alloy_consensus::Receipt {
+        status: Eip658Value::Eip658(receipt.success),
+        cumulative_gas_used: receipt.cumulative_gas_used,
+        logs: logs.collect(),
+    };
+    let inner: ReceiptWithBloom<_> = inner.with_bloom();
+    match receipt.tx_type {
+        0 => ReceiptEnvelope::Legacy(inner),
+        1 => ReceiptEnvelope::Eip2930(inner),
+        2 => ReceiptEnvelope::Eip1559(inner),
+        3 => ReceiptEnvelope::Eip4844(inner),
+        4 => ReceiptEnvelope::Eip7702(inner),
+        other => panic!("type {other}"),
+    }
+}
