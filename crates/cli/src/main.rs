@@ -1,1 +1,201 @@
-fn main(){}
+//! `txgraph`: words in, words out. Arguments become a question, the façade
+//! answers it, results go to stdout or files and everything else to stderr.
+
+mod args;
+mod commands;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+mod table;
+mod time;
+
+use args::Global;
+use clap::{CommandFactory, Parser, Subcommand};
+use output::Terminal;
+use std::process::ExitCode;
+use txgraph::{Query, Result};
+
+/// Where did these tokens go? Transfer graphs from a local reth node
+///
+/// Reads the database of an Ethereum node (reth 1.x or 2.x) on this machine, read-only, also while the
+/// node runs, and answers questions about transfers of tokens and of the coin of the chain.
+#[derive(Debug, Parser)]
+#[command(name = "txgraph", version, max_term_width = 100, after_long_help = MANUAL)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    global: Global,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Info(commands::info::InfoArgs),
+    Transfers(commands::transfers::TransfersArgs),
+    Graph(commands::graph::GraphArgs),
+    Analyze(commands::analyze::AnalyzeArgs),
+    Query(commands::query::QueryArgs),
+    Completions(commands::completions::CompletionsArgs),
+}
+
+const MANUAL: &str = "\
+Exit status:
+  0    done
+  1    failed: damaged files, no space, no permission
+  2    the question or the configuration is wrong
+  3    blocks are missing, pruned or above the tip (see --allow-partial)
+  130  interrupted (Ctrl-C)
+
+Environment:
+  TXGRAPH_DATADIR, RETH_DATADIR   data directory
+  TXGRAPH_CONFIG                  configuration file
+  RAYON_NUM_THREADS               threads
+  RUST_LOG                        what to log, e.g. txgraph_reader=debug
+  NO_COLOR                        no colours
+
+Files:
+  txgraph.toml, configs/*.toml    configurations: where the node is, how to run
+  queries/*.toml                  saved questions
+
+Examples (for the small chain in testdata/; TXGRAPH_DATADIR names the data directory):
+  What is there?
+    $ txgraph info
+
+  Follow a token three hops out of an address, and draw it:
+    $ txgraph graph --root 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --hops 3 \\
+        --token 0xd601451207128971898aab8654521699f35222e2 -o trace.svg -o trace.csv
+
+  All transfers of the last twenty blocks, as Parquet:
+    $ txgraph transfers --blocks -20: -o transfers.parquet
+
+  Who passes a token round in circles?
+    $ txgraph analyze loops --token 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
+";
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse_from(args::several_blocks(std::env::args_os())) {
+        Ok(cli) => cli,
+        // Help and version end here too, with status 0.
+        Err(error) => error.exit(),
+    };
+    progress::log(&cli.global);
+    let terminal = Terminal::new(&cli.global);
+    match run(cli, &terminal) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            exit::report(&error);
+            exit::code(error.kind)
+        }
+    }
+}
+
+fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
+    let global = &cli.global;
+    match cli.command {
+        Command::Info(args) => commands::info::run(&commands::open(global, terminal)?, &args),
+        Command::Transfers(args) => commands::ask(&Query::Transfers(args.into()), global, terminal),
+        Command::Graph(args) => commands::ask(&Query::Graph(args.into()), global, terminal),
+        Command::Analyze(args) => commands::ask(&Query::Analyze(args.into()), global, terminal),
+        Command::Query(args) => commands::query::run(args, global, terminal),
+        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{collections::BTreeSet, ffi::OsString};
+    use txgraph::{AnalyzeQuery, GraphQuery, TransfersQuery};
+
+    fn parse(args: &[String]) -> Query {
+        let args = std::iter::once("txgraph".to_owned()).chain(args.iter().cloned());
+        let cli = Cli::try_parse_from(args::several_blocks(args.map(OsString::from)));
+        match cli.unwrap_or_else(|error| panic!("{error}")).command {
+            Command::Transfers(args) => Query::Transfers(args.into()),
+            Command::Graph(args) => Query::Graph(args.into()),
+            Command::Analyze(args) => Query::Analyze(args.into()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A question with a value for every option.
+    fn full(command: &str) -> Query {
+        let shared = "
+            blocks = ['-1000:', '5:6']
+            token = ['0xaa', 'eth']
+            min-value = '1e18'
+            standard = ['erc20', 'native']
+            kind = ['mint', 'value']
+            wrapped-native = ['any']
+            allow-partial = true
+            no-checksum = true
+            output = ['-']
+            format = 'csv'
+            overwrite = true
+            direction = 'in'
+        ";
+        let search = "
+            root = ['0xaa,0xbb', '@file']
+            hops = 'all'
+            time-respecting = true
+            max-degree = 7
+            stop-at = 'exchanges.csv'
+            max-vertices = 8
+            max-edges = 9
+            expand-zero = true
+        ";
+        let columns = "
+            schema = 'cryo'
+            u256-types = ['f64', 'string']
+        ";
+        let own = match command {
+            "transfers" => format!("address = ['0xcc']\n{columns}"),
+            "graph" => format!(
+                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\n{search}{columns}"
+            ),
+            _ => format!(
+                "measure = 'pairs'\ntop = 3\norder = 'count'\ntable = 'pairs'\ntoken-list = 'l'\n\
+                 {search}"
+            ),
+        };
+        Query::from_options(command, &format!("{shared}{own}")).unwrap()
+    }
+
+    #[test]
+    fn arguments_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_and_questions_say_the_same() {
+        for command in ["transfers", "graph", "analyze"] {
+            let query = full(command);
+            assert_eq!(parse(&query.to_args()), query);
+        }
+        for query in [
+            Query::Transfers(TransfersQuery::default()),
+            Query::Graph(GraphQuery::default()),
+            Query::Analyze(AnalyzeQuery::default()),
+        ] {
+            assert_eq!(parse(&query.to_args()), query);
+        }
+    }
+
+    #[test]
+    fn every_option_is_one_of_both() {
+        for name in ["transfers", "graph", "analyze"] {
+            let command = Cli::command();
+            let command = command.find_subcommand(name).unwrap();
+            let ids = command
+                .get_arguments()
+                .map(|arg| arg.get_id().as_str().replace('_', "-"));
+            let mut options: BTreeSet<String> = ids.collect();
+            let mut keys: BTreeSet<String> = full(name).to_table().keys().cloned().collect();
+            // Two ways to say one thing exclude each other, so `full` has but one.
+            keys.extend(["from-block".to_owned(), "to-block".to_owned()]);
+            options.retain(|option| option != "help");
+            assert_eq!(options, keys, "{name}");
+        }
+    }
+}

@@ -31,7 +31,10 @@ pub enum AddressError {
 /// Reads an address. All-lower and all-upper digits carry no checksum.
 pub fn parse_address(text: &str, checksum: Checksum) -> Result<Address, AddressError> {
     let malformed = || AddressError::Malformed(text.to_owned());
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).ok_or_else(malformed)?;
+    let digits = text
+        .strip_prefix("0x")
+        .or_else(|| text.strip_prefix("0X"))
+        .ok_or_else(malformed)?;
     if digits.len() != 40 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(malformed());
     }
@@ -41,7 +44,10 @@ pub fn parse_address(text: &str, checksum: Checksum) -> Result<Address, AddressE
     if checksum == Checksum::Verify && lower && upper {
         let right = address.to_checksum(None);
         if right[2..] != *digits {
-            return Err(AddressError::Checksum { written: text.to_owned(), right });
+            return Err(AddressError::Checksum {
+                written: text.to_owned(),
+                right,
+            });
         }
     }
     Ok(address)
@@ -58,7 +64,13 @@ mod tests {
     fn a_typing_error_is_refused() {
         let wrong = RIGHT.replace("5aA", "5AA");
         let error = parse_address(&wrong, Checksum::Verify).unwrap_err();
-        assert_eq!(error, AddressError::Checksum { written: wrong.clone(), right: RIGHT.into() });
+        assert_eq!(
+            error,
+            AddressError::Checksum {
+                written: wrong.clone(),
+                right: RIGHT.into()
+            }
+        );
         assert!(parse_address(&wrong, Checksum::Ignore).is_ok());
     }
 
@@ -68,7 +80,15 @@ mod tests {
         assert_eq!(parse_address(RIGHT, Checksum::Verify), Ok(plain));
         let upper = format!("0x{}", RIGHT[2..].to_uppercase());
         assert_eq!(parse_address(&upper, Checksum::Verify), Ok(plain));
-        for text in ["", "0x", "0x12", &RIGHT[2..], &format!("{RIGHT}0"), "0xé", "vitalik.eth"] {
+        for text in [
+            "",
+            "0x",
+            "0x12",
+            &RIGHT[2..],
+            &format!("{RIGHT}0"),
+            "0xé",
+            "vitalik.eth",
+        ] {
             let error = parse_address(text, Checksum::Ignore).unwrap_err();
             assert_eq!(error, AddressError::Malformed(text.into()));
         }

@@ -106,13 +106,19 @@ impl BlockSpec {
                 let more = count.checked_sub(1).ok_or_else(|| self.empty())?;
                 let first = number(first);
                 let last = first.checked_add(more);
-                (first, last.ok_or_else(|| wrong(&self.to_string(), "the end is too large"))?)
+                (
+                    first,
+                    last.ok_or_else(|| wrong(&self.to_string(), "the end is too large"))?,
+                )
             }
             Span::Last(count, end) => {
                 let less = count.checked_sub(1).ok_or_else(|| self.empty())?;
                 let last = number(end);
                 let first = last.checked_sub(less).ok_or_else(|| {
-                    self.beyond(format!("up to block {last} there are only {} blocks", last + 1))
+                    self.beyond(format!(
+                        "up to block {last} there are only {} blocks",
+                        last + 1
+                    ))
                 })?;
                 (first, last)
             }
@@ -142,20 +148,37 @@ impl BlockSpec {
             }
             _ => range.first,
         };
-        Ok((0..count).map(block).map(|block| BlockRange { first: block, last: block }).collect())
+        Ok((0..count)
+            .map(block)
+            .map(|block| BlockRange {
+                first: block,
+                last: block,
+            })
+            .collect())
     }
 
     fn empty(&self) -> BlocksError {
-        wrong(&self.to_string(), "holds no block (the end of a range is not included)")
+        wrong(
+            &self.to_string(),
+            "holds no block (the end of a range is not included)",
+        )
     }
 
     fn beyond(&self, reason: String) -> BlocksError {
-        BlocksError { text: self.to_string(), reason, beyond_chain: true }
+        BlocksError {
+            text: self.to_string(),
+            reason,
+            beyond_chain: true,
+        }
     }
 }
 
 fn wrong(text: &str, reason: &str) -> BlocksError {
-    BlocksError { text: text.into(), reason: reason.into(), beyond_chain: false }
+    BlocksError {
+        text: text.into(),
+        reason: reason.into(),
+        beyond_chain: false,
+    }
 }
 
 impl FromStr for BlockSpec {
@@ -170,7 +193,10 @@ impl FromStr for BlockSpec {
         let mut parts = text.split(':');
         let first = parts.next().unwrap_or_default();
         let Some(end) = parts.next() else {
-            return Ok(Self { span: Span::One(point(first)?), sample: Sample::All });
+            return Ok(Self {
+                span: Span::One(point(first)?),
+                sample: Sample::All,
+            });
         };
         let step = parts.next();
         if parts.next().is_some() {
@@ -186,10 +212,18 @@ impl FromStr for BlockSpec {
             return Err(wrong(text, "step and count must be at least 1"));
         }
         let span = if let Some(count) = first.strip_prefix('-') {
-            let end = if end.is_empty() { Point::Latest } else { point(end)? };
+            let end = if end.is_empty() {
+                Point::Latest
+            } else {
+                point(end)?
+            };
             Span::Last(number(count)?, end)
         } else {
-            let first = if first.is_empty() { Point::Number(0) } else { point(first)? };
+            let first = if first.is_empty() {
+                Point::Number(0)
+            } else {
+                point(first)?
+            };
             match end {
                 "" | "latest" => Span::UpToTip(first),
                 _ => match end.strip_prefix('+') {
@@ -214,7 +248,10 @@ fn parse_number(text: &str) -> Result<u64, String> {
     };
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
     if whole.is_empty() && decimals.is_empty()
-        || !whole.bytes().chain(decimals.bytes()).all(|byte| byte.is_ascii_digit())
+        || !whole
+            .bytes()
+            .chain(decimals.bytes())
+            .all(|byte| byte.is_ascii_digit())
     {
         return Err(not_a_number());
     }
@@ -268,7 +305,9 @@ mod tests {
         };
         let ranges: Result<Vec<_>, _> = specs.iter().map(|spec| spec.resolve(TIP)).collect();
         match ranges {
-            Ok(ranges) => BlockRanges::new(ranges.iter().flat_map(|r| r.iter()).collect()).to_string(),
+            Ok(ranges) => {
+                BlockRanges::new(ranges.iter().flat_map(|r| r.iter()).collect()).to_string()
+            }
             Err(error) => error.reason,
         }
     }
@@ -285,7 +324,10 @@ mod tests {
             ("1:", "1..=20000000"),
             ("1", "1..=1"),
             ("1 2", "1..=2"),
-            ("15M:+1 1000:1002 2000", "1000..=1001, 2000..=2000, 15000000..=15000000"),
+            (
+                "15M:+1 1000:1002 2000",
+                "1000..=1001, 2000..=2000, 15000000..=15000000",
+            ),
             // its help text
             ("18M:18.1M", "18000000..=18099999"),
             ("16_000:17_000", "16000..=16999"),
@@ -312,7 +354,10 @@ mod tests {
             ("5:5", "holds no block (the end of a range is not included)"),
             (":0", "holds no block (the end of a range is not included)"),
             ("7:5", "holds no block (the end of a range is not included)"),
-            ("1:+0", "holds no block (the end of a range is not included)"),
+            (
+                "1:+0",
+                "holds no block (the end of a range is not included)",
+            ),
             ("1.5", "`1.5` is not a whole number"),
             ("1.0001K", "`1.0001K` is not a whole number"),
             ("1e6", "`1e6` is not a block number"),
@@ -326,7 +371,10 @@ mod tests {
             ("1:9:0", "step and count must be at least 1"),
             ("0:1M:2", "names 500000 single blocks; at most 10000"),
             ("21M:", "the chain ends with block 20000000"),
-            ("-30M:", "up to block 20000000 there are only 20000001 blocks"),
+            (
+                "-30M:",
+                "up to block 20000000 there are only 20000001 blocks",
+            ),
             ("18446744073709551615:+2", "the end is too large"),
         ] {
             assert_eq!(resolved(text), expected, "{text}");

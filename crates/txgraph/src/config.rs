@@ -23,7 +23,7 @@ pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
 pub const THREADS_ENV: &str = "RAYON_NUM_THREADS";
 
 /// Memory a search may keep transfers in, unless told otherwise.
-pub const MEMORY_DEFAULT: u64 = 256 << 20;
+pub const MEMORY_DEFAULT: u64 = txgraph_graph::SearchRequest::MEMORY_BYTES_MAX_DEFAULT;
 
 /// How to run. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,9 +87,15 @@ impl Config {
     }
 
     fn resolve_in(flags: Self, file: Option<&Path>, env: &Env<'_>) -> Result<Self> {
-        let here = || Path::new(CONFIG_FILE).is_file().then(|| PathBuf::from(CONFIG_FILE));
+        let here = || {
+            Path::new(CONFIG_FILE)
+                .is_file()
+                .then(|| PathBuf::from(CONFIG_FILE))
+        };
         let file = file.map(Path::to_path_buf);
-        let file = file.or_else(|| set(env, CONFIG_ENV).map(PathBuf::from)).or_else(here);
+        let file = file
+            .or_else(|| set(env, CONFIG_ENV).map(PathBuf::from))
+            .or_else(here);
         let from_file = match file {
             Some(path) => {
                 tracing::info!(path = %path.display(), "configuration file");
@@ -113,7 +119,9 @@ impl Config {
         let folder = path.parent().unwrap_or(Path::new(""));
         let place = |text: Option<String>| match text {
             None => Ok(None),
-            Some(text) => expand(&text, env).map(|path| Some(folder.join(path))).map_err(wrong),
+            Some(text) => expand(&text, env)
+                .map(|path| Some(folder.join(path)))
+                .map_err(wrong),
         };
         Ok(Self {
             datadir: place(file.node.datadir)?,
@@ -142,15 +150,27 @@ impl Config {
                 }
             },
         };
-        let datadir = DATADIR_ENV.iter().find_map(|name| set(env, name)).map(PathBuf::from);
-        Ok(Self { datadir, threads, ..Self::default() })
+        let datadir = DATADIR_ENV
+            .iter()
+            .find_map(|name| set(env, name))
+            .map(PathBuf::from);
+        Ok(Self {
+            datadir,
+            threads,
+            ..Self::default()
+        })
     }
 
     /// `self`, completed from `lower`.
     fn or(self, lower: Self) -> Self {
         let other_node = self.datadir.is_some();
         let lower = if other_node {
-            Self { static_files: None, rocksdb: None, chain_id: None, ..lower }
+            Self {
+                static_files: None,
+                rocksdb: None,
+                chain_id: None,
+                ..lower
+            }
         } else {
             lower
         };
@@ -190,8 +210,9 @@ fn expand(text: &str, env: &Env<'_>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let (name, after) =
-            after.split_once('}').ok_or_else(|| format!("`{text}`: `${{` without `}}`"))?;
+        let (name, after) = after
+            .split_once('}')
+            .ok_or_else(|| format!("`{text}`: `${{` without `}}`"))?;
         let (name, default) = match name.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (name, None),
@@ -199,7 +220,9 @@ fn expand(text: &str, env: &Env<'_>) -> Result<String, String> {
         out.push_str(before);
         match (set(env, name), default) {
             (Some(value), _) => out.push_str(
-                value.to_str().ok_or_else(|| format!("`{text}`: {name} is not valid UTF-8"))?,
+                value
+                    .to_str()
+                    .ok_or_else(|| format!("`{text}`: {name} is not valid UTF-8"))?,
             ),
             (None, Some(default)) => out.push_str(default),
             (None, None) => return Err(format!("`{text}`: {name} is not set")),
@@ -290,14 +313,23 @@ mod tests {
         assert_eq!(with_env.chain_id, None);
 
         let pairs = [("TXGRAPH_DATADIR", "/ours"), ("RETH_DATADIR", "/reth")];
-        assert_eq!(resolve(Config::default(), &pairs).datadir, Some("/ours".into()));
+        assert_eq!(
+            resolve(Config::default(), &pairs).datadir,
+            Some("/ours".into())
+        );
 
-        let flags = Config { datadir: Some("/flag".into()), ..Config::default() };
+        let flags = Config {
+            datadir: Some("/flag".into()),
+            ..Config::default()
+        };
         let with_flag = resolve(flags, &pairs);
         assert_eq!(with_flag.datadir, Some("/flag".into()));
         assert_eq!(with_flag.threads, Some(3));
 
-        let flags = Config { static_files: Some("/sf".into()), ..Config::default() };
+        let flags = Config {
+            static_files: Some("/sf".into()),
+            ..Config::default()
+        };
         let parts = resolve(flags, &[]);
         assert_eq!(parts.static_files, Some("/sf".into()));
         assert_eq!(parts.datadir, Some(dir.path().join("from-file")));
@@ -307,18 +339,33 @@ mod tests {
     #[test]
     fn environment_names_the_file() {
         let (_dir, path) = file("[run]\nchunk-blocks = 77\n");
-        let pairs = [(CONFIG_ENV, path.to_str().unwrap()), ("RAYON_NUM_THREADS", "0")];
+        let pairs = [
+            (CONFIG_ENV, path.to_str().unwrap()),
+            ("RAYON_NUM_THREADS", "0"),
+        ];
         let config = Config::resolve_in(Config::default(), None, &env(&pairs)).unwrap();
-        assert_eq!(config, Config { chunk_blocks: Some(77), ..Config::default() });
+        assert_eq!(
+            config,
+            Config {
+                chunk_blocks: Some(77),
+                ..Config::default()
+            }
+        );
     }
 
     #[test]
     fn variables_expand() {
         let home = env(&[("HOME", "/home/me"), ("EMPTY", "")]);
-        assert_eq!(expand("${HOME}/x/${HOME}", &home).unwrap(), "/home/me/x//home/me");
+        assert_eq!(
+            expand("${HOME}/x/${HOME}", &home).unwrap(),
+            "/home/me/x//home/me"
+        );
         assert_eq!(expand("${NOPE:-/d}/x", &home).unwrap(), "/d/x");
         assert_eq!(expand("$HOME}", &home).unwrap(), "$HOME}");
-        assert_eq!(expand("${EMPTY}", &home).unwrap_err(), "`${EMPTY}`: EMPTY is not set");
+        assert_eq!(
+            expand("${EMPTY}", &home).unwrap_err(),
+            "`${EMPTY}`: EMPTY is not set"
+        );
         assert!(expand("${HOME", &home).is_err());
     }
 
@@ -336,7 +383,10 @@ mod tests {
             assert!(error.message.contains("c.toml"), "{}", error.message);
         }
         let (_dir, path) = file("[run]\nthreads = 0\n");
-        assert_eq!(Config::load(&path).unwrap_err().message, "threads must be at least 1");
+        assert_eq!(
+            Config::load(&path).unwrap_err().message,
+            "threads must be at least 1"
+        );
         let absent = Config::load(Path::new("/no/such/file.toml")).unwrap_err();
         assert_eq!(absent.kind, ErrorKind::Failed);
         let pairs = [("RAYON_NUM_THREADS", "many")];
@@ -358,7 +408,16 @@ mod tests {
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "G", "-1", "1X", "1ib", "1..5G", "99999999999999T", "1e9"] {
+        for text in [
+            "",
+            "G",
+            "-1",
+            "1X",
+            "1ib",
+            "1..5G",
+            "99999999999999T",
+            "1e9",
+        ] {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }
@@ -369,8 +428,14 @@ mod tests {
         let mut seen = 0;
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "toml") {
-                Config::load_in(&path, &env(&[("HOME", "/home/me")])).unwrap().checked().unwrap();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "toml")
+            {
+                Config::load_in(&path, &env(&[("HOME", "/home/me")]))
+                    .unwrap()
+                    .checked()
+                    .unwrap();
                 seen += 1;
             }
         }

@@ -4,7 +4,7 @@
 use crate::{AddressError, BlocksError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
-use txgraph_transfers::SourceError;
+use txgraph_transfers::{BlockRanges, SourceError, Unavailable};
 
 /// Result of a user action.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Usage,
     /// Requested blocks are missing, pruned or above the tip.
     Unavailable,
+    /// The chain was reorganised under the reader, again and again.
+    Reorged,
     /// The caller asked to stop.
     Interrupted,
     /// Whoever read the output has closed it.
@@ -40,7 +42,12 @@ pub struct Error {
 impl Error {
     /// An error without a cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, source: None }
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            source: None,
+        }
     }
 
     /// A wrong question.
@@ -83,7 +90,9 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
     }
 }
 
@@ -113,35 +122,85 @@ impl From<BlocksError> for Error {
     }
 }
 
+/// Gaps that a message lists; a node with filtered receipts has thousands.
+const GAPS_LISTED_MAX: usize = 8;
+
+/// Gaps in words, as many as one can read.
+pub(crate) fn list_gaps(missing: &[Unavailable]) -> String {
+    let words = |gap: &Unavailable| format!("{} ({})", gap.blocks, gap.reason);
+    let mut listed: Vec<_> = missing.iter().take(GAPS_LISTED_MAX).map(words).collect();
+    if let Some(more) = missing.len().checked_sub(GAPS_LISTED_MAX + 1) {
+        listed.push(format!("and {} more gaps", more + 1));
+    }
+    listed.join(", ")
+}
+
+fn list_available(available: &BlockRanges) -> String {
+    let ranges = available.iter();
+    let more = ranges.len().saturating_sub(GAPS_LISTED_MAX);
+    if more == 0 {
+        return available.to_string();
+    }
+    let listed: BlockRanges = ranges.take(GAPS_LISTED_MAX).collect();
+    format!("{listed} and {more} more ranges")
+}
+
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Self {
         let message = error.to_string();
         match error {
-            SourceError::Unavailable { .. } => Self::new(ErrorKind::Unavailable, message).hint(
+            SourceError::Unavailable { missing, available } => Self::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "blocks not available: {}; available: {}",
+                    list_gaps(&missing),
+                    list_available(&available)
+                ),
+            )
+            .hint(
                 "ask for available blocks with --blocks, or take --allow-partial to get what \
                  exists, with the gap stated in the answer",
             ),
-            SourceError::Reorged { .. } => Self::new(ErrorKind::Failed, message)
+            SourceError::Reorged { .. } => Self::new(ErrorKind::Reorged, message)
                 .hint("ask again, or leave out the newest blocks"),
             SourceError::Interrupted => Self::new(ErrorKind::Interrupted, message),
             // The causes say everything that the wrappers would repeat.
             SourceError::Sink(cause) => match cause.downcast::<Self>() {
                 Ok(ours) => *ours,
-                Err(cause) => Self::unwrapped(cause),
+                Err(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
             },
-            SourceError::Failed(cause) => Self::unwrapped(cause),
+            SourceError::Failed(cause) => match cause.downcast::<txgraph_nodedb::Error>() {
+                Ok(error) => (*error).into(),
+                Err(cause) => match cause.downcast::<txgraph_reader::Error>() {
+                    Ok(error) => (*error).into(),
+                    Err(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
+                },
+            },
             _ => Self::new(ErrorKind::Failed, message),
         }
     }
 }
 
-impl Error {
-    fn unwrapped(cause: Box<dyn StdError + Send + Sync>) -> Self {
-        Self {
-            kind: ErrorKind::Failed,
-            message: cause.to_string(),
-            hint: None,
-            source: None,
+impl From<txgraph_nodedb::Error> for Error {
+    fn from(error: txgraph_nodedb::Error) -> Self {
+        let kind = if error.is_missing() {
+            ErrorKind::Unavailable
+        } else {
+            ErrorKind::Failed
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<txgraph_reader::Error> for Error {
+    fn from(error: txgraph_reader::Error) -> Self {
+        use txgraph_reader::Error as Reader;
+        match error {
+            Reader::NodeDb(error) => error.into(),
+            Reader::ChainIdUnknown { .. }
+            | Reader::ChainIdContradicts { .. }
+            | Reader::Options(_) => Self::usage(error.to_string()),
+            other => Self::new(ErrorKind::Failed, other.to_string()),
         }
     }
 }
@@ -152,6 +211,22 @@ impl From<SearchError> for Error {
             SearchError::Request(message) => Self::usage(message),
             SearchError::Source(error) => error.into(),
             other => Self::new(ErrorKind::Failed, other.to_string()),
+        }
+    }
+}
+
+impl From<txgraph_export::Error> for Error {
+    fn from(error: txgraph_export::Error) -> Self {
+        use txgraph_export::Error as Export;
+        let kind = match error {
+            Export::BrokenPipe => ErrorKind::BrokenPipe,
+            Export::Unsupported(_) => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        };
+        let ours = Self::new(kind, error.to_string());
+        match error.hint() {
+            Some(hint) => ours.hint(hint),
+            None => ours,
         }
     }
 }

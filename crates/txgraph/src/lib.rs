@@ -6,13 +6,14 @@
 //! a [`Config`] (how to run) and a question ([`Query`]: what to ask). It knows
 //! nothing of argument parsers and terminals, and prints nothing.
 
-mod error;
-mod config;
-mod blocks;
 mod address;
+mod blocks;
+mod config;
+mod error;
 mod lists;
 mod query;
 mod query_file;
+mod run;
 
 pub use address::{AddressError, Checksum, parse_address};
 pub use blocks::{BlockSpec, BlocksError, parse_blocks};
@@ -25,4 +26,20 @@ pub use query::{
     AnalyzeQuery, Columns, GraphQuery, Hops, Measure, Output, Query, Search, Selection,
     TransfersQuery,
 };
-pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, QueryFile};
+pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile};
+pub use run::{
+    Analysis, AnalysisFormat, Control, GraphAnswer, GraphRequest, Node, TransfersAnswer, analyze,
+    graph, info, open, table_name, transfers, write_analysis, write_graph, write_transfers,
+};
+
+// What answers are made of.
+pub use txgraph_analysis::{Cell, CellKind, Table};
+pub use txgraph_export::{
+    GraphFormat, Metadata, Schema, TableFormat, TokenList, U256Type, Written,
+};
+pub use txgraph_graph::{Asset, LimitHit, SearchRequest, TransferGraph};
+pub use txgraph_nodedb::{Blocks, Info};
+pub use txgraph_reader::{CancelFlag, Progress};
+pub use txgraph_transfers::{
+    BlockRange, BlockRanges, Direction, Kind, ScanReport, ScanRequest, TokenStandard, Transfer,
+};

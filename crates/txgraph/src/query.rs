@@ -156,8 +156,12 @@ pub struct AnalyzeQuery {
     /// The search for the graph. Without roots: all transfers that meet the selection.
     #[serde(flatten)]
     pub search: Search,
-    /// How many rows of a ranking; absent: 20.
+    /// How many rows of a ranking; absent: 20 for people, all in data files.
     pub top: Option<usize>,
+    /// Order of pairs: `amount`, `count` or `address`; absent: `amount`.
+    pub order: Option<String>,
+    /// Which of the measure's tables; absent: all for people, the main one in data files.
+    pub table: Option<String>,
     /// Names and decimals of tokens.
     pub token_list: Option<String>,
     /// Where the answer goes.
@@ -184,8 +188,13 @@ pub enum Measure {
 
 impl Measure {
     /// Every measure.
-    pub const ALL: &'static [Self] =
-        &[Self::Summary, Self::Pairs, Self::Degrees, Self::Loops, Self::Components];
+    pub const ALL: &'static [Self] = &[
+        Self::Summary,
+        Self::Pairs,
+        Self::Degrees,
+        Self::Loops,
+        Self::Components,
+    ];
 
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
@@ -224,9 +233,10 @@ impl FromStr for Hops {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "all" => Ok(Self::All),
-            number => number.parse().map(Self::Number).map_err(|_| {
-                format!("`{text}` is not a number of hops (0, 1, 2 … or `all`)")
-            }),
+            number => number
+                .parse()
+                .map(Self::Number)
+                .map_err(|_| format!("`{text}` is not a number of hops (0, 1, 2 … or `all`)")),
         }
     }
 }
@@ -289,6 +299,12 @@ impl Query {
             None => Ok(query),
             Some(key) => Err(Error::usage(format!("`{command}` has no option `{key}`"))),
         }
+    }
+
+    /// A question from a command and its options, written as in a file.
+    pub fn from_options(command: &str, options: &str) -> Result<Self> {
+        let table = toml::from_str(options).map_err(|error| Error::usage(error.to_string()))?;
+        Self::from_table(command, table)
     }
 
     /// Every option that is present or has a value, by name.
@@ -412,7 +428,9 @@ where
 {
     let texts = list(deserializer)?;
     let words = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
-    words.map(|word| word.parse().map_err(de::Error::custom)).collect()
+    words
+        .map(|word| word.parse().map_err(de::Error::custom))
+        .collect()
 }
 
 #[cfg(test)]
@@ -420,7 +438,7 @@ mod tests {
     use super::*;
 
     fn read(command: &str, options: &str) -> Result<Query> {
-        Query::from_table(command, toml::from_str(options).unwrap())
+        Query::from_options(command, options)
     }
 
     #[test]
@@ -440,7 +458,9 @@ mod tests {
             "#,
         )
         .unwrap();
-        let Query::Graph(graph) = &query else { panic!() };
+        let Query::Graph(graph) = &query else {
+            panic!()
+        };
         assert_eq!(graph.search.root, ["0xaa"]);
         assert_eq!(graph.search.selection.blocks, ["17"]);
         assert_eq!(graph.search.hops, Some(Hops::Number(3)));
@@ -459,10 +479,19 @@ mod tests {
 
     #[test]
     fn hops_are_a_number_or_all() {
-        for (text, hops) in [("2", Hops::Number(2)), ("\"2\"", Hops::Number(2)), ("\"all\"", Hops::All)] {
+        for (text, hops) in [
+            ("2", Hops::Number(2)),
+            ("\"2\"", Hops::Number(2)),
+            ("\"all\"", Hops::All),
+        ] {
             let query = read("analyze", &format!("measure = \"loops\"\nhops = {text}")).unwrap();
-            let Query::Analyze(query) = query else { panic!() };
-            assert_eq!((query.search.hops, query.measure), (Some(hops), Measure::Loops));
+            let Query::Analyze(query) = query else {
+                panic!()
+            };
+            assert_eq!(
+                (query.search.hops, query.measure),
+                (Some(hops), Measure::Loops)
+            );
         }
         assert!(read("graph", "hops = \"many\"").is_err());
         assert!(read("graph", "hops = -1").is_err());
@@ -472,7 +501,10 @@ mod tests {
     fn unknown_options_are_refused() {
         let error = read("transfers", "hops = 3").unwrap_err();
         assert_eq!(error.message, "`transfers` has no option `hops`");
-        assert_eq!(read("graph", "rot = \"0x\"").unwrap_err().message, "`graph` has no option `rot`");
+        assert_eq!(
+            read("graph", "rot = \"0x\"").unwrap_err().message,
+            "`graph` has no option `rot`"
+        );
         assert!(read("search", "").is_err());
         assert!(read("graph", "direction = \"up\"").is_err());
         assert!(read("graph", "kind = \"gift\"").is_err());

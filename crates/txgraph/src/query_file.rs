@@ -34,7 +34,11 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use toml::{Table, Value};
+use toml::Table;
+
+use ParamValue as Value;
+/// A value in a saved question: of a default, or of an option.
+pub use toml::Value as ParamValue;
 
 /// A saved question.
 #[derive(Clone, Debug)]
@@ -139,7 +143,9 @@ impl ParamKind {
                 parse_blocks(text).map_err(|error| error.to_string())?;
             }
             Self::Integer => {
-                let number = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
+                let number = text
+                    .parse()
+                    .map_err(|_| format!("`{text}` is not a whole number"))?;
                 return Ok(Value::Integer(number));
             }
             Self::Amount => {
@@ -152,7 +158,9 @@ impl ParamKind {
                 return Err(format!("`{text}` is none of out, in, both"));
             }
             Self::Flag => {
-                let flag = text.parse().map_err(|_| format!("`{text}` is not true or false"))?;
+                let flag = text
+                    .parse()
+                    .map_err(|_| format!("`{text}` is not true or false"))?;
                 return Ok(Value::Boolean(flag));
             }
             Self::Direction | Self::File | Self::Text => {}
@@ -201,7 +209,10 @@ impl QueryFile {
             if local.is_file() {
                 return Self::load(&local);
             }
-            if let Some((name, text)) = BUILT_IN_QUERIES.iter().find(|(name, _)| *name == name_or_path) {
+            if let Some((name, text)) = BUILT_IN_QUERIES
+                .iter()
+                .find(|(name, _)| *name == name_or_path)
+            {
                 return Self::parse(name, text);
             }
         }
@@ -215,9 +226,15 @@ impl QueryFile {
         for (name, text) in BUILT_IN_QUERIES {
             found.insert((*name).to_owned(), Self::parse(name, text)?);
         }
-        let entries = fs::read_dir("queries").into_iter().flatten().filter_map(Result::ok);
+        let entries = fs::read_dir("queries")
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok);
         let files = entries.map(|entry| entry.path());
-        for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+        for path in files.filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        }) {
             let query = Self::load(&path)?;
             found.insert(query.name.clone(), query);
         }
@@ -238,12 +255,19 @@ impl QueryFile {
         let mut options = written.ask;
         let command = match options.remove("command") {
             Some(Value::String(command)) => command,
-            _ => return Err(Error::usage("[ask] needs a `command`: transfers, graph or analyze")),
+            _ => {
+                return Err(Error::usage(
+                    "[ask] needs a `command`: transfers, graph or analyze",
+                ));
+            }
         };
         for (name, param) in &written.params {
             let known = |text| format!("default of parameter `{name}`: {text}");
             if let Some(default) = &param.default {
-                param.kind.value(&as_text(default)).map_err(|error| Error::usage(known(error)))?;
+                param
+                    .kind
+                    .value(&as_text(default))
+                    .map_err(|error| Error::usage(known(error)))?;
             }
         }
         let query = Self {
@@ -271,9 +295,15 @@ impl QueryFile {
             }
         }
         if let Some(name) = used.iter().find(|name| !self.params.contains_key(**name)) {
-            return Err(Error::usage(format!("`${{{name}}}` is no parameter of this question")));
+            return Err(Error::usage(format!(
+                "`${{{name}}}` is no parameter of this question"
+            )));
         }
-        match self.params.keys().find(|name| !used.contains(&name.as_str())) {
+        match self
+            .params
+            .keys()
+            .find(|name| !used.contains(&name.as_str()))
+        {
             Some(name) => Err(Error::usage(format!("parameter `{name}` is used nowhere"))),
             None => Ok(()),
         }
@@ -285,8 +315,10 @@ impl QueryFile {
         let mut given: BTreeMap<&str, String> = BTreeMap::new();
         for (name, text) in set {
             let Some((name, param)) = self.params.get_key_value(name) else {
-                return Err(Error::usage(format!("`{}` has no parameter `{name}`", self.name))
-                    .hint(self.usage()));
+                return Err(
+                    Error::usage(format!("`{}` has no parameter `{name}`", self.name))
+                        .hint(self.usage()),
+                );
             };
             match given.get_mut(name.as_str()) {
                 None => drop(given.insert(name, text.clone())),
@@ -306,8 +338,10 @@ impl QueryFile {
                 (None, Some(default)) => as_text(default),
                 (None, None) if param.optional => continue,
                 (None, None) => {
-                    return Err(Error::usage(format!("`{}` needs --set {name}=…", self.name))
-                        .hint(self.usage()));
+                    return Err(
+                        Error::usage(format!("`{}` needs --set {name}=…", self.name))
+                            .hint(self.usage()),
+                    );
                 }
             };
             let value = param.kind.value(&text);
@@ -330,8 +364,10 @@ impl QueryFile {
             true => format!(" --set {name}=<{}>", param.kind.as_str()),
             false => format!(" [--set {name}=<{}>]", param.kind.as_str()),
         };
-        let (needed, rest): (Vec<_>, Vec<_>) =
-            self.params.iter().partition(|(_, param)| param.is_required());
+        let (needed, rest): (Vec<_>, Vec<_>) = self
+            .params
+            .iter()
+            .partition(|(_, param)| param.is_required());
         line.extend(needed.into_iter().chain(rest).map(word));
         line
     }
@@ -416,7 +452,10 @@ mod tests {
     const B: &str = "0x00000000000000000000000000000000000000bb";
 
     fn set(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -430,7 +469,12 @@ mod tests {
                  --root {A},{B}"
             )
         );
-        let pairs = set(&[("root", A), ("hops", "all"), ("token", "eth"), ("name", "x")]);
+        let pairs = set(&[
+            ("root", A),
+            ("hops", "all"),
+            ("token", "eth"),
+            ("name", "x"),
+        ]);
         assert_eq!(
             file.resolve(&pairs).unwrap().to_string(),
             format!(
@@ -455,7 +499,10 @@ mod tests {
                 vec![("root", "me")],
                 "--set root: `me` is not an address (`0x` and 40 hex digits)",
             ),
-            (vec![("root", A), ("hops", "1"), ("hops", "2")], "`hops` is given twice"),
+            (
+                vec![("root", A), ("hops", "1"), ("hops", "2")],
+                "`hops` is given twice",
+            ),
             (
                 vec![("root", A), ("hops", "far")],
                 "--set hops: `far` is not a number of hops (0, 1, 2 … or `all`)",
@@ -469,9 +516,17 @@ mod tests {
     fn wrong_files_are_told() {
         for (from, to, message) in [
             ("${token}", "${tokn}", "`${tokn}` is no parameter"),
-            ("token = \"${token}\"", "", "parameter `token` is used nowhere"),
+            (
+                "token = \"${token}\"",
+                "",
+                "parameter `token` is used nowhere",
+            ),
             ("command = \"graph\"", "", "[ask] needs a `command`"),
-            ("default = 2", "default = \"x\"", "default of parameter `hops`"),
+            (
+                "default = 2",
+                "default = \"x\"",
+                "default of parameter `hops`",
+            ),
             ("purpose", "porpoise", "unknown field"),
             ("${hops}", "${hops", "without `}`"),
         ] {
@@ -480,8 +535,13 @@ mod tests {
             assert!(error.message.contains(message), "{}", error.message);
         }
         let text = FUNDED.replace("direction = \"in\"", "way = \"in\"");
-        let error = QueryFile::parse("funded", &text).unwrap().resolve(&set(&[("root", A)]));
-        assert_eq!(error.unwrap_err().message, "funded: `graph` has no option `way`");
+        let error = QueryFile::parse("funded", &text)
+            .unwrap()
+            .resolve(&set(&[("root", A)]));
+        assert_eq!(
+            error.unwrap_err().message,
+            "funded: `graph` has no option `way`"
+        );
     }
 
     #[test]
@@ -489,14 +549,26 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../queries");
         let mut names: Vec<_> = fs::read_dir(folder)
             .unwrap()
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .map(|entry| {
+                entry
+                    .unwrap()
+                    .path()
+                    .file_stem()
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned()
+            })
             .collect();
         names.sort();
         let built_in: Vec<_> = BUILT_IN_QUERIES.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, built_in);
         for (name, text) in BUILT_IN_QUERIES {
             let query = QueryFile::parse(name, text).unwrap();
-            assert!(query.purpose.ends_with(['.', '?']), "{name}: {}", query.purpose);
+            assert!(
+                query.purpose.ends_with(['.', '?']),
+                "{name}: {}",
+                query.purpose
+            );
         }
     }
 }

@@ -1,0 +1,412 @@
+//! Arguments that several commands share. Doc comments are the help text.
+
+use clap::{
+    ArgAction, Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use std::{ffi::OsString, path::PathBuf};
+use txgraph::{
+    Columns, Config, Direction, GraphFormat, Hops, Kind, Output, Schema, Search, Selection,
+    TableFormat, TokenStandard, U256Type, parse_amount, parse_size,
+};
+
+/// Where the node is and how to run; the same for every command.
+#[derive(Args, Debug)]
+pub(crate) struct Global {
+    /// Data directory of the node: holds `db` and `static_files`
+    ///
+    /// Opened read-only; the node may be running. Environment: TXGRAPH_DATADIR, else RETH_DATADIR.
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Node")]
+    datadir: Option<PathBuf>,
+
+    /// Static files, where they lie outside of the data directory
+    #[arg(
+        long = "datadir.static-files",
+        global = true,
+        value_name = "DIR",
+        help_heading = "Node"
+    )]
+    static_files: Option<PathBuf>,
+
+    /// RocksDB, where it lies outside of the data directory
+    #[arg(
+        long = "datadir.rocksdb",
+        global = true,
+        value_name = "DIR",
+        help_heading = "Node"
+    )]
+    rocksdb: Option<PathBuf>,
+
+    /// Chain id, only where the data directory does not tell
+    #[arg(long, global = true, value_name = "ID", help_heading = "Node")]
+    chain_id: Option<u64>,
+
+    /// Configuration file (TOML)
+    ///
+    /// Environment: TXGRAPH_CONFIG; without either, ./txgraph.toml if it exists. A flag wins over
+    /// the environment, the environment over the file.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Node")]
+    config: Option<PathBuf>,
+
+    /// Threads; default: one for each core
+    ///
+    /// Environment: RAYON_NUM_THREADS. Answers do not depend on it.
+    #[arg(long, global = true, value_name = "N", help_heading = "Running")]
+    threads: Option<usize>,
+
+    /// Blocks handed to a thread at a time
+    ///
+    /// Default: chosen by the range, the number of transactions in it and the threads. Answers do
+    /// not depend on it.
+    #[arg(long, global = true, value_name = "N", help_heading = "Running")]
+    chunk_blocks: Option<u64>,
+
+    /// Memory a search may keep transfers in, e.g. 512M or 4G; default: 1G
+    ///
+    /// What fits is read once for all hops; otherwise blocks are read once for each hop.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, help_heading = "Running")]
+    memory: Option<u64>,
+
+    /// Say more: -v what is done, -vv how, -vvv everything (see also RUST_LOG)
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Running")]
+    pub(crate) verbose: u8,
+
+    /// Say nothing but warnings and errors: no progress bar, no summary
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Running"
+    )]
+    pub(crate) quiet: bool,
+}
+
+impl Global {
+    /// Completed from environment and file.
+    pub(crate) fn config(&self) -> txgraph::Result<Config> {
+        let flags = Config {
+            datadir: self.datadir.clone(),
+            static_files: self.static_files.clone(),
+            rocksdb: self.rocksdb.clone(),
+            chain_id: self.chain_id,
+            threads: self.threads,
+            chunk_blocks: self.chunk_blocks,
+            memory: self.memory,
+            token_list: None,
+        };
+        Config::resolve(flags, self.config.as_deref())
+    }
+}
+
+/// Which transfers.
+#[derive(Args, Debug)]
+pub(crate) struct SelectionArgs {
+    /// Blocks; default: all up to the tip
+    ///
+    /// 18M:18.1M is 18,000,000 to 18,099,999: the end is not included. 17M: goes to the tip, :1000
+    /// from the start, -1000: is the last thousand, 15M:+1000 a thousand from there, 17_000_000 one
+    /// block, 10K:20K:100 every hundredth, 10K:20K/5 five spread evenly. Several: with commas, or
+    /// give the option again; @FILE reads them from a file. The blocks meant are printed on stderr.
+    #[arg(
+        short,
+        long,
+        value_name = "RANGE",
+        allow_hyphen_values = true,
+        help_heading = "Which transfers"
+    )]
+    blocks: Vec<String>,
+
+    /// First block, in place of --blocks
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "blocks",
+        help_heading = "Which transfers"
+    )]
+    from_block: Option<u64>,
+
+    /// Last block, included, in place of --blocks
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "blocks",
+        help_heading = "Which transfers"
+    )]
+    to_block: Option<u64>,
+
+    /// Tokens: addresses, `eth` (or `native`) for the coin of the chain, `all`; default: all
+    ///
+    /// Several: with commas, or give the option again; @FILE reads the first column of a file.
+    #[arg(short, long, value_name = "TOKEN", help_heading = "Which transfers")]
+    token: Vec<String>,
+
+    /// Smallest amount, in the smallest unit of the token: 1000000 or 1e18
+    #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = "Which transfers")]
+    min_value: Option<String>,
+
+    /// Only transfers of these standards
+    #[arg(
+        long, value_name = "STANDARD", value_delimiter = ',',
+        value_parser = words(TokenStandard::ALL, TokenStandard::as_str),
+        help_heading = "Which transfers"
+    )]
+    standard: Vec<TokenStandard>,
+
+    /// Only these kinds of movements
+    #[arg(
+        long, value_name = "KIND", value_delimiter = ',',
+        value_parser = words(Kind::ALL, Kind::as_str),
+        help_heading = "Which transfers"
+    )]
+    kind: Vec<Kind>,
+
+    /// Whose Deposit and Withdrawal events wrap and unwrap the coin of the chain
+    ///
+    /// `auto`: the known wrapped coin of the chain (every contract on chains that are not known);
+    /// `any`: every contract; `none`; or addresses.
+    #[arg(
+        long,
+        value_name = "auto|any|none|ADDRESS",
+        help_heading = "Which transfers"
+    )]
+    wrapped_native: Vec<String>,
+
+    /// Answer with what exists when blocks are missing or pruned
+    ///
+    /// The gap is stated on stderr and in the output's metadata. Without this option missing blocks
+    /// end the command with status 3.
+    #[arg(long, help_heading = "Which transfers")]
+    pub(crate) allow_partial: bool,
+
+    /// Take addresses in mixed case without checking them (EIP-55)
+    #[arg(long, help_heading = "Which transfers")]
+    no_checksum: bool,
+}
+
+impl From<SelectionArgs> for Selection {
+    fn from(args: SelectionArgs) -> Self {
+        Self {
+            blocks: args.blocks,
+            from_block: args.from_block,
+            to_block: args.to_block,
+            token: args.token,
+            min_value: args.min_value,
+            standard: args.standard,
+            kind: args.kind,
+            wrapped_native: args.wrapped_native,
+            allow_partial: args.allow_partial,
+            no_checksum: args.no_checksum,
+        }
+    }
+}
+
+/// How to search.
+#[derive(Args, Debug)]
+pub(crate) struct SearchArgs {
+    /// Addresses to start from
+    ///
+    /// Several: with commas, or give the option again; @FILE reads the first column of a file.
+    #[arg(short, long, value_name = "ADDRESS", help_heading = "Search")]
+    root: Vec<String>,
+
+    /// How far to follow: 1 shows the transfers of the roots only, `all` goes to the end
+    #[arg(short = 'n', long, value_name = "N|all", help_heading = "Search")]
+    hops: Option<Hops>,
+
+    /// Way to follow: `out` where tokens went, `in` where they came from; default: out
+    #[arg(
+        short, long, value_name = "WAY",
+        value_parser = words(DIRECTIONS, direction_word), help_heading = "Search"
+    )]
+    direction: Option<Direction>,
+
+    /// Follow a transfer only if it happened after the tokens arrived
+    ///
+    /// With --direction in: only if it happened before they left.
+    #[arg(long, help_heading = "Search")]
+    time_respecting: bool,
+
+    /// Show, but do not expand, addresses with more counterparties than this
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    max_degree: Option<u32>,
+
+    /// Show, but do not expand, the addresses in this file
+    ///
+    /// CSV with address,label or one address per line. Labels appear in the output.
+    #[arg(long, value_name = "FILE", help_heading = "Search")]
+    stop_at: Option<String>,
+
+    /// Most vertices
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    max_vertices: Option<u64>,
+
+    /// Most edges
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    max_edges: Option<u64>,
+
+    /// Expand the zero address too, through which all mints and burns go
+    #[arg(long, help_heading = "Search")]
+    expand_zero: bool,
+
+    #[command(flatten)]
+    selection: SelectionArgs,
+}
+
+impl From<SearchArgs> for Search {
+    fn from(args: SearchArgs) -> Self {
+        Self {
+            selection: args.selection.into(),
+            root: args.root,
+            hops: args.hops,
+            direction: args.direction,
+            time_respecting: args.time_respecting,
+            max_degree: args.max_degree,
+            stop_at: args.stop_at,
+            max_vertices: args.max_vertices,
+            max_edges: args.max_edges,
+            expand_zero: args.expand_zero,
+        }
+    }
+}
+
+/// How columns look.
+#[derive(Args, Debug)]
+pub(crate) struct ColumnArgs {
+    /// Names of the columns: ours, cryo's or ethereum-etl's
+    #[arg(
+        long, value_name = "SCHEMA",
+        value_parser = PossibleValuesParser::new(Schema::ALL.iter().map(|word| word.as_str())),
+        help_heading = "Output"
+    )]
+    schema: Option<String>,
+
+    /// Encodings of 256-bit amounts in Parquet and IPC, a column for each; default: all
+    #[arg(
+        long, value_name = "TYPE", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(U256Type::ALL.iter().map(|word| word.as_str())),
+        help_heading = "Output"
+    )]
+    u256_types: Vec<String>,
+}
+
+impl From<ColumnArgs> for Columns {
+    fn from(args: ColumnArgs) -> Self {
+        Self {
+            schema: args.schema,
+            u256_types: args.u256_types,
+        }
+    }
+}
+
+/// Makes the output of a command from its own `--output` and `--format`.
+pub(crate) fn output(output: Vec<PathBuf>, format: Option<String>, overwrite: bool) -> Output {
+    Output {
+        output: output.into_iter().map(text).collect(),
+        format,
+        overwrite,
+    }
+}
+
+/// A path as text. Other paths than UTF-8 cannot stand in saved questions.
+pub(crate) fn text(path: PathBuf) -> String {
+    path.into_os_string()
+        .into_string()
+        .unwrap_or_else(|path| path.to_string_lossy().into_owned())
+}
+
+pub(crate) fn table_formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(TableFormat::ALL.iter().map(|format| format.as_str()))
+}
+
+pub(crate) fn graph_formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(GraphFormat::ALL.iter().map(|format| format.as_str()))
+}
+
+pub(crate) const DIRECTIONS: &[Direction] = &[Direction::Out, Direction::In, Direction::Both];
+
+pub(crate) const fn direction_word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Out => "out",
+        Direction::In => "in",
+        Direction::Both => "both",
+    }
+}
+
+/// Parses one of a list of words.
+pub(crate) fn words<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    as_str: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(move |value| as_str(*value))).try_map(move |word| {
+        all.iter()
+            .copied()
+            .find(|value| as_str(*value) == word)
+            .ok_or("unknown word")
+    })
+}
+
+fn amount(text: &str) -> Result<String, String> {
+    parse_amount(text)?;
+    Ok(text.to_owned())
+}
+
+/// Lets `--blocks` take several values, as cryo's does, of which some may start
+/// with a minus: `-b -1000: 5M:6M` becomes `--blocks=-1000: --blocks=5M:6M`.
+pub(crate) fn several_blocks(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut out = Vec::new();
+    let mut args = args.peekable();
+    while let Some(arg) = args.next() {
+        let range = |arg: &OsString| {
+            let digits = arg
+                .to_str()
+                .map(|text| text.trim_start_matches(['-', ':', '@']));
+            let first = digits.and_then(|text| text.chars().next());
+            let relative = arg.to_str().is_some_and(|text| text.starts_with(':'));
+            relative || first.is_some_and(|c| c.is_ascii_digit())
+        };
+        out.push(arg);
+        if !out
+            .last()
+            .is_some_and(|arg| arg == "-b" || arg == "--blocks")
+        {
+            continue;
+        }
+        let Some(first) = args.next() else { continue };
+        out.push(first);
+        while let Some(more) = args.next_if(range) {
+            out.extend(["--blocks".into(), more]);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(line: &str) -> String {
+        let args = several_blocks(line.split(' ').map(OsString::from));
+        args.iter()
+            .map(|arg| arg.to_str().unwrap())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn blocks_come_as_in_cryo() {
+        for (line, expected) in [
+            (
+                "t -b -10: 5:6 :7 -o x",
+                "t -b -10: --blocks 5:6 --blocks :7 -o x",
+            ),
+            ("t --blocks 1M:2M --hops 3", "t --blocks 1M:2M --hops 3"),
+            ("t --blocks=1 2", "t --blocks=1 2"),
+            ("t -b", "t -b"),
+            ("t -b 1:2 -q", "t -b 1:2 -q"),
+            ("t -b @ranges -5:", "t -b @ranges --blocks -5:"),
+        ] {
+            assert_eq!(rewritten(line), expected);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `txgraph analyze`.
+
+use crate::{
+    args::{SearchArgs, output, text, words},
+    output::{Terminal, stdout_error},
+    table,
+};
+use clap::{Args, builder::PossibleValuesParser};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    time::Instant,
+};
+use txgraph::{AnalysisFormat, AnalyzeQuery, Measure, Node, Result, write_analysis};
+
+/// Measure the graph around some addresses, or of all transfers
+///
+/// With --root, the graph is the one that `txgraph graph` finds with the same options. Without, it
+/// is that of all transfers which the selection lets through, held in memory.
+///
+/// Measures:
+///   summary     counts, totals for each token, top senders and receivers, concentration
+///   pairs       transfers added up by sender, receiver and token
+///   degrees     how many counterparties and transfers addresses have
+///   loops       groups of addresses that tokens run round in (strongly connected components)
+///   components  parts of the graph that no transfer connects
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
+pub(crate) struct AnalyzeArgs {
+    /// What to measure
+    #[arg(value_parser = words(Measure::ALL, Measure::as_str))]
+    measure: Measure,
+
+    #[command(flatten)]
+    search: SearchArgs,
+
+    /// Rows of a ranking; default: 20 in tables for people, all in data
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    top: Option<usize>,
+
+    /// Order of pairs: by token and amount, by number of transfers, or by address
+    #[arg(
+        long, value_name = "ORDER",
+        value_parser = PossibleValuesParser::new(["amount", "count", "address"]),
+        help_heading = "Output"
+    )]
+    order: Option<String>,
+
+    /// Only this one of the measure's tables, e.g. top-senders-by-amount
+    ///
+    /// CSV and other tables of data hold one; without this option the first.
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    table: Option<String>,
+
+    /// File to write, or `-` for stdout; default: stdout
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Format; default: by the file's extension, tables for people on stdout
+    #[arg(
+        short, long, value_name = "FORMAT",
+        value_parser = PossibleValuesParser::new(AnalysisFormat::words()), help_heading = "Output"
+    )]
+    format: Option<String>,
+
+    /// Symbols and decimals of tokens: a Uniswap token list (JSON), or CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    token_list: Option<PathBuf>,
+
+    /// Replace the file if it exists
+    #[arg(long, help_heading = "Output")]
+    overwrite: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples (for the small chain in testdata/):
+  What is in the graph three hops around an address?
+    $ txgraph analyze summary -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3 -d both
+
+  Who passes a token round in circles, in the whole chain?
+    $ txgraph analyze loops -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
+
+  With whom does an address trade most often? As CSV:
+    $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both --order count -f csv
+
+  How many addresses have at least ten transfers?
+    $ txgraph analyze degrees --blocks 10:40 --table vertices-by-transfers
+";
+
+impl From<AnalyzeArgs> for AnalyzeQuery {
+    fn from(args: AnalyzeArgs) -> Self {
+        Self {
+            measure: args.measure,
+            search: args.search.into(),
+            top: args.top,
+            order: args.order,
+            table: args.table,
+            token_list: args.token_list.map(text),
+            output: output(
+                args.output.into_iter().collect(),
+                args.format,
+                args.overwrite,
+            ),
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(node: &Node, query: &AnalyzeQuery, terminal: &Terminal) -> Result<()> {
+    let start = Instant::now();
+    let tokens = node
+        .token_list(query.token_list.as_deref())?
+        .unwrap_or_default();
+    let request = query.request(node)?;
+    terminal.blocks(request.blocks());
+    let analysis = txgraph::analyze(node, query, &request)?;
+    terminal.gaps(&analysis.graph.scan);
+    terminal.limits(&analysis.graph.limits);
+    match write_analysis(query, &analysis)? {
+        Some(written) => terminal.written(&[written]),
+        None => {
+            let chosen = match &query.table {
+                Some(name) => std::slice::from_ref(analysis.table(Some(name))?),
+                None => &analysis.tables[..],
+            };
+            let drawn = chosen.iter().map(|table| {
+                table::draw(
+                    table,
+                    &tokens,
+                    analysis.graph.chain.chain_id,
+                    terminal.width(),
+                )
+            });
+            let text = drawn.collect::<Vec<_>>().join("\n");
+            io::stdout()
+                .lock()
+                .write_all(text.as_bytes())
+                .map_err(stdout_error)?;
+        }
+    }
+    terminal.graph(&analysis.graph, start.elapsed());
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! `txgraph completions`.
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use std::io::{self, Write};
+use txgraph::Result;
+
+/// Write a completion script for a shell
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  For bash, until the shell ends: source <(txgraph completions bash)
+    $ txgraph completions bash
+    $ txgraph completions zsh
+";
+
+/// Runs the command.
+pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "txgraph", &mut script);
+    io::stdout()
+        .lock()
+        .write_all(&script)
+        .map_err(crate::output::stdout_error)
+}

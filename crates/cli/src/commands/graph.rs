@@ -1,0 +1,108 @@
+//! `txgraph graph`.
+
+use crate::{
+    args::{ColumnArgs, SearchArgs, graph_formats, output, text},
+    output::Terminal,
+};
+use clap::Args;
+use std::{path::PathBuf, time::Instant};
+use txgraph::{GraphQuery, Node, Result};
+
+/// Follow transfers from some addresses and write the graph around them
+///
+/// A breadth-first search. Roots are hop 0; each hop expands the addresses that the one before
+/// reached. Addresses that are not expanded (hubs, the stop list, the zero address, the last hop)
+/// are shown, and the output says why the search ended there.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    search: SearchArgs,
+
+    /// File to write, or `-` for stdout; give it again for more files from one search
+    ///
+    /// Extensions tell formats: csv, jsonl, parquet and ipc hold the transfers, with the hop at which
+    /// each was found; json, graphml and gexf the whole graph; dot is Graphviz's language, svg and
+    /// png are drawn by Graphviz. A file gets its name when it is complete.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Vec<PathBuf>,
+
+    /// Format; default: by the file's extension, CSV on stdout
+    #[arg(short, long, value_name = "FORMAT", value_parser = graph_formats(), help_heading = "Output")]
+    format: Option<String>,
+
+    /// Also write the vertices: address, hop, degrees, why not expanded
+    ///
+    /// A table (csv, jsonl, parquet, ipc) or `-`. Without --output, nothing else is written.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    vertices: Option<PathBuf>,
+
+    /// One edge for all transfers of a token from one address to another
+    ///
+    /// With their number, the sum of amounts, and first and last block.
+    #[arg(long, help_heading = "Output")]
+    merge: bool,
+
+    /// Symbols and decimals of tokens: a Uniswap token list (JSON), or CSV
+    ///
+    /// Without it amounts are in the smallest unit of each token: they are never guessed.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    token_list: Option<PathBuf>,
+
+    /// Replace files that exist
+    #[arg(long, help_heading = "Output")]
+    overwrite: bool,
+
+    #[command(flatten)]
+    columns: ColumnArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples (for the small chain in testdata/):
+  Where did the tokens of an address go, three hops far? A table on stdout:
+    $ txgraph graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3
+
+  The same for one token, as pictures and tables from one search:
+    $ txgraph graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n all \\
+        -t 0xd601451207128971898aab8654521699f35222e2 \\
+        -o trace.dot -o trace.svg -o trace.csv -o trace.parquet --vertices addresses.csv
+
+  Who funded an address, only by payments that came before it paid?
+    $ txgraph graph -r 0x46090d05ee648274f4895bc27c1f97ec1dc51a0d -d in -n 2 --time-respecting
+
+  Hubs shown but not followed, one edge for each pair of addresses:
+    $ txgraph graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -n 2 --max-degree 20 --merge -f json
+";
+
+impl From<GraphArgs> for GraphQuery {
+    fn from(args: GraphArgs) -> Self {
+        Self {
+            search: args.search.into(),
+            merge: args.merge,
+            vertices: args.vertices.map(text),
+            token_list: args.token_list.map(text),
+            output: output(args.output, args.format, args.overwrite),
+            columns: args.columns.into(),
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(node: &Node, query: &GraphQuery, terminal: &Terminal) -> Result<()> {
+    let start = Instant::now();
+    let request = query.search.request(node)?;
+    terminal.blocks(&request.blocks);
+    let mut answer = txgraph::write_graph(node, query, &request)?;
+    terminal.gaps(&answer.graph.scan);
+    terminal.limits(&answer.graph.limits);
+    terminal.written(&answer.written);
+    terminal.graph(&answer.graph, start.elapsed());
+    // The first is the exit status; the others are told before it.
+    let Some(last) = answer.failed.pop() else {
+        return Ok(());
+    };
+    for error in &answer.failed {
+        crate::exit::report(error);
+    }
+    Err(last)
+}

@@ -1,0 +1,122 @@
+//! `txgraph info`.
+
+use crate::{
+    output::{listed, stdout_error},
+    table::thousands,
+    time::utc,
+};
+use clap::Args;
+use std::io::{self, Write};
+use txgraph::{Blocks, Info, Node, Result};
+
+/// Tell what a data directory holds
+///
+/// Chain, layout, the versions of reth that wrote it, the tip, and which blocks of headers,
+/// transactions, receipts and state really exist: parts may be pruned, filtered or not there yet.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct InfoArgs {
+    /// As JSON, with all details
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+    $ txgraph info
+    $ txgraph info --json
+";
+
+/// Runs the command.
+pub(crate) fn run(node: &Node, args: &InfoArgs) -> Result<()> {
+    let info = txgraph::info(node)?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&info).map_err(|error| stdout_error(error.into()))? + "\n"
+    } else {
+        page(&info)
+    };
+    io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .map_err(stdout_error)
+}
+
+/// What people want to know first.
+fn page(info: &Info) -> String {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    let mut line = |name, text: String| lines.push((name, text));
+    line("data directory", info.path.display().to_string());
+    let name = info.chain.name.unwrap_or("not a known one");
+    line(
+        "chain",
+        match info.chain.chain_id {
+            Some(id) => format!("{id} ({name})"),
+            None => format!("{name}; its id is not stored: say it with --chain-id"),
+        },
+    );
+    line("genesis", info.chain.genesis_hash.to_string());
+    line("layout", info.layout.to_owned());
+    for writer in &info.written_by {
+        let commit = writer.git_sha.get(..8).unwrap_or(&writer.git_sha);
+        let opened = utc(writer.first_opened);
+        line(
+            "written by",
+            format!("reth {} ({commit}), first on {opened}", writer.version),
+        );
+    }
+    line(
+        "tip",
+        format!("block {}, {}", info.tip.number, utc(info.tip.timestamp)),
+    );
+    line("", info.tip.hash.to_string());
+    let block = |number: Option<u64>| match number {
+        Some(number) => format!("block {number}"),
+        None => "not known".to_owned(),
+    };
+    line("finalized", block(info.finalized));
+    line("safe", block(info.safe));
+    line("headers", ranges(&info.headers));
+    line("transactions", ranges(&info.transactions));
+    line("senders", ranges(&info.senders));
+    line(
+        "receipts",
+        format!("{}, in {}", ranges(&info.receipts), info.receipts_source),
+    );
+    line("withdrawals", ranges(info.withdrawals.as_slice()));
+    line("account state", ranges(&info.account_state));
+    line("storage state", ranges(&info.storage_state));
+    for prune in &info.prune_checkpoints {
+        let up_to = match (prune.block, prune.tx) {
+            (Some(block), _) => format!("up to block {block}"),
+            (None, Some(tx)) => format!("up to transaction {tx}"),
+            (None, None) => "nothing yet".to_owned(),
+        };
+        line(
+            "pruned",
+            format!("{} {up_to} ({})", prune.segment, prune.mode),
+        );
+    }
+    line("static files", format!("{} files", info.static_files.len()));
+    for note in &info.notes {
+        line("note", note.clone());
+    }
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut last = "";
+    let mut page = String::new();
+    for (name, text) in &lines {
+        // A name is said once for all its lines.
+        let shown = if *name == last { "" } else { name };
+        page += &format!("{shown:width$}  {text}\n");
+        last = name;
+    }
+    page
+}
+
+fn ranges(blocks: &[Blocks]) -> String {
+    let count = |range: &Blocks| range.len().map_or_else(|| "all".into(), thousands);
+    listed(
+        blocks
+            .iter()
+            .map(|range| format!("{}..={} ({})", range.first, range.last, count(range))),
+    )
+}

@@ -1,0 +1,31 @@
+//! One file per verb: its arguments, whose doc comments are its help, and what it does.
+
+pub(crate) mod analyze;
+pub(crate) mod completions;
+pub(crate) mod graph;
+pub(crate) mod info;
+pub(crate) mod query;
+pub(crate) mod transfers;
+
+use crate::{args::Global, interrupt, output::Terminal};
+use txgraph::{Control, Node, Query, Result};
+
+/// Opens the node of the configuration, with a bar for its progress and Ctrl-C
+/// as its stop.
+pub(crate) fn open(global: &Global, terminal: &Terminal) -> Result<Node> {
+    let control = Control {
+        progress: terminal.progress(),
+        cancel: interrupt::watch(),
+    };
+    txgraph::open(&global.config()?, &control)
+}
+
+/// Asks a question.
+pub(crate) fn ask(query: &Query, global: &Global, terminal: &Terminal) -> Result<()> {
+    let node = open(global, terminal)?;
+    match query {
+        Query::Transfers(query) => transfers::run(&node, query, terminal),
+        Query::Graph(query) => graph::run(&node, query, terminal),
+        Query::Analyze(query) => analyze::run(&node, query, terminal),
+    }
+}

@@ -1,0 +1,143 @@
+//! `txgraph query`.
+
+use super::ask;
+use crate::{
+    args::text,
+    output::{Terminal, stdout_error},
+};
+use clap::Args;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+use txgraph::{Query, QueryFile, Result};
+
+/// Ask a saved question
+///
+/// A saved question is a file that says what it is for, which parameters it takes, and what to ask.
+/// Some come with txgraph; `./queries/NAME.toml` adds more or takes their place.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct QueryArgs {
+    /// Name of a question, or path of its file
+    #[arg(value_name = "FILE", required_unless_present = "list")]
+    file: Option<String>,
+
+    /// Give a parameter a value; lists grow when it is given again
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+
+    /// List the saved questions
+    #[arg(long, conflicts_with_all = ["file", "set", "explain"])]
+    list: bool,
+
+    /// Print the purpose, the parameters and, if all needed ones are given, the command; ask nothing
+    #[arg(long)]
+    explain: bool,
+
+    /// File to write, in place of what the question says; give it again for more files
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<PathBuf>,
+
+    /// Format, in place of what the question says
+    #[arg(short, long, value_name = "FORMAT")]
+    format: Option<String>,
+
+    /// Replace files that exist
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Answer with what exists when blocks are missing
+    #[arg(long)]
+    allow_partial: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph query --list
+    $ txgraph query who-funded --explain
+    $ txgraph query trace-token-out --set root=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
+    $ txgraph query closed-loops --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
+    $ txgraph query airdrop-fan-out -o airdrop.svg \\
+        --set distributor=0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529 \\
+        --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
+";
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: QueryArgs,
+    global: &crate::args::Global,
+    terminal: &Terminal,
+) -> Result<()> {
+    let Some(name) = &args.file else {
+        return list();
+    };
+    let file = QueryFile::open(name)?;
+    if args.explain {
+        return explain(&file, &args);
+    }
+    let query = resolve(&file, &args)?;
+    terminal.note(format_args!("{}", file.purpose));
+    ask(&query, global, terminal)
+}
+
+fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
+    let mut query = file.resolve(&args.set)?;
+    query.selection_mut().allow_partial |= args.allow_partial;
+    let output = query.output_mut();
+    output.overwrite |= args.overwrite;
+    if !args.output.is_empty() {
+        output.output = args.output.iter().cloned().map(text).collect();
+        // A format that was meant for the question's own output.
+        output.format = None;
+    }
+    if args.format.is_some() {
+        output.format.clone_from(&args.format);
+    }
+    Ok(query)
+}
+
+fn list() -> Result<()> {
+    let mut out = io::stdout().lock();
+    let queries = QueryFile::list()?;
+    let width = queries
+        .iter()
+        .map(|query| query.name.len())
+        .max()
+        .unwrap_or(0);
+    for query in queries {
+        writeln!(out, "{:width$}  {}", query.name, query.purpose).map_err(stdout_error)?;
+    }
+    Ok(())
+}
+
+fn explain(file: &QueryFile, args: &QueryArgs) -> Result<()> {
+    let mut text = format!("{}\n\n{}\n", file.purpose, file.usage());
+    let width = file.params.keys().map(String::len).max().unwrap_or(0);
+    for (name, param) in &file.params {
+        let value = match &param.default {
+            Some(txgraph::ParamValue::String(default)) => format!(" (default: {default})"),
+            Some(default) => format!(" (default: {default})"),
+            None if param.optional => " (optional)".to_owned(),
+            None => String::new(),
+        };
+        text += &format!("  {name:width$}  {}{value}\n", param.doc);
+    }
+    let given = |name: &String| args.set.iter().any(|(set, _)| set == name);
+    let ready = file
+        .params
+        .iter()
+        .all(|(name, param)| !param.is_required() || given(name));
+    if ready || !args.set.is_empty() {
+        text += &format!("\n{}\n", resolve(file, args)?);
+    }
+    io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .map_err(stdout_error)
+}

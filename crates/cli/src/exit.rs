@@ -1,0 +1,34 @@
+//! How a failure ends the programme.
+
+use crate::progress;
+use std::{error::Error as _, process::ExitCode};
+use txgraph::{Error, ErrorKind};
+
+/// The exit status for a kind of failure.
+pub(crate) fn code(kind: ErrorKind) -> ExitCode {
+    ExitCode::from(match kind {
+        ErrorKind::BrokenPipe => 0,
+        ErrorKind::Usage => 2,
+        ErrorKind::Unavailable => 3,
+        ErrorKind::Interrupted => 130,
+        _ => 1,
+    })
+}
+
+/// Says what failed, because of what, and what to do.
+pub(crate) fn report(error: &Error) {
+    if error.kind == ErrorKind::BrokenPipe {
+        // Whoever closed the pipe has seen enough.
+        return;
+    }
+    let mut text = format!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    if let Some(hint) = &error.hint {
+        text += &format!("\nhint: {hint}");
+    }
+    progress::say(format_args!("{text}"));
+}

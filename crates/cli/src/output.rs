@@ -1,0 +1,194 @@
+//! What people are told on stderr, and how wide their terminal is.
+
+use crate::{args::Global, progress, table::thousands};
+use std::{
+    fmt,
+    io::{self, IsTerminal},
+    sync::Arc,
+    time::Duration,
+};
+use txgraph::{
+    BlockRanges, Error, ErrorKind, LimitHit, Progress, ScanReport, TransferGraph, Written,
+};
+
+/// Ranges and gaps that a line lists.
+const LISTED_MAX: usize = 6;
+
+/// The people at the terminal, if there are any.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    quiet: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new(global: &Global) -> Self {
+        Self {
+            quiet: global.quiet,
+        }
+    }
+
+    /// A progress bar, where somebody can see it.
+    pub(crate) fn progress(&self) -> Option<Arc<dyn Progress>> {
+        let seen = !self.quiet && io::stderr().is_terminal();
+        seen.then(|| Arc::new(progress::Bar::new()) as Arc<dyn Progress>)
+    }
+
+    /// Columns of stdout, if it is a terminal.
+    pub(crate) fn width(&self) -> Option<u16> {
+        let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(width.max(40))
+    }
+
+    /// A line of information.
+    pub(crate) fn note(&self, line: fmt::Arguments<'_>) {
+        if !self.quiet {
+            progress::say(line);
+        }
+    }
+
+    /// The blocks that the question turned out to mean.
+    pub(crate) fn blocks(&self, blocks: &BlockRanges) {
+        let count = thousands(blocks.blocks());
+        let ranges = listed(blocks.iter().map(|range| range.to_string()));
+        self.note(format_args!(
+            "blocks {ranges} ({count} in all, both ends included)"
+        ));
+    }
+
+    /// What is missing. Also when quiet: the answer is not whole.
+    pub(crate) fn gaps(&self, scan: &ScanReport) {
+        if scan.missing.is_empty() {
+            return;
+        }
+        let missing: BlockRanges = scan.missing.iter().map(|gap| gap.blocks).collect();
+        let gaps = scan
+            .missing
+            .iter()
+            .map(|gap| format!("{} ({})", gap.blocks, gap.reason));
+        progress::say(format_args!(
+            "warning: the answer is partial: {} blocks are missing: {}",
+            thousands(missing.blocks()),
+            listed(gaps)
+        ));
+    }
+
+    /// Limits that cut the search short.
+    pub(crate) fn limits(&self, limits: &[LimitHit]) {
+        for limit in limits {
+            self.note(format_args!("not expanded: {}", limit_words(limit)));
+        }
+    }
+
+    /// Files that were written.
+    pub(crate) fn written(&self, written: &[Written]) {
+        for Written {
+            path, rows, bytes, ..
+        } in written
+        {
+            if let Some(path) = path {
+                let (rows, bytes) = (thousands(*rows), thousands(*bytes));
+                self.note(format_args!(
+                    "wrote {} ({rows} rows, {bytes} bytes)",
+                    path.display()
+                ));
+            }
+        }
+    }
+
+    /// What a scan saw, and how fast.
+    pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration) {
+        let counts = &scan.counts;
+        let mut line = format!(
+            "{} transfers in {} blocks, {} transactions, {} logs",
+            thousands(counts.transfers),
+            thousands(counts.blocks),
+            thousands(counts.transactions),
+            thousands(counts.logs)
+        );
+        for (count, what) in [
+            (counts.malformed, "malformed transfer logs"),
+            (counts.dirty_addresses, "dirty address words"),
+            (counts.wraps_deduplicated, "wraps told twice"),
+        ] {
+            if count > 0 {
+                line += &format!(", {} {what}", thousands(count));
+            }
+        }
+        self.note(format_args!("{line}; {}", pace(counts.blocks, time)));
+    }
+
+    /// What a search found.
+    pub(crate) fn graph(&self, graph: &TransferGraph, time: Duration) {
+        let hops = graph
+            .graph
+            .node_weights()
+            .map(|vertex| vertex.hop)
+            .max()
+            .unwrap_or(0);
+        self.note(format_args!(
+            "graph of {} addresses and {} transfers, up to hop {hops}",
+            thousands(graph.graph.node_count() as u64),
+            thousands(graph.graph.edge_count() as u64),
+        ));
+        self.scanned(&graph.scan, time);
+    }
+}
+
+fn pace(blocks: u64, time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = blocks as f64 / seconds.max(1e-9);
+    format!("{seconds:.2} s, {rate:.0} blocks/s")
+}
+
+fn limit_words(limit: &LimitHit) -> String {
+    match limit {
+        LimitHit::MaxDegree { limit, vertices } => format!(
+            "{} hubs with more than {} counterparties",
+            thousands(*vertices),
+            thousands(u64::from(*limit))
+        ),
+        LimitHit::StopList { vertices } => {
+            format!("{} addresses of the stop list", thousands(*vertices))
+        }
+        LimitHit::ZeroAddress => "the zero address (--expand-zero)".to_owned(),
+        LimitHit::MaxVertices {
+            limit,
+            transfers_left_out,
+        } => format!(
+            "no more than {} addresses wanted: {} transfers left out, and what lies beyond",
+            thousands(*limit),
+            thousands(*transfers_left_out)
+        ),
+        LimitHit::MaxEdges {
+            limit,
+            transfers_left_out,
+        } => format!(
+            "no more than {} transfers wanted: {} left out, and what lies beyond",
+            thousands(*limit),
+            thousands(*transfers_left_out)
+        ),
+    }
+}
+
+/// The first of many, and how many more there are.
+pub(crate) fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = items.len().saturating_sub(LISTED_MAX);
+    let mut words: Vec<_> = items.take(LISTED_MAX).collect();
+    if words.is_empty() {
+        return "none".to_owned();
+    }
+    if more > 0 {
+        words.push(format!("and {} more", thousands(more as u64)));
+    }
+    words.join(", ")
+}
+
+/// A failure to print.
+pub(crate) fn stdout_error(error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
+        _ => ErrorKind::Failed,
+    };
+    Error::new(kind, "standard output").because(error)
+}

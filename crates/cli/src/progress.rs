@@ -1,0 +1,117 @@
+//! stderr: the progress bar, the log, and lines that must not break into either.
+
+use crate::args::Global;
+use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{
+    fmt,
+    io::{self, IsTerminal, Write},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+use txgraph::Progress;
+
+/// Owns the lines of stderr that bars are drawn on.
+static BARS: LazyLock<MultiProgress> =
+    LazyLock::new(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+
+/// Writes a line to stderr, above the bar if there is one.
+pub(crate) fn say(line: fmt::Arguments<'_>) {
+    // A closed stderr is no reason to fail.
+    let _ = Stderr.write_all(format!("{line}\n").as_bytes());
+}
+
+/// A bar for scans: blocks, rate, time left, transfers.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    transfers: AtomicU64,
+}
+
+impl Bar {
+    pub(crate) fn new() -> Self {
+        let style = ProgressStyle::with_template(
+            "{spinner} {human_pos}/{human_len} blocks {wide_bar} {per_sec}, {eta} left, {msg}",
+        );
+        let bar = ProgressBar::hidden();
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self {
+            bar,
+            transfers: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn start(&self, blocks: u64) {
+        self.transfers.store(0, Ordering::Relaxed);
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.reset();
+        self.bar.set_length(blocks);
+        self.bar.set_message("");
+        BARS.add(self.bar.clone());
+        self.bar.enable_steady_tick(Duration::from_millis(200));
+    }
+
+    fn advance(&self, blocks: u64, transfers: u64) {
+        let all = self.transfers.fetch_add(transfers, Ordering::Relaxed) + transfers;
+        self.bar.inc(blocks);
+        self.bar
+            .set_message(format!("{} transfers", HumanCount(all)));
+    }
+
+    fn finish(&self) {
+        self.bar.disable_steady_tick();
+        self.bar.finish_and_clear();
+        BARS.remove(&self.bar);
+    }
+}
+
+/// Begins logging to stderr: `-v`, `-q`, or what `RUST_LOG` says.
+pub(crate) fn log(global: &Global) {
+    let level = match (global.quiet, global.verbose) {
+        (true, _) => "error",
+        (_, 0) => "warn",
+        (_, 1) => "warn,txgraph=info,txgraph_reader=info,txgraph_graph=info,txgraph_nodedb=info",
+        (_, 2) => "debug",
+        _ => "trace",
+    };
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(words) if !words.is_empty() => EnvFilter::new(words),
+        _ => EnvFilter::new(level),
+    };
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    // Fails only if somebody began before, which nobody does.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(Stderr)
+        .with_ansi(io::stderr().is_terminal() && !no_color)
+        .try_init();
+}
+
+/// stderr, with the bar out of the way.
+#[derive(Clone, Copy)]
+struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        BARS.suspend(|| io::stderr().write_all(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+impl MakeWriter<'_> for Stderr {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        *self
+    }
+}

@@ -1,0 +1,153 @@
+//! Tables for people: EIP-55 addresses, amounts in units of the token.
+
+use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
+use txgraph::{Asset, Cell, CellKind, Table, TokenList, TokenStandard};
+
+/// Draws a table with its title. `width`: columns of the terminal, if it is one.
+pub(crate) fn draw(table: &Table, tokens: &TokenList, chain_id: u64, width: Option<u16>) -> String {
+    let mut drawing = comfy_table::Table::new();
+    drawing.load_preset(presets::UTF8_BORDERS_ONLY);
+    if let Some(width) = width {
+        drawing
+            .set_width(width)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+    }
+    let align = |kind: CellKind| match kind.is_number() {
+        true => CellAlignment::Right,
+        false => CellAlignment::Left,
+    };
+    let heading = |name: &str| name.replace('_', " ");
+    drawing.set_header(
+        table
+            .columns
+            .iter()
+            .map(|column| Drawn::new(heading(&column.name)).set_alignment(align(column.kind))),
+    );
+    let place = |name: &str| table.columns.iter().position(|column| column.name == name);
+    let (token, standard) = (place("token_address"), place("token_standard"));
+    for row in &table.rows {
+        let asset = Asset {
+            token_address: match token.and_then(|at| row.get(at)) {
+                Some(Cell::Address(address)) => Some(*address),
+                _ => None,
+            },
+            token_standard: match standard.and_then(|at| row.get(at)) {
+                Some(Cell::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
+                _ => TokenStandard::Erc20,
+            },
+        };
+        drawing.add_row(
+            row.iter()
+                .zip(&table.columns)
+                .enumerate()
+                .map(|(at, (cell, column))| {
+                    let text = match cell {
+                        Cell::Amount(amount) => tokens.format_amount(chain_id, &asset, *amount),
+                        Cell::Address(address) if Some(at) == token => {
+                            match tokens.lookup(chain_id, *address) {
+                                Some(token) => format!(
+                                    "{} {}",
+                                    plain(&token.symbol),
+                                    address.to_checksum(None)
+                                ),
+                                None => address.to_checksum(None),
+                            }
+                        }
+                        Cell::Address(address) => address.to_checksum(None),
+                        Cell::Integer(number) => thousands(*number),
+                        Cell::Ratio(ratio) => format!("{ratio:.4}"),
+                        Cell::Text(text) => plain(text),
+                        Cell::Absent if Some(at) == token => "native coin".to_owned(),
+                        Cell::Absent => String::new(),
+                    };
+                    Drawn::new(text).set_alignment(align(column.kind))
+                }),
+        );
+    }
+    format!("{}\n{drawing}\n", plain(&table.title))
+}
+
+/// `1,234,567`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Without what could move the cursor or hide text: labels come from strangers.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if is_visible(c) { c } else { '\u{fffd}' })
+        .collect()
+}
+
+fn is_visible(c: char) -> bool {
+    // Control characters, and those that turn the direction of writing or have no width.
+    !c.is_control()
+        && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ] {
+            assert_eq!(thousands(number), text);
+        }
+    }
+
+    #[test]
+    fn strangers_cannot_write_to_the_terminal() {
+        assert_eq!(
+            plain("a\u{1b}[31mb\nc\u{202e}d é"),
+            "a\u{fffd}[31mb\u{fffd}c\u{fffd}d é"
+        );
+    }
+
+    #[test]
+    fn a_table_fits_its_terminal() {
+        let columns = [
+            ("address", CellKind::Address),
+            ("note", CellKind::Text),
+            ("n", CellKind::Integer),
+        ];
+        let mut table = Table::new("Title", &columns);
+        let address = txgraph::parse_address(
+            "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+            txgraph::Checksum::Verify,
+        );
+        table.push(vec![
+            address.unwrap().into(),
+            "some words that go on".into(),
+            1234u64.into(),
+        ]);
+        let wide = draw(&table, &TokenList::default(), 1, None);
+        assert!(
+            wide.contains("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"),
+            "{wide}"
+        );
+        assert!(
+            wide.contains("1,234") && wide.starts_with("Title\n"),
+            "{wide}"
+        );
+        let narrow = draw(&table, &TokenList::default(), 1, Some(40));
+        assert!(
+            narrow.lines().all(|line| line.chars().count() <= 40),
+            "{narrow}"
+        );
+    }
+}

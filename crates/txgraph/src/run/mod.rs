@@ -1,0 +1,285 @@
+//! One function per user action, over an open node.
+
+mod analyze;
+mod graph;
+mod info;
+mod transfers;
+
+pub use analyze::{Analysis, AnalysisFormat, GraphRequest, analyze, table_name, write_analysis};
+pub use graph::{GraphAnswer, graph, write_graph};
+pub use info::info;
+pub use transfers::{TransfersAnswer, transfers, write_transfers};
+
+use crate::{
+    Config, DATADIR_ENV, Error, ErrorKind, Query, Result, Selection, lists, lists::parse_amount,
+    parse_blocks,
+};
+use alloy_primitives::U256;
+use serde_json::Value;
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+use txgraph_export::{Metadata, Target, TokenList};
+use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_reader::{CancelFlag, NodeSource, Progress, ScanOptions};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, ChainInfo, ScanReport, TransferFilter, TransferSource, WrappedNative,
+};
+
+/// How often a question is asked again when the chain is reorganised under it.
+const RESTARTS_MAX: u32 = 3;
+
+/// How a caller watches and stops what it started.
+#[derive(Clone, Default)]
+pub struct Control {
+    /// Told how far scans have come.
+    pub progress: Option<Arc<dyn Progress>>,
+    /// Stops everything when set.
+    pub cancel: CancelFlag,
+}
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control")
+            .field("cancel", &self.cancel)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An open node: its data directory, and how to use it.
+#[derive(Debug)]
+pub struct Node {
+    db: Arc<NodeDb>,
+    source: OnceLock<NodeSource>,
+    config: Config,
+    control: Control,
+}
+
+/// Opens the data directory that `config` names, read-only.
+pub fn open(config: &Config, control: &Control) -> Result<Node> {
+    let Some(root) = &config.datadir else {
+        let [ours, reths] = DATADIR_ENV;
+        return Err(Error::usage("no data directory is named").hint(format!(
+            "give it with --datadir, {ours}, {reths} or a configuration file; a node keeps it at \
+             ~/.local/share/reth/<chain> unless told otherwise"
+        )));
+    };
+    let dir = DataDir {
+        root: root.clone(),
+        static_files: config.static_files.clone(),
+        rocksdb: config.rocksdb.clone(),
+    };
+    tracing::info!(datadir = %root.display(), "opening");
+    Ok(Node {
+        db: Arc::new(NodeDb::open(&dir)?),
+        source: OnceLock::new(),
+        config: config.clone(),
+        control: control.clone(),
+    })
+}
+
+impl Node {
+    /// The source of transfers, started at the first call.
+    pub fn source(&self) -> Result<&NodeSource> {
+        if let Some(source) = self.source.get() {
+            return Ok(source);
+        }
+        let options = ScanOptions {
+            threads: self.config.threads,
+            chunk_blocks: self.config.chunk_blocks,
+            progress: self.control.progress.clone(),
+            cancel: self.control.cancel.clone(),
+            ..ScanOptions::default()
+        };
+        let source = NodeSource::new(self.db.clone(), options, self.config.chain_id)?;
+        Ok(self.source.get_or_init(|| source))
+    }
+
+    /// The chain of the node.
+    pub fn chain(&self) -> Result<&ChainInfo> {
+        Ok(self.source()?.chain())
+    }
+
+    /// The token list that is named, else the configured one.
+    pub fn token_list(&self, named: Option<&str>) -> Result<Option<TokenList>> {
+        let path = named.map(Path::new).or(self.config.token_list.as_deref());
+        Ok(path.map(TokenList::load).transpose()?)
+    }
+
+    /// The highest block that can be read now.
+    pub fn tip(&self) -> Result<u64> {
+        Ok(self.db.snapshot()?.tip())
+    }
+
+    /// The blocks a selection names, against the present tip: nothing named means
+    /// every block up to it.
+    pub fn blocks(&self, selection: &Selection) -> Result<BlockRanges> {
+        let Selection {
+            blocks,
+            from_block,
+            to_block,
+            ..
+        } = selection;
+        let bounds = from_block.is_some() || to_block.is_some();
+        if bounds && !blocks.is_empty() {
+            return Err(Error::usage(
+                "blocks are named twice: by ranges and by first and last block",
+            )
+            .hint("take either --blocks, or --from-block and --to-block"));
+        }
+        let tip = self.tip()?;
+        if bounds || blocks.is_empty() {
+            let first = from_block.unwrap_or(0);
+            let last = to_block.unwrap_or(tip);
+            return match BlockRange::new(first, last) {
+                Some(range) => Ok(range.into()),
+                None if to_block.is_none() => Err(Error::new(
+                    ErrorKind::Unavailable,
+                    format!("block {first} is above the tip {tip}"),
+                )),
+                None => Err(Error::usage(format!(
+                    "the first block {first} lies behind the last block {last}"
+                ))),
+            };
+        }
+        let mut ranges = Vec::new();
+        for text in lists::values(blocks)? {
+            for spec in parse_blocks(&text)? {
+                ranges.extend(spec.resolve(tip)?.iter());
+            }
+        }
+        if ranges.is_empty() {
+            return Err(Error::usage("the list of blocks is empty"));
+        }
+        Ok(BlockRanges::new(ranges))
+    }
+}
+
+impl Selection {
+    /// Which transfers are wanted, wherever they are.
+    fn filter(&self) -> Result<TransferFilter> {
+        Ok(TransferFilter {
+            tokens: lists::tokens(&self.token, self.checksum())?,
+            touching: None,
+            min_value: match &self.min_value {
+                Some(text) => {
+                    parse_amount(text).map_err(|error| Error::usage(error).at("--min-value"))?
+                }
+                None => U256::ZERO,
+            },
+            standards: self.standard.clone(),
+            kinds: self.kind.clone(),
+        })
+    }
+
+    fn wrapped(&self) -> Result<WrappedNative> {
+        lists::wrapped_native(&self.wrapped_native, self.checksum())
+    }
+
+    const fn checksum(&self) -> crate::Checksum {
+        if self.no_checksum {
+            crate::Checksum::Ignore
+        } else {
+            crate::Checksum::Verify
+        }
+    }
+}
+
+/// Asks again when the chain was reorganised meanwhile, as often as is sensible.
+fn restarting<T>(mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+    for attempt in 1..=RESTARTS_MAX {
+        match ask() {
+            Err(error) if error.kind == ErrorKind::Reorged => {
+                tracing::warn!(attempt, "{error}; starting again");
+            }
+            done => return done,
+        }
+    }
+    ask()
+}
+
+/// What stands beside an answer: the question without where it was written to.
+fn metadata(query: &Query, chain: &ChainInfo, blocks: &BlockRanges, scan: &ScanReport) -> Metadata {
+    let mut options = query.to_table();
+    for key in ["output", "format", "overwrite", "vertices"] {
+        options.remove(key);
+    }
+    let said = |value: &toml::Value| match value {
+        toml::Value::Boolean(flag) => *flag,
+        toml::Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    let question = options.into_iter().filter(|(_, value)| said(value));
+    let question =
+        question.map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()));
+    let mut metadata = Metadata::new(query.command(), Value::Object(question.collect()));
+    metadata.chain = Some(chain.clone());
+    metadata.requested = blocks.clone();
+    metadata.scan = scan.clone();
+    metadata
+}
+
+/// Refuses at once what could not be written after hours of reading.
+fn check_target(target: &Target, overwrite: bool) -> Result<()> {
+    let Some(path) = target.path() else {
+        return Ok(());
+    };
+    if !overwrite && path.symlink_metadata().is_ok() {
+        return Err(txgraph_export::Error::Exists {
+            path: path.to_owned(),
+        }
+        .into());
+    }
+    match path.parent() {
+        Some(folder) if folder != Path::new("") && !folder.is_dir() => {
+            Err(txgraph_export::Error::NoFolder {
+                path: path.to_owned(),
+            }
+            .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The formats of several outputs: `format` if it is given, else by extension.
+fn formats<F: Copy + std::str::FromStr<Err = txgraph_export::UnknownWord>>(
+    output: &crate::Output,
+    default: F,
+    from_extension: impl Fn(&Path) -> Option<F>,
+    known: impl Fn() -> String,
+) -> Result<Vec<(F, Target)>> {
+    let given = match &output.format {
+        Some(word) => Some(
+            word.parse()
+                .map_err(|e: F::Err| Error::usage(e.to_string()))?,
+        ),
+        None => None,
+    };
+    if output.output.is_empty() {
+        return Ok(vec![(given.unwrap_or(default), Target::Stdout)]);
+    }
+    let mut outputs: Vec<(F, Target)> = Vec::new();
+    for path in &output.output {
+        let target = Target::from(std::path::PathBuf::from(path));
+        if outputs.iter().any(|(_, other)| *other == target) {
+            return Err(Error::usage(format!("{target} is named twice as output")));
+        }
+        let format = match target.path() {
+            None => given.unwrap_or(default),
+            Some(path) => given.or_else(|| from_extension(path)).ok_or_else(|| {
+                Error::usage(format!("{}: its name tells no format", path.display()))
+                    .hint(format!("give --format, or an extension: {}", known()))
+            })?,
+        };
+        check_target(&target, output.overwrite)?;
+        outputs.push((format, target));
+    }
+    if given.is_some() && outputs.len() > 1 {
+        return Err(
+            Error::usage("one format cannot be meant for several outputs")
+                .hint("leave --format out: extensions tell the formats of files"),
+        );
+    }
+    Ok(outputs)
+}
