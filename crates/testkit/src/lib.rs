@@ -1,9 +1,12 @@
 //! What tests and benchmarks stand on, outside of the flow: data directories of
-//! real nodes ([`fixtures`]), and obvious, slow re-makings of what the fast
-//! crates do ([`naive`]).
+//! real nodes ([`fixtures`]), sample chains of any size with known answers
+//! ([`chaingen`]), and obvious, slow re-makings of what the fast crates do
+//! ([`naive`]).
 //!
-//! Used by tests and benches only. The naive twins know nothing of the fast code
-//! they judge: they read the JSON answers of a node, not its files.
+//! Used by tests and benches only. Nothing here knows the fast code that it judges:
+//! the naive twins read a node's JSON answers, and the chain writer knows what it
+//! meant by what it wrote.
 
 pub mod fixtures;
 pub mod naive;
+pub mod chaingen;

@@ -84,6 +84,9 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
 
     if let Some(withdrawals) = block["withdrawals"].as_array() {
         for (sub, withdrawal) in withdrawals.iter().enumerate() {
+            if quantity(&withdrawal["amount"]).is_zero() {
+                continue;
+            }
             decoded.transfers.push(Transfer {
                 sub_index: u32::try_from(sub).expect("few withdrawals"),
                 to_address: address(&withdrawal["address"]),
@@ -109,12 +112,16 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
         let log_index = quantity(&log["logIndex"]).to::<u32>();
         let row = Transfer { log_index: Some(log_index), token_address: Some(emitter), ..row.clone() };
 
-        // Indexed arguments stand in topics, the others in whole words of data.
+        // Indexed arguments stand in topics, the others in data, a word each.
+        let whole = data.len() % 32 == 0;
         let mut words: Vec<U256> = topics[1..].iter().map(|topic| (*topic).into()).collect();
         words.extend(data.chunks_exact(32).map(U256::from_be_slice));
+        // ERC-1155 events index operator, sender and receiver, or nothing at all;
+        // with one or two topics nobody can tell which.
+        let all_or_none = topics.len() == 4 || topics.len() == 1;
 
         match *signature {
-            TRANSFER if words.len() == 3 => {
+            TRANSFER if whole && words.len() == 3 => {
                 let erc721 = topics.len() == 4;
                 let native = emitter == EIP7708_LOG_ADDRESS;
                 let (from_address, to_address) = (low(words[0]), low(words[1]));
@@ -134,7 +141,7 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
                 });
             }
             // operator, from, to, id, value
-            TRANSFER_SINGLE if words.len() == 5 => {
+            TRANSFER_SINGLE if whole && all_or_none && words.len() == 5 => {
                 let (from_address, to_address) = (low(words[1]), low(words[2]));
                 found.push(Transfer {
                     from_address,
@@ -146,18 +153,15 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
                     ..row
                 });
             }
-            // operator, from, to indexed; ids[], values[] as ABI data
-            TRANSFER_BATCH if topics.len() == 4 => {
+            // operator, from, to, offset of ids[], offset of values[]
+            TRANSFER_BATCH if all_or_none && words.len() >= 5 => {
                 let (from_address, to_address) = (low(words[1]), low(words[2]));
-                let lists = (array(&data, 0), array(&data, 1));
-                let (Some(ids), Some(values)) = lists else {
+                let lists = array(&data, words[3]).zip(array(&data, words[4]));
+                let Some((ids, values)) = lists.filter(|(ids, values)| ids.len() == values.len())
+                else {
                     decoded.malformed += 1;
                     continue;
                 };
-                if ids.len() != values.len() {
-                    decoded.malformed += 1;
-                    continue;
-                }
                 for (sub, (id, value)) in ids.into_iter().zip(values).enumerate() {
                     found.push(Transfer {
                         sub_index: u32::try_from(sub).expect("few items"),
@@ -173,7 +177,7 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
             }
             TRANSFER | TRANSFER_SINGLE | TRANSFER_BATCH => decoded.malformed += 1,
             // A signature so common that other shapes of it are no malformed wraps.
-            DEPOSIT | WITHDRAWAL if words.len() == 2 && topics.len() <= 2 => {
+            DEPOSIT | WITHDRAWAL if whole && words.len() == 2 && topics.len() <= 2 => {
                 let holder = low(words[0]);
                 let wrap = *signature == DEPOSIT;
                 wraps.push(Transfer {
@@ -221,11 +225,11 @@ fn kind(from: Address, to: Address) -> Kind {
     }
 }
 
-/// The array that head word `position` of `data` points to; `None` when it does
-/// not lie within `data`.
-fn array(data: &[u8], position: usize) -> Option<Vec<U256>> {
+/// The array of words at `offset` of `data`: its length, then its items. `None`
+/// when it does not lie within `data`.
+fn array(data: &[u8], offset: U256) -> Option<Vec<U256>> {
     let word = |at: usize| Some(U256::from_be_slice(data.get(at..at.checked_add(32)?)?));
-    let offset = usize::try_from(word(position * 32)?).ok()?;
+    let offset = usize::try_from(offset).ok()?;
     let length = usize::try_from(word(offset)?).ok()?;
     if length > data.len() / 32 {
         return None;
@@ -324,13 +328,14 @@ mod tests {
     #[test]
     fn arrays_out_of_bounds_are_nothing() {
         let mut data = vec![0u8; 128];
-        data[31] = 64;
         data[95] = 1;
-        assert_eq!(array(&data, 0), Some(vec![U256::ZERO]));
+        let array = |data: &[u8], offset: u64| super::array(data, U256::from(offset));
+        assert_eq!(array(&data, 64), Some(vec![U256::ZERO]));
+        assert_eq!(array(&data, 96), Some(vec![]));
+        assert_eq!(array(&data, 97), None);
         data[95] = 2;
-        assert_eq!(array(&data, 0), None);
-        data[0] = 0xff;
-        assert_eq!(array(&data, 0), None);
+        assert_eq!(array(&data, 64), None);
+        assert_eq!(super::array(&data, U256::MAX), None);
         assert_eq!(quantity(&json!("0x28")), U256::from(40));
     }
 }

@@ -1,0 +1,539 @@
+//! Imitates a node that writes: appends blocks, takes back the newest, prunes.
+//!
+//! The order in which files and tables change is reth's (`DatabaseProvider::commit`
+//! and `commit_unwind` in `crates/storage/provider/src/providers/database/provider.rs`):
+//! forward static files first and MDBX last, backward MDBX first, then static
+//! files. Readers in other processes may have the directory open meanwhile.
+
+use super::{
+    Error,
+    block::{Body, Order},
+    config::{Config, Layout},
+    encode::{self, Account},
+    error::Io,
+    header,
+    jar::{Kind, Segment},
+    state::{Accounts, Before},
+    tables::{Changes, Tables},
+    truth::Truth,
+    world::{CONTRACT_CODE, World},
+};
+use alloy_consensus::Header;
+use alloy_primitives::B256;
+use rayon::prelude::*;
+use reth_codecs::Compact;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+use txgraph_transfers::Transfer;
+
+/// Transactions made at a time, about: bounds the memory.
+const BATCH_TXS: u64 = 1 << 14;
+/// How long [`Appender::unwind`] waits for readers.
+const READERS_WAIT_MAX: Duration = Duration::from_secs(120);
+
+/// The newest block of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tip {
+    /// Its number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: B256,
+    /// Its time, unix seconds.
+    pub timestamp: u64,
+    /// Transactions of the chain up to and with it.
+    pub transactions: u64,
+}
+
+/// What is needed to take a block back.
+#[derive(Debug)]
+struct Recent {
+    header: Header,
+    hash: B256,
+    /// Number of its first transaction.
+    first_tx: u64,
+    tx_hashes: Vec<B256>,
+    before: Before,
+}
+
+/// The static files of a data directory.
+#[derive(Debug)]
+struct Segments {
+    headers: Segment,
+    transactions: Segment,
+    receipts: Segment,
+    /// Only in v2.
+    senders: Option<Segment>,
+    account_changes: Option<Segment>,
+    storage_changes: Option<Segment>,
+}
+
+impl Segments {
+    fn all(&mut self) -> impl Iterator<Item = &mut Segment> {
+        [&mut self.headers, &mut self.transactions, &mut self.receipts].into_iter().chain(
+            [&mut self.senders, &mut self.account_changes, &mut self.storage_changes]
+                .into_iter()
+                .flatten(),
+        )
+    }
+}
+
+/// A data directory that is being written.
+#[derive(Debug)]
+pub struct Appender {
+    folder: PathBuf,
+    world: Arc<World>,
+    tables: Tables,
+    segments: Segments,
+    accounts: Accounts,
+    header: Header,
+    hash: B256,
+    /// Number of the next transaction.
+    next_tx: u64,
+    /// For every block, the transactions of ordinary signers before it; and at the
+    /// end those of the next.
+    signed: Vec<u64>,
+    /// First block and number of every branch, ascending.
+    branches: Vec<(u64, u64)>,
+    recent: VecDeque<Recent>,
+    finalized: u64,
+    pause: Duration,
+    truth: Option<Truth>,
+}
+
+impl Appender {
+    /// Creates a data directory in `folder`, which must not exist or be empty, with
+    /// the genesis block of the chain and `genesis.json`.
+    pub fn create(folder: &Path, config: Config) -> Result<Self, Error> {
+        let world = World::new(config)?;
+        let config = &world.config;
+        match std::fs::read_dir(folder) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(Error::Exists(folder.to_path_buf()));
+                }
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e).io(folder, "read"),
+        }
+        let files = folder.join("static_files");
+        std::fs::create_dir_all(&files).io(&files, "create")?;
+        let segment = |kind| Segment::new(&files, kind, config.blocks_per_file, config.durable);
+        let only_v2 = |kind| (config.layout == Layout::V2).then(|| segment(kind));
+        let header = header::genesis(&world);
+        let mut appender = Self {
+            folder: folder.to_path_buf(),
+            tables: Tables::create(&folder.join("db"), config.layout, config.durable)?,
+            segments: Segments {
+                headers: segment(Kind::Headers),
+                transactions: segment(Kind::Transactions),
+                receipts: segment(Kind::Receipts),
+                senders: only_v2(Kind::Senders),
+                account_changes: only_v2(Kind::AccountChanges),
+                storage_changes: only_v2(Kind::StorageChanges),
+            },
+            accounts: Accounts::new(config.layout),
+            hash: header.hash_slow(),
+            header,
+            next_tx: 0,
+            signed: vec![0, 0],
+            branches: vec![(0, 0)],
+            recent: VecDeque::new(),
+            finalized: 0,
+            pause: Duration::ZERO,
+            truth: config.truth.then(|| Truth::new(&world)),
+            world: Arc::new(world),
+        };
+        appender.write_genesis()?;
+        Ok(appender)
+    }
+
+    fn write_genesis(&mut self) -> Result<(), Error> {
+        let specification = self.folder.join("genesis.json");
+        let json = serde_json::to_vec_pretty(&header::specification(&self.world));
+        let json = json.map_err(|e| Error::Config(e.to_string()))?;
+        std::fs::write(&specification, json).io(&specification, "write")?;
+
+        let changes = self.tables.begin()?;
+        let mut before = Before::new();
+        for account in self.world.genesis_accounts() {
+            let code_hash = account.contract.then_some(self.world.contract_code_hash);
+            let state = Account { nonce: 0, balance: account.balance, code_hash };
+            self.accounts.set(account.address, state);
+            before.insert(account.address, None);
+        }
+        let (world, layout) = (&self.world, self.world.config.layout);
+        for (hash, code, delegation) in [
+            (world.contract_code_hash, &CONTRACT_CODE[..], false),
+            (world.delegation_hash, &world.delegation[..], true),
+        ] {
+            changes.put("Bytecodes", hash.as_slice(), &encode::bytecode(code, delegation))?;
+        }
+        let settings = format!(r#"{{"storage_v2":{}}}"#, layout == Layout::V2);
+        changes.put("Metadata", b"storage_settings", &encode::scale(settings.as_bytes()))?;
+        let version = format!("{}-chaingen", env!("CARGO_PKG_VERSION"));
+        let version = encode::client_version([&version, "", ""]);
+        changes.put("VersionHistory", &self.header.timestamp.to_be_bytes(), &version)?;
+
+        let header = self.header.clone();
+        self.begin_block(0)?;
+        self.write_header(&changes, &header, self.hash)?;
+        changes.append("BlockBodyIndices", &0u64.to_be_bytes(), &encode::body_indices(0, 0))?;
+        self.write_before(&changes, 0, &before)?;
+        self.finish(changes)
+    }
+
+    /// The newest block.
+    pub fn tip(&self) -> Tip {
+        Tip {
+            number: self.header.number,
+            hash: self.hash,
+            timestamp: self.header.timestamp,
+            transactions: self.next_tx,
+        }
+    }
+
+    /// The data directory.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the chain was made from.
+    pub fn config(&self) -> &Config {
+        &self.world.config
+    }
+
+    /// Waits so long between the static files and MDBX in every commit, so that
+    /// readers are more likely to see what is in between.
+    pub fn set_pause(&mut self, pause: Duration) {
+        self.pause = pause;
+    }
+
+    /// Appends `blocks` blocks.
+    pub fn append(&mut self, blocks: u64) -> Result<Tip, Error> {
+        self.append_with(blocks, &mut |_| Ok(()))
+    }
+
+    /// Appends `blocks` blocks and hands the intended transfers of each to `sink`,
+    /// in order.
+    pub fn append_with(
+        &mut self,
+        blocks: u64,
+        sink: &mut dyn FnMut(&[Transfer]) -> Result<(), Error>,
+    ) -> Result<Tip, Error> {
+        let config = &self.world.config;
+        let together = (BATCH_TXS / (config.txs_per_block + 1)).clamp(1, config.commit_blocks);
+        if blocks <= together {
+            let orders = self.orders(blocks);
+            let bodies = make(&self.world, &orders);
+            self.commit(&bodies, sink)?;
+            return Ok(self.tip());
+        }
+        let orders = self.orders(blocks);
+        let world = Arc::clone(&self.world);
+        thread::scope(|scope| {
+            // One batch is written, one waits, one is made.
+            let (send, receive) = mpsc::sync_channel(1);
+            scope.spawn(move || {
+                let size = usize::try_from(together).expect("small");
+                for batch in orders.chunks(size) {
+                    // Nobody listens any more after an error.
+                    if send.send(make(&world, batch)).is_err() {
+                        break;
+                    }
+                }
+            });
+            for bodies in receive {
+                self.commit(&bodies, sink)?;
+            }
+            Ok(self.tip())
+        })
+    }
+
+    /// Orders for the next blocks; they are noted as if made.
+    fn orders(&mut self, blocks: u64) -> Vec<Order> {
+        let first = self.header.number + 1;
+        let branch = self.branches.last().expect("there is one").1;
+        let mut signed = *self.signed.last().expect("there is one");
+        let mut orders = Vec::new();
+        for number in first..first + blocks {
+            let (order, signs) = Order::new(&self.world, number, branch, signed);
+            signed += signs;
+            self.signed.push(signed);
+            orders.push(order);
+        }
+        orders
+    }
+
+    /// The intended transfers of a block, hashes filled in, in total order: made
+    /// again from the seed, not read.
+    pub fn transfers(&self, block: u64) -> Vec<Transfer> {
+        self.body(block).map_or_else(Vec::new, |body| body.transfers)
+    }
+
+    /// Makes a block of the chain again; nothing for the genesis and above the tip.
+    fn body(&self, number: u64) -> Option<Body> {
+        if number == 0 || number > self.header.number {
+            return None;
+        }
+        let after = self.branches.partition_point(|branch| branch.0 <= number);
+        let branch = self.branches[after - 1].1;
+        let signed = self.signed[usize::try_from(number).expect("fits")];
+        let (order, _) = Order::new(&self.world, number, branch, signed);
+        Some(Body::make(&self.world, &order))
+    }
+
+    /// What is on the chain: the known answers. After an unwind the whole chain is
+    /// made again to tell.
+    pub fn truth(&mut self) -> Truth {
+        let tip = self.tip();
+        let truth = self.truth.take().unwrap_or_else(|| {
+            let mut truth = Truth::new(&self.world);
+            for number in 1..=tip.number {
+                truth.add(&self.world, &self.body(number).expect("a block of the chain"));
+            }
+            truth
+        });
+        self.truth = Some(truth.clone());
+        truth.at(tip, header::genesis(&self.world).hash_slow())
+    }
+
+    fn commit(
+        &mut self,
+        bodies: &[Body],
+        sink: &mut dyn FnMut(&[Transfer]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let changes = self.tables.begin()?;
+        let mut lookup = Vec::new();
+        for body in bodies {
+            let header = header::on_top_of(&self.header, self.hash, body, &self.world.config);
+            if header.gas_used > header.gas_limit {
+                let problem = format!("block {} needs more gas than there is", body.number);
+                return Err(Error::Config(problem));
+            }
+            let hash = header.hash_slow();
+            let before = self.accounts.apply(&changes, &header, body)?;
+            self.begin_block(body.number)?;
+            self.write_header(&changes, &header, hash)?;
+            let first_tx = self.next_tx;
+            self.write_transactions(&changes, body)?;
+            lookup.extend((first_tx..).zip(&body.transactions).map(|(tx, done)| (done.hash, tx)));
+            self.write_before(&changes, body.number, &before)?;
+            sink(&body.transfers)?;
+            if let Some(truth) = &mut self.truth {
+                truth.add(&self.world, body);
+            }
+            let tx_hashes = body.transactions.iter().map(|done| done.hash).collect();
+            self.recent.push_back(Recent { header: header.clone(), hash, first_tx, tx_hashes, before });
+            (self.header, self.hash) = (header, hash);
+        }
+        if self.world.config.layout == Layout::V1 {
+            lookup.sort_unstable();
+            for (hash, tx) in lookup {
+                changes.put("TransactionHashNumbers", hash.as_slice(), &tx.to_le_bytes())?;
+            }
+        }
+        self.finish(changes)
+    }
+
+    fn begin_block(&mut self, number: u64) -> Result<(), Error> {
+        self.segments.all().try_for_each(|segment| segment.begin_block(number))
+    }
+
+    fn write_header(&mut self, changes: &Changes, header: &Header, hash: B256) -> Result<(), Error> {
+        let mut compact = Vec::with_capacity(700);
+        header.to_compact(&mut compact);
+        self.segments.headers.header(&compact, &[0], hash.as_slice())?;
+        changes.put("HeaderNumbers", hash.as_slice(), &header.number.to_le_bytes())
+    }
+
+    fn write_transactions(&mut self, changes: &Changes, body: &Body) -> Result<(), Error> {
+        let key = body.number.to_be_bytes();
+        let first_tx = self.next_tx;
+        for done in &body.transactions {
+            let tx = self.next_tx;
+            self.segments.transactions.transaction(tx, &done.transaction)?;
+            self.segments.receipts.transaction(tx, &done.receipt)?;
+            match &mut self.segments.senders {
+                Some(senders) => senders.transaction(tx, done.sender.as_slice())?,
+                None => {
+                    let key = tx.to_be_bytes();
+                    changes.append("TransactionSenders", &key, done.sender.as_slice())?;
+                }
+            }
+            self.next_tx += 1;
+        }
+        let count = self.next_tx - first_tx;
+        changes.append("BlockBodyIndices", &key, &encode::body_indices(first_tx, count))?;
+        if count > 0 {
+            let last = (self.next_tx - 1).to_be_bytes();
+            changes.append("TransactionBlocks", &last, &body.number.to_le_bytes())?;
+        }
+        let withdrawals = body.withdrawals.as_deref().unwrap_or_default();
+        if !withdrawals.is_empty() {
+            changes.append("BlockWithdrawals", &key, &encode::withdrawals(withdrawals))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the accounts that a block changed, as they were before.
+    fn write_before(&mut self, changes: &Changes, block: u64, before: &Before) -> Result<(), Error> {
+        let rows = before.iter().map(|(address, account)| {
+            encode::account_before(*address, account.as_ref())
+        });
+        let segments = (&mut self.segments.account_changes, &mut self.segments.storage_changes);
+        if let (Some(accounts), Some(storage)) = segments {
+            accounts.changes(&rows.collect::<Vec<_>>())?;
+            return storage.changes(&[]);
+        }
+        for row in rows {
+            changes.append_duplicate("AccountChangeSets", &block.to_be_bytes(), &row)?;
+        }
+        Ok(())
+    }
+
+    /// Commits static files, then the tables.
+    fn finish(&mut self, changes: Changes) -> Result<(), Error> {
+        let tip = self.header.number;
+        let finality = self.world.config.finality;
+        self.finalized = self.finalized.max(tip.saturating_sub(finality));
+        // The finalized block itself stays: it may become the tip.
+        let kept = usize::try_from(tip - self.finalized + 1).unwrap_or(usize::MAX);
+        let old = self.recent.len().saturating_sub(kept);
+        self.recent.drain(..old);
+
+        self.segments.all().try_for_each(Segment::commit)?;
+        if !self.pause.is_zero() {
+            thread::sleep(self.pause);
+        }
+        self.accounts.write(&changes)?;
+        self.write_checkpoints(&changes)?;
+        changes.commit()
+    }
+
+    fn write_checkpoints(&self, changes: &Changes) -> Result<(), Error> {
+        let tip = self.header.number;
+        self.tables.checkpoints(changes, tip)?;
+        let safe = self.finalized + (tip - self.finalized) / 2;
+        changes.put("ChainState", &[0], &self.finalized.to_le_bytes())?;
+        changes.put("ChainState", &[1], &safe.to_le_bytes())
+    }
+
+    /// Takes back all blocks above `to`; the next ones will be of another branch.
+    /// Finalized blocks cannot be taken back.
+    pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
+        if to < self.finalized || to > self.header.number {
+            return Err(Error::Impossible(format!(
+                "unwinding to block {to}: the tip is {} and block {} is finalized",
+                self.header.number, self.finalized
+            )));
+        }
+        let changes = self.tables.begin()?;
+        while self.header.number > to {
+            let gone = self.recent.pop_back().expect("blocks above the finalized one are kept");
+            self.take_back(&changes, &gone)?;
+            self.next_tx = gone.first_tx;
+            match self.recent.back() {
+                Some(recent) => (self.header, self.hash) = (recent.header.clone(), recent.hash),
+                None => {
+                    debug_assert_eq!(gone.header.number, 1, "only the genesis is not kept");
+                    self.header = header::genesis(&self.world);
+                    self.hash = self.header.hash_slow();
+                }
+            }
+        }
+        self.signed.truncate(usize::try_from(to + 2).expect("fits"));
+        let branch = self.branches.last().expect("there is one").1 + 1;
+        self.branches.retain(|branch| branch.0 <= to);
+        self.branches.push((to + 1, branch));
+        self.truth = None;
+
+        self.accounts.write(&changes)?;
+        self.write_checkpoints(&changes)?;
+        changes.commit()?;
+        if self.world.config.wait_for_readers {
+            self.wait_for_readers()?;
+        }
+        let last_tx = self.next_tx.checked_sub(1);
+        for segment in self.segments.all() {
+            segment.truncate(to, last_tx)?;
+        }
+        Ok(self.tip())
+    }
+
+    fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
+        let number = gone.header.number;
+        let key = number.to_be_bytes();
+        changes.delete("HeaderNumbers", gone.hash.as_slice())?;
+        changes.delete("BlockBodyIndices", &key)?;
+        changes.delete("BlockWithdrawals", &key)?;
+        let txs = gone.first_tx..gone.first_tx + gone.tx_hashes.len() as u64;
+        if let Some(last) = txs.clone().last() {
+            changes.delete("TransactionBlocks", &last.to_be_bytes())?;
+        }
+        if self.world.config.layout == Layout::V1 {
+            changes.delete("AccountChangeSets", &key)?;
+            for (tx, hash) in txs.zip(&gone.tx_hashes) {
+                changes.delete("TransactionSenders", &tx.to_be_bytes())?;
+                changes.delete("TransactionHashNumbers", hash.as_slice())?;
+            }
+        }
+        self.accounts.restore(&gone.before);
+        Ok(())
+    }
+
+    /// Waits until nobody reads a snapshot from before the last commit.
+    fn wait_for_readers(&self) -> Result<(), Error> {
+        let (commit, start) = (self.tables.last_txn()?, Instant::now());
+        while self.tables.oldest_reader()? < commit {
+            if start.elapsed() > READERS_WAIT_MAX {
+                return Err(Error::Impossible(format!(
+                    "waiting any longer for a reader: it has held its snapshot for {} s",
+                    READERS_WAIT_MAX.as_secs()
+                )));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Deletes the receipts files that hold only blocks below `below`, as the pruner
+    /// of a v2 node does, without waiting for readers. Returns the last pruned block,
+    /// if a file was deleted. The newest file is always kept.
+    pub fn prune_receipts(&mut self, below: u64) -> Result<Option<u64>, Error> {
+        if self.world.config.layout == Layout::V1 {
+            let why = "pruning static receipts in v1, where pruned receipts live in MDBX";
+            return Err(Error::Impossible(why.to_owned()));
+        }
+        let Some((block, tx)) = self.segments.receipts.prune(below)? else { return Ok(None) };
+        let changes = self.tables.begin()?;
+        let checkpoint = encode::prune_checkpoint(block, tx, below);
+        for segment in [2, 3] {
+            changes.put("PruneCheckpoints", &[segment], &checkpoint)?;
+        }
+        changes.commit()?;
+        Ok(Some(block))
+    }
+
+    /// Flushes everything to the disk.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.segments.all().try_for_each(Segment::sync)?;
+        self.tables.sync()
+    }
+}
+
+impl Drop for Appender {
+    fn drop(&mut self) {
+        // Best effort; who must know calls `sync`.
+        let _ = self.tables.sync();
+    }
+}
+
+fn make(world: &World, orders: &[Order]) -> Vec<Body> {
+    orders.par_iter().map(|order| Body::make(world, order)).collect()
+}

@@ -1,0 +1,504 @@
+//! Makes one block, but for what depends on the block before it.
+//!
+//! A block is a function of the world, its number, its branch and of how many
+//! ordinary transactions came before: blocks are made in parallel, in any order, and
+//! made again when their truth is asked for.
+
+use super::{
+    config::{self, timestamp},
+    draw::{self, Draw},
+    events::Move,
+    intent::{Effect, Intent},
+    people::Signer,
+    scenarios::{NOBODY, Scenario},
+    traffic::{self, ORDINARY_GAS_MAX, Scene},
+    world::World,
+};
+use alloy_consensus::{
+    EthereumReceipt, EthereumTxEnvelope, ReceiptWithBloom, SignableTransaction, TxEip1559,
+    TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType, proofs,
+};
+use alloy_eips::{
+    eip2930::{AccessList, AccessListItem},
+    eip4895::Withdrawal,
+    eip7702::{Authorization, SignedAuthorization},
+};
+use alloy_primitives::{Address, B256, Bloom, TxKind, U256};
+use reth_codecs::Compact;
+use txgraph_transfers::{Kind, TokenStandard, Transfer};
+
+/// A transaction as reth holds it: without blob sidecars.
+pub(super) type Transaction = EthereumTxEnvelope<TxEip4844>;
+
+/// Most that anyone pays per gas, in wei; far above the base fee.
+const MAX_FEE: u128 = 100_000_000_000;
+/// Blobs per block at most.
+const BLOBS_MAX: u64 = 6;
+/// Gas of one blob.
+const GAS_PER_BLOB: u64 = 1 << 17;
+
+/// Which block to make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    pub(super) number: u64,
+    /// Branch of the chain; another after every unwind.
+    pub(super) branch: u64,
+    /// Ordinary transactions in this block.
+    pub(super) ordinary: u64,
+    /// Transactions before this block that an ordinary signer signed.
+    pub(super) signed_before: u64,
+}
+
+impl Order {
+    /// The order for a block whose predecessors hold `signed_before` transactions of
+    /// ordinary signers, and how many this one adds.
+    pub(super) fn new(world: &World, number: u64, branch: u64, signed_before: u64) -> (Self, u64) {
+        let mut draw = Draw::new(world.config.seed, "count", &[number, branch]);
+        let ordinary = draw.count(world.config.txs_per_block);
+        let gas = Scenario::of(world, number)
+            .map_or(0, |scenario| {
+                scenario.steps_at(number).filter(|(_, step)| step.by == NOBODY).count()
+            });
+        (Self { number, branch, ordinary, signed_before }, ordinary + gas as u64)
+    }
+}
+
+/// What a transaction pays for its gas, once the base fee is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fee {
+    pub(super) gas_used: u64,
+    pub(super) max_fee: u128,
+    pub(super) max_priority_fee: u128,
+    pub(super) blobs: u64,
+}
+
+/// A signed transaction, what it did, and both as they are stored.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) hash: B256,
+    pub(super) sender: Address,
+    pub(super) nonce: u64,
+    /// Receiver of the value; for a creation the new contract.
+    pub(super) to: Address,
+    /// Zero when the transaction failed.
+    pub(super) value: U256,
+    pub(super) fee: Fee,
+    pub(super) effects: Vec<Effect>,
+    pub(super) transaction: Vec<u8>,
+    pub(super) receipt: Vec<u8>,
+    /// Number of a scenario and of its step.
+    pub(super) step: Option<(u64, u32)>,
+}
+
+/// What is counted about a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    /// Blocks, the genesis included.
+    pub blocks: u64,
+    /// Transactions, and so receipts.
+    pub transactions: u64,
+    /// Failed ones.
+    pub failed: u64,
+    /// Logs.
+    pub logs: u64,
+    /// Logs with a transfer signature in a shape of no standard.
+    pub malformed: u64,
+    /// Those of `malformed` with a signature of ERC-1155.
+    pub malformed_erc1155: u64,
+    /// Transfer logs with bits set above an address.
+    pub dirty_addresses: u64,
+    /// Wraps that a `Transfer` of the same transaction tells as well.
+    pub wraps_deduplicated: u64,
+    /// Transactions by type 0 to 4.
+    pub transaction_types: [u64; 5],
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.blocks += other.blocks;
+        self.transactions += other.transactions;
+        self.failed += other.failed;
+        self.logs += other.logs;
+        self.malformed += other.malformed;
+        self.malformed_erc1155 += other.malformed_erc1155;
+        self.dirty_addresses += other.dirty_addresses;
+        self.wraps_deduplicated += other.wraps_deduplicated;
+        for (mine, theirs) in self.transaction_types.iter_mut().zip(other.transaction_types) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// A block without its header.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) number: u64,
+    pub(super) transactions: Vec<Done>,
+    pub(super) withdrawals: Option<Vec<Withdrawal>>,
+    pub(super) transactions_root: B256,
+    pub(super) receipts_root: B256,
+    pub(super) logs_bloom: Bloom,
+    pub(super) gas_used: u64,
+    pub(super) blob_gas_used: u64,
+    pub(super) beneficiary: Address,
+    /// The intended transfers, in total order.
+    pub(super) transfers: Vec<Transfer>,
+    pub(super) counts: Counts,
+    /// The scenario that has steps here, if any.
+    pub(super) scenario: Option<Scenario>,
+}
+
+impl Body {
+    /// Makes the body that `order` describes.
+    pub(super) fn make(world: &World, order: &Order) -> Self {
+        let mut maker = Maker {
+            world,
+            order,
+            draw: Draw::new(world.config.seed, "block", &[order.number, order.branch]),
+            signed: order.signed_before,
+            gas_used: 0,
+            blobs_left: BLOBS_MAX,
+            log_index: 0,
+            receipts: Vec::new(),
+            envelopes: Vec::new(),
+            done: Vec::new(),
+            transfers: Vec::new(),
+            counts: Counts { blocks: 1, ..Counts::default() },
+        };
+        let scenario = Scenario::of(world, order.number)
+            .filter(|scenario| scenario.steps_at(order.number).next().is_some());
+        maker.ordinary(order.ordinary / 2);
+        if let Some(scenario) = &scenario {
+            for (at, step) in scenario.steps_at(order.number) {
+                let outsider = (step.by == NOBODY).then(|| maker.next_signer());
+                let intent = scenario.intent(world, at, outsider);
+                maker.include(intent);
+            }
+        }
+        maker.ordinary(order.ordinary - order.ordinary / 2);
+        let withdrawals = (order.number >= config::SHANGHAI).then(|| maker.withdrawals());
+
+        let logs_bloom =
+            maker.receipts.iter().fold(Bloom::ZERO, |all, receipt| all | receipt.logs_bloom);
+        Self {
+            number: order.number,
+            transactions_root: proofs::calculate_transaction_root(&maker.envelopes),
+            receipts_root: proofs::calculate_receipt_root(&maker.receipts),
+            logs_bloom,
+            gas_used: maker.gas_used,
+            blob_gas_used: (BLOBS_MAX - maker.blobs_left) * GAS_PER_BLOB,
+            beneficiary: draw::address(world.config.seed, "builder", &[maker.draw.below(5)]),
+            transactions: maker.done,
+            withdrawals,
+            transfers: maker.transfers,
+            counts: maker.counts,
+            scenario,
+        }
+    }
+}
+
+/// A body in the making.
+struct Maker<'a> {
+    world: &'a World,
+    order: &'a Order,
+    draw: Draw,
+    signed: u64,
+    gas_used: u64,
+    blobs_left: u64,
+    log_index: u32,
+    receipts: Vec<ReceiptWithBloom<EthereumReceipt>>,
+    envelopes: Vec<Transaction>,
+    done: Vec<Done>,
+    transfers: Vec<Transfer>,
+    counts: Counts,
+}
+
+impl Maker<'_> {
+    fn next_signer(&mut self) -> (Signer, u64) {
+        self.signed += 1;
+        self.world.people.sender(self.signed - 1)
+    }
+
+    fn ordinary(&mut self, count: u64) {
+        for left in (0..count).rev() {
+            let (signer, nonce) = self.next_signer();
+            // Nobody after may lack gas: ordinary ones and a scenario's steps.
+            let reserved = (left + self.order.ordinary / 2 + 40) * ORDINARY_GAS_MAX;
+            let gas_limit = self.world.config.gas_limit();
+            let gas_left = gas_limit.saturating_sub(self.gas_used + reserved);
+            let intent = traffic::ordinary(
+                &mut Scene {
+                    world: self.world,
+                    block: self.order.number,
+                    signer,
+                    nonce,
+                    draw: &mut self.draw,
+                },
+                gas_left,
+            );
+            self.include(intent);
+        }
+    }
+
+    /// A type that the fork and the transaction allow.
+    fn tx_type(&mut self, creation: bool) -> TxType {
+        let number = self.order.number;
+        let blobs = number >= config::CANCUN && self.blobs_left > 0 && !creation;
+        let accounts = number >= config::PRAGUE && !creation;
+        let weights = [18, 6, 70, u64::from(blobs) * 3, u64::from(accounts) * 3];
+        [TxType::Legacy, TxType::Eip2930, TxType::Eip1559, TxType::Eip4844, TxType::Eip7702]
+            [self.draw.weighted(&weights)]
+    }
+
+    fn access_list(&mut self, to: TxKind) -> AccessList {
+        let Some(&address) = to.to().filter(|_| self.draw.permille(600)) else {
+            return AccessList::default();
+        };
+        let keys = (0..self.draw.below(3)).map(|_| self.draw.word()).collect();
+        AccessList(vec![AccessListItem { address, storage_keys: keys }])
+    }
+
+    /// A new account that delegates to the wallet code.
+    fn authorization(&mut self, effects: &mut Vec<Effect>) -> SignedAuthorization {
+        let numbers = [self.order.number, self.order.branch, self.done.len() as u64];
+        let authority = Signer::new(self.world.config.seed, "authority", &numbers);
+        let authorization = Authorization {
+            chain_id: U256::from(self.world.config.chain_id),
+            address: self.world.things.wallet_code,
+            nonce: 0,
+        };
+        effects.push(Effect::Code {
+            account: authority.address,
+            nonce: 1,
+            code_hash: self.world.delegation_hash,
+        });
+        let signature = authority.sign(authorization.signature_hash());
+        authorization.into_signed(signature)
+    }
+
+    /// Signs an intent and adds it to the block.
+    fn include(&mut self, mut intent: Intent) {
+        let tx_type = self.tx_type(intent.to.is_create());
+        let chain_id = self.world.config.chain_id;
+        let tip = 1_000_000_000 + u128::from(self.draw.below(2_000_000_000));
+        let spare = self.draw.below(20_000);
+        let gas_limit = intent.gas_used + spare;
+        let access_list = if tx_type == TxType::Legacy {
+            AccessList::default()
+        } else {
+            self.access_list(intent.to)
+        };
+        let (nonce, value, input) = (intent.nonce, intent.value, intent.input.clone());
+        let call_to = intent.to.to().copied().unwrap_or_default();
+        // Old types name one price, which is both the most and the most of the tip.
+        let gas_price = 20_000_000_000 + tip;
+        let (max_fee, max_priority_fee) = match tx_type {
+            TxType::Legacy | TxType::Eip2930 => (gas_price, gas_price),
+            _ => (MAX_FEE, tip),
+        };
+        let mut blobs = 0;
+        let signer = intent.signer;
+        let envelope: Transaction = match tx_type {
+            TxType::Legacy => {
+                sign(signer, TxLegacy {
+                    // Some wallets still sign for any chain.
+                    chain_id: (!self.draw.permille(50)).then_some(chain_id),
+                    nonce,
+                    gas_price,
+                    gas_limit,
+                    to: intent.to,
+                    value,
+                    input,
+                })
+            }
+            TxType::Eip2930 => {
+                sign(signer, TxEip2930 {
+                    chain_id,
+                    nonce,
+                    gas_price,
+                    gas_limit,
+                    to: intent.to,
+                    value,
+                    access_list,
+                    input,
+                })
+            }
+            TxType::Eip1559 => {
+                sign(signer, TxEip1559 {
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas: max_fee,
+                    max_priority_fee_per_gas: max_priority_fee,
+                    to: intent.to,
+                    value,
+                    access_list,
+                    input,
+                })
+            }
+            TxType::Eip4844 => {
+                blobs = self.draw.between(1, self.blobs_left.min(3));
+                self.blobs_left -= blobs;
+                let blob_versioned_hashes = (0..blobs).map(|_| {
+                    let mut hash = self.draw.word();
+                    hash[0] = 1;
+                    hash
+                });
+                sign(signer, TxEip4844 {
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas: max_fee,
+                    max_priority_fee_per_gas: max_priority_fee,
+                    to: call_to,
+                    value,
+                    access_list,
+                    blob_versioned_hashes: blob_versioned_hashes.collect(),
+                    max_fee_per_blob_gas: MAX_FEE,
+                    input,
+                })
+            }
+            TxType::Eip7702 => {
+                sign(signer, TxEip7702 {
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas: max_fee,
+                    max_priority_fee_per_gas: max_priority_fee,
+                    to: call_to,
+                    value,
+                    access_list,
+                    authorization_list: vec![self.authorization(&mut intent.effects)],
+                    input,
+                })
+            }
+        };
+        intent.tx_type = tx_type;
+        let fee = Fee { gas_used: intent.gas_used, max_fee, max_priority_fee, blobs };
+        self.record(intent, fee, envelope);
+    }
+
+    /// Adds a signed transaction, its receipt and its meaning.
+    fn record(&mut self, intent: Intent, fee: Fee, envelope: Transaction) {
+        let Intent { signer, nonce, to, value, events, effects, tx_type, success, step, .. } =
+            intent;
+        let hash = *envelope.tx_hash();
+        let to = to.to().copied().unwrap_or_else(|| signer.address.create(nonce));
+        let value = if success { value } else { U256::ZERO };
+
+        let row = Transfer {
+            block_number: self.order.number,
+            block_timestamp: timestamp(self.order.number),
+            transaction_index: u32::try_from(self.done.len()).expect("few transactions"),
+            log_index: None,
+            sub_index: 0,
+            transaction_hash: hash,
+            token_address: None,
+            from_address: signer.address,
+            to_address: to,
+            value,
+            token_id: None,
+            token_standard: TokenStandard::Native,
+            kind: Kind::Value,
+        };
+        if !value.is_zero() {
+            self.transfers.push(row.clone());
+        }
+        self.transfers.extend(events.moves.into_iter().map(|it: Move| Transfer {
+            log_index: it.log.map(|log| self.log_index + log),
+            sub_index: it.sub,
+            token_address: it.token,
+            from_address: it.from,
+            to_address: it.to,
+            value: it.value,
+            token_id: it.token_id,
+            token_standard: it.standard,
+            kind: it.kind,
+            ..row.clone()
+        }));
+
+        let logs = u32::try_from(events.logs.len()).expect("few logs");
+        self.log_index += logs;
+        self.gas_used += fee.gas_used;
+        let counts = &mut self.counts;
+        counts.transactions += 1;
+        counts.failed += u64::from(!success);
+        counts.logs += u64::from(logs);
+        counts.malformed += events.malformed;
+        counts.malformed_erc1155 += events.malformed_erc1155;
+        counts.dirty_addresses += events.dirty;
+        counts.wraps_deduplicated += events.deduplicated;
+        counts.transaction_types[usize::from(u8::from(tx_type))] += 1;
+
+        let receipt = EthereumReceipt {
+            tx_type,
+            success,
+            cumulative_gas_used: self.gas_used,
+            logs: events.logs,
+        };
+        let mut stored = (Vec::new(), Vec::new());
+        envelope.to_compact(&mut stored.0);
+        receipt.to_compact(&mut stored.1);
+        let logs_bloom = alloy_primitives::logs_bloom(&receipt.logs);
+        self.receipts.push(ReceiptWithBloom { receipt, logs_bloom });
+        self.envelopes.push(envelope);
+        self.done.push(Done {
+            hash,
+            sender: signer.address,
+            nonce,
+            to,
+            value,
+            fee,
+            effects,
+            transaction: stored.0,
+            receipt: stored.1,
+            step,
+        });
+    }
+
+    /// In half of the blocks, a few validators are paid; at times nothing.
+    fn withdrawals(&mut self) -> Vec<Withdrawal> {
+        let count = if self.draw.permille(500) { self.draw.between(1, 4) } else { 0 };
+        let mut withdrawals = Vec::new();
+        for sub in 0..count {
+            let zero = self.draw.permille(20);
+            let address = self.world.people.holder(self.order.number, &mut self.draw);
+            let withdrawal = Withdrawal {
+                // Unique and ascending is all that is asked.
+                index: self.order.number * 16 + sub,
+                validator_index: self.draw.below(500_000),
+                address,
+                amount: if zero { 0 } else { self.draw.between(1, 40_000_000_000) },
+            };
+            withdrawals.push(withdrawal);
+            if zero {
+                continue;
+            }
+            self.transfers.push(Transfer {
+                block_number: self.order.number,
+                block_timestamp: timestamp(self.order.number),
+                transaction_index: u32::try_from(self.done.len()).expect("few transactions"),
+                log_index: None,
+                sub_index: u32::try_from(sub).expect("few withdrawals"),
+                transaction_hash: B256::ZERO,
+                token_address: None,
+                from_address: Address::ZERO,
+                to_address: address,
+                value: U256::from(withdrawal.amount) * U256::from(1_000_000_000),
+                token_id: None,
+                token_standard: TokenStandard::Native,
+                kind: Kind::Withdrawal,
+            });
+        }
+        withdrawals
+    }
+}
+
+fn sign<T>(signer: Signer, transaction: T) -> Transaction
+where
+    T: SignableTransaction<alloy_primitives::Signature>,
+    Transaction: From<alloy_consensus::Signed<T>>,
+{
+    let signature = signer.sign(transaction.signature_hash());
+    transaction.into_signed(signature).into()
+}

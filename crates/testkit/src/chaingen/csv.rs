@@ -1,0 +1,28 @@
+//! Transfers as CSV, in the columns of txgraph.
+
+use std::io::{self, Write};
+use txgraph_transfers::Transfer;
+
+/// The header line.
+pub const CSV_HEADER: &str = "block_number,block_timestamp,transaction_index,log_index,sub_index,\
+transaction_hash,token_address,from_address,to_address,value,token_id,token_standard,kind,chain_id";
+
+/// Writes a row for each transfer. Absent fields are empty.
+pub fn write_csv(out: &mut dyn Write, transfers: &[Transfer], chain_id: u64) -> io::Result<()> {
+    for t in transfers {
+        write!(out, "{},{},{},", t.block_number, t.block_timestamp, t.transaction_index)?;
+        if let Some(log) = t.log_index {
+            write!(out, "{log}")?;
+        }
+        write!(out, ",{},{:#x},", t.sub_index, t.transaction_hash)?;
+        if let Some(token) = t.token_address {
+            write!(out, "{token:#x}")?;
+        }
+        write!(out, ",{:#x},{:#x},{},", t.from_address, t.to_address, t.value)?;
+        if let Some(id) = t.token_id {
+            write!(out, "{id}")?;
+        }
+        writeln!(out, ",{},{},{chain_id}", t.token_standard, t.kind)?;
+    }
+    Ok(())
+}

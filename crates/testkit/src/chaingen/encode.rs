@@ -1,0 +1,185 @@
+//! Values of reth's tables that no published crate encodes. Shapes as in reth's
+//! `crates/storage/db-api/src/models`, `crates/stages/types/src/checkpoints.rs` and
+//! `crates/prune/types/src/checkpoint.rs`.
+
+use alloy_eips::eip4895::Withdrawal;
+use alloy_primitives::{Address, B256, U256};
+
+/// An account as the state tables hold it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) nonce: u64,
+    pub(super) balance: U256,
+    /// `None`: no code.
+    pub(super) code_hash: Option<B256>,
+}
+
+/// Big-endian without leading zero bytes.
+fn trimmed(number: u64) -> Vec<u8> {
+    number.to_be_bytes().into_iter().skip_while(|&byte| byte == 0).collect()
+}
+
+/// LEB128.
+fn varuint(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(number & 0x7f).expect("7 bits");
+        number >>= 7;
+        if number == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+fn nibble(bytes: &[u8]) -> u8 {
+    u8::try_from(bytes.len()).expect("at most 8")
+}
+
+/// `StoredBlockBodyIndices`.
+pub(super) fn body_indices(first_tx: u64, tx_count: u64) -> Vec<u8> {
+    let (first, count) = (trimmed(first_tx), trimmed(tx_count));
+    let flags = nibble(&first) | nibble(&count) << 4;
+    [vec![flags], first, count].concat()
+}
+
+/// `StoredBlockWithdrawals`.
+pub(super) fn withdrawals(withdrawals: &[Withdrawal]) -> Vec<u8> {
+    let mut bytes = varuint(withdrawals.len());
+    for withdrawal in withdrawals {
+        let index = trimmed(withdrawal.index);
+        let validator = trimmed(withdrawal.validator_index);
+        let amount = trimmed(withdrawal.amount);
+        let flags = [nibble(&index) | nibble(&validator) << 4, nibble(&amount)];
+        let item =
+            [&flags[..], &index, &validator, withdrawal.address.as_slice(), &amount].concat();
+        bytes.extend(varuint(item.len()));
+        bytes.extend(item);
+    }
+    bytes
+}
+
+/// `Account`.
+pub(super) fn account(account: &Account) -> Vec<u8> {
+    let nonce = trimmed(account.nonce);
+    let balance = account.balance.to_be_bytes_trimmed_vec();
+    let flags = u16::from(nibble(&nonce))
+        | u16::try_from(balance.len()).expect("at most 32") << 4
+        | u16::from(account.code_hash.is_some()) << 10;
+    let code = account.code_hash.as_ref().map_or(&[][..], |hash| hash.as_slice());
+    [&flags.to_le_bytes()[..], &nonce, &balance, code].concat()
+}
+
+/// Reads what [`account`] wrote.
+pub(super) fn read_account(bytes: &[u8]) -> Option<Account> {
+    let (flags, rest) = bytes.split_first_chunk::<2>()?;
+    let flags = u16::from_le_bytes(*flags);
+    let (nonce, rest) = rest.split_at_checked(usize::from(flags & 0xf))?;
+    let (balance, rest) = rest.split_at_checked(usize::from(flags >> 4 & 0x3f))?;
+    let code_hash = (flags >> 10 & 1 == 1).then_some(rest);
+    Some(Account {
+        nonce: nonce.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
+        balance: U256::try_from_be_slice(balance)?,
+        code_hash: match code_hash {
+            Some(hash) => Some(B256::try_from(hash).ok()?),
+            None => None,
+        },
+    })
+}
+
+/// `AccountBeforeTx`: the address, and the account unless it did not exist.
+pub(super) fn account_before(address: Address, before: Option<&Account>) -> Vec<u8> {
+    let mut bytes = address.to_vec();
+    bytes.extend(before.map(account).unwrap_or_default());
+    bytes
+}
+
+/// `Bytecode`, raw.
+pub(super) fn bytecode(code: &[u8], delegation: bool) -> Vec<u8> {
+    let length = u32::try_from(code.len()).expect("short code").to_be_bytes();
+    let variant = if delegation { 4 } else { 0 };
+    [&length[..], code, &[variant]].concat()
+}
+
+/// `StageCheckpoint` without stage data.
+pub(super) fn stage_checkpoint(block: u64) -> Vec<u8> {
+    let block = trimmed(block);
+    [vec![nibble(&block)], block].concat()
+}
+
+/// `PruneCheckpoint` of a segment pruned up to and with `block` and `tx`, by
+/// `PruneMode::Before`.
+pub(super) fn prune_checkpoint(block: u64, tx: Option<u64>, before: u64) -> Vec<u8> {
+    let mut bytes = vec![1 | u8::from(tx.is_some()) << 1];
+    for number in [Some(block), tx].into_iter().flatten() {
+        let number = trimmed(number);
+        bytes.extend(varuint(number.len()));
+        bytes.extend(number);
+    }
+    bytes.push(2);
+    bytes.extend(trimmed(before));
+    bytes
+}
+
+/// `ClientVersion`: three strings, each as a vector of its bytes.
+pub(super) fn client_version(strings: [&str; 3]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for string in strings {
+        bytes.extend(varuint(string.len()));
+        for &byte in string.as_bytes() {
+            bytes.extend([1, byte]);
+        }
+    }
+    bytes
+}
+
+/// A `Vec<u8>` in SCALE.
+pub(super) fn scale(payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(payload.len()).expect("short payload");
+    let mut bytes = if length < 64 {
+        vec![u8::try_from(length << 2).expect("below 256")]
+    } else {
+        (length << 2 | 1).to_le_bytes().to_vec()
+    };
+    bytes.extend(payload);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::hex;
+
+    /// Bytes that a real node wrote.
+    #[test]
+    fn as_a_node_writes() {
+        assert_eq!(body_indices(0, 0), [0]);
+        assert_eq!(prune_checkpoint(999, Some(1031), 300), hex!("03 02 03e7 02 0407 02 012c"));
+        let withdrawal = Withdrawal {
+            index: 0,
+            validator_index: 5,
+            address: Address::repeat_byte(0xdd),
+            amount: 1_000_000_000,
+        };
+        let bytes = withdrawals(&[withdrawal]);
+        assert_eq!(bytes[..5], hex!("01 1b 10 04 05"));
+        assert_eq!(bytes[25..], hex!("3b9aca00"));
+        assert_eq!(scale(br#"{"storage_v2":true}"#)[0], 19 << 2);
+        assert_eq!(stage_checkpoint(800), hex!("02 0320"));
+    }
+
+    #[test]
+    fn accounts_come_back() {
+        for nonce in [0, 1, 300, u64::MAX] {
+            for balance in [U256::ZERO, U256::from(7), U256::MAX] {
+                for code_hash in [None, Some(B256::repeat_byte(3))] {
+                    let before = Account { nonce, balance, code_hash };
+                    assert_eq!(read_account(&account(&before)), Some(before));
+                }
+            }
+        }
+        assert_eq!(account(&Account::default()), [0, 0]);
+        assert_eq!(read_account(&[0x0f, 0]), None);
+    }
+}

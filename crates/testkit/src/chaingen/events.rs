@@ -1,0 +1,279 @@
+//! Logs, written together with what they are meant to say.
+//!
+//! Every function appends one log and, beside it, the transfers it means. The truth
+//! about a chain is the sum of these intentions; no decoder takes part.
+
+use super::things::{Token, TokenKind, Topics};
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use txgraph_transfers::{Kind, TokenStandard};
+
+/// An intended transfer, apart from where in the block it lies.
+#[derive(Clone, Debug)]
+pub(super) struct Move {
+    /// Index among the logs of the transaction; `None` for native value.
+    pub(super) log: Option<u32>,
+    pub(super) sub: u32,
+    pub(super) token: Option<Address>,
+    pub(super) from: Address,
+    pub(super) to: Address,
+    pub(super) value: U256,
+    pub(super) token_id: Option<U256>,
+    pub(super) standard: TokenStandard,
+    pub(super) kind: Kind,
+}
+
+/// The logs of one transaction and what they mean.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) logs: Vec<Log>,
+    pub(super) moves: Vec<Move>,
+    /// Logs with a transfer signature that no standard allows.
+    pub(super) malformed: u64,
+    /// Those of them with a signature of ERC-1155.
+    pub(super) malformed_erc1155: u64,
+    /// Transfers with bits above an address.
+    pub(super) dirty: u64,
+    /// Wraps that a `Transfer` tells as well.
+    pub(super) deduplicated: u64,
+}
+
+/// An address as a word.
+pub(super) fn word(address: Address) -> B256 {
+    address.into_word()
+}
+
+/// Words one after the other.
+pub(super) fn words(words: &[B256]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.0).collect()
+}
+
+fn kind(from: Address, to: Address) -> Kind {
+    if from.is_zero() {
+        Kind::Mint
+    } else if to.is_zero() {
+        Kind::Burn
+    } else {
+        Kind::Transfer
+    }
+}
+
+impl Events {
+    /// Any log, without meaning.
+    pub(super) fn log(&mut self, address: Address, topics: &[B256], data: Vec<u8>) {
+        let log = Log::new(address, topics.to_vec(), Bytes::from(data));
+        self.logs.push(log.expect("at most four topics"));
+    }
+
+    /// A log with a transfer signature that means nothing.
+    pub(super) fn malformed(&mut self, address: Address, topics: &[B256], data: Vec<u8>) {
+        self.malformed += 1;
+        self.log(address, topics, data);
+    }
+
+    /// The transfers meant by the log written last.
+    #[expect(clippy::too_many_arguments, reason = "the columns of a transfer")]
+    fn means(
+        &mut self,
+        sub: u32,
+        token: Address,
+        from: Address,
+        to: Address,
+        value: U256,
+        token_id: Option<U256>,
+        standard: TokenStandard,
+        kind: Kind,
+    ) {
+        let log = u32::try_from(self.logs.len() - 1).expect("few logs");
+        let token = Some(token);
+        let log = Some(log);
+        self.moves.push(Move { log, sub, token, from, to, value, token_id, standard, kind });
+    }
+
+    /// A fungible transfer as the token logs it.
+    pub(super) fn transfer(
+        &mut self,
+        topics: &Topics,
+        token: Token,
+        from: Address,
+        to: Address,
+        value: U256,
+    ) {
+        let indexed = match token.kind {
+            TokenKind::Standard | TokenKind::Wrapped | TokenKind::Fee => 2,
+            TokenKind::SenderIndexed => 1,
+            TokenKind::Unindexed => 0,
+        };
+        // A fee is one part in 64, and leaves first.
+        if token.kind == TokenKind::Fee && value > U256::from(64) && !from.is_zero() {
+            let fee = value >> 6;
+            self.erc20(topics, token.address, from, token.address, fee, indexed);
+            self.erc20(topics, token.address, from, to, value - fee, indexed);
+        } else {
+            self.erc20(topics, token.address, from, to, value, indexed);
+        }
+    }
+
+    /// An ERC-20 transfer with the first `indexed` of its ends indexed.
+    pub(super) fn erc20(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        from: Address,
+        to: Address,
+        value: U256,
+        indexed: usize,
+    ) {
+        let all = [topics.transfer, word(from), word(to), value.into()];
+        self.log(token, &all[..1 + indexed], words(&all[1 + indexed..]));
+        self.means(0, token, from, to, value, None, TokenStandard::Erc20, kind(from, to));
+    }
+
+    /// An ERC-20 transfer with dirt above its addresses.
+    pub(super) fn dirty_erc20(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        (from, to): (Address, Address),
+        value: U256,
+        dirt: B256,
+    ) {
+        let soil = |address: Address| {
+            let mut word = word(address);
+            word[..12].copy_from_slice(&dirt[..12]);
+            word[0] |= 1;
+            word
+        };
+        let all = [topics.transfer, soil(from), soil(to)];
+        self.log(token, &all, value.to_be_bytes_vec());
+        self.dirty += 1;
+        self.means(0, token, from, to, value, None, TokenStandard::Erc20, kind(from, to));
+    }
+
+    /// An ERC-721 transfer.
+    pub(super) fn erc721(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        from: Address,
+        to: Address,
+        id: U256,
+    ) {
+        self.log(token, &[topics.transfer, word(from), word(to), id.into()], Vec::new());
+        let standard = TokenStandard::Erc721;
+        self.means(0, token, from, to, U256::ONE, Some(id), standard, kind(from, to));
+    }
+
+    /// An ERC-1155 transfer of one item; all ends indexed, or none.
+    pub(super) fn single(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        [operator, from, to]: [Address; 3],
+        (id, value): (U256, U256),
+        indexed: bool,
+    ) {
+        let ends = [topics.transfer_single, word(operator), word(from), word(to)];
+        let indexed = if indexed { 3 } else { 0 };
+        let mut data = words(&ends[1 + indexed..]);
+        data.extend(words(&[id.into(), value.into()]));
+        self.log(token, &ends[..1 + indexed], data);
+        let standard = TokenStandard::Erc1155;
+        self.means(0, token, from, to, value, Some(id), standard, kind(from, to));
+    }
+
+    /// An ERC-1155 transfer of several items, or of none.
+    pub(super) fn batch(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        [operator, from, to]: [Address; 3],
+        items: &[(U256, U256)],
+    ) {
+        let ends = [topics.transfer_batch, word(operator), word(from), word(to)];
+        let ids: Vec<U256> = items.iter().map(|item| item.0).collect();
+        let values: Vec<U256> = items.iter().map(|item| item.1).collect();
+        self.log(token, &ends, batch_data(&ids, &values));
+        for (sub, &(id, value)) in (0..).zip(items) {
+            let standard = TokenStandard::Erc1155;
+            self.means(sub, token, from, to, value, Some(id), standard, kind(from, to));
+        }
+    }
+
+    /// An ERC-1155 log that means nothing.
+    pub(super) fn malformed_erc1155(&mut self, token: Address, topics: &[B256], data: Vec<u8>) {
+        self.malformed_erc1155 += 1;
+        self.malformed(token, topics, data);
+    }
+
+    /// Native coin wrapped for `account`.
+    pub(super) fn wrap(&mut self, topics: &Topics, token: Address, account: Address, value: U256) {
+        self.log(token, &[topics.deposit, word(account)], value.to_be_bytes_vec());
+        let (from, standard) = (Address::ZERO, TokenStandard::Erc20);
+        self.means(0, token, from, account, value, None, standard, Kind::Wrap);
+    }
+
+    /// Native coin unwrapped by `account`.
+    pub(super) fn unwrap(&mut self, topics: &Topics, token: Address, account: Address, value: U256) {
+        self.log(token, &[topics.withdrawal, word(account)], value.to_be_bytes_vec());
+        let (to, standard) = (Address::ZERO, TokenStandard::Erc20);
+        self.means(0, token, account, to, value, None, standard, Kind::Unwrap);
+    }
+
+    /// A wrap by a coin that logs a `Transfer` as well: told twice, meant once.
+    pub(super) fn wrap_told_twice(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        account: Address,
+        value: U256,
+        transfer_first: bool,
+    ) {
+        let deposit = [topics.deposit, word(account)];
+        if !transfer_first {
+            self.log(token, &deposit, value.to_be_bytes_vec());
+        }
+        self.erc20(topics, token, Address::ZERO, account, value, 2);
+        if transfer_first {
+            self.log(token, &deposit, value.to_be_bytes_vec());
+        }
+        self.deduplicated += 1;
+    }
+
+    /// An approval, which moves nothing.
+    pub(super) fn approval(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        owner: Address,
+        spender: Address,
+        value: U256,
+    ) {
+        let topics = [topics.approval, word(owner), word(spender)];
+        self.log(token, &topics, value.to_be_bytes_vec());
+    }
+
+    /// What a pool logs after a trade.
+    pub(super) fn trade(
+        &mut self,
+        topics: &Topics,
+        pool: Address,
+        sender: Address,
+        to: Address,
+        (amount_in, amount_out): (U256, U256),
+    ) {
+        let reserve = |amount: U256| B256::from(amount << 9);
+        self.log(pool, &[topics.sync], words(&[reserve(amount_in), reserve(amount_out)]));
+        let amounts = [amount_in.into(), B256::ZERO, B256::ZERO, amount_out.into()];
+        self.log(pool, &[topics.swap, word(sender), word(to)], words(&amounts));
+    }
+}
+
+/// ABI data of two arrays.
+pub(super) fn batch_data(ids: &[U256], values: &[U256]) -> Vec<u8> {
+    let length = |n: usize| U256::from(n);
+    let mut all = vec![length(64), length(96 + 32 * ids.len()), length(ids.len())];
+    all.extend(ids);
+    all.push(length(values.len()));
+    all.extend(values);
+    all.iter().flat_map(U256::to_be_bytes::<32>).collect()
+}

@@ -1,0 +1,169 @@
+//! Headers: where one block hangs on to the other.
+
+use super::{
+    block::Body,
+    config::{self, Config, timestamp},
+    world::{CONTRACT_CODE, GenesisAccount, World},
+};
+use alloy_consensus::{
+    EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, Header, TrieAccount,
+    constants::KECCAK_EMPTY,
+    proofs::{calculate_withdrawals_root, state_root_unhashed},
+};
+use alloy_eips::{
+    eip1559::{BaseFeeParams, calc_next_block_base_fee},
+    eip7685::EMPTY_REQUESTS_HASH,
+    eip7840::BlobParams,
+};
+use alloy_primitives::{B256, Bytes, U256, keccak256};
+use serde_json::{Map, Value, json};
+
+/// Base fee of the genesis, in wei.
+const GENESIS_BASE_FEE: u64 = 1_000_000_000;
+/// What the genesis says.
+const GENESIS_EXTRA: &[u8] = b"txgraph sample chain";
+
+/// The header of block 0. Its state root is that of the genesis accounts.
+pub(super) fn genesis(world: &World) -> Header {
+    let accounts = world.genesis_accounts().into_iter().map(|account| {
+        let code_hash = if account.contract { world.contract_code_hash } else { KECCAK_EMPTY };
+        let GenesisAccount { address, balance, .. } = account;
+        let nonce = 0;
+        (address, TrieAccount { nonce, balance, storage_root: EMPTY_ROOT_HASH, code_hash })
+    });
+    Header {
+        state_root: state_root_unhashed(accounts),
+        ommers_hash: EMPTY_OMMER_ROOT_HASH,
+        transactions_root: EMPTY_ROOT_HASH,
+        receipts_root: EMPTY_ROOT_HASH,
+        gas_limit: world.config.gas_limit(),
+        timestamp: timestamp(0),
+        extra_data: Bytes::from_static(GENESIS_EXTRA),
+        base_fee_per_gas: Some(GENESIS_BASE_FEE),
+        ..Header::default()
+    }
+}
+
+/// The header of `body` on top of `parent`.
+///
+/// Everything in it follows from the block and its parent, but one: nobody executes
+/// these transactions, so there is no state root. Its place is taken by a hash of
+/// the parent's and the number.
+pub(super) fn on_top_of(parent: &Header, parent_hash: B256, body: &Body, config: &Config) -> Header {
+    let number = body.number;
+    let (cancun, prague) = (number >= config::CANCUN, number >= config::PRAGUE);
+    let mut random = [0; 40];
+    random[..32].copy_from_slice(parent.state_root.as_slice());
+    random[32..].copy_from_slice(&number.to_be_bytes());
+    let state_root = keccak256(random);
+    Header {
+        parent_hash,
+        ommers_hash: EMPTY_OMMER_ROOT_HASH,
+        beneficiary: body.beneficiary,
+        state_root,
+        transactions_root: body.transactions_root,
+        receipts_root: body.receipts_root,
+        logs_bloom: body.logs_bloom,
+        number,
+        gas_limit: config.gas_limit(),
+        gas_used: body.gas_used,
+        timestamp: timestamp(number),
+        mix_hash: keccak256(state_root),
+        base_fee_per_gas: Some(calc_next_block_base_fee(
+            parent.gas_used,
+            parent.gas_limit,
+            parent.base_fee_per_gas.unwrap_or(GENESIS_BASE_FEE),
+            BaseFeeParams::ethereum(),
+        )),
+        withdrawals_root: body.withdrawals.as_deref().map(calculate_withdrawals_root),
+        blob_gas_used: cancun.then_some(body.blob_gas_used),
+        excess_blob_gas: cancun.then(|| excess_blob_gas(parent, number)),
+        parent_beacon_block_root: cancun.then(|| keccak256(parent_hash)),
+        requests_hash: prague.then_some(EMPTY_REQUESTS_HASH),
+        ..Header::default()
+    }
+}
+
+/// EIP-4844, and EIP-7918 from Osaka on. The first block with blobs starts at zero.
+fn excess_blob_gas(parent: &Header, number: u64) -> u64 {
+    match (parent.excess_blob_gas, parent.blob_gas_used) {
+        (Some(excess), Some(used)) => blob_params(number).next_block_excess_blob_gas_osaka(
+            excess,
+            used,
+            parent.base_fee_per_gas.unwrap_or_default(),
+        ),
+        _ => 0,
+    }
+}
+
+/// Blob parameters in force at a block.
+pub(super) fn blob_params(number: u64) -> BlobParams {
+    match number {
+        _ if number >= config::OSAKA => BlobParams::osaka(),
+        _ if number >= config::PRAGUE => BlobParams::prague(),
+        _ => BlobParams::cancun(),
+    }
+}
+
+/// `genesis.json`: the chain specification that a node needs to know the chain.
+pub(super) fn specification(world: &World) -> Value {
+    let hex = |number: u64| format!("{number:#x}");
+    let mut config = json!({
+        "chainId": world.config.chain_id,
+        "terminalTotalDifficulty": 0,
+        "terminalTotalDifficultyPassed": true,
+        "shanghaiTime": timestamp(config::SHANGHAI),
+        "cancunTime": timestamp(config::CANCUN),
+        "pragueTime": timestamp(config::PRAGUE),
+        "osakaTime": timestamp(config::OSAKA),
+        "depositContractAddress": "0x00000000219ab540356cbb839cbe05303d7705fa",
+    });
+    for fork in [
+        "homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople", "petersburg",
+        "istanbul", "muirGlacier", "berlin", "london", "arrowGlacier", "grayGlacier",
+        "mergeNetsplit",
+    ] {
+        config[format!("{fork}Block")] = json!(0);
+    }
+    let schedule = |params: BlobParams| {
+        json!({
+            "target": params.target_blob_count,
+            "max": params.max_blob_count,
+            "baseFeeUpdateFraction": u64::try_from(params.update_fraction).unwrap_or(u64::MAX),
+        })
+    };
+    config["blobSchedule"] = json!({
+        "cancun": schedule(BlobParams::cancun()),
+        "prague": schedule(BlobParams::prague()),
+        "osaka": schedule(BlobParams::osaka()),
+    });
+    let alloc: Map<String, Value> = world
+        .genesis_accounts()
+        .into_iter()
+        .map(|GenesisAccount { address, balance, contract }| {
+            let mut account = json!({ "balance": format!("{balance:#x}") });
+            if contract {
+                account["code"] = json!(Bytes::from_static(&CONTRACT_CODE));
+            }
+            (format!("{address:#x}"), account)
+        })
+        .collect();
+    json!({
+        "config": config,
+        "nonce": "0x0",
+        "timestamp": hex(timestamp(0)),
+        "extraData": Bytes::from_static(GENESIS_EXTRA),
+        "gasLimit": hex(world.config.gas_limit()),
+        "difficulty": "0x0",
+        "mixHash": B256::ZERO,
+        "coinbase": alloy_primitives::Address::ZERO,
+        "baseFeePerGas": hex(GENESIS_BASE_FEE),
+        "alloc": alloc,
+    })
+}
+
+/// Fee per blob gas in the block with this header.
+pub(super) fn blob_fee(header: &Header) -> U256 {
+    let excess = header.excess_blob_gas.unwrap_or_default();
+    U256::from(blob_params(header.number).calc_blob_fee(excess))
+}

@@ -1,0 +1,299 @@
+//! A node in a process of its own, moved by its parent line by line.
+//!
+//! The parent writes one JSON command per line to the child's standard input; the
+//! child answers each with one line on standard output. The child is the test
+//! program itself, started again to run one test that calls [`serve_if_asked`].
+
+use super::{Appender, Config, Error, Tip};
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio},
+    time::Duration,
+};
+use txgraph_transfers::{Kind, TokenStandard, Transfer};
+
+/// Tells a test program that it is to be the node.
+const CHILD_ENV: &str = "TXGRAPH_LIVE_NODE";
+/// Before every answer, so that nothing else on standard output is taken for one.
+const PREFIX: &str = "live-node: ";
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Command {
+    Create { folder: PathBuf, config: Config },
+    Append(u64),
+    Unwind(u64),
+    PruneReceipts(u64),
+    PauseMicros(u64),
+    Transfers(u64),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Tip(Tip),
+    Pruned(Option<u64>),
+    Transfers(Vec<Row>),
+    Error(String),
+}
+
+/// A transfer in plain words and numbers.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    place: (u64, u64, u32, Option<u32>, u32),
+    hash: alloy_primitives::B256,
+    token: Option<alloy_primitives::Address>,
+    ends: (alloy_primitives::Address, alloy_primitives::Address),
+    value: alloy_primitives::U256,
+    token_id: Option<alloy_primitives::U256>,
+    sort: (TokenStandard, Kind),
+}
+
+impl From<Transfer> for Row {
+    fn from(t: Transfer) -> Self {
+        Self {
+            place: (
+                t.block_number,
+                t.block_timestamp,
+                t.transaction_index,
+                t.log_index,
+                t.sub_index,
+            ),
+            hash: t.transaction_hash,
+            token: t.token_address,
+            ends: (t.from_address, t.to_address),
+            value: t.value,
+            token_id: t.token_id,
+            sort: (t.token_standard, t.kind),
+        }
+    }
+}
+
+impl From<Row> for Transfer {
+    fn from(row: Row) -> Self {
+        let (block_number, block_timestamp, transaction_index, log_index, sub_index) = row.place;
+        Self {
+            block_number,
+            block_timestamp,
+            transaction_index,
+            log_index,
+            sub_index,
+            transaction_hash: row.hash,
+            token_address: row.token,
+            from_address: row.ends.0,
+            to_address: row.ends.1,
+            value: row.value,
+            token_id: row.token_id,
+            token_standard: row.sort.0,
+            kind: row.sort.1,
+        }
+    }
+}
+
+/// Is the node if this process was started to be one, and then returns when its
+/// parent lets go. Otherwise does nothing. To be called from a test of its own:
+///
+/// ```no_run
+/// // In tests/it.rs; the parent says `LiveNode::start("imitated_node", ...)`.
+/// // #[test]
+/// fn imitated_node() {
+///     txgraph_testkit::chaingen::serve_if_asked();
+/// }
+/// ```
+pub fn serve_if_asked() {
+    if std::env::var_os(CHILD_ENV).is_some() {
+        serve(&mut std::io::stdin().lock(), &mut std::io::stdout())
+            .expect("the parent reads the answers");
+    }
+}
+
+/// Answers commands until the end of `input`.
+pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> std::io::Result<()> {
+    let mut node: Option<Appender> = None;
+    for line in input.lines() {
+        let answer = match serde_json::from_str(&line?) {
+            Ok(command) => obey(&mut node, command).unwrap_or_else(|e| Answer::Error(e.to_string())),
+            Err(e) => Answer::Error(e.to_string()),
+        };
+        let answer = serde_json::to_string(&answer).map_err(std::io::Error::other)?;
+        writeln!(output, "{PREFIX}{answer}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn obey(node: &mut Option<Appender>, command: Command) -> Result<Answer, Error> {
+    if let Command::Create { folder, config } = command {
+        let created = Appender::create(&folder, config)?;
+        return Ok(Answer::Tip(node.insert(created).tip()));
+    }
+    let node = node.as_mut().ok_or_else(|| Error::Live("there is no chain yet".to_owned()))?;
+    Ok(match command {
+        Command::Create { .. } => unreachable!("obeyed above"),
+        Command::Append(blocks) => Answer::Tip(node.append(blocks)?),
+        Command::Unwind(to) => Answer::Tip(node.unwind(to)?),
+        Command::PruneReceipts(below) => Answer::Pruned(node.prune_receipts(below)?),
+        Command::PauseMicros(pause) => {
+            node.set_pause(Duration::from_micros(pause));
+            Answer::Tip(node.tip())
+        }
+        Command::Transfers(block) => {
+            Answer::Transfers(node.transfers(block).into_iter().map(Row::from).collect())
+        }
+    })
+}
+
+/// A node in another process, which ends with this value.
+#[derive(Debug)]
+pub struct LiveNode {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    tip: Tip,
+}
+
+impl LiveNode {
+    /// Starts this very test program again, to run only the test `name`, which must
+    /// call [`serve_if_asked`]; it creates a data directory in `folder`.
+    pub fn start(name: &str, folder: &Path, config: Config) -> Result<Self, Error> {
+        let program = std::env::current_exe().map_err(|e| Error::Live(e.to_string()))?;
+        let mut child = Process::new(program)
+            .args([name, "--exact", "--nocapture", "--test-threads=1"])
+            .env(CHILD_ENV, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| Error::Live(e.to_string()))?;
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let tip = Tip {
+            number: 0,
+            hash: alloy_primitives::B256::ZERO,
+            timestamp: 0,
+            transactions: 0,
+        };
+        let mut node = Self { child, input, output, tip };
+        node.say(&Command::Create { folder: folder.to_path_buf(), config })?;
+        node.hear_tip()?;
+        Ok(node)
+    }
+
+    /// The newest block, as of the last answer.
+    pub fn tip(&self) -> Tip {
+        self.tip
+    }
+
+    /// Process id of the node.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// [`Appender::append`].
+    pub fn append(&mut self, blocks: u64) -> Result<Tip, Error> {
+        self.say(&Command::Append(blocks))?;
+        self.hear_tip()
+    }
+
+    /// [`Appender::unwind`].
+    pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
+        self.say(&Command::Unwind(to))?;
+        self.hear_tip()
+    }
+
+    /// Begins [`Appender::unwind`] without waiting for its end, so that this process
+    /// can let go of its snapshots meanwhile. [`LiveNode::finish`] waits.
+    pub fn begin_unwind(&mut self, to: u64) -> Result<(), Error> {
+        self.say(&Command::Unwind(to))
+    }
+
+    /// Begins [`Appender::append`] without waiting for its end.
+    pub fn begin_append(&mut self, blocks: u64) -> Result<(), Error> {
+        self.say(&Command::Append(blocks))
+    }
+
+    /// Waits for the end of what was begun.
+    pub fn finish(&mut self) -> Result<Tip, Error> {
+        self.hear_tip()
+    }
+
+    /// [`Appender::prune_receipts`].
+    pub fn prune_receipts(&mut self, below: u64) -> Result<Option<u64>, Error> {
+        self.say(&Command::PruneReceipts(below))?;
+        match self.hear()? {
+            Answer::Pruned(block) => Ok(block),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// [`Appender::set_pause`].
+    pub fn set_pause(&mut self, pause: Duration) -> Result<(), Error> {
+        let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+        self.say(&Command::PauseMicros(micros))?;
+        self.hear_tip().map(|_| ())
+    }
+
+    /// [`Appender::transfers`].
+    pub fn transfers(&mut self, block: u64) -> Result<Vec<Transfer>, Error> {
+        self.say(&Command::Transfers(block))?;
+        match self.hear()? {
+            Answer::Transfers(rows) => Ok(rows.into_iter().map(Transfer::from).collect()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Ends the node at once, as `kill -9` does: nothing is flushed or closed.
+    pub fn kill(mut self) -> Result<(), Error> {
+        self.child.kill().map_err(|e| Error::Live(e.to_string()))
+    }
+
+    fn say(&mut self, command: &Command) -> Result<(), Error> {
+        let line = serde_json::to_string(command).map_err(|e| Error::Live(e.to_string()))?;
+        let input = self.input.as_mut().expect("open until drop");
+        writeln!(input, "{line}")
+            .and_then(|()| input.flush())
+            .map_err(|e| Error::Live(format!("it takes no more commands: {e}")))
+    }
+
+    fn hear(&mut self) -> Result<Answer, Error> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.output.read_line(&mut line) {
+                Ok(0) => return Err(Error::Live("it has ended".to_owned())),
+                Ok(_) => {}
+                Err(e) => return Err(Error::Live(e.to_string())),
+            }
+            // The test harness may have begun the line with words of its own.
+            let Some((_, answer)) = line.split_once(PREFIX) else { continue };
+            return match serde_json::from_str(answer) {
+                Ok(Answer::Error(e)) => Err(Error::Live(e)),
+                Ok(answer) => Ok(answer),
+                Err(e) => Err(Error::Live(format!("{e}: {answer}"))),
+            };
+        }
+    }
+
+    fn hear_tip(&mut self) -> Result<Tip, Error> {
+        match self.hear()? {
+            Answer::Tip(tip) => {
+                self.tip = tip;
+                Ok(tip)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+fn unexpected(answer: &Answer) -> Error {
+    Error::Live(format!("unexpected answer {answer:?}"))
+}
+
+impl Drop for LiveNode {
+    fn drop(&mut self) {
+        // The end of its input ends the child.
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}

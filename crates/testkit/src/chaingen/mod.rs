@@ -1,0 +1,46 @@
+//! Writes sample chains in reth's on-disk format: real data directories of any
+//! size, from a seed, with known answers.
+//!
+//! Headers hang together, roots, blooms, gas and fees are right, transactions of
+//! every type are signed by their senders, accounts and change sets follow from
+//! payments and fees. Not real are the executions: what a contract logs is made up,
+//! contracts have no storage, and the state root of every block but the genesis is
+//! a placeholder. Account history indices, tries, and in v2 everything that lives in
+//! RocksDB (the lookup by transaction hash above all) are not written; their stage
+//! checkpoints stand at 0, which is how a node knows that they are to be made.
+//!
+//! [`Appender`] is the writer: it appends blocks, in steps as large as wanted,
+//! takes them back and prunes, in the order in which a node changes its files.
+//! [`LiveNode`] does the same in a process of its own, because a process can open a
+//! database only once.
+
+mod error;
+mod config;
+mod draw;
+mod people;
+mod things;
+mod world;
+mod events;
+mod intent;
+mod traffic;
+mod oddities;
+mod scenarios;
+mod block;
+mod header;
+mod encode;
+mod state;
+mod jar;
+mod tables;
+mod truth;
+mod appender;
+mod live;
+mod csv;
+
+pub use appender::{Appender, Tip};
+pub use block::Counts;
+pub use config::{Config, Layout, Profile};
+pub use csv::{CSV_HEADER, write_csv};
+pub use error::Error;
+pub use live::{LiveNode, serve, serve_if_asked};
+pub use things::{Token, TokenKind};
+pub use truth::{Edge, ScenarioTruth, SearchTruth, TokenTruth, TransferCount, Truth};

@@ -1,0 +1,160 @@
+//! The accounts: nonces, balances and code hashes, with what is needed to go back.
+//!
+//! Every payment, fee, withdrawal and creation is accounted for. Contracts have no
+//! storage: nobody runs their code.
+
+use super::{
+    Error,
+    block::Body,
+    config::Layout,
+    encode::{self, Account},
+    header::blob_fee,
+    intent::Effect,
+    tables::Changes,
+};
+use alloy_consensus::Header;
+use alloy_primitives::{Address, U256, keccak256};
+use alloy_primitives::map::AddressHashMap;
+use std::collections::BTreeMap;
+
+/// Gas of one blob.
+const GAS_PER_BLOB: u64 = 1 << 17;
+
+/// Accounts before a block changed them, sorted.
+pub(super) type Before = BTreeMap<Address, Option<Account>>;
+
+/// Accounts that changed since the last write to the tables.
+#[derive(Debug)]
+pub(super) struct Accounts {
+    layout: Layout,
+    /// What was read or changed in the current commit; `None`: no such account.
+    cache: AddressHashMap<Option<Account>>,
+}
+
+impl Accounts {
+    pub(super) fn new(layout: Layout) -> Self {
+        Self { layout, cache: AddressHashMap::default() }
+    }
+
+    fn load(&mut self, changes: &Changes, address: Address) -> Result<Option<Account>, Error> {
+        if let Some(account) = self.cache.get(&address) {
+            return Ok(*account);
+        }
+        let bytes = match self.layout {
+            Layout::V1 => changes.get("PlainAccountState", address.as_slice())?,
+            Layout::V2 => changes.get("HashedAccounts", keccak256(address).as_slice())?,
+        };
+        let account = bytes.and_then(|bytes| encode::read_account(&bytes));
+        self.cache.insert(address, account);
+        Ok(account)
+    }
+
+    /// Applies a block with its header, and returns what was before.
+    pub(super) fn apply(
+        &mut self,
+        changes: &Changes,
+        header: &Header,
+        body: &Body,
+    ) -> Result<Before, Error> {
+        let mut block = BlockState { accounts: self, changes, before: Before::new() };
+        let base_fee = u128::from(header.base_fee_per_gas.unwrap_or_default());
+        for done in &body.transactions {
+            let fee = done.fee;
+            let price = fee.max_fee.min(base_fee + fee.max_priority_fee);
+            let mut cost = U256::from(price) * U256::from(fee.gas_used);
+            if fee.blobs > 0 {
+                cost += blob_fee(header) * U256::from(fee.blobs * GAS_PER_BLOB);
+            }
+            block.change(done.sender, |sender| {
+                sender.nonce = done.nonce + 1;
+                sender.balance = sender.balance.saturating_sub(cost);
+            })?;
+            let tip = U256::from(price.saturating_sub(base_fee)) * U256::from(fee.gas_used);
+            block.pay(None, header.beneficiary, tip)?;
+            block.pay(Some(done.sender), done.to, done.value)?;
+            for effect in &done.effects {
+                match *effect {
+                    Effect::Moves { from, to, value } => block.pay(Some(from), to, value)?,
+                    Effect::Code { account, nonce, code_hash } => {
+                        block.change(account, |account| {
+                            account.nonce = nonce;
+                            account.code_hash = Some(code_hash);
+                        })?;
+                    }
+                }
+            }
+        }
+        for withdrawal in body.withdrawals.iter().flatten() {
+            let wei = U256::from(withdrawal.amount) * U256::from(1_000_000_000);
+            block.pay(None, withdrawal.address, wei)?;
+        }
+        let mut before = block.before;
+        // What ends as it began did not change.
+        before.retain(|address, before| self.cache.get(address) != Some(before));
+        Ok(before)
+    }
+
+    /// Sets accounts back to what they were before a block.
+    pub(super) fn restore(&mut self, before: &Before) {
+        self.cache.extend(before.iter().map(|(address, account)| (*address, *account)));
+    }
+
+    /// Sets an account, as the genesis does.
+    pub(super) fn set(&mut self, address: Address, account: Account) {
+        self.cache.insert(address, Some(account));
+    }
+
+    /// Writes all accounts to the tables.
+    pub(super) fn write(&mut self, changes: &Changes) -> Result<(), Error> {
+        let mut rows: Vec<_> = self
+            .cache
+            .drain()
+            .map(|(address, account)| (keccak256(address), address, account))
+            .collect();
+        // In the order of the larger table.
+        rows.sort_unstable_by_key(|row| row.0);
+        for (hashed, address, account) in rows {
+            for (table, key) in [
+                ("HashedAccounts", hashed.as_slice()),
+                ("PlainAccountState", address.as_slice()),
+            ] {
+                if table == "PlainAccountState" && self.layout == Layout::V2 {
+                    continue;
+                }
+                match &account {
+                    Some(account) => changes.put(table, key, &encode::account(account))?,
+                    None => changes.delete(table, key)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct BlockState<'a> {
+    accounts: &'a mut Accounts,
+    changes: &'a Changes,
+    before: Before,
+}
+
+impl BlockState<'_> {
+    fn change(&mut self, address: Address, change: impl FnOnce(&mut Account)) -> Result<(), Error> {
+        let before = self.accounts.load(self.changes, address)?;
+        self.before.entry(address).or_insert(before);
+        let mut account = before.unwrap_or_default();
+        change(&mut account);
+        self.accounts.cache.insert(address, Some(account));
+        Ok(())
+    }
+
+    fn pay(&mut self, from: Option<Address>, to: Address, value: U256) -> Result<(), Error> {
+        if value.is_zero() {
+            return Ok(());
+        }
+        if let Some(from) = from {
+            // The rich ones are endowed so that this never falls short.
+            self.change(from, |payer| payer.balance = payer.balance.saturating_sub(value))?;
+        }
+        self.change(to, |payee| payee.balance = payee.balance.saturating_add(value))
+    }
+}

@@ -1,0 +1,216 @@
+//! The MDBX half of a data directory.
+
+use super::{
+    Error,
+    config::Layout,
+    error::{Db, Io},
+};
+use signet_libmdbx::{
+    DatabaseFlags, Environment, EnvironmentFlags, Geometry, Mode, SyncMode, WriteFlags,
+    sys::PageSize,
+    tx::aliases::RwTxUnsync,
+};
+use std::path::Path;
+
+/// Every table that reth 2.5.1 creates, and whether it keeps sorted duplicates
+/// (reth `crates/storage/db-api/src/tables/mod.rs`).
+const TABLES: [(&str, bool); 31] = [
+    ("AccountChangeSets", true),
+    ("AccountsHistory", false),
+    ("AccountsTrie", false),
+    ("BlockAccessListBlockNumbers", false),
+    ("BlockAccessLists", false),
+    ("BlockBodyIndices", false),
+    ("BlockOmmers", false),
+    ("BlockWithdrawals", false),
+    ("Bytecodes", false),
+    ("CanonicalHeaders", false),
+    ("ChainState", false),
+    ("HashedAccounts", false),
+    ("HashedStorages", true),
+    ("HeaderNumbers", false),
+    ("HeaderTerminalDifficulties", false),
+    ("Headers", false),
+    ("Metadata", false),
+    ("PlainAccountState", false),
+    ("PlainStorageState", true),
+    ("PruneCheckpoints", false),
+    ("Receipts", false),
+    ("StageCheckpointProgresses", false),
+    ("StageCheckpoints", false),
+    ("StorageChangeSets", true),
+    ("StoragesHistory", false),
+    ("StoragesTrie", true),
+    ("TransactionBlocks", false),
+    ("TransactionHashNumbers", false),
+    ("TransactionSenders", false),
+    ("Transactions", false),
+    ("VersionHistory", false),
+];
+
+/// Stages whose work is done by writing a block.
+const STAGES: [&str; 11] = [
+    "AccountHashing",
+    "Bodies",
+    "Execution",
+    "Finish",
+    "Headers",
+    "MerkleExecute",
+    "MerkleUnwind",
+    "Prune",
+    "PruneSenderRecovery",
+    "SenderRecovery",
+    "StorageHashing",
+];
+
+/// Stages that lag behind at block 0, because their indices are not written: a node
+/// would make them from the static files and change sets at its next start. `Era`
+/// has nothing to do.
+const LAGGING_STAGES: [&str; 3] = ["Era", "IndexAccountHistory", "IndexStorageHistory"];
+
+/// Done in v1; in v2 it writes to RocksDB, and lags.
+const LOOKUP_STAGE: &str = "TransactionLookup";
+
+/// The database, open for writing.
+#[derive(Debug)]
+pub(super) struct Tables {
+    env: Environment,
+    layout: Layout,
+}
+
+impl Tables {
+    /// Creates `folder` and the database in it, with all tables.
+    pub(super) fn create(folder: &Path, layout: Layout, durable: bool) -> Result<Self, Error> {
+        std::fs::create_dir_all(folder).io(folder, "create")?;
+        let version = folder.join("database.version");
+        std::fs::write(&version, "2").io(&version, "write")?;
+        let sync_mode = if durable { SyncMode::Durable } else { SyncMode::UtterlyNoSync };
+        let mode = Mode::ReadWrite { sync_mode };
+        // As reth's, but for the growth step: 4 GiB more per step is no use here.
+        let env = Environment::builder()
+            .write_map()
+            .set_max_dbs(256)
+            .set_max_readers(32_000)
+            .set_geometry(Geometry {
+                size: Some(0..(1 << 40)),
+                growth_step: Some(64 << 20),
+                shrink_threshold: Some(0),
+                page_size: Some(PageSize::Set(4096)),
+            })
+            .set_flags(EnvironmentFlags {
+                mode,
+                no_rdahead: true,
+                coalesce: true,
+                ..EnvironmentFlags::default()
+            })
+            .open(folder)
+            .db(|| format!("create {}", folder.display()))?;
+        let tables = Self { env, layout };
+        let tx = tables.begin()?;
+        for (table, duplicates) in TABLES {
+            let flags =
+                if duplicates { DatabaseFlags::DUP_SORT } else { DatabaseFlags::empty() };
+            tx.tx.create_db(Some(table), flags).db(|| format!("create table {table}"))?;
+        }
+        tx.commit()?;
+        Ok(tables)
+    }
+
+    /// Starts to write. One at a time.
+    pub(super) fn begin(&self) -> Result<Changes, Error> {
+        let tx = self.env.begin_rw_unsync().db(|| "begin".to_owned())?;
+        Ok(Changes { tx })
+    }
+
+    /// Sets the checkpoints of all stages.
+    pub(super) fn checkpoints(&self, changes: &Changes, tip: u64) -> Result<(), Error> {
+        let lookup = if self.layout == Layout::V1 { tip } else { 0 };
+        let done = STAGES.iter().map(|stage| (*stage, tip));
+        let lagging = LAGGING_STAGES.iter().map(|stage| (*stage, 0));
+        for (stage, block) in done.chain(lagging).chain([(LOOKUP_STAGE, lookup)]) {
+            let value = super::encode::stage_checkpoint(block);
+            changes.put("StageCheckpoints", stage.as_bytes(), &value)?;
+        }
+        Ok(())
+    }
+
+    /// Number of the transaction of the last commit.
+    pub(super) fn last_txn(&self) -> Result<u64, Error> {
+        let info = self.env.info().db(|| "ask for the state of".to_owned())?;
+        Ok(info.last_txnid() as u64)
+    }
+
+    /// The oldest snapshot that any process still reads; the newest there is if none
+    /// does.
+    #[expect(unsafe_code, reason = "the binding does not tell this number")]
+    pub(super) fn oldest_reader(&self) -> Result<u64, Error> {
+        use signet_libmdbx::ffi;
+        let mut info = std::mem::MaybeUninit::<ffi::MDBX_envinfo>::zeroed();
+        let size = size_of::<ffi::MDBX_envinfo>();
+        let code = self.env.with_raw_env_ptr(|env| {
+            // SAFETY: `env` is valid within the closure; no transaction is given; the
+            // buffer has the size that is told.
+            unsafe { ffi::mdbx_env_info_ex(env, std::ptr::null(), info.as_mut_ptr(), size) }
+        });
+        if code != 0 {
+            let message = format!("error {code}");
+            return Err(Error::Database { action: "ask for readers of".to_owned(), message });
+        }
+        // SAFETY: all zeroes are a valid value of this plain struct, and the call has
+        // filled it.
+        Ok(unsafe { info.assume_init() }.mi_latter_reader_txnid)
+    }
+
+    /// Flushes everything to the disk.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        self.env.sync(true).db(|| "sync".to_owned()).map(|_| ())
+    }
+}
+
+/// Changes that are not committed yet.
+pub(super) struct Changes {
+    tx: RwTxUnsync,
+}
+
+impl Changes {
+    /// Puts a row, in place of one with the same key; in tables with duplicates,
+    /// beside it.
+    pub(super) fn put(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
+        self.tx.put(db, key, value, WriteFlags::UPSERT).db(|| format!("write {table}"))
+    }
+
+    /// Puts a row after all others.
+    pub(super) fn append(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
+        self.tx.append(db, key, value).db(|| format!("append to {table}"))
+    }
+
+    /// Puts a duplicate after all others of the last key.
+    pub(super) fn append_duplicate(
+        &self,
+        table: &str,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), Error> {
+        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
+        self.tx.append_dup(db, key, value).db(|| format!("append to {table}"))
+    }
+
+    /// Deletes a row, or all duplicates of a key, if there are any.
+    pub(super) fn delete(&self, table: &str, key: &[u8]) -> Result<(), Error> {
+        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
+        self.tx.del(db, key, None).db(|| format!("delete from {table}")).map(|_| ())
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, table: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
+        self.tx.get(db.dbi(), key).db(|| format!("read {table}"))
+    }
+
+    /// Makes all of it count, at once.
+    pub(super) fn commit(self) -> Result<(), Error> {
+        self.tx.commit().db(|| "commit".to_owned())
+    }
+}

@@ -1,0 +1,77 @@
+//! Everything that all blocks of a chain share.
+
+use super::{
+    Error,
+    config::Config,
+    people::People,
+    things::{Things, Topics},
+};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+
+/// Code of every contract: it stops.
+pub(super) const CONTRACT_CODE: [u8; 1] = [0x00];
+
+/// The unchanging part of a chain.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) config: Config,
+    pub(super) people: People,
+    pub(super) things: Things,
+    pub(super) topics: Topics,
+    pub(super) contract_code_hash: B256,
+    /// Code of accounts that delegate (EIP-7702).
+    pub(super) delegation: Bytes,
+    pub(super) delegation_hash: B256,
+    /// What a creation sends; returns [`CONTRACT_CODE`].
+    pub(super) init_code: Bytes,
+}
+
+/// An account of the genesis.
+#[derive(Clone, Debug)]
+pub(super) struct GenesisAccount {
+    pub(super) address: Address,
+    pub(super) balance: U256,
+    pub(super) contract: bool,
+}
+
+impl World {
+    pub(super) fn new(config: Config) -> Result<Self, Error> {
+        if let Some(problem) = config.problem() {
+            return Err(Error::Config(problem));
+        }
+        let things = Things::new(config.seed, config.tokens);
+        let mut delegation = vec![0xef, 0x01, 0x00];
+        delegation.extend(things.wallet_code);
+        Ok(Self {
+            people: People::new(config.seed, config.sends_per_round, config.txs_per_block),
+            things,
+            topics: Topics::new(),
+            contract_code_hash: keccak256(CONTRACT_CODE),
+            delegation_hash: keccak256(&delegation),
+            delegation: delegation.into(),
+            // PUSH1 1, PUSH1 0, RETURN (memory is zero), and some metadata.
+            init_code: Bytes::from_static(b"\x60\x01\x60\x00\xf3 sample contract of a sample chain"),
+            config,
+        })
+    }
+
+    /// The accounts of the genesis block, sorted by address.
+    pub(super) fn genesis_accounts(&self) -> Vec<GenesisAccount> {
+        let coins = |count: u64| U256::from(count) * U256::from(10).pow(U256::from(18));
+        let people = self.people.signers().iter().map(|signer| GenesisAccount {
+            address: signer.address,
+            balance: coins(1_000_000),
+            contract: false,
+        });
+        // The wrapped coin and the router pay out more than ever came in.
+        let rich = [self.things.wrapped().address, self.things.router];
+        let contracts = self.things.contracts().into_iter().map(|address| GenesisAccount {
+            address,
+            balance: if rich.contains(&address) { coins(1_000_000_000_000) } else { U256::ZERO },
+            contract: true,
+        });
+        let mut all: Vec<GenesisAccount> = people.chain(contracts).collect();
+        all.sort_by_key(|account| account.address);
+        all
+    }
+}
