@@ -1,0 +1,23 @@
+//! A stored receipt, and the transfers of its logs.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use txgraph_nodedb::fuzzing::{Buffers, receipt};
+use txgraph_transfers::{Decoder, LogView, TransferFilter, WrappedNative};
+
+fuzz_target!(|row: &[u8]| {
+    let mut buffers = Buffers::default();
+    let Ok(receipt) = receipt(row, &mut buffers) else { return };
+    // What was announced is there.
+    assert_eq!(receipt.logs().count(), receipt.log_count as usize);
+    let logs = receipt.logs().map(|log| {
+        assert!(log.topics.len() <= 4);
+        LogView { address: log.address, topics: log.topics, data: log.data }
+    });
+    let filter = TransferFilter::default();
+    let mut decoder = Decoder::new(1, &WrappedNative::Any, &filter);
+    let mut out = Vec::new();
+    decoder.begin_block(1, 1);
+    decoder.transaction(0, None, logs, &mut out);
+    assert_eq!(decoder.counts().logs, u64::from(receipt.log_count));
+});
