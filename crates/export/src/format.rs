@@ -133,6 +133,11 @@ choice! {
 }
 
 impl TableFormat {
+    /// Whether lines of text come out, which cannot hold metadata.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Csv | Self::Jsonl)
+    }
+
     /// Guesses from the end of a file name.
     pub fn from_extension(path: &Path) -> Option<Self> {
         path.extension()?.to_str()?.parse().ok()

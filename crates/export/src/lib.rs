@@ -3,14 +3,36 @@
 //! that appear under their name only when they are complete. It reads no chain
 //! and decides nothing about what an answer holds.
 
+// What callers say.
 mod error;
 mod format;
-mod graph;
 mod metadata;
 mod options;
+mod schema;
 mod target;
 mod tokens;
+// Bytes on their way.
+mod decimal;
+mod output;
+mod text;
+// Rows.
+mod columns;
+mod csv;
+mod jsonl;
+mod rows;
 mod transfers;
+// Graphs.
+mod arrows;
+mod dot;
+mod draw;
+mod gexf;
+mod graph;
+mod graphml;
+mod json;
+mod views;
+mod xml;
+#[cfg(test)]
+mod fixtures;
 
 pub use error::{Error, Result};
 pub use format::{Compression, GraphFormat, Schema, TableFormat, U256Type, UnknownWord};
@@ -18,5 +40,6 @@ pub use graph::{write_graph, write_json, write_table, write_totals, write_vertic
 pub use metadata::Metadata;
 pub use options::{Drawing, GraphOptions, TransferTableOptions};
 pub use target::{Target, Written};
+pub use text::{printable, short_address};
 pub use tokens::{Token, TokenList};
 pub use transfers::TransferWriter;

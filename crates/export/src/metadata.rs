@@ -1,5 +1,6 @@
 //! Where an answer comes from and what it covers.
 
+use crate::Result;
 use serde::Serialize;
 use serde_json::Value;
 use txgraph_graph::LimitHit;
@@ -39,6 +40,18 @@ impl Metadata {
             scan: ScanReport::default(),
             limits: Vec::new(),
         }
+    }
+
+    /// Indented JSON, as it stands in a file of its own.
+    pub(crate) fn to_json_lines(&self) -> Result<Vec<u8>> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
+    /// JSON on one line, as it stands inside another file.
+    pub(crate) fn to_json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
     }
 
     /// Whether every requested block was read.

@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 /// How to write transfers as rows.
 #[derive(Clone, Debug)]
 pub struct TransferTableOptions {
-    /// EIP-155 chain id, for the `chain_id` column.
+    /// EIP-155 chain id, for the `chain_id` column. A graph knows its own.
     pub chain_id: u64,
     /// Whose column names.
     pub schema: Schema,

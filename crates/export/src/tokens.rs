@@ -1,9 +1,16 @@
-//! Symbols and decimals of tokens, from lists that users trust.
+//! Symbols and decimals of tokens, from lists that users trust. Nothing is
+//! guessed: a token that no list knows is counted in raw units.
 
-use crate::Result;
+use crate::{
+    Error, Result,
+    decimal::scaled,
+    text::{printable_short, short_address},
+};
 use alloy_primitives::Address;
-use std::path::Path;
+use serde::Deserialize;
+use std::{collections::BTreeMap, fs, path::Path};
 use txgraph_graph::{AmountSum, Asset};
+use txgraph_transfers::TokenStandard;
 
 /// What a list says about a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,23 +25,269 @@ pub struct Token {
 
 /// Symbols and decimals of tokens.
 #[derive(Clone, Debug, Default)]
-pub struct TokenList {}
+pub struct TokenList {
+    /// By address and chain; a token of a list that names no chain has none.
+    tokens: BTreeMap<(Address, Option<u64>), Token>,
+}
+
+/// Decimal places of the native coin of every Ethereum chain: wei per ether.
+const NATIVE_DECIMALS: u8 = 18;
+
+/// Chains whose native coin is called ETH: mainnet, Holesky, Hoodi, Sepolia, and
+/// the development chains of reth, Hardhat and Anvil.
+const ETHER_CHAINS: [u64; 6] = [1, 17_000, 560_048, 11_155_111, 1337, 31_337];
+
+/// Characters of a symbol that are shown.
+const SYMBOL_CHARS: usize = 24;
+
+#[derive(Deserialize)]
+struct JsonList {
+    tokens: Vec<JsonToken>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonToken {
+    chain_id: u64,
+    address: String,
+    decimals: u8,
+    symbol: String,
+    #[serde(default)]
+    name: String,
+}
 
 impl TokenList {
     /// Reads a Uniswap token list (JSON) or a CSV file with a header line of
-    /// `address,symbol,decimals` and optionally `name` and `chain_id`.
-    pub fn load(_path: &Path) -> Result<Self> {
-        todo!()
+    /// `address,symbol,decimals` and optionally `name` and `chain_id`, in any
+    /// order; other columns are passed over. Without `chain_id` a token counts
+    /// for every chain. Rows without decimals are left out.
+    pub fn load(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).map_err(|source| Error::Io { path: path.into(), source })?;
+        let error = |reason| Error::TokenList { path: path.into(), reason };
+        let text = std::str::from_utf8(&bytes).map_err(|e| error(format!("not UTF-8: {e}")))?;
+        Self::parse(text).map_err(error)
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim_start_matches('\u{FEFF}');
+        if text.trim_start().starts_with(['{', '[']) {
+            Self::parse_json(text)
+        } else {
+            Self::parse_csv(text)
+        }
+    }
+
+    fn parse_json(text: &str) -> Result<Self, String> {
+        let read: JsonList = serde_json::from_str(text)
+            .map_err(|e| format!("not a token list (an object with an array `tokens`): {e}"))?;
+        let mut list = Self::default();
+        for (i, token) in read.tokens.into_iter().enumerate() {
+            let JsonToken { chain_id, address, decimals, symbol, name } = token;
+            list.insert(&address, Some(chain_id), Token { symbol, decimals, name })
+                .map_err(|reason| format!("token {}: {reason}", i + 1))?;
+        }
+        Ok(list)
+    }
+
+    fn parse_csv(text: &str) -> Result<Self, String> {
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+        let headers = reader.headers().map_err(|e| e.to_string())?.clone();
+        let column = |names: &[&str]| {
+            headers.iter().position(|h| names.iter().any(|name| h.eq_ignore_ascii_case(name)))
+        };
+        let needed = |names: &[&str]| {
+            column(names).ok_or_else(|| {
+                format!("no column `{}`; the first line must name the columns", names[0])
+            })
+        };
+        let address = needed(&["address", "token_address"])?;
+        let symbol = needed(&["symbol"])?;
+        let decimals = needed(&["decimals"])?;
+        let (name, chain) = (column(&["name"]), column(&["chain_id", "chainId"]));
+        let mut list = Self::default();
+        for row in reader.records() {
+            let row = row.map_err(|e| e.to_string())?;
+            let line = row.position().map_or(0, csv::Position::line);
+            let at = |column: usize| row.get(column).unwrap_or_default();
+            let fail = |reason: String| format!("line {line}: {reason}");
+            if at(decimals).is_empty() {
+                continue;
+            }
+            let token = Token {
+                symbol: at(symbol).to_owned(),
+                decimals: number(at(decimals), "decimals").map_err(fail)?,
+                name: name.map(at).unwrap_or_default().to_owned(),
+            };
+            let chain = match chain.map(at) {
+                None | Some("") => None,
+                Some(chain) => Some(number(chain, "chain_id").map_err(fail)?),
+            };
+            list.insert(at(address), chain, token).map_err(fail)?;
+        }
+        Ok(list)
+    }
+
+    /// Two entries that disagree are refused: which one is right would be a guess.
+    fn insert(&mut self, address: &str, chain: Option<u64>, token: Token) -> Result<(), String> {
+        let address = parse_address(address)?;
+        match self.tokens.get(&(address, chain)) {
+            Some(known) if known.decimals != token.decimals => Err(format!(
+                "{address} has {} decimals here and {} further up",
+                token.decimals, known.decimals
+            )),
+            Some(_) => Ok(()),
+            None => {
+                self.tokens.insert((address, chain), token);
+                Ok(())
+            }
+        }
     }
 
     /// What the list says about a token.
-    pub fn lookup(&self, _chain_id: u64, _address: Address) -> Option<&Token> {
-        todo!()
+    pub fn lookup(&self, chain_id: u64, address: Address) -> Option<&Token> {
+        let on_chain = self.tokens.get(&(address, Some(chain_id)));
+        on_chain.or_else(|| self.tokens.get(&(address, None)))
     }
 
-    /// An exact amount for people: `1,234.5 USDC`; in raw units when the list
-    /// does not know the token.
-    pub fn format_amount(&self, _chain_id: u64, _asset: &Asset, _amount: AmountSum) -> String {
-        todo!()
+    /// How many entries the list has.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether the list has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// What people call an asset: its symbol, made printable, or its address,
+    /// shortened.
+    pub fn format_asset(&self, chain_id: u64, asset: &Asset) -> String {
+        let Some(address) = asset.token_address else {
+            return if ETHER_CHAINS.contains(&chain_id) { "ETH" } else { "native coin" }.to_owned();
+        };
+        let symbol = self
+            .lookup(chain_id, address)
+            .map(|token| printable_short(&token.symbol, SYMBOL_CHARS))
+            .filter(|symbol| !symbol.is_empty());
+        symbol.unwrap_or_else(|| short_address(address))
+    }
+
+    /// An exact amount for people: `1,234.5 USDC`. In raw units when the list
+    /// does not know the token: `1,234,500,000 units of 0xA0b8…eB48`. Tokens of
+    /// ERC-721 and ERC-1155 are counted: `3 items of PUNK`.
+    pub fn format_amount(&self, chain_id: u64, asset: &Asset, amount: AmountSum) -> String {
+        let limbs = amount.as_limbs();
+        let name = self.format_asset(chain_id, asset);
+        let known = asset.token_address.and_then(|address| self.lookup(chain_id, address));
+        match (asset.token_standard, known) {
+            (TokenStandard::Native, _) => format!("{} {name}", scaled(limbs, NATIVE_DECIMALS)),
+            (TokenStandard::Erc20, Some(token)) => {
+                format!("{} {name}", scaled(limbs, token.decimals))
+            }
+            (TokenStandard::Erc20, None) => format!("{} units of {name}", scaled(limbs, 0)),
+            (TokenStandard::Erc721 | TokenStandard::Erc1155, _) => {
+                let items = if amount == AmountSum::from(1) { "item" } else { "items" };
+                format!("{} {items} of {name}", scaled(limbs, 0))
+            }
+        }
+    }
+}
+
+/// Mixed case is a checksum (EIP-55), and must be right.
+fn parse_address(text: &str) -> Result<Address, String> {
+    let address: Address = text.parse().map_err(|e| format!("`{text}` is no address: {e}"))?;
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let mixed = digits.contains(|c: char| c.is_ascii_lowercase())
+        && digits.contains(|c: char| c.is_ascii_uppercase());
+    if mixed && address.to_checksum(None)[2..] != *digits {
+        return Err(format!("`{text}` has a wrong checksum (mixed case; see EIP-55)"));
+    }
+    Ok(address)
+}
+
+fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number for `{what}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::address;
+
+    const USDC: Address = address!("a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48");
+
+    fn asset(token_address: Option<Address>, token_standard: TokenStandard) -> Asset {
+        Asset { token_address, token_standard }
+    }
+
+    fn json(entries: &str) -> Result<TokenList, String> {
+        TokenList::parse(&format!(r#"{{"name":"x","logoURI":"y","tokens":[{entries}]}}"#))
+    }
+
+    #[test]
+    fn both_kinds_of_lists_say_the_same() {
+        let token = Token { symbol: "USDC".into(), decimals: 6, name: "USD Coin".into() };
+        let list = json(
+            r#"{"chainId":1,"address":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","name":"USD Coin","symbol":"USDC","decimals":6,"logoURI":""}"#,
+        )
+        .unwrap();
+        assert_eq!(list.lookup(1, USDC), Some(&token));
+        assert_eq!(list.lookup(10, USDC), None);
+        let rows = "\u{FEFF}symbol,name,address,decimals,total_supply\n\
+                    USDC,\"USD Coin\",0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48,6,9\n\
+                    ???,,0x0000000000000000000000000000000000000001,,\n";
+        let list = TokenList::parse(rows).unwrap();
+        assert_eq!(list.lookup(10, USDC), Some(&token));
+        assert_eq!(list.len(), 1);
+        let rows = "chain_id,address,symbol,decimals\r\n\
+                    10,0xA0B86991C6218B36C1D19D4A2E9EB0CE3606EB48,OP,2\r\n\
+                    ,0xA0B86991C6218B36C1D19D4A2E9EB0CE3606EB48,ANY,3\r\n";
+        let list = TokenList::parse(rows).unwrap();
+        assert_eq!(list.lookup(10, USDC).unwrap().symbol, "OP");
+        assert_eq!(list.lookup(1, USDC).unwrap().symbol, "ANY");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let entry = |address: &str, decimals: &str| {
+            format!(r#"{{"chainId":1,"address":"{address}","symbol":"A","decimals":{decimals}}}"#)
+        };
+        let wrong_case = "0xa0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
+        let lower = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
+        let cases = [
+            (json(&entry("0x12", "6")), "token 1: `0x12` is no address"),
+            (json(&entry(wrong_case, "6")), "wrong checksum"),
+            (json(&entry(lower, "256")), "not a token list"),
+            (json(&[entry(lower, "6"), entry(lower, "18")].join(",")), "token 2: 0xA0b8"),
+            (TokenList::parse("[1]"), "not a token list"),
+            (TokenList::parse(""), "no column `address`"),
+            (TokenList::parse("address,symbol\n"), "no column `decimals`"),
+            (TokenList::parse("address,symbol,decimals\nx,y,1\n"), "line 2: `x` is no address"),
+            (TokenList::parse("address,symbol,decimals\nx,y,-1\n"), "line 2: `-1` is no number"),
+            (TokenList::parse("address,symbol,decimals\nx,y\n"), "found record with 2 fields"),
+        ];
+        for (result, message) in cases {
+            let error = result.unwrap_err();
+            assert!(error.contains(message), "{error}");
+        }
+        assert_eq!(json(&[entry(lower, "6"), entry(lower, "6")].join(",")).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn amounts_as_people_read_them() {
+        let list = json(
+            r#"{"chainId":1,"address":"0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48","symbol":" US\u202eD\nC","decimals":6}"#,
+        )
+        .unwrap();
+        let format = |chain, token, standard, amount: u64| {
+            list.format_amount(chain, &asset(token, standard), AmountSum::from(amount))
+        };
+        let (erc20, erc721) = (TokenStandard::Erc20, TokenStandard::Erc721);
+        assert_eq!(format(1, Some(USDC), erc20, 1_234_500_000), "1,234.5 US\u{FFFD}D C");
+        assert_eq!(format(5, Some(USDC), erc20, 1234), "1,234 units of 0xA0b8…eB48");
+        assert_eq!(format(5, Some(USDC), erc721, 1), "1 item of 0xA0b8…eB48");
+        assert_eq!(format(5, Some(USDC), erc721, 2), "2 items of 0xA0b8…eB48");
+        assert_eq!(format(1, None, TokenStandard::Native, 1), "0.000000000000000001 ETH");
+        assert_eq!(format(100, None, TokenStandard::Native, 0), "0 native coin");
     }
 }

@@ -1,0 +1,308 @@
+//! The language of Graphviz (<https://graphviz.org/doc/info/lang.html>), by the
+//! syntax tree and printer of `graphviz-rust`, one statement at a time.
+//!
+//! Labels and symbols are hostile until shown otherwise: everything is a quoted
+//! string, so no label is ever HTML to Graphviz, and what is not seen as it is
+//! (line breaks, control characters, changes of direction) is replaced.
+
+use crate::{
+    GraphOptions, Metadata, Result, TokenList, Written,
+    arrows::{Arrow, Arrows, arrow_label},
+    output::{Output, TextOutput},
+    text::{printable, printable_short, short_address},
+    views::{VertexView, expansion_word, vertices},
+};
+use graphviz_rust::{
+    dot_structures::{
+        Attribute, Edge, EdgeTy, Graph, GraphAttributes, Id, Node, NodeId, Stmt, Subgraph, Vertex,
+    },
+    printer::{DotPrinter, PrinterContext},
+};
+use txgraph_graph::{Expansion, LimitHit, TransferGraph};
+
+/// Characters of a label that are drawn; all of them stand in the tooltip.
+const LABEL_CHARS: usize = 32;
+
+/// Lines of totals in a tooltip.
+const TOTALS_MAX: usize = 10;
+
+/// Assets of the legend.
+const LEGEND_MAX: usize = 12;
+
+pub(crate) fn write(
+    graph: &TransferGraph,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    output: Output,
+) -> Result<Written> {
+    let arrows = Arrows::new(graph, !options.drawing.every_transfer);
+    let mut text = TextOutput::new(output);
+    print(graph, &arrows, options, metadata, &mut |piece, is_edge| {
+        text.buffer.extend_from_slice(piece.as_bytes());
+        if is_edge { text.end_row() } else { text.hand_on() }
+    })?;
+    text.finish(Some(metadata))
+}
+
+/// Hands over the file piece by piece, and whether a piece is an edge.
+pub(crate) fn print(
+    graph: &TransferGraph,
+    arrows: &Arrows<'_>,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    emit: &mut dyn FnMut(&str, bool) -> Result<()>,
+) -> Result<()> {
+    let pen = Pen {
+        chain_id: graph.chain.chain_id,
+        tokens: &options.tokens.clone().unwrap_or_default(),
+        arrows,
+    };
+    let mut context = PrinterContext::default();
+    // Printing an empty graph tells the context that edges are directed and
+    // statements indented; its two ends go around our statements.
+    let empty = Graph::DiGraph { id: text_id("transfers"), strict: false, stmts: Vec::new() };
+    let frame = empty.print(&mut context);
+    let (head, tail) = frame.split_at(frame.rfind('}').unwrap_or(frame.len()));
+    emit(head.trim_end(), false)?;
+    emit("\n", false)?;
+    let mut statement = |stmt: Stmt, is_edge| {
+        let mut line = stmt.print(&mut context);
+        line.push('\n');
+        emit(&line, is_edge)
+    };
+    for stmt in pen.heading(graph, metadata)? {
+        statement(stmt, false)?;
+    }
+    for vertex in vertices(graph) {
+        statement(pen.vertex(&vertex), false)?;
+    }
+    for arrow in arrows.iter() {
+        statement(pen.arrow(&arrow), true)?;
+    }
+    emit(tail, false)?;
+    emit("\n", false)
+}
+
+/// What every statement needs to know.
+struct Pen<'a> {
+    chain_id: u64,
+    tokens: &'a TokenList,
+    arrows: &'a Arrows<'a>,
+}
+
+impl Pen<'_> {
+    fn heading(&self, graph: &TransferGraph, metadata: &Metadata) -> Result<Vec<Stmt>> {
+        let about = metadata.to_json()?;
+        Ok(vec![
+            Stmt::GAttribute(GraphAttributes::Graph(vec![
+                attribute("comment", quoted(&about)),
+                attribute("label", text_id(&title(graph, self.arrows, metadata))),
+                attribute("labelloc", plain("b")),
+                attribute("labeljust", plain("l")),
+                attribute("rankdir", plain("LR")),
+                attribute("fontname", text_id("Helvetica")),
+                attribute("tooltip", text_id("")),
+            ])),
+            Stmt::GAttribute(GraphAttributes::Node(vec![
+                attribute("shape", plain("ellipse")),
+                attribute("style", plain("filled")),
+                attribute("fillcolor", text_id("#FFFFFF")),
+                attribute("fontname", text_id("Helvetica")),
+                attribute("fontsize", plain("10")),
+            ])),
+            Stmt::GAttribute(GraphAttributes::Edge(vec![
+                attribute("fontname", text_id("Helvetica")),
+                attribute("fontsize", plain("8")),
+                attribute("arrowsize", plain("0.6")),
+            ])),
+            Stmt::Subgraph(self.legend()),
+        ])
+    }
+
+    /// A box with an entry for each of the busiest assets, in its colour.
+    fn legend(&self) -> Subgraph {
+        let mut stmts = vec![
+            Stmt::Attribute(attribute("label", text_id("assets"))),
+            Stmt::Attribute(attribute("color", text_id("#CCCCCC"))),
+        ];
+        let entry = |i: usize, label: &str, tooltip: &str, color: &str| {
+            let attributes = vec![
+                attribute("shape", plain("box")),
+                attribute("label", text_id(label)),
+                attribute("tooltip", text_id(tooltip)),
+                attribute("fontcolor", text_id("#FFFFFF")),
+                attribute("color", text_id(color)),
+                attribute("fillcolor", text_id(color)),
+            ];
+            Stmt::Node(Node::new(NodeId(text_id(&format!("legend {i}")), None), attributes))
+        };
+        let assets = self.arrows.legend();
+        for (i, asset) in assets.iter().take(LEGEND_MAX).enumerate() {
+            let name = self.tokens.format_asset(self.chain_id, asset);
+            let label = format!("{name} ({})", asset.token_standard);
+            let tooltip = match asset.token_address {
+                Some(token) => format!("{label}\n{}", token.to_checksum(None)),
+                None => label.clone(),
+            };
+            stmts.push(entry(i, &label, &tooltip, self.arrows.color(asset)));
+        }
+        if let Some(more) = assets.len().checked_sub(LEGEND_MAX).filter(|more| *more > 0) {
+            let label = format!("{more} more");
+            stmts.push(entry(LEGEND_MAX, &label, &label, "#999999"));
+        }
+        Subgraph { id: text_id("cluster legend"), stmts }
+    }
+
+    fn vertex(&self, view: &VertexView<'_>) -> Stmt {
+        let vertex = view.vertex;
+        let mut label = String::new();
+        if let Some(name) = &vertex.label {
+            label = format!("{}\n", printable_short(name, LABEL_CHARS));
+        }
+        label.push_str(&short_address(vertex.address));
+        let (shape, fill, style, note) = match vertex.expansion {
+            _ if view.is_root => ("ellipse", "#FFE3C2", "filled,bold", ""),
+            Expansion::Expanded | Expansion::LastHop => ("ellipse", "#FFFFFF", "filled", ""),
+            Expansion::Hub => ("octagon", "#E6E6E6", "filled", "hub, not expanded"),
+            Expansion::StopList => ("box", "#DCE9F9", "filled", "stop list, not expanded"),
+            Expansion::ZeroAddress => ("diamond", "#E6E6E6", "filled", "mint and burn"),
+            Expansion::Limit => ("ellipse", "#FFFFFF", "filled,dashed", "limit reached"),
+        };
+        if !note.is_empty() {
+            label = format!("{label}\n{note}");
+        }
+        let mut attributes = vec![
+            attribute("label", text_id(&label)),
+            attribute("tooltip", text_id(&self.vertex_tooltip(view))),
+        ];
+        if shape != "ellipse" {
+            attributes.push(attribute("shape", plain(shape)));
+        }
+        if style != "filled" {
+            attributes.push(attribute("style", text_id(style)));
+        }
+        if fill != "#FFFFFF" {
+            attributes.push(attribute("fillcolor", text_id(fill)));
+        }
+        if view.is_root {
+            attributes.push(attribute("peripheries", plain("2")));
+        }
+        Stmt::Node(Node::new(vertex_id(vertex.address), attributes))
+    }
+
+    fn vertex_tooltip(&self, view: &VertexView<'_>) -> String {
+        let vertex = view.vertex;
+        let mut lines = vec![vertex.address.to_checksum(None)];
+        lines.extend(vertex.label.as_deref().map(|label| printable(label).into_owned()));
+        let root = if view.is_root { "root, " } else { "" };
+        lines.push(format!("{root}hop {}, {}", vertex.hop, expansion_word(vertex.expansion)));
+        lines.push(format!("{} senders, {} receivers", vertex.in_degree, vertex.out_degree));
+        lines.extend(vertex.blocks.map(|(first, last)| format!("blocks {first}..={last}")));
+        for totals in vertex.totals.iter().take(TOTALS_MAX) {
+            for (word, count, amount) in [
+                ("in", totals.in_transfers, totals.in_amount),
+                ("out", totals.out_transfers, totals.out_amount),
+            ] {
+                if count > 0 {
+                    let amount = self.tokens.format_amount(self.chain_id, &totals.asset, amount);
+                    lines.push(format!("{word} {amount} in {count}"));
+                }
+            }
+        }
+        if vertex.totals.len() > TOTALS_MAX {
+            lines.push(format!("and {} more assets", vertex.totals.len() - TOTALS_MAX));
+        }
+        lines.join("\n")
+    }
+
+    fn arrow(&self, arrow: &Arrow) -> Stmt {
+        let label = arrow_label(arrow, self.tokens, self.chain_id);
+        let ends = [arrow.source, arrow.target].map(|end| end.to_checksum(None));
+        let tooltip = format!("{label}\n{} → {}", ends[0], ends[1]);
+        let width = self.arrows.width_tenths(arrow);
+        let width = format!("{}.{}", width / 10, width % 10);
+        let color = text_id(self.arrows.color(&arrow.asset));
+        let end = |address| Vertex::N(vertex_id(address));
+        Stmt::Edge(Edge {
+            ty: EdgeTy::Pair(end(arrow.source), end(arrow.target)),
+            attributes: vec![
+                attribute("label", text_id(&label)),
+                attribute("color", color.clone()),
+                attribute("fontcolor", color),
+                attribute("penwidth", plain(&width)),
+                attribute("tooltip", text_id(&tooltip)),
+                attribute("labeltooltip", text_id(&tooltip)),
+            ],
+        })
+    }
+}
+
+/// What the picture shows and, just as large, what it does not.
+fn title(graph: &TransferGraph, arrows: &Arrows<'_>, metadata: &Metadata) -> String {
+    let mut lines = vec![format!("chain {}, blocks {}", graph.chain.chain_id, graph.blocks)];
+    let (vertices, transfers) = (graph.graph.node_count(), graph.graph.edge_count());
+    let merged = if arrows.len() < transfers {
+        format!(" in {} arrows", arrows.len())
+    } else {
+        String::new()
+    };
+    lines.push(format!("{vertices} vertices, {transfers} transfers{merged}"));
+    for gap in &metadata.scan.missing {
+        lines.push(format!("INCOMPLETE: blocks {} are missing ({})", gap.blocks, gap.reason));
+    }
+    lines.extend(graph.limits.iter().map(|limit| match limit {
+        LimitHit::MaxDegree { limit, vertices } => {
+            format!("{vertices} hubs not expanded (more than {limit} counterparties)")
+        }
+        LimitHit::StopList { vertices } => {
+            format!("{vertices} vertices of the stop list not expanded")
+        }
+        LimitHit::ZeroAddress => "the zero address is not expanded".to_owned(),
+        LimitHit::MaxVertices { limit, transfers_left_out } => {
+            format!("cut at {limit} vertices: at least {transfers_left_out} transfers left out")
+        }
+        LimitHit::MaxEdges { limit, transfers_left_out } => {
+            format!("cut at {limit} edges: at least {transfers_left_out} transfers left out")
+        }
+    }));
+    let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();
+    lines.join("\n")
+}
+
+fn vertex_id(address: alloy_primitives::Address) -> NodeId {
+    NodeId(quoted(&format!("{address:#x}")), None)
+}
+
+fn attribute(name: &str, value: Id) -> Attribute {
+    Attribute(plain(name), value)
+}
+
+/// A word of ours that needs no quotes.
+fn plain(word: &str) -> Id {
+    Id::Plain(word.to_owned())
+}
+
+/// Text that is shown. Graphviz reads entities and escapes in it, so its `&`
+/// and `\` are said by theirs; line breaks of ours become theirs.
+fn text_id(text: &str) -> Id {
+    let mut escaped = String::with_capacity(text.len() + 2);
+    escaped.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            '\n' => escaped.push_str("\\n"),
+            '&' => escaped.push_str("&amp;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped.push('"');
+    Id::Escaped(escaped)
+}
+
+/// Text that is not shown, where Graphviz knows no escape but that of the quote.
+/// A backslash before the last quote would hide it.
+fn quoted(text: &str) -> Id {
+    debug_assert!(!text.ends_with('\\'));
+    Id::Escaped(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}

@@ -1,0 +1,117 @@
+//! Pictures, drawn by Graphviz's programme from our DOT.
+
+use crate::{
+    Drawing, Error, GraphFormat, GraphOptions, Metadata, Result, Written, arrows::Arrows, dot,
+    output::Output,
+};
+use std::{
+    io::{self, Read, Write},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use txgraph_graph::TransferGraph;
+
+/// How much of what Graphviz complains about is kept.
+const COMPLAINT_BYTES: u64 = 4096;
+
+/// How often to look whether it has finished.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+pub(crate) fn write(
+    graph: &TransferGraph,
+    format: GraphFormat,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    mut output: Output,
+) -> Result<Written> {
+    let drawing = &options.drawing;
+    let arrows = Arrows::new(graph, !drawing.every_transfer);
+    for (what, count, limit) in [
+        ("vertices", graph.graph.node_count(), drawing.vertices_max),
+        ("edges", arrows.len(), drawing.edges_max),
+    ] {
+        if count > limit {
+            return Err(Error::TooLargeToDraw { what, count, limit });
+        }
+    }
+    let mut text = String::new();
+    dot::print(graph, &arrows, options, metadata, &mut |piece, _| {
+        text.push_str(piece);
+        Ok(())
+    })?;
+    let picture = run(drawing, format, text)?;
+    output.put(&picture)?;
+    output.finish(Some(metadata), arrows.len() as u64)
+}
+
+/// Runs Graphviz on `text`, within the limits of time and size.
+fn run(drawing: &Drawing, format: GraphFormat, text: String) -> Result<Vec<u8>> {
+    let program = &drawing.program;
+    let failed = |reason: String| Error::Graphviz { program: program.clone(), reason };
+    let started = Command::new(program)
+        .arg(format!("-T{format}"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = started.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoGraphviz { program: program.clone() },
+        _ => failed(error.to_string()),
+    })?;
+    let deadline = Instant::now() + drawing.time_max;
+    let (Some(mut input), Some(picture), Some(complaint)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(failed("its pipes are missing".to_owned()));
+    };
+    // A programme that stops reading is told by its exit, not by our write.
+    let _writer = thread::spawn(move || input.write_all(text.as_bytes()));
+    // One byte more than allowed shows that there was more.
+    let picture = reader(picture, drawing.bytes_max as u64 + 1);
+    let complaint = reader(complaint, COMPLAINT_BYTES);
+
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
+            break status;
+        }
+        if Instant::now() >= deadline {
+            stop(&mut child);
+            let limit = drawing.time_max;
+            return Err(Error::GraphvizTooSlow { program: program.clone(), limit });
+        }
+        thread::sleep(PATIENCE);
+    };
+    let picture = collected(picture).map_err(|error| failed(error.to_string()))?;
+    if picture.len() > drawing.bytes_max {
+        return Err(failed(format!("its picture is larger than {} bytes", drawing.bytes_max)));
+    }
+    if !status.success() {
+        let complaint = collected(complaint).unwrap_or_default();
+        let complaint = String::from_utf8_lossy(&complaint);
+        return Err(failed(format!("{status}: {}", complaint.trim())));
+    }
+    Ok(picture)
+}
+
+type Reader = thread::JoinHandle<io::Result<Vec<u8>>>;
+
+/// Reads at most this much, then closes the pipe.
+fn reader(pipe: impl Read + Send + 'static, bytes_max: u64) -> Reader {
+    thread::spawn(move || {
+        let mut data = Vec::new();
+        pipe.take(bytes_max).read_to_end(&mut data)?;
+        Ok(data)
+    })
+}
+
+fn collected(reader: Reader) -> io::Result<Vec<u8>> {
+    reader.join().unwrap_or_else(|_| Err(io::Error::other("reading its output failed")))
+}
+
+/// Ends the programme that we started, and waits until it is gone.
+fn stop(child: &mut Child) {
+    // Both fail only when it has ended by itself.
+    let _ = child.kill();
+    let _ = child.wait();
+}

@@ -1,0 +1,55 @@
+//! Transfers for the tests of this crate.
+
+use alloy_primitives::{Address, B256, U256};
+use proptest::{option, prelude::*, sample::select};
+use txgraph_transfers::{Kind, TokenStandard, Transfer};
+
+/// Any transfer that the types allow.
+pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
+    let address = || any::<[u8; 20]>().prop_map(Address::from);
+    let number = || {
+        (any::<[u64; 4]>(), 0usize..=256)
+            .prop_map(|(limbs, shift)| U256::from_limbs(limbs).wrapping_shr(shift))
+    };
+    (
+        (any::<u64>(), any::<u64>(), any::<u32>(), any::<Option<u32>>(), any::<u32>()),
+        (any::<[u8; 32]>(), option::of(address()), address(), address()),
+        (number(), option::of(number()), select(TokenStandard::ALL), select(Kind::ALL)),
+    )
+        .prop_map(|(place, ends, moved)| Transfer {
+            block_number: place.0,
+            block_timestamp: place.1,
+            transaction_index: place.2,
+            log_index: place.3,
+            sub_index: place.4,
+            transaction_hash: B256::from(ends.0),
+            token_address: ends.1,
+            from_address: ends.2,
+            to_address: ends.3,
+            value: moved.0,
+            token_id: moved.1,
+            token_standard: moved.2,
+            kind: moved.3,
+        })
+}
+
+/// The text of each column, made the slow way.
+pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<String>> {
+    let address = |address: Address| format!("{address:#x}");
+    vec![
+        Some(transfer.block_number.to_string()),
+        Some(transfer.block_timestamp.to_string()),
+        Some(transfer.transaction_index.to_string()),
+        transfer.log_index.map(|index| index.to_string()),
+        Some(transfer.sub_index.to_string()),
+        Some(format!("{:#x}", transfer.transaction_hash)),
+        transfer.token_address.map(address),
+        Some(address(transfer.from_address)),
+        Some(address(transfer.to_address)),
+        Some(transfer.value.to_string()),
+        transfer.token_id.map(|id| id.to_string()),
+        Some(transfer.token_standard.to_string()),
+        Some(transfer.kind.to_string()),
+        Some(chain_id.to_string()),
+    ]
+}

@@ -1,0 +1,164 @@
+//! GEXF 1.3 (<https://gexf.net>), the format of Gephi. Parallel edges are told
+//! apart by `kind`, their asset; exact amounts are its `biginteger`, with a
+//! rounded double beside them to rank by.
+
+use crate::{
+    GraphOptions, Metadata, Result, Written,
+    arrows::{Arrows, arrow_label},
+    decimal::to_f64,
+    output::{Output, TextOutput},
+    rows::{Column, Kind, Value},
+    text::short_address,
+    views::{vertex_columns, vertices},
+    xml::{DECLARATION, push_attribute, push_text},
+};
+use txgraph_graph::{Asset, TransferGraph};
+
+const OPEN: &[u8] = b"<gexf xmlns=\"http://gexf.net/1.3\" \
+    xmlns:viz=\"http://gexf.net/1.3/viz\" version=\"1.3\">\n";
+
+/// Colours of roots and of all other vertices.
+const ROOT_COLOR: &str = "#EE7733";
+const VERTEX_COLOR: &str = "#BBBBBB";
+
+pub(crate) fn write(
+    graph: &TransferGraph,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    output: Output,
+) -> Result<Written> {
+    let tokens = options.tokens.clone().unwrap_or_default();
+    let arrows = Arrows::new(graph, options.merge);
+    let chain_id = graph.chain.chain_id;
+    let mut text = TextOutput::new(output);
+    let out = &mut text.buffer;
+    out.extend_from_slice(DECLARATION);
+    out.extend_from_slice(OPEN);
+    out.extend_from_slice(b"  <meta>\n    <creator>");
+    push_text(out, &metadata.tool);
+    out.extend_from_slice(b"</creator>\n    <description>");
+    push_text(out, &metadata.to_json()?);
+    out.extend_from_slice(b"</description>\n  </meta>\n");
+    out.extend_from_slice(
+        b"  <graph defaultedgetype=\"directed\" idtype=\"string\" mode=\"static\">\n",
+    );
+
+    // Id and label are attributes of the element itself.
+    let vertex_columns = vertex_columns().split_off(2);
+    let edge_columns = arrows.columns();
+    attributes(out, "node", &vertex_columns);
+    attributes(out, "edge", &edge_columns);
+
+    out.extend_from_slice(b"    <nodes");
+    push_attribute(out, "count", &graph.graph.node_count().to_string());
+    out.extend_from_slice(b">\n");
+    for vertex in vertices(graph) {
+        let out = &mut text.buffer;
+        let address = vertex.vertex.address;
+        let label = vertex.vertex.label.clone().unwrap_or_else(|| short_address(address));
+        out.extend_from_slice(b"      <node");
+        push_attribute(out, "id", &format!("{address:#x}"));
+        push_attribute(out, "label", &label);
+        out.extend_from_slice(b">\n");
+        push_row(out, &vertex_columns, &vertex.row().split_off(2));
+        push_color(out, if vertex.is_root { ROOT_COLOR } else { VERTEX_COLOR });
+        out.extend_from_slice(b"      </node>\n");
+        text.hand_on()?;
+    }
+    let out = &mut text.buffer;
+    out.extend_from_slice(b"    </nodes>\n    <edges");
+    push_attribute(out, "count", &arrows.len().to_string());
+    out.extend_from_slice(b">\n");
+    for (i, arrow) in arrows.iter().enumerate() {
+        let out = &mut text.buffer;
+        out.extend_from_slice(b"      <edge");
+        push_attribute(out, "id", &i.to_string());
+        push_attribute(out, "source", &format!("{:#x}", arrow.source));
+        push_attribute(out, "target", &format!("{:#x}", arrow.target));
+        push_attribute(out, "kind", &asset_word(&arrow.asset));
+        push_attribute(out, "label", &arrow_label(&arrow, &tokens, chain_id));
+        push_attribute(out, "weight", &arrow.count.to_string());
+        out.extend_from_slice(b">\n");
+        push_row(out, &edge_columns, &arrow.row);
+        push_color(out, arrows.color(&arrow.asset));
+        let width = arrows.width_tenths(&arrow);
+        out.extend_from_slice(b"        <viz:thickness");
+        push_attribute(out, "value", &format!("{}.{}", width / 10, width % 10));
+        out.extend_from_slice(b"/>\n      </edge>\n");
+        text.end_row()?;
+    }
+    text.buffer.extend_from_slice(b"    </edges>\n  </graph>\n</gexf>\n");
+    text.finish(Some(metadata))
+}
+
+fn asset_word(asset: &Asset) -> String {
+    match asset.token_address {
+        Some(token) => format!("{} {token:#x}", asset.token_standard),
+        None => asset.token_standard.to_string(),
+    }
+}
+
+const fn type_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::U32 | Kind::U64 => "long",
+        Kind::Amount => "biginteger",
+        Kind::F64 => "double",
+        Kind::Bool => "boolean",
+        Kind::Text | Kind::Address | Kind::Hash | Kind::Json => "string",
+    }
+}
+
+fn attributes(out: &mut Vec<u8>, class: &str, columns: &[Column]) {
+    out.extend_from_slice(b"    <attributes");
+    push_attribute(out, "class", class);
+    out.extend_from_slice(b">\n");
+    let mut attribute = |name: &str, kind: &str| {
+        out.extend_from_slice(b"      <attribute");
+        push_attribute(out, "id", name);
+        push_attribute(out, "title", name);
+        push_attribute(out, "type", kind);
+        out.extend_from_slice(b"/>\n");
+    };
+    for column in columns {
+        attribute(&column.name, type_word(column.kind));
+        if column.kind == Kind::Amount {
+            attribute(&format!("{}_f64", column.name), "double");
+        }
+    }
+    out.extend_from_slice(b"    </attributes>\n");
+}
+
+fn push_row(out: &mut Vec<u8>, columns: &[Column], row: &[Value<'_>]) {
+    out.extend_from_slice(b"        <attvalues>\n");
+    let mut attvalue = |name: &str, value: &Value<'_>| {
+        out.extend_from_slice(b"          <attvalue");
+        push_attribute(out, "for", name);
+        out.extend_from_slice(b" value=\"");
+        match value.as_text() {
+            Some(words) => push_text(out, words),
+            None => value.push_plain(out),
+        }
+        out.extend_from_slice(b"\"/>\n");
+    };
+    for (column, value) in columns.iter().zip(row) {
+        if let Value::Absent = value {
+            continue;
+        }
+        attvalue(&column.name, value);
+        if let Value::Amount(amount) = value {
+            let number = Value::F64(to_f64(amount.as_limbs()));
+            attvalue(&format!("{}_f64", column.name), &number);
+        }
+    }
+    out.extend_from_slice(b"        </attvalues>\n");
+}
+
+/// Appends `#rrggbb` as GEXF says it.
+fn push_color(out: &mut Vec<u8>, color: &str) {
+    out.extend_from_slice(b"        <viz:color");
+    for (name, digits) in [("r", 1..3), ("g", 3..5), ("b", 5..7)] {
+        let value = color.get(digits).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        push_attribute(out, name, &value.unwrap_or_default().to_string());
+    }
+    out.extend_from_slice(b"/>\n");
+}

@@ -1,0 +1,128 @@
+//! GraphML (<http://graphml.graphdrawing.org/specification.html>), as Gephi,
+//! Cytoscape, yEd, networkx and igraph read it. GraphML has no type for numbers
+//! of 256 bits: exact amounts are strings, with a rounded double beside them.
+
+use crate::{
+    GraphOptions, Metadata, Result, Written,
+    arrows::{Arrows, arrow_label},
+    decimal::to_f64,
+    output::{Output, TextOutput},
+    rows::{Column, Kind, Value},
+    text::short_address,
+    views::{vertex_columns, vertices},
+    xml::{DECLARATION, push_attribute, push_text},
+};
+use txgraph_graph::TransferGraph;
+
+const OPEN: &[u8] = b"<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" \
+    xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
+    xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns \
+    http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd\">\n";
+
+pub(crate) fn write(
+    graph: &TransferGraph,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    output: Output,
+) -> Result<Written> {
+    let tokens = options.tokens.clone().unwrap_or_default();
+    let arrows = Arrows::new(graph, options.merge);
+    let chain_id = graph.chain.chain_id;
+    let mut text = TextOutput::new(output);
+    let out = &mut text.buffer;
+    out.extend_from_slice(DECLARATION);
+    out.extend_from_slice(OPEN);
+
+    // A vertex has its address as id, and always a label that people read.
+    let vertex_columns = vertex_columns().split_off(1);
+    let edge_columns = arrows.columns();
+    key(out, "g_metadata", "graph", "metadata", "string");
+    for column in &vertex_columns {
+        key(out, &format!("v_{}", column.name), "node", &column.name, type_word(column.kind));
+    }
+    key(out, "e_label", "edge", "label", "string");
+    for column in &edge_columns {
+        key(out, &format!("e_{}", column.name), "edge", &column.name, type_word(column.kind));
+        if column.kind == Kind::Amount {
+            let name = format!("{}_f64", column.name);
+            key(out, &format!("e_{name}"), "edge", &name, "double");
+        }
+    }
+    out.extend_from_slice(b"  <graph id=\"transfers\" edgedefault=\"directed\">\n");
+    let about = metadata.to_json()?;
+    data(out, "    ", "g_metadata", |out| push_text(out, &about));
+
+    for vertex in vertices(graph) {
+        let out = &mut text.buffer;
+        let mut row = vertex.row();
+        let id = row.remove(0);
+        if let Some(label @ Value::Absent) = row.first_mut() {
+            *label = Value::Owned(short_address(vertex.vertex.address));
+        }
+        out.extend_from_slice(b"    <node id=\"");
+        id.push_plain(out);
+        out.extend_from_slice(b"\">\n");
+        push_row(out, "v_", &vertex_columns, &row);
+        out.extend_from_slice(b"    </node>\n");
+        text.hand_on()?;
+    }
+    for (i, arrow) in arrows.iter().enumerate() {
+        let out = &mut text.buffer;
+        out.extend_from_slice(b"    <edge");
+        push_attribute(out, "id", &format!("e{i}"));
+        push_attribute(out, "source", &format!("{:#x}", arrow.source));
+        push_attribute(out, "target", &format!("{:#x}", arrow.target));
+        out.extend_from_slice(b">\n");
+        data(out, "      ", "e_label", |out| push_text(out, &arrow_label(&arrow, &tokens, chain_id)));
+        push_row(out, "e_", &edge_columns, &arrow.row);
+        out.extend_from_slice(b"    </edge>\n");
+        text.end_row()?;
+    }
+    text.buffer.extend_from_slice(b"  </graph>\n</graphml>\n");
+    text.finish(Some(metadata))
+}
+
+const fn type_word(kind: Kind) -> &'static str {
+    match kind {
+        // GraphML's int and long are signed; only long holds all of ours.
+        Kind::U32 | Kind::U64 => "long",
+        Kind::F64 => "double",
+        Kind::Bool => "boolean",
+        Kind::Text | Kind::Amount | Kind::Address | Kind::Hash | Kind::Json => "string",
+    }
+}
+
+fn key(out: &mut Vec<u8>, id: &str, of: &str, name: &str, kind: &str) {
+    out.extend_from_slice(b"  <key");
+    push_attribute(out, "id", id);
+    push_attribute(out, "for", of);
+    push_attribute(out, "attr.name", name);
+    push_attribute(out, "attr.type", kind);
+    out.extend_from_slice(b"/>\n");
+}
+
+fn data(out: &mut Vec<u8>, indent: &str, key: &str, content: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(indent.as_bytes());
+    out.extend_from_slice(b"<data");
+    push_attribute(out, "key", key);
+    out.push(b'>');
+    content(out);
+    out.extend_from_slice(b"</data>\n");
+}
+
+fn push_row(out: &mut Vec<u8>, prefix: &str, columns: &[Column], row: &[Value<'_>]) {
+    for (column, value) in columns.iter().zip(row) {
+        if let Value::Absent = value {
+            continue;
+        }
+        let id = format!("{prefix}{}", column.name);
+        data(out, "      ", &id, |out| match value.as_text() {
+            Some(words) => push_text(out, words),
+            None => value.push_plain(out),
+        });
+        if let Value::Amount(amount) = value {
+            let number = Value::F64(to_f64(amount.as_limbs()));
+            data(out, "      ", &format!("{id}_f64"), |out| number.push_plain(out));
+        }
+    }
+}

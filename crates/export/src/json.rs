@@ -1,0 +1,54 @@
+//! The graph as one JSON document: metadata, vertices, edges; one of each per line.
+
+use crate::{
+    GraphOptions, Metadata, Result, Written,
+    jsonl::Keys,
+    output::{Output, TextOutput},
+    rows::push_object,
+    views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
+};
+use txgraph_graph::TransferGraph;
+
+pub(crate) fn write(
+    graph: &TransferGraph,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    output: Output,
+) -> Result<Written> {
+    let mut text = TextOutput::new(output);
+    text.buffer.extend_from_slice(b"{\"metadata\":");
+    serde_json::to_writer(&mut text.buffer, metadata)?;
+    text.buffer.extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
+    let mut columns = vertex_columns();
+    columns.push(totals_column());
+    for (i, vertex) in vertices(graph).enumerate() {
+        next(&mut text, i)?;
+        let mut row = vertex.row();
+        row.push(vertex.totals()?);
+        push_object(&mut text.buffer, &columns, &row)?;
+    }
+    text.buffer.extend_from_slice(b"\n],\n\"edges\":[");
+    if options.merge {
+        let columns = merged_columns();
+        for (i, edge) in graph.merged().iter().enumerate() {
+            next(&mut text, i)?;
+            push_object(&mut text.buffer, &columns, &merged_row(graph, edge))?;
+            text.end_row()?;
+        }
+    } else {
+        let keys = Keys::new(options.table.schema);
+        let chain_id = graph.chain.chain_id.to_string();
+        for (i, edge) in graph.graph.edge_weights().enumerate() {
+            next(&mut text, i)?;
+            keys.transfer(&mut text.buffer, &edge.transfer, &chain_id, Some(edge.hop));
+            text.end_row()?;
+        }
+    }
+    text.buffer.extend_from_slice(b"\n]}\n");
+    text.finish(Some(metadata))
+}
+
+fn next(text: &mut TextOutput, i: usize) -> Result<()> {
+    text.buffer.extend_from_slice(if i == 0 { b"\n" } else { b",\n" });
+    text.hand_on()
+}

@@ -1,0 +1,367 @@
+//! The way to the disk: a file gets its name when it is complete and synced,
+//! and on any failure leaves nothing behind.
+
+use crate::{Error, Metadata, Result, Target, Written};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+use tempfile::NamedTempFile;
+
+/// Small writes are gathered; rows come in large pieces of their own.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// An open target. Dropped before [`Self::finish`], it leaves no file.
+pub(crate) struct Output {
+    writer: BufWriter<Sink>,
+    /// Named in errors; the final name of a file.
+    path: PathBuf,
+    overwrite: bool,
+    /// Where the metadata goes, for formats that cannot hold it.
+    side: Option<PathBuf>,
+    bytes: u64,
+    /// The first failure, typed. Encoders see only an [`io::Error`] and may lose it.
+    failure: Option<Error>,
+}
+
+enum Sink {
+    /// Standard output, a device, a pipe.
+    Stream(Box<dyn Write + Send>),
+    Temporary(NamedTempFile),
+}
+
+impl Write for Sink {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stream(stream) => stream.write(data),
+            Self::Temporary(file) => file.write(data),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => stream.flush(),
+            Self::Temporary(file) => file.flush(),
+        }
+    }
+}
+
+impl Output {
+    /// Opens `target`. Fails at once if it could not be finished. With `side`,
+    /// metadata goes to a file beside it.
+    pub(crate) fn open(target: &Target, overwrite: bool, side: bool) -> Result<Self> {
+        match target {
+            Target::Stdout => Ok(Self::stream(io::stdout(), target.to_string().into())),
+            Target::File(path) => Self::file(path, overwrite, side),
+        }
+    }
+
+    /// Writes to an open stream, which is named so in errors.
+    pub(crate) fn stream(stream: impl Write + Send + 'static, name: PathBuf) -> Self {
+        Self::new(Sink::Stream(Box::new(stream)), name)
+    }
+
+    fn new(sink: Sink, path: PathBuf) -> Self {
+        let writer = BufWriter::with_capacity(BUFFER_BYTES, sink);
+        Self { writer, path, overwrite: false, side: None, bytes: 0, failure: None }
+    }
+
+    fn file(path: &Path, overwrite: bool, side: bool) -> Result<Self> {
+        let failed = |source| io_error(path, source);
+        let old = match fs::metadata(path) {
+            Ok(found) if found.is_file() && !overwrite => {
+                return Err(Error::Exists { path: path.into() });
+            }
+            Ok(found) if found.is_file() => Some(found.permissions()),
+            Ok(found) if found.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
+            // A device or a pipe (/dev/fd/63): written as it comes, never replaced.
+            Ok(_) => {
+                let stream = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                return Ok(Self::stream(stream, path.into()));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        // A link to a file stays a link: what it points to is replaced.
+        let path = if old.is_some() { fs::canonicalize(path).map_err(failed)? } else { path.into() };
+        let side = side.then(|| {
+            let mut name = path.clone().into_os_string();
+            name.push(".meta.json");
+            PathBuf::from(name)
+        });
+        if let Some(side) = side.as_ref().filter(|side| !overwrite && side.exists()) {
+            return Err(Error::Exists { path: side.clone() });
+        }
+        let temporary = temporary(&path)?;
+        if let Some(permissions) = old {
+            temporary.as_file().set_permissions(permissions).map_err(|e| io_error(&path, e))?;
+        }
+        Ok(Self { overwrite, side, ..Self::new(Sink::Temporary(temporary), path) })
+    }
+
+    /// Writes all of `data`.
+    pub(crate) fn put(&mut self, data: &[u8]) -> Result<()> {
+        self.write_all(data).map_err(|error| self.failed(error))
+    }
+
+    /// The typed failure behind an error that an encoder passed on.
+    pub(crate) fn failed(&mut self, error: io::Error) -> Error {
+        self.take_failure().unwrap_or_else(|| io_error(&self.path, error))
+    }
+
+    /// The first failure of writing, if there was one.
+    pub(crate) fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
+
+    /// Syncs, writes the metadata beside if that was asked for, and gives the
+    /// file its name, last of all.
+    pub(crate) fn finish(mut self, metadata: Option<&Metadata>, rows: u64) -> Result<Written> {
+        self.flush().map_err(|error| self.failed(error))?;
+        let Self { writer, path, overwrite, side, bytes, .. } = self;
+        let sink = writer.into_inner().map_err(|error| io_error(&path, error.into_error()))?;
+        let Sink::Temporary(file) = sink else {
+            return Ok(Written { path: None, metadata_path: None, rows, bytes });
+        };
+        file.as_file().sync_all().map_err(|error| io_error(&path, error))?;
+        let side = match (side, metadata) {
+            (Some(side), Some(metadata)) => {
+                let text = metadata.to_json_lines()?;
+                let mut file = temporary(&side)?;
+                let written = file.write_all(&text).and_then(|()| file.as_file().sync_all());
+                written.map_err(|error| io_error(&side, error))?;
+                let replaced = side.exists();
+                persist(file, &side, overwrite)?;
+                Some((side, replaced))
+            }
+            _ => None,
+        };
+        if let Err(error) = persist(file, &path, overwrite) {
+            if let Some((side, false)) = &side {
+                // Metadata of nothing. When it cannot be removed, the first error matters more.
+                let _ = fs::remove_file(side);
+            }
+            return Err(error);
+        }
+        // Makes the names durable; not every file system can, and the data is safe already.
+        let _ = File::open(folder(&path)).and_then(|folder| folder.sync_all());
+        let metadata_path = side.map(|(side, _)| side);
+        Ok(Written { path: Some(path), metadata_path, rows, bytes })
+    }
+
+    fn note(&mut self, error: io::Error) -> io::Error {
+        let kind = error.kind();
+        if kind != io::ErrorKind::Interrupted && self.failure.is_none() {
+            self.failure = Some(io_error(&self.path, error));
+        }
+        kind.into()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(data).map_err(|error| self.note(error))?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush().map_err(|error| self.note(error))
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A file of no final name, in the same folder so that renaming cannot fail half-way.
+fn temporary(path: &Path) -> Result<NamedTempFile> {
+    let folder = folder(path);
+    if !folder.is_dir() {
+        return Err(Error::NoFolder { path: path.into() });
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".partial");
+    // A temporary file is private by default; a result is as open as the umask lets it.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder).map_err(|error| io_error(path, error))
+}
+
+fn persist(file: NamedTempFile, path: &Path, overwrite: bool) -> Result<()> {
+    let renamed = if overwrite { file.persist(path) } else { file.persist_noclobber(path) };
+    match renamed {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Error::Exists { path: path.into() })
+        }
+        Err(error) => Err(io_error(path, error.error)),
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::BrokenPipe => Error::BrokenPipe,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Error::NoSpace { path: path.into() }
+        }
+        _ => Error::Io { path: path.into(), source },
+    }
+}
+
+/// Text on its way to an [`Output`], gathered in one buffer that rows are
+/// formatted into.
+pub(crate) struct TextOutput {
+    output: Output,
+    /// Append here, then call [`Self::end_row`].
+    pub(crate) buffer: Vec<u8>,
+    rows: u64,
+}
+
+/// When the buffer is handed on.
+const TEXT_BYTES: usize = 256 * 1024;
+
+impl TextOutput {
+    pub(crate) fn new(output: Output) -> Self {
+        // Room for the row that crosses the mark.
+        Self { output, buffer: Vec::with_capacity(TEXT_BYTES + 4096), rows: 0 }
+    }
+
+    /// Counts a row, and hands the buffer on when it is full.
+    pub(crate) fn end_row(&mut self) -> Result<()> {
+        self.rows += 1;
+        self.hand_on()
+    }
+
+    /// Hands the buffer on when it is full.
+    pub(crate) fn hand_on(&mut self) -> Result<()> {
+        if self.buffer.len() >= TEXT_BYTES {
+            self.output.put(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// See [`Output::finish`].
+    pub(crate) fn finish(mut self, metadata: Option<&Metadata>) -> Result<Written> {
+        self.output.put(&self.buffer)?;
+        self.output.finish(metadata, self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn names(folder: &TempDir) -> Vec<String> {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<_> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    fn open(path: &Path, overwrite: bool) -> Result<Output> {
+        Output::open(&Target::File(path.into()), overwrite, true)
+    }
+
+    fn metadata() -> Metadata {
+        Metadata::new("test", serde_json::json!({}))
+    }
+
+    #[test]
+    fn a_file_gets_its_name_at_the_end() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("out.csv");
+        let mut output = open(&path, false).unwrap();
+        output.put(b"hello").unwrap();
+        assert!(!path.exists());
+        assert!(names(&folder).iter().all(|name| name.ends_with(".partial")));
+        let written = output.finish(Some(&metadata()), 1).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"hello");
+        assert_eq!(names(&folder), ["out.csv", "out.csv.meta.json"]);
+        assert_eq!((written.rows, written.bytes), (1, 5));
+        assert_eq!(written.metadata_path, Some(folder.path().join("out.csv.meta.json")));
+
+        assert!(matches!(open(&path, false), Err(Error::Exists { .. })));
+        drop(open(&path, true).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"hello", "dropped: nothing happened");
+        let mut output = open(&path, true).unwrap();
+        output.put(b"new").unwrap();
+        output.finish(Some(&metadata()), 1).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(&folder), ["out.csv", "out.csv.meta.json"]);
+    }
+
+    #[test]
+    fn a_file_that_appears_meanwhile_is_not_replaced() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("out.csv");
+        let output = open(&path, false).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        assert!(matches!(output.finish(Some(&metadata()), 0), Err(Error::Exists { .. })));
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        assert_eq!(names(&folder), ["out.csv"]);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_at_once() {
+        let folder = TempDir::new().unwrap();
+        let missing = folder.path().join("no/such/out.csv");
+        let error = open(&missing, false).err().unwrap();
+        assert!(matches!(error, Error::NoFolder { .. }) && error.hint().is_some(), "{error}");
+        assert!(matches!(open(folder.path(), true), Err(Error::Io { .. })));
+        fs::write(folder.path().join("a.csv.meta.json"), "").unwrap();
+        let error = open(&folder.path().join("a.csv"), false).err().unwrap();
+        assert!(error.to_string().contains("a.csv.meta.json: already exists"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_those_of_any_new_file_or_of_the_old_one() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = TempDir::new().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (plain, path) = (folder.path().join("plain"), folder.path().join("out"));
+        fs::write(&plain, "").unwrap();
+        open(&path, false).unwrap().finish(None, 0).unwrap();
+        assert_eq!(mode(&path), mode(&plain));
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        let link = folder.path().join("link");
+        symlink(&path, &link).unwrap();
+        let mut output = open(&link, true).unwrap();
+        output.put(b"through the link").unwrap();
+        output.finish(None, 0).unwrap();
+        assert_eq!(mode(&path), 0o640);
+        assert_eq!(fs::read(&path).unwrap(), b"through the link");
+        assert!(link.is_symlink());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_named() {
+        let mut output = open(Path::new("/dev/full"), false).unwrap();
+        let failed = output.put(&[0; 2 * BUFFER_BYTES]).and_then(|()| output.finish(None, 0));
+        assert!(matches!(failed, Err(Error::NoSpace { .. })), "{failed:?}");
+        // Small enough for the buffer: found at the end.
+        let mut output = open(Path::new("/dev/full"), false).unwrap();
+        output.put(b"x").unwrap();
+        assert!(matches!(output.finish(None, 0), Err(Error::NoSpace { .. })));
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_other_failure() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut output = TextOutput::new(Output::stream(writer, "standard output".into()));
+        output.buffer.resize(TEXT_BYTES, b'x');
+        assert!(output.end_row().unwrap_err().is_broken_pipe());
+    }
+}

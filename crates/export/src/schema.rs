@@ -1,0 +1,121 @@
+//! Names of the columns of a transfer. `docs/schemas.md` tells where the names
+//! of other tools come from and where their meaning differs.
+
+use crate::{Schema, TransferTableOptions, U256Type};
+
+/// Number of columns of a transfer.
+pub(crate) const WIDTH: usize = 14;
+
+/// Added behind the others where transfers are edges of a graph.
+pub(crate) const HOP: &str = "hop";
+
+const TIMESTAMP: usize = 1;
+const TOKEN_ADDRESS: usize = 6;
+const VALUE: usize = 9;
+const TOKEN_ID: usize = 10;
+
+const TXGRAPH: [&str; WIDTH] = [
+    "block_number",
+    "block_timestamp",
+    "transaction_index",
+    "log_index",
+    "sub_index",
+    "transaction_hash",
+    "token_address",
+    "from_address",
+    "to_address",
+    "value",
+    "token_id",
+    "token_standard",
+    "kind",
+    "chain_id",
+];
+
+/// cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers`
+/// (their contract column is `erc20`), and `timestamp` of its `blocks`.
+const CRYO: [&str; WIDTH] = {
+    let mut names = TXGRAPH;
+    names[TIMESTAMP] = "timestamp";
+    names[TOKEN_ADDRESS] = "erc20";
+    names
+};
+
+impl Schema {
+    /// Names before 256-bit numbers are written in several ways.
+    pub(crate) const fn base(self) -> [&'static str; WIDTH] {
+        match self {
+            // ethereum-etl's `token_transfers` and `transactions` have these very names.
+            Self::Txgraph | Self::Etl => TXGRAPH,
+            Self::Cryo => CRYO,
+        }
+    }
+
+    /// The columns of a transfer in CSV and JSONL, in order. Numbers of 256
+    /// bits are decimal; cryo calls such columns `…_string`.
+    pub const fn text_columns(self) -> [&'static str; WIDTH] {
+        let mut names = self.base();
+        if let Self::Cryo = self {
+            names[VALUE] = "value_string";
+            names[TOKEN_ID] = "token_id_string";
+        }
+        names
+    }
+}
+
+impl TransferTableOptions {
+    /// The columns of a transfer in Parquet and Arrow IPC, in order: a 256-bit
+    /// number has one for each way of [`Self::u256`].
+    pub fn binary_columns(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(WIDTH + 2 * self.u256.len());
+        for (i, name) in self.schema.base().into_iter().enumerate() {
+            if matches!(i, VALUE | TOKEN_ID) {
+                names.extend(self.u256_columns(name).map(|(name, _)| name));
+            } else {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
+    /// The columns that one 256-bit number is written to.
+    pub(crate) fn u256_columns(&self, name: &str) -> impl Iterator<Item = (String, U256Type)> {
+        let plain = |way: U256Type| match self.schema {
+            Schema::Txgraph => self.u256.len() == 1,
+            Schema::Cryo => false,
+            Schema::Etl => way == U256Type::String,
+        };
+        self.u256.iter().map(move |&way| {
+            let name = if plain(way) { name.to_owned() } else { format!("{name}_{way}") };
+            (name, way)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_each_schema() {
+        assert_eq!(TXGRAPH[VALUE], "value");
+        assert_eq!(TXGRAPH[TOKEN_ID], "token_id");
+        let mut options = TransferTableOptions::new(1);
+        assert_eq!(
+            options.binary_columns().join(","),
+            "block_number,block_timestamp,transaction_index,log_index,sub_index,\
+             transaction_hash,token_address,from_address,to_address,value_binary,value_string,\
+             value_f64,token_id_binary,token_id_string,token_id_f64,token_standard,kind,chain_id"
+        );
+        options.u256 = vec![U256Type::String];
+        assert_eq!(options.binary_columns(), TXGRAPH);
+        options.schema = Schema::Etl;
+        assert_eq!(options.binary_columns(), TXGRAPH);
+        options.u256 = vec![U256Type::F64, U256Type::String];
+        let columns = options.u256_columns("value").map(|(name, _)| name);
+        assert_eq!(columns.collect::<Vec<_>>(), ["value_f64", "value"]);
+        options.schema = Schema::Cryo;
+        options.u256 = vec![U256Type::String];
+        assert_eq!(options.binary_columns(), Schema::Cryo.text_columns());
+        assert_eq!(Schema::Cryo.text_columns()[6], "erc20");
+    }
+}

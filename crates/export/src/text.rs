@@ -1,0 +1,82 @@
+//! Text that others wrote (labels, symbols), made safe to show.
+
+use alloy_primitives::Address;
+use std::borrow::Cow;
+
+/// The text with everything replaced that is not seen as it is: control
+/// characters, line breaks, characters without width and those that turn the
+/// direction of writing. Spaces and line breaks become spaces, the rest U+FFFD,
+/// so that nothing disappears unseen.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let replace = |c: char| match c {
+        c if is_plain(c) => c,
+        '\t' | '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(text.chars().map(replace).collect())
+}
+
+fn is_plain(c: char) -> bool {
+    if c.is_ascii() {
+        return !c.is_ascii_control();
+    }
+    let invisible = matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+        | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}');
+    // Neither XML nor sane fonts have the last two code points of a plane, nor FDD0..=FDEF.
+    let no_character = u32::from(c) & 0xFFFE == 0xFFFE || matches!(c, '\u{FDD0}'..='\u{FDEF}');
+    !(invisible || no_character || c.is_control())
+}
+
+/// [`printable`], and at most `chars` characters.
+pub(crate) fn printable_short(text: &str, chars: usize) -> String {
+    let text = printable(text.trim());
+    match text.char_indices().nth(chars) {
+        None => text.into_owned(),
+        Some((_, _)) => text.chars().take(chars - 1).chain(['…']).collect(),
+    }
+}
+
+/// `0x1234…abcd`, with the capitals of EIP-55.
+pub fn short_address(address: Address) -> String {
+    let full = address.to_checksum(None);
+    format!("{}…{}", &full[..6], &full[38..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_is_what_there_is() {
+        assert!(matches!(printable("USD₮ 火 é 🦊 <b>\"x\"</b>"), Cow::Borrowed(_)));
+        let cases = [
+            ("a\nb\tc\r\nd", "a b c  d"),
+            ("evil\u{202E}txt.exe", "evil\u{FFFD}txt.exe"),
+            ("US\u{200B}DC", "US\u{FFFD}DC"),
+            ("nul\0 bell\u{7} esc\u{1b}[31m del\u{7f} c1\u{9b}", "nul\u{FFFD} bell\u{FFFD} esc\u{FFFD}[31m del\u{FFFD} c1\u{FFFD}"),
+            ("\u{FFFE}\u{1FFFF}\u{FDD0}\u{E0041}", "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(printable(text), shown);
+            assert_eq!(printable(shown), shown, "once is enough");
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut_with_a_mark() {
+        assert_eq!(printable_short(" äöü ", 3), "äöü");
+        assert_eq!(printable_short("äöüß", 3), "äö…");
+    }
+
+    #[test]
+    fn short_addresses_keep_both_ends_and_their_capitals() {
+        let address = "0xdac17f958d2ee523a2206206994597c13d831ec7".parse().unwrap();
+        assert_eq!(short_address(address), "0xdAC1…1ec7");
+    }
+}

@@ -1,0 +1,272 @@
+//! Parquet and Arrow IPC, read back with polars and compared cell by cell.
+
+use crate::tiny::{metadata, options, tiny, tiny_transfers};
+use polars::prelude::{AnyValue, DataFrame, DataType, IpcReader, ParquetReader, SerReader};
+use std::{fs, fs::File, path::Path};
+use txgraph_analysis::{CellKind, Table};
+use txgraph_export::{
+    Compression, GraphFormat, GraphOptions, Metadata, Schema, TableFormat, Target,
+    TransferTableOptions, TransferWriter, U256Type, write_graph, write_table, write_totals,
+    write_vertices,
+};
+use txgraph_graph::{AmountSum, testing::address};
+use txgraph_transfers::Transfer;
+
+const FORMATS: [TableFormat; 2] = [TableFormat::Parquet, TableFormat::Ipc];
+
+fn read(format: TableFormat, path: &Path) -> DataFrame {
+    let file = File::open(path).unwrap();
+    match format {
+        TableFormat::Parquet => ParquetReader::new(file).finish().unwrap(),
+        _ => IpcReader::new(file).finish().unwrap(),
+    }
+}
+
+/// The metadata in the footer.
+fn footer(format: TableFormat, path: &Path) -> serde_json::Value {
+    let mut file = File::open(path).unwrap();
+    let text = match format {
+        TableFormat::Parquet => {
+            let metadata = polars_parquet::read::read_metadata(&mut file).unwrap();
+            let pairs = metadata.key_value_metadata().as_ref().unwrap();
+            assert!(pairs.iter().any(|pair| pair.key == "ARROW:schema"));
+            pairs.iter().find(|pair| pair.key == "txgraph").unwrap().value.clone().unwrap()
+        }
+        _ => {
+            let metadata = polars_arrow::io::ipc::read::read_file_metadata(&mut file).unwrap();
+            metadata.custom_schema_metadata.unwrap()["txgraph"].to_string()
+        }
+    };
+    serde_json::from_str(&text).unwrap()
+}
+
+/// A cell as the text it has in CSV.
+fn text(cell: &AnyValue<'_>) -> String {
+    match cell {
+        AnyValue::Null => String::new(),
+        AnyValue::Binary(bytes) => alloy_primitives::hex::encode_prefixed(bytes),
+        AnyValue::BinaryOwned(bytes) => alloy_primitives::hex::encode_prefixed(bytes),
+        AnyValue::String(text) => (*text).to_owned(),
+        AnyValue::StringOwned(text) => text.to_string(),
+        AnyValue::UInt32(number) => number.to_string(),
+        AnyValue::UInt64(number) => number.to_string(),
+        AnyValue::Float64(number) => number.to_string(),
+        AnyValue::Boolean(value) => value.to_string(),
+        other => panic!("a cell of type {other:?}"),
+    }
+}
+
+fn rows(frame: &DataFrame) -> Vec<Vec<String>> {
+    let cell = |name: &str, i| text(&frame.column(name).unwrap().get(i).unwrap());
+    let names = frame.get_column_names_owned();
+    let row = |i| names.iter().map(|name| cell(name, i)).collect();
+    (0..frame.height()).map(row).collect()
+}
+
+/// The row of a transfer with the three default encodings, made the slow way.
+fn expected(transfer: &Transfer, chain_id: u64) -> Vec<String> {
+    let number = |number: Option<alloy_primitives::U256>| {
+        let bytes = number.map(|n| alloy_primitives::hex::encode_prefixed(n.to_be_bytes::<32>()));
+        let double = number.map(|n| n.to_string().parse::<f64>().unwrap().to_string());
+        [bytes, number.map(|n| n.to_string()), double].map(Option::unwrap_or_default)
+    };
+    let mut row = vec![
+        transfer.block_number.to_string(),
+        transfer.block_timestamp.to_string(),
+        transfer.transaction_index.to_string(),
+        transfer.log_index.map(|index| index.to_string()).unwrap_or_default(),
+        transfer.sub_index.to_string(),
+        format!("{:#x}", transfer.transaction_hash),
+        transfer.token_address.map(|token| format!("{token:#x}")).unwrap_or_default(),
+        format!("{:#x}", transfer.from_address),
+        format!("{:#x}", transfer.to_address),
+    ];
+    row.extend(number(Some(transfer.value)));
+    row.extend(number(transfer.token_id));
+    let words = [transfer.token_standard.as_str(), transfer.kind.as_str()];
+    row.extend(words.map(str::to_owned));
+    row.push(chain_id.to_string());
+    row
+}
+
+fn write_transfers(
+    format: TableFormat,
+    options: &TransferTableOptions,
+    batches: &[&[Transfer]],
+    path: &Path,
+) {
+    let target = Target::File(path.into());
+    let mut writer = TransferWriter::new(format, options, &target, true).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    let metadata = Metadata::new("transfers", serde_json::json!({"a": "ä\n\""}));
+    let written = writer.finish(&metadata).unwrap();
+    assert_eq!(written.rows, batches.iter().map(|batch| batch.len() as u64).sum::<u64>());
+    assert_eq!(written.bytes, fs::metadata(path).unwrap().len());
+    assert_eq!(written.metadata_path, None);
+    assert_eq!(footer(format, path), serde_json::to_value(&metadata).unwrap());
+}
+
+#[test]
+fn every_cell_of_every_transfer_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let all = tiny_transfers();
+    for format in FORMATS {
+        for compression in [None, Some(Compression::None), Some(Compression::Lz4), Some(Compression::Zstd)]
+        {
+            let options =
+                TransferTableOptions { compression, group_rows: 4, ..TransferTableOptions::new(7) };
+            write_transfers(format, &options, &[&all], &path);
+            let frame = read(format, &path);
+            assert_eq!(rows(&frame), all.iter().map(|t| expected(t, 7)).collect::<Vec<_>>());
+            let names: Vec<_> = frame.get_column_names().iter().map(ToString::to_string).collect();
+            assert_eq!(names, options.binary_columns());
+            let types: Vec<_> = frame.dtypes();
+            assert_eq!(types[..3], [DataType::UInt64, DataType::UInt64, DataType::UInt32]);
+            assert_eq!(types[5], DataType::Binary);
+            assert_eq!(types[9..12], [DataType::Binary, DataType::String, DataType::Float64]);
+            assert_eq!(types.last(), Some(&DataType::UInt64));
+        }
+    }
+}
+
+#[test]
+fn files_are_equal_however_the_transfers_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let mut all = Vec::new();
+    for i in 0..50 {
+        all.extend(tiny_transfers().into_iter().map(|mut transfer| {
+            transfer.block_number += 100 * i;
+            transfer
+        }));
+    }
+    for format in FORMATS {
+        let options = TransferTableOptions { group_rows: 64, ..TransferTableOptions::new(1) };
+        write_transfers(format, &options, &[&all], &whole);
+        let batches: Vec<_> = all.chunks(7).collect();
+        write_transfers(format, &options, &batches, &parts);
+        assert!(fs::read(&whole).unwrap() == fs::read(&parts).unwrap(), "{format}");
+        assert_eq!(read(format, &parts).height(), 450);
+    }
+    write_transfers(
+        TableFormat::Parquet,
+        &TransferTableOptions { group_rows: 64, ..TransferTableOptions::new(1) },
+        &[&all],
+        &whole,
+    );
+    let metadata =
+        polars_parquet::read::read_metadata(&mut File::open(&whole).unwrap()).unwrap();
+    let groups: Vec<_> = metadata.row_groups.iter().map(|group| group.num_rows()).collect();
+    assert_eq!(groups, [64, 64, 64, 64, 64, 64, 64, 2]);
+}
+
+#[test]
+fn no_transfers_make_a_file_with_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    for format in FORMATS {
+        let options = TransferTableOptions::new(1);
+        write_transfers(format, &options, &[], &path);
+        let frame = read(format, &path);
+        assert_eq!((frame.height(), frame.width()), (0, options.binary_columns().len()));
+    }
+}
+
+#[test]
+fn names_and_encodings_are_those_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    for schema in Schema::ALL {
+        for u256 in [vec![U256Type::F64], vec![U256Type::String, U256Type::Binary]] {
+            let options =
+                TransferTableOptions { schema: *schema, u256, ..TransferTableOptions::new(1) };
+            write_transfers(TableFormat::Parquet, &options, &[&tiny_transfers()], &path);
+            let frame = read(TableFormat::Parquet, &path);
+            let names: Vec<_> = frame.get_column_names().iter().map(ToString::to_string).collect();
+            assert_eq!(names, options.binary_columns());
+        }
+    }
+}
+
+#[test]
+fn edges_vertices_totals_and_tables_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = tiny();
+    let metadata = metadata(&graph);
+    for format in FORMATS {
+        let path = folder.path().join("t");
+        let target = Target::File(path.clone());
+        let plain = options();
+        write_graph(&graph, format.into(), &plain, &metadata, &target, true).unwrap();
+        let frame = read(format, &path);
+        let mut wanted = Vec::new();
+        for edge in graph.graph.edge_weights() {
+            wanted.push(expected(&edge.transfer, 1337));
+            wanted.last_mut().unwrap().push(edge.hop.to_string());
+        }
+        assert_eq!(rows(&frame), wanted);
+        assert_eq!(footer(format, &path), serde_json::to_value(&metadata).unwrap());
+
+        // The rest must say what the text formats say: those are read by eye.
+        let strings = TransferTableOptions { u256: vec![U256Type::String], ..plain.table };
+        let strings = GraphOptions { table: strings, merge: true, ..options() };
+        let csv = folder.path().join("t.csv");
+        let csv_target = Target::File(csv.clone());
+        let mut same = |what: &str, write: &dyn Fn(TableFormat, &Target)| {
+            write(format, &target);
+            write(TableFormat::Csv, &csv_target);
+            let mut reader = csv::Reader::from_path(&csv).unwrap();
+            let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+            let text: Vec<Vec<_>> = reader
+                .records()
+                .map(|row| row.unwrap().iter().map(str::to_owned).collect())
+                .collect();
+            let frame = read(format, &path);
+            let names: Vec<_> = frame.get_column_names().iter().map(ToString::to_string).collect();
+            assert_eq!((names, rows(&frame)), (header, text), "{what}");
+        };
+        same("merged", &|format, target| {
+            write_graph(&graph, format.into(), &strings, &metadata, target, true).unwrap();
+        });
+        same("vertices", &|format, target| {
+            write_vertices(&graph, format, &strings, &metadata, target, true).unwrap();
+        });
+        same("totals", &|format, target| {
+            write_totals(&graph, format, &strings, &metadata, target, true).unwrap();
+        });
+    }
+}
+
+#[test]
+fn sums_beyond_256_bits_have_40_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut table =
+        Table::new("t", &[("who", CellKind::Address), ("sum", CellKind::Amount), ("n", CellKind::Ratio)]);
+    table.push(vec![address("a").into(), AmountSum::MAX.into(), 0.5.into()]);
+    table.push(vec![address("b").into(), Option::<AmountSum>::None.into(), Option::<f64>::None.into()]);
+    for format in FORMATS {
+        let path = folder.path().join(format.as_str());
+        let target = Target::File(path.clone());
+        let metadata = Metadata::new("analyze", serde_json::Value::Null);
+        write_table(&table, format, &metadata, &target, false).unwrap();
+        let rows = rows(&read(format, &path));
+        assert_eq!(rows[0][1], format!("0x{}", "ff".repeat(40)));
+        assert_eq!(rows[0][2], AmountSum::MAX.to_string());
+        assert_eq!(rows[0][3].parse(), Ok(2f64.powi(320)));
+        assert_eq!(rows[1][1..], ["", "", "", ""]);
+    }
+}
+
+#[test]
+fn ipc_without_a_compression_it_lacks() {
+    let options =
+        TransferTableOptions { compression: Some(Compression::Snappy), ..TransferTableOptions::new(1) };
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::File(folder.path().join("t"));
+    let error = TransferWriter::new(TableFormat::Ipc, &options, &target, false).err().unwrap();
+    assert!(error.to_string().contains("snappy"), "{error}");
+    assert!(TransferWriter::new(TableFormat::Parquet, &options, &target, false).is_ok());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(GraphFormat::Ipc.table(), Some(TableFormat::Ipc));
+}

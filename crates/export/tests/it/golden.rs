@@ -1,0 +1,151 @@
+//! Every text format of one small graph, byte by byte. `UPDATE_GOLDEN=1` writes
+//! the files anew; read the difference before committing it.
+
+use crate::tiny::{golden_folder, metadata, options, tiny, tiny_transfers, written};
+use std::{fs, path::Path};
+use txgraph_analysis::{CellKind, Table};
+use txgraph_export::{
+    GraphFormat, Metadata, Schema, TableFormat, Target, TransferTableOptions, TransferWriter,
+    write_graph, write_json, write_table, write_totals, write_vertices,
+};
+use txgraph_graph::{AmountSum, testing::address};
+
+fn check(name: &str, bytes: &[u8]) {
+    let path = golden_folder().join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, bytes).unwrap();
+    }
+    let golden = fs::read(&path).unwrap_or_default();
+    let (ours, golden) = (String::from_utf8_lossy(bytes), String::from_utf8_lossy(&golden));
+    for (i, (ours, golden)) in ours.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(ours, golden, "{name}, line {}", i + 1);
+    }
+    assert!(ours == golden, "{name}: another length ({} and {})", ours.len(), golden.len());
+}
+
+/// Has `write` make a file of this name, and checks it.
+fn check_file(name: &str, write: impl FnOnce(&Target)) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    write(&Target::File(path.clone()));
+    check(name, &fs::read(path).unwrap());
+}
+
+#[test]
+fn graphs() {
+    let graph = tiny();
+    let plain = options();
+    let merged = txgraph_export::GraphOptions { merge: true, ..options() };
+    for format in ["csv", "jsonl", "json", "dot", "graphml", "gexf"] {
+        let parsed: GraphFormat = format.parse().unwrap();
+        check(&format!("graph.{format}"), &written(&graph, parsed, &plain));
+        if format != "dot" {
+            check(&format!("merged.{format}"), &written(&graph, parsed, &merged));
+        }
+    }
+    let mut every = options();
+    every.drawing.every_transfer = true;
+    every.tokens = None;
+    check("every_transfer.dot", &written(&graph, GraphFormat::Dot, &every));
+}
+
+#[test]
+fn metadata_stands_beside_formats_that_cannot_hold_it() {
+    let (folder, graph) = (tempfile::tempdir().unwrap(), tiny());
+    let path = folder.path().join("graph.csv");
+    let target = Target::File(path.clone());
+    let write =
+        |format| write_graph(&graph, format, &options(), &metadata(&graph), &target, false);
+    let beside = write(GraphFormat::Csv).unwrap().metadata_path.unwrap();
+    assert_eq!(beside, folder.path().join("graph.csv.meta.json"));
+    check("graph.csv.meta.json", &fs::read(&beside).unwrap());
+    fs::remove_file(path).unwrap();
+    fs::remove_file(beside).unwrap();
+    assert_eq!(write(GraphFormat::Json).unwrap().metadata_path, None);
+}
+
+#[test]
+fn vertices_and_totals() {
+    let (graph, options) = (tiny(), options());
+    let metadata = metadata(&graph);
+    check_file("vertices.csv", |target| {
+        let written =
+            write_vertices(&graph, TableFormat::Csv, &options, &metadata, target, false).unwrap();
+        assert_eq!(written.rows, 5);
+    });
+    check_file("vertices.jsonl", |target| {
+        write_vertices(&graph, TableFormat::Jsonl, &options, &metadata, target, false).unwrap();
+    });
+    check_file("totals.csv", |target| {
+        write_totals(&graph, TableFormat::Csv, &options, &metadata, target, false).unwrap();
+    });
+}
+
+#[test]
+fn transfers_by_schema() {
+    let metadata = Metadata::new("transfers", serde_json::Value::Null);
+    for schema in Schema::ALL {
+        for format in [TableFormat::Csv, TableFormat::Jsonl] {
+            check_file(&format!("transfers_{schema}.{format}"), |target| {
+                let options = TransferTableOptions { schema: *schema, ..TransferTableOptions::new(1) };
+                let mut writer = TransferWriter::new(format, &options, target, false).unwrap();
+                tiny_transfers().chunks(2).for_each(|batch| writer.write(batch).unwrap());
+                assert_eq!(writer.finish(&metadata).unwrap().rows, 9);
+            });
+        }
+    }
+}
+
+fn table() -> Table {
+    let mut table = Table::new(
+        "senders",
+        &[
+            ("name", CellKind::Text),
+            ("address", CellKind::Address),
+            ("count", CellKind::Integer),
+            ("sum", CellKind::Amount),
+            ("share", CellKind::Ratio),
+        ],
+    );
+    let row = |name: &str, sum: AmountSum, share: Option<f64>| {
+        vec![name.into(), address("a").into(), 7u64.into(), sum.into(), share.into()]
+    };
+    table.push(row("=cmd|' /C calc'!A0", AmountSum::MAX, Some(0.25)));
+    table.push(row("a, \"b\"\n", AmountSum::ZERO, None));
+    table
+}
+
+#[test]
+fn tables_of_an_analysis() {
+    let metadata = Metadata::new("analyze", serde_json::Value::Null);
+    for format in [TableFormat::Csv, TableFormat::Jsonl] {
+        check_file(&format!("table.{format}"), |target| {
+            write_table(&table(), format, &metadata, target, false).unwrap();
+        });
+    }
+    check_file("table.json", |target| {
+        write_json(&table(), target, false).unwrap();
+    });
+}
+
+/// Of the fast writer's files, the `csv` crate reads what was written.
+#[test]
+fn golden_rows_read_back() {
+    let read = |name: &str| {
+        let mut reader = csv::Reader::from_path(golden_folder().join(name)).unwrap();
+        let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+        (header, reader.records().map(Result::unwrap).collect::<Vec<_>>())
+    };
+    let (header, rows) = read("graph.csv");
+    assert_eq!(header.last().map(String::as_str), Some("hop"));
+    assert_eq!(rows.len(), tiny_transfers().len());
+    for (row, transfer) in rows.iter().zip(tiny_transfers()) {
+        assert_eq!(row[0], transfer.block_number.to_string());
+        assert_eq!(row[9], transfer.value.to_string());
+        assert_eq!(row[10], transfer.token_id.map(|id| id.to_string()).unwrap_or_default());
+    }
+    let (header, rows) = read("vertices.csv");
+    let label = header.iter().position(|name| name == "label").unwrap();
+    assert!(rows.iter().any(|row| &row[label] == "Carol's =exchange, \"hot\""));
+    assert!(Path::new(&golden_folder()).join("graph.csv.meta.json").exists());
+}

@@ -1,0 +1,185 @@
+//! Labels and symbols that try to break out of every format.
+
+use crate::tiny::{metadata, options, tiny, vertex, written};
+use graphviz_rust::dot_structures::{Graph, Id, Stmt};
+use std::fs;
+use txgraph_export::{
+    GraphFormat, GraphOptions, TableFormat, Target, TokenList, printable, write_vertices,
+};
+use txgraph_graph::TransferGraph;
+
+const LABELS: [&str; 14] = [
+    "\"];evil[label=\"x",
+    "back\\slash\\",
+    "\\\"",
+    "<script>alert(1)</script>",
+    "<<b>html</b>>",
+    "line\nbreak\r\nand\ttab",
+    "nul\0bell\u{7}esc\u{1b}[31m",
+    "\u{202E}gnp.exe\u{202C}",
+    "&lt;script&gt; &amp; &#34;",
+    "=HYPERLINK(\"http://evil\",\"click\")",
+    "]]></data><data key=\"e_sum\">1</data>",
+    "\\N \\G \\E -> digraph { } /* // #",
+    "'; DROP TABLE vertices; --",
+    "火🦊\u{FFFF}",
+];
+
+fn labelled(label: &str) -> TransferGraph {
+    let mut graph = tiny();
+    let carol = vertex(&graph, "carol");
+    graph.graph[carol].label = Some(label.to_owned());
+    graph
+}
+
+/// The same words as symbol of a token.
+fn options_with_symbol(symbol: &str) -> GraphOptions {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.json");
+    let list = serde_json::json!({"tokens": [{
+        "chainId": 1337,
+        "address": "0x5553444300000000000000000000000000000000",
+        "symbol": symbol,
+        "decimals": 6,
+    }]});
+    fs::write(&path, list.to_string()).unwrap();
+    GraphOptions { tokens: Some(TokenList::load(&path).unwrap()), ..options() }
+}
+
+/// What Graphviz would show of a quoted string.
+fn shown(id: &Id) -> String {
+    let Id::Escaped(text) = id else { panic!("{id:?} is not quoted") };
+    let inner = text.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
+    let mut shown = String::new();
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next().unwrap() {
+                'n' => shown.push('\n'),
+                c @ ('"' | '\\') => shown.push(c),
+                other => panic!("\\{other} means something else to Graphviz"),
+            },
+            '"' => panic!("an open quote in {inner}"),
+            c => shown.push(c),
+        }
+    }
+    shown.replace("&amp;", "&")
+}
+
+#[test]
+fn dot_parses_to_the_same_graph_whatever_the_labels() {
+    let count = |graph: &Graph| {
+        let Graph::DiGraph { stmts, .. } = graph else { panic!("not directed") };
+        let edges = stmts.iter().filter(|stmt| matches!(stmt, Stmt::Edge(_))).count();
+        let nodes = stmts.iter().filter(|stmt| matches!(stmt, Stmt::Node(_))).count();
+        (nodes, edges, stmts.len())
+    };
+    let parse = |graph: &TransferGraph, options: &GraphOptions| {
+        let text = String::from_utf8(written(graph, GraphFormat::Dot, options)).unwrap();
+        assert!(text.chars().all(|c| c == '\n' || printable(&c.to_string()) == c.to_string()));
+        graphviz_rust::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    };
+    let plain = count(&parse(&tiny(), &options()));
+    assert_eq!(plain.0, 5);
+    assert_eq!(plain.1, tiny().merged().len());
+    for label in LABELS {
+        let graph = parse(&labelled(label), &options_with_symbol(label));
+        assert_eq!(count(&graph), plain, "{label:?}");
+        let Graph::DiGraph { stmts, .. } = &graph else { panic!("not directed") };
+        let tooltips: Vec<_> = stmts
+            .iter()
+            .filter_map(|stmt| match stmt {
+                Stmt::Node(node) => Some(&node.attributes),
+                _ => None,
+            })
+            .flatten()
+            .filter(|attribute| attribute.0 == Id::Plain("tooltip".into()))
+            .map(|attribute| shown(&attribute.1))
+            .collect();
+        let wanted = format!("\n{}\n", printable(label));
+        assert!(tooltips.iter().any(|tooltip| tooltip.contains(&wanted)), "{label:?} {tooltips:?}");
+    }
+}
+
+#[test]
+fn xml_stays_well_formed_and_keeps_the_words() {
+    for label in LABELS {
+        let (graph, options) = (labelled(label), options_with_symbol(label));
+        for merge in [false, true] {
+            let options = GraphOptions { merge, ..options.clone() };
+            let arrows = if merge { graph.merged().len() } else { graph.graph.edge_count() };
+            for format in [GraphFormat::GraphMl, GraphFormat::Gexf] {
+                let text = String::from_utf8(written(&graph, format, &options)).unwrap();
+                let document = roxmltree::Document::parse(&text)
+                    .unwrap_or_else(|error| panic!("{label:?}: {error}"));
+                let named =
+                    |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();
+                let count = |name: &'static str| {
+                    document.descendants().filter(|n| n.tag_name().name() == name).count()
+                };
+                assert_eq!(named("node").max(count("node")), 5, "{label:?}");
+                assert_eq!(count("edge"), arrows, "{label:?}");
+                let shown = printable(label);
+                let kept = document.descendants().any(|node| {
+                    node.text() == Some(&shown) || node.attribute("label") == Some(&shown)
+                });
+                assert!(kept, "{label:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn json_keeps_labels_exactly_and_csv_defuses_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for label in LABELS {
+        let graph = labelled(label);
+        let bytes = written(&graph, GraphFormat::Json, &options());
+        let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let labels: Vec<_> =
+            json["vertices"].as_array().unwrap().iter().map(|v| v["label"].clone()).collect();
+        assert!(labels.contains(&label.into()), "{labels:?}");
+
+        let path = folder.path().join("v.csv");
+        let target = Target::File(path.clone());
+        write_vertices(&graph, TableFormat::Csv, &options(), &metadata(&graph), &target, true)
+            .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 6, "{label:?}");
+        let mut reader = csv::Reader::from_path(&path).unwrap();
+        let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+        let field = rows.iter().map(|row| &row[1]).find(|label| !label.is_empty()).unwrap();
+        assert_eq!(field.trim_start_matches('\''), printable(label).trim_start_matches('\''));
+        assert!(!field.starts_with(['=', '+', '-', '@']), "{field}");
+    }
+}
+
+/// Graphviz itself reads our DOT, and what it draws holds nothing but its drawing.
+#[test]
+fn pictures_are_well_formed_and_without_scripts() {
+    if !crate::drawing::has_graphviz() {
+        return;
+    }
+    for label in LABELS {
+        let svg = written(&labelled(label), GraphFormat::Svg, &options_with_symbol(label));
+        let text = String::from_utf8(svg).unwrap();
+        let options =
+            roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
+        let document = roxmltree::Document::parse_with_options(&text, options)
+            .unwrap_or_else(|error| panic!("{label:?}: {error}"));
+        for node in document.descendants().filter(roxmltree::Node::is_element) {
+            let name = node.tag_name().name();
+            assert!(
+                ["svg", "g", "title", "a", "path", "polygon", "polyline", "ellipse", "text"]
+                    .contains(&name),
+                "{label:?}: <{name}>"
+            );
+            let link = node.attributes().find(|a| a.name() == "href" || a.name().starts_with("on"));
+            assert!(link.is_none(), "{label:?}: {link:?}");
+        }
+        let class = |class| {
+            document.descendants().filter(|n| n.attribute("class") == Some(class)).count()
+        };
+        let legend = tiny().assets().len();
+        assert_eq!((class("node"), class("edge")), (5 + legend, tiny().merged().len()));
+    }
+}

@@ -1,0 +1,8 @@
+//! What a user of the crate relies on, format by format.
+
+mod columns;
+mod drawing;
+mod files;
+mod golden;
+mod hostile;
+mod tiny;

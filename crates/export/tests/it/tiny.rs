@@ -1,0 +1,93 @@
+//! A graph small enough to read, with something of everything.
+
+use alloy_primitives::U256;
+use std::path::{Path, PathBuf};
+use txgraph_export::{GraphFormat, GraphOptions, Metadata, Target, TokenList, write_graph};
+use txgraph_graph::{
+    Expansion, LimitHit, TransferGraph, VertexId,
+    testing::{address, graph, transfers},
+};
+use txgraph_transfers::{BlockRange, Kind, TokenStandard, Transfer, Unavailable};
+
+/// Parallel edges, a self transfer, all standards and the largest numbers.
+pub(crate) fn tiny_transfers() -> Vec<Transfer> {
+    let mut all = transfers(
+        "alice>bob:1500000@USDC bob>carol:500000@USDC#101 bob>carol:250000@USDC#101 \
+         0>alice:7@NFT#102 alice>hub:3@ITEM#102 alice>bob:2000000000000000000@eth#103 \
+         carol>0:1#104 bob>bob:5#105 alice>carol#106",
+    );
+    all[3].value = U256::from(1);
+    all[3].token_id = Some(U256::MAX);
+    all[3].token_standard = TokenStandard::Erc721;
+    all[4].token_id = Some(U256::from(1) << 128);
+    all[4].sub_index = 2;
+    all[4].token_standard = TokenStandard::Erc1155;
+    all[5].kind = Kind::Value;
+    all[8].value = U256::MAX;
+    all
+}
+
+pub(crate) fn tiny() -> TransferGraph {
+    let mut graph = graph(tiny_transfers());
+    for (name, hop, expansion, label) in [
+        ("alice", 0, Expansion::Expanded, None),
+        ("bob", 1, Expansion::Expanded, None),
+        ("carol", 1, Expansion::StopList, Some("Carol's =exchange, \"hot\"")),
+        ("hub", 1, Expansion::Hub, None),
+        ("0", 1, Expansion::ZeroAddress, None),
+    ] {
+        let id = vertex(&graph, name);
+        let vertex = &mut graph.graph[id];
+        (vertex.hop, vertex.expansion) = (hop, expansion);
+        vertex.label = label.map(str::to_owned);
+        if hop == 0 {
+            graph.roots.push(id);
+        }
+    }
+    graph.limits = vec![
+        LimitHit::MaxDegree { limit: 100, vertices: 1 },
+        LimitHit::StopList { vertices: 1 },
+        LimitHit::ZeroAddress,
+    ];
+    graph
+}
+
+pub(crate) fn vertex(graph: &TransferGraph, name: &str) -> VertexId {
+    let named = |id: &VertexId| graph.graph[*id].address == address(name);
+    graph.graph.node_indices().find(named).expect("a vertex of this name")
+}
+
+pub(crate) fn metadata(graph: &TransferGraph) -> Metadata {
+    let mut metadata = Metadata::new("graph", serde_json::json!({"roots": ["alice"], "hops": 1}));
+    metadata.tool = "txgraph test".to_owned();
+    metadata.chain = Some(graph.chain.clone());
+    metadata.requested = BlockRange { first: 90, last: 106 }.into();
+    metadata.scan = graph.scan.clone();
+    metadata.scan.missing = vec![Unavailable {
+        blocks: BlockRange { first: 90, last: 99 },
+        reason: "receipts pruned".to_owned(),
+    }];
+    metadata.limits = graph.limits.clone();
+    metadata
+}
+
+pub(crate) fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+pub(crate) fn options() -> GraphOptions {
+    let tokens = TokenList::load(&golden_folder().join("tokens.csv")).expect("a token list");
+    GraphOptions { tokens: Some(tokens), ..GraphOptions::new(1337) }
+}
+
+/// What [`write_graph`] puts into a file.
+pub(crate) fn written(graph: &TransferGraph, format: GraphFormat, options: &GraphOptions) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let target = Target::File(path.clone());
+    let written = write_graph(graph, format, options, &metadata(graph), &target, false).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(written.bytes, bytes.len() as u64);
+    assert_eq!(written.path, Some(path));
+    bytes
+}

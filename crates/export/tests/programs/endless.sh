@@ -1,0 +1,3 @@
+#!/bin/sh
+# Stands for a Graphviz whose picture has no end.
+exec yes
