@@ -18,7 +18,7 @@ runs=${RUNS:-5}
 blocks=200000
 case "${1:-}" in
     "") ;;
-    --quick) quick=(--quick) runs=${RUNS:-3} blocks=20000 ;;
+    --quick) quick=(--quick) runs=${RUNS:-3} ;;
     *) die "usage: ./bench.sh [--quick]" ;;
 esac
 cores=$(nproc)
