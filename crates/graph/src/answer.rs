@@ -2,12 +2,12 @@
 
 use crate::{
     Edge, Expansion, LimitHit, SearchError, SearchRequest, TransferGraph, Vertex, VertexId,
-    assemble::{add_edge, add_vertex, count_totals},
+    assemble::{Graph, add_edge, add_vertex},
     interner::NONE,
     rows::{Names, RowStore},
+    totals::count_totals,
     walk::{Kept, Met},
 };
-use petgraph::graph::DiGraph;
 use txgraph_transfers::{ScanReport, TransferSource};
 
 /// Transfers whose hashes are asked for at once: enough for a source to share the work
@@ -40,7 +40,7 @@ pub(crate) fn build(
         limits,
         report,
     } = found;
-    let mut graph = DiGraph::with_capacity(met.len(), kept.len());
+    let mut graph = Graph::with_capacity(met.len(), kept.len());
 
     let mut vertices: Vec<_> = met
         .iter()
@@ -64,26 +64,19 @@ pub(crate) fn build(
         .take_while(|id| graph[*id].hop == 0)
         .collect();
 
+    // One buffer for all batches.
+    let mut transfers = Vec::new();
     for batch in kept.chunks(HASHES_BATCH) {
-        let mut transfers: Vec<_> = batch
-            .iter()
-            .map(|kept| rows.transfer(kept.row, &names))
-            .collect();
+        transfers.extend(batch.iter().map(|kept| rows.transfer(kept.row, &names)));
         source.fill_hashes(&mut transfers)?;
-        for (Kept { row, hop }, transfer) in batch.iter().zip(transfers) {
-            let row = rows.row(*row);
+        for (&Kept { row, hop }, transfer) in batch.iter().zip(transfers.drain(..)) {
+            let row = rows.row(row);
             let (source, target) = (ids[row.from as usize], ids[row.to as usize]);
-            add_edge(
-                &mut graph,
-                source,
-                target,
-                Edge {
-                    transfer,
-                    hop: *hop,
-                },
-            )?;
+            add_edge(&mut graph, source, target, Edge { transfer, hop })?;
         }
     }
+    // Room for the totals.
+    drop((names, rows, kept, ids, transfers));
     count_totals(&mut graph);
     tracing::debug!(
         vertices = graph.node_count(),

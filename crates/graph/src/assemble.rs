@@ -1,19 +1,12 @@
-//! Vertices and edges in, finished graph out: numbering, degrees and totals.
+//! Putting graphs together: adding vertices and edges, and graphs without a search.
 
-use crate::{
-    AmountSum, Asset, AssetTotals, Edge, Expansion, SearchError, TransferGraph, Vertex, widen,
-};
-use alloy_primitives::Address;
-use petgraph::{
-    Directed, Direction,
-    graph::{DiGraph, NodeIndex},
-    visit::EdgeRef,
-};
-use std::collections::BTreeMap;
-use txgraph_transfers::{BlockRanges, ChainInfo, Direction as Follow, ScanReport, Transfer};
+use crate::{Edge, Expansion, SearchError, TransferGraph, Vertex, totals::count_totals};
+use alloy_primitives::{Address, U256};
+use petgraph::{Directed, graph::NodeIndex};
+use txgraph_transfers::{BlockRanges, ChainInfo, Direction, ScanReport, Transfer};
 
 /// The petgraph graph of a [`TransferGraph`].
-type Graph = petgraph::Graph<Vertex, Edge, Directed, u32>;
+pub(crate) type Graph = petgraph::Graph<Vertex, Edge, Directed, u32>;
 
 impl Vertex {
     /// A vertex whose degrees and totals are still to be counted.
@@ -49,7 +42,7 @@ impl TransferGraph {
         addresses.sort_unstable();
         addresses.dedup();
 
-        let mut graph = DiGraph::with_capacity(addresses.len(), transfers.len());
+        let mut graph = Graph::with_capacity(addresses.len(), transfers.len());
         for &address in &addresses {
             add_vertex(&mut graph, Vertex::new(address, 0, Expansion::Expanded))?;
         }
@@ -66,8 +59,8 @@ impl TransferGraph {
             chain,
             blocks,
             hops: Some(1),
-            direction: Follow::Both,
-            min_value: Default::default(),
+            direction: Direction::Both,
+            min_value: U256::ZERO,
             limits: Vec::new(),
             scan,
         })
@@ -91,93 +84,5 @@ pub(crate) fn add_edge(
     match graph.try_add_edge(source, target, edge) {
         Ok(_) => Ok(()),
         Err(_) => Err(SearchError::TooLarge { what: "edges" }),
-    }
-}
-
-/// Fills in what a vertex knows of its edges.
-pub(crate) fn count_totals(graph: &mut Graph) {
-    let mut counterparties = Vec::new();
-    for id in graph.node_indices() {
-        let mut totals = BTreeMap::new();
-        let mut blocks = None;
-        let mut degree = |direction| {
-            counterparties.clear();
-            for edge in graph.edges_directed(id, direction) {
-                let transfer = &edge.weight().transfer;
-                count(&mut totals, transfer, direction);
-                let (first, last) = blocks.get_or_insert((u64::MAX, 0));
-                *first = transfer.block_number.min(*first);
-                *last = transfer.block_number.max(*last);
-                counterparties.push(match direction {
-                    Direction::Incoming => edge.source(),
-                    Direction::Outgoing => edge.target(),
-                });
-            }
-            counterparties.sort_unstable();
-            counterparties.dedup();
-            // As many as there are vertices at most, and those are numbered in u32.
-            u32::try_from(counterparties.len()).unwrap_or(u32::MAX)
-        };
-        let (in_degree, out_degree) = (degree(Direction::Incoming), degree(Direction::Outgoing));
-        let vertex = &mut graph[id];
-        (vertex.in_degree, vertex.out_degree) = (in_degree, out_degree);
-        vertex.totals = totals.into_values().collect();
-        vertex.blocks = blocks;
-    }
-}
-
-/// Counts one transfer at one of its ends.
-fn count(totals: &mut BTreeMap<Asset, AssetTotals>, transfer: &Transfer, direction: Direction) {
-    let asset = Asset::of(transfer);
-    let totals = totals.entry(asset).or_insert(AssetTotals {
-        asset,
-        in_transfers: 0,
-        in_amount: AmountSum::ZERO,
-        out_transfers: 0,
-        out_amount: AmountSum::ZERO,
-    });
-    match direction {
-        Direction::Incoming => {
-            totals.in_transfers += 1;
-            totals.in_amount += widen(transfer.value);
-        }
-        Direction::Outgoing => {
-            totals.out_transfers += 1;
-            totals.out_amount += widen(transfer.value);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::{AmountSum, testing};
-
-    #[test]
-    fn counts_degrees_totals_and_blocks() {
-        let graph = testing::graph(testing::transfers("a>b:5 a>b:7 b>b:1 c>b:1@T a>c:0"));
-        let of = |name| {
-            let address = testing::address(name);
-            graph
-                .graph
-                .node_weights()
-                .find(|v| v.address == address)
-                .unwrap()
-        };
-        let (a, b) = (of("a"), of("b"));
-        assert_eq!(
-            (a.in_degree, a.out_degree, a.blocks),
-            (0, 2, Some((100, 104)))
-        );
-        assert_eq!(
-            (b.in_degree, b.out_degree, b.blocks),
-            (3, 1, Some((100, 103)))
-        );
-        let [t, token] = &b.totals[..] else {
-            panic!("{:?}", b.totals)
-        };
-        assert_eq!((t.in_transfers, t.out_transfers), (1, 0));
-        assert_eq!((token.in_transfers, token.out_transfers), (3, 1));
-        assert_eq!(token.in_amount, AmountSum::from(13));
-        assert_eq!(token.out_amount, AmountSum::from(1));
     }
 }

@@ -23,6 +23,7 @@ mod answer;
 mod assemble;
 mod graph;
 mod merge;
+mod totals;
 
 pub mod testing;
 

@@ -2,7 +2,7 @@
 
 use crate::{AmountSum, Asset, MergedEdge, TransferGraph, widen};
 use petgraph::visit::EdgeRef;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 impl TransferGraph {
     /// Transfers of one asset between two addresses as one edge each, ordered by
@@ -43,13 +43,15 @@ impl TransferGraph {
 
     /// The assets that occur, ordered: the native coin first, then by contract.
     pub fn assets(&self) -> Vec<Asset> {
-        // A set per edge, not a sorted insert: spam makes millions of contracts.
-        let assets: BTreeSet<_> = self
+        // Hashing first: a few assets have most of the transfers.
+        let distinct: HashSet<_> = self
             .graph
             .edge_weights()
             .map(|edge| Asset::of(&edge.transfer))
             .collect();
-        assets.into_iter().collect()
+        let mut assets: Vec<_> = distinct.into_iter().collect();
+        assets.sort_unstable();
+        assets
     }
 }
 

@@ -229,6 +229,16 @@ impl RowStore {
 }
 
 impl Row {
+    /// The end that is not `address`; of a transfer to oneself the same.
+    #[inline]
+    pub(crate) fn other_end(self, address: u32) -> u32 {
+        if self.from == address {
+            self.to
+        } else {
+            self.from
+        }
+    }
+
     fn log_index(self) -> Option<u32> {
         (self.shape & HAS_LOG != 0).then_some(self.log)
     }

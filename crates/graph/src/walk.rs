@@ -120,11 +120,7 @@ impl<'a> Walk<'a> {
             } else if self.left_out.edges > 0 {
                 met.expansion = Some(Expansion::Limit);
             } else {
-                let Met {
-                    address,
-                    reached: from,
-                    ..
-                } = *met;
+                let (address, from) = (met.address, met.reached);
                 frontier.push(Front {
                     place,
                     address,
@@ -147,6 +143,7 @@ impl<'a> Walk<'a> {
         let mut kept = Vec::new();
         for front in frontier {
             let at = front.place as usize;
+            // What was expanded before, and is only reached sooner, is no hub.
             let again = self.met[at].followed.is_some();
             if !again && at >= self.roots && self.is_hub(front.address, fetched, csr) {
                 self.met[at].expansion = Some(Expansion::Hub);
@@ -155,12 +152,7 @@ impl<'a> Walk<'a> {
             let done = self.met[at].followed.replace(front.from);
             self.met[at].expansion.get_or_insert(Expansion::Expanded);
             for &row in csr.of(front.address) {
-                let ends = fetched.rows.row(row);
-                let end = if ends.from == front.address {
-                    ends.to
-                } else {
-                    ends.from
-                };
+                let end = fetched.rows.row(row).other_end(front.address);
                 let place = self.place(end);
                 if self.request.direction == Direction::Both {
                     // Its other end has had its turn, and this transfer with it.
@@ -257,12 +249,7 @@ impl<'a> Walk<'a> {
         }
         let mut degree = 0;
         for &row in csr.of(address) {
-            let ends = fetched.rows.row(row);
-            let end = if ends.from == address {
-                ends.to
-            } else {
-                ends.from
-            };
+            let end = fetched.rows.row(row).other_end(address);
             if self.counted_for.len() <= end as usize {
                 self.counted_for.resize(end as usize + 1, NONE);
             }

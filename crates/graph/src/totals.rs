@@ -1,0 +1,119 @@
+//! What a vertex knows of its edges: degrees, totals, blocks.
+
+use crate::{AmountSum, Asset, AssetTotals, assemble::Graph, widen};
+use petgraph::{
+    Direction,
+    graph::{EdgeIndex, NodeIndex},
+    visit::EdgeRef,
+};
+
+/// One end of an edge, at the vertex that is being counted. Ordered by asset.
+type End = (Asset, EdgeIndex, Direction);
+
+/// Fills in the degrees, totals and blocks of every vertex.
+pub(crate) fn count_totals(graph: &mut Graph) {
+    let (mut ends, mut others) = (Vec::new(), Vec::new());
+    for id in graph.node_indices() {
+        ends.clear();
+        let in_degree = collect(graph, id, Direction::Incoming, &mut ends, &mut others);
+        let out_degree = collect(graph, id, Direction::Outgoing, &mut ends, &mut others);
+        ends.sort_unstable();
+        let totals = totals(graph, &ends);
+        // Edges were added in total order, so the least and greatest are first and last.
+        let block = |(_, edge, _): &End| graph[*edge].transfer.block_number;
+        let first = ends.iter().min_by_key(|end| end.1).map(block);
+        let last = ends.iter().max_by_key(|end| end.1).map(block);
+
+        let vertex = &mut graph[id];
+        (vertex.in_degree, vertex.out_degree) = (in_degree, out_degree);
+        vertex.totals = totals;
+        vertex.blocks = first.zip(last);
+    }
+}
+
+/// Appends the ends of one direction at a vertex; how many other ends they have.
+fn collect(
+    graph: &Graph,
+    id: NodeIndex,
+    direction: Direction,
+    ends: &mut Vec<End>,
+    others: &mut Vec<NodeIndex>,
+) -> u32 {
+    others.clear();
+    for edge in graph.edges_directed(id, direction) {
+        ends.push((Asset::of(&edge.weight().transfer), edge.id(), direction));
+        others.push(match direction {
+            Direction::Incoming => edge.source(),
+            Direction::Outgoing => edge.target(),
+        });
+    }
+    others.sort_unstable();
+    others.dedup();
+    // As many as there are vertices at most, and those are numbered in u32.
+    u32::try_from(others.len()).unwrap_or(u32::MAX)
+}
+
+/// The totals of each asset.
+fn totals(graph: &Graph, ends: &[End]) -> Vec<AssetTotals> {
+    let groups = || ends.chunk_by(|a, b| a.0 == b.0);
+    // Exactly: most vertices have one asset, and there may be millions of vertices.
+    let mut totals = Vec::with_capacity(groups().count());
+    for group in groups() {
+        let mut sums = AssetTotals {
+            asset: group[0].0,
+            in_transfers: 0,
+            in_amount: AmountSum::ZERO,
+            out_transfers: 0,
+            out_amount: AmountSum::ZERO,
+        };
+        for (_, edge, direction) in group {
+            let amount = widen(graph[*edge].transfer.value);
+            match direction {
+                Direction::Incoming => {
+                    sums.in_transfers += 1;
+                    sums.in_amount += amount;
+                }
+                Direction::Outgoing => {
+                    sums.out_transfers += 1;
+                    sums.out_amount += amount;
+                }
+            }
+        }
+        totals.push(sums);
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{AmountSum, testing};
+
+    #[test]
+    fn counts_degrees_totals_and_blocks() {
+        let graph = testing::graph(testing::transfers("a>b:5 a>b:7 b>b:1 c>b:1@T a>c:0"));
+        let of = |name| {
+            let address = testing::address(name);
+            graph
+                .graph
+                .node_weights()
+                .find(|v| v.address == address)
+                .unwrap()
+        };
+        let (a, b) = (of("a"), of("b"));
+        assert_eq!(
+            (a.in_degree, a.out_degree, a.blocks),
+            (0, 2, Some((100, 104)))
+        );
+        assert_eq!(
+            (b.in_degree, b.out_degree, b.blocks),
+            (3, 1, Some((100, 103)))
+        );
+        let [t, token] = &b.totals[..] else {
+            panic!("{:?}", b.totals)
+        };
+        assert_eq!((t.in_transfers, t.out_transfers), (1, 0));
+        assert_eq!((token.in_transfers, token.out_transfers), (3, 1));
+        assert_eq!(token.in_amount, AmountSum::from(13));
+        assert_eq!(token.out_amount, AmountSum::from(1));
+    }
+}
