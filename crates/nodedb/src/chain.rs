@@ -2,7 +2,7 @@
 //! transaction that carries a chain id (EIP-155).
 
 use crate::{
-    Error, NodeDb, Result, Scratch, Snapshot, jar::Segment, receipt::OP_DEPOSIT_TYPE, transaction,
+    Error, NodeDb, Result, Scratch, Snapshot, conf::Segment, receipt::OP_DEPOSIT_TYPE, transaction,
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{B256, b256};

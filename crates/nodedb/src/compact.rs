@@ -155,6 +155,10 @@ impl Flags {
     }
 
     /// The next field of `width` bits.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "fields are at most 6 bits wide"
+    )]
     #[inline]
     pub(crate) const fn next(&mut self, width: u32) -> usize {
         let field = self.bits & ((1 << width) - 1);

@@ -7,7 +7,7 @@
 use crate::{
     Blocks, Error, Part, Parts, Result, Snapshot,
     checkpoint::PruneSegment,
-    jar::Segment,
+    conf::Segment,
     tables::{self, Table},
 };
 use serde::Serialize;
@@ -168,7 +168,7 @@ impl Snapshot<'_> {
         };
         // Keys are unique: as many rows as numbers between first and last key
         // means that none is missing between them.
-        if keys.len() == Some(self.txn.rows(table)?) {
+        if keys.count() == Some(self.txn.rows(table)?) {
             return subtract(&ranges, keys).into_iter().try_for_each(missing);
         }
         for range in ranges {
@@ -282,7 +282,7 @@ impl Snapshot<'_> {
         let rows = self.txn.rows(Table::Receipts)?;
         let holes = self
             .key_range(Table::Receipts)?
-            .is_some_and(|keys| keys.len() != Some(rows));
+            .is_some_and(|keys| keys.count() != Some(rows));
         Ok(if holes || filtered.is_some_and(|last| block <= last) {
             "receipts filtered by log address: the node stored only some of them".into()
         } else {

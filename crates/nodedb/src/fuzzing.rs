@@ -2,7 +2,7 @@
 //! interface: nothing here is kept stable.
 
 use crate::{
-    Header, Receipt, SignedTransaction, Withdrawal, checkpoint, header, jar, receipt, tables,
+    Header, Receipt, SignedTransaction, Withdrawal, checkpoint, conf, header, receipt, tables,
     transaction, zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
@@ -58,5 +58,5 @@ pub fn other_values(bytes: &[u8]) {
     let _ = tables::plain_u64(bytes);
     let _ = tables::key_number(bytes);
     checkpoint::fuzz(bytes);
-    jar::fuzz(bytes);
+    conf::fuzz(bytes);
 }

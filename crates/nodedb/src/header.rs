@@ -1,7 +1,8 @@
 //! Block headers (`reth-core: crates/codecs/src/alloy/header.rs`).
 
 use crate::compact::{Flags, Malformed, Reader};
-use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
+use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
+use alloy_rlp::Encodable;
 
 /// A block header with all its fields, and the hash stored beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +89,14 @@ impl Header {
 
     /// keccak of the RLP form of the fields: what [`Header::hash`] must be.
     pub fn recompute_hash(&self) -> B256 {
-        self.to_alloy().hash_slow()
+        self.recompute_hash_with(&mut Vec::new())
+    }
+
+    /// The same in a buffer that is used again.
+    pub(crate) fn recompute_hash_with(&self, rlp: &mut Vec<u8>) -> B256 {
+        rlp.clear();
+        self.to_alloy().encode(rlp);
+        keccak256(rlp)
     }
 
     /// Whether the last receipt's cumulative gas must equal `gas_used`. From

@@ -4,8 +4,8 @@
 use crate::{
     Blocks, Chain, Layout, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
     checkpoint::PruneSegment,
+    conf::Segment,
     coverage::{complement, subtract},
-    jar::Segment,
     tables::{self, Table},
 };
 use alloy_primitives::B256;

@@ -25,16 +25,25 @@ mod checkpoint;
 mod coverage;
 mod info;
 
+mod block;
 mod blocks;
+mod parts;
+mod rows;
+mod scratch;
+
 mod header;
 mod receipt;
 mod transaction;
 
-mod compact;
-mod jar;
 mod mdbx;
-mod static_files;
 mod tables;
+
+mod conf;
+mod jar;
+mod jar_reader;
+mod static_files;
+
+mod compact;
 mod zstd_rows;
 
 mod error;
@@ -42,7 +51,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 
-pub use blocks::{Block, Blocks, BodyIndices, Part, Parts, Scratch, Withdrawal};
+pub use block::Block;
 pub use chain::Chain;
 pub use checkpoint::{PruneCheckpoint, StageCheckpoint};
 pub use coverage::Gap;
@@ -52,6 +61,8 @@ pub use header::Header;
 pub use info::{Info, StaticFile, Tip, Writer};
 pub use layout::Layout;
 pub use open::NodeDb;
+pub use parts::{Blocks, BodyIndices, Part, Parts, Withdrawal};
 pub use receipt::{Log, Logs, Receipt};
+pub use scratch::Scratch;
 pub use snapshot::Snapshot;
 pub use transaction::{SignedTransaction, Transaction};

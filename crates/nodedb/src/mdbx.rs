@@ -234,9 +234,12 @@ fn failure(path: &Path, action: String, Code(code): Code) -> Error {
              stop the node, or use a txgraph built for that version"
         }
         MdbxError::WannaRecovery => {
-            "the database was not closed cleanly and must be recovered: start the node once, then try again"
+            "the database was not closed cleanly, or mdbx.dat was cut short; start the node once to recover \
+             it, then try again"
         }
-        MdbxError::Invalid => "mdbx.dat is not an MDBX file, or its head is damaged",
+        MdbxError::Invalid | MdbxError::NoData => {
+            "mdbx.dat is not an MDBX file, or its head is damaged or missing"
+        }
         MdbxError::Corrupted | MdbxError::PageNotFound => {
             "the database is damaged; run `reth db stats` or restore it from a copy"
         }

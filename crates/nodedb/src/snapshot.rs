@@ -4,8 +4,9 @@
 //! a block at or below the tip is there; rows above it may vanish again.
 
 use crate::{
-    BodyIndices, Error, Header, NodeDb, Part, Result, Scratch, header,
-    jar::Segment,
+    BodyIndices, Error, Header, NodeDb, Part, Result, Scratch,
+    conf::Segment,
+    header,
     mdbx::Txn,
     static_files::StaticFiles,
     tables::{self, Table},
@@ -131,7 +132,7 @@ impl<'db> Snapshot<'db> {
             return Err(jar.bad_row(row, &format!("it is block {}, not {block}", header.number)));
         }
         // About 3 µs: the strongest check there is, and a block has ~200 receipts.
-        if header.recompute_hash() != hash {
+        if header.recompute_hash_with(&mut scratch.rlp) != hash {
             return Err(jar.bad_row(row, "the header does not have the hash stored beside it"));
         }
         Ok(header)

@@ -1,9 +1,6 @@
 //! The static files of a directory as one snapshot sees them.
 
-use crate::{
-    Error, Result,
-    jar::{Jar, Segment},
-};
+use crate::{Error, Result, conf::Segment, jar::Jar};
 use std::{
     collections::HashMap,
     ffi::OsString,

@@ -80,9 +80,20 @@ impl Unzstd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::{b256, keccak256};
 
     #[test]
     fn the_dictionaries_are_those_of_reth() {
+        // keccak of the files whose SHA-256 begins with d6f76d73c6b8ad09 (receipts)
+        // and cc4a9eb3822d8a38 (transactions), unchanged since reth 1.0.
+        assert_eq!(
+            keccak256(reth_zstd_compressors::RECEIPT_DICTIONARY),
+            b256!("c54b768b293590b916951bb6be69697cf0be44a717d71704f11d607745abd1a1")
+        );
+        assert_eq!(
+            keccak256(reth_zstd_compressors::TRANSACTION_DICTIONARY),
+            b256!("d9b6dfe9eef8a45e3946150b832472654ebf8ffdeed9bdfa3e701d499dfa3f1e")
+        );
         // The ids that every frame on disk carries in its header.
         let id = |dictionary| zstd_safe::get_dict_id_from_dict(dictionary).unwrap().get();
         assert_eq!(id(reth_zstd_compressors::RECEIPT_DICTIONARY), 0x6169_42fc);

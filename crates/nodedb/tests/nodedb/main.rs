@@ -7,7 +7,11 @@
     reason = "tests"
 )]
 
+mod allocations;
 mod answers;
+mod codecs;
+mod damage;
 mod info;
 mod json;
+mod refusals;
 mod roots;

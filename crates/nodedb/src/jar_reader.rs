@@ -1,0 +1,239 @@
+//! Reads rows of a jar with `pread`, in big chunks, never mapped: a file cut short
+//! under us is an error, not a signal.
+
+use crate::{
+    Error, Result,
+    jar::{Identity, Jar, satellite},
+};
+use std::{fs::File, io::ErrorKind, os::unix::fs::FileExt, path::Path, sync::Arc};
+
+/// Longest stored row. A transaction or receipt is bounded by block gas; damaged
+/// offsets do not make us read more.
+const ROW_BYTES_MAX: u64 = 64 << 20;
+/// Longest cell after LZ4. Headers are about 600 bytes.
+const LZ4_BYTES_MAX: usize = 1 << 20;
+/// First and largest read of a sequence. A jump starts small again, so that rare
+/// lookups stay cheap and scans soon read in big pieces.
+const WINDOW_BYTES_MIN: u64 = 32 << 10;
+const WINDOW_BYTES_MAX: u64 = 1 << 20;
+/// Offsets per read: 64 KiB of them.
+const WINDOW_CELLS_MAX: u64 = 8 << 10;
+
+/// An open jar and the window of it that was read last.
+#[derive(Debug)]
+pub(crate) struct JarReader {
+    jar: Arc<Jar>,
+    data: File,
+    offsets_file: File,
+    /// Bytes per offset, 1 to 8.
+    offset_width: usize,
+    /// The first cell of the window, and where in `bytes` it and the following
+    /// ones begin; the last start is the end of the window.
+    first_cell: u64,
+    starts: Vec<usize>,
+    bytes: Vec<u8>,
+    offsets: Vec<u64>,
+    raw_offsets: Vec<u8>,
+    window_bytes: u64,
+    unpacked: Vec<u8>,
+}
+
+impl JarReader {
+    fn open(jar: Arc<Jar>) -> Result<Self> {
+        let open = |path: &Path| match File::open(path) {
+            Ok(file) => Ok(file),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(Error::stale(path, "it was deleted"))
+            }
+            Err(error) => Err(Error::io("open", path, error)),
+        };
+        let data = open(&jar.path)?;
+        let metadata = data
+            .metadata()
+            .map_err(|error| Error::io("read", &jar.path, error))?;
+        if Identity::of(&metadata) != jar.data_identity {
+            return Err(jar.stale("it was replaced"));
+        }
+        let offsets_path = satellite(&jar.path, "off");
+        let offsets_file = open(&offsets_path)?;
+        let mut width = [0];
+        read_at(&offsets_file, &offsets_path, &mut width, 0)?;
+        let offset_width = usize::from(width[0]);
+        if !(1..=8).contains(&offset_width) {
+            return Err(Error::corrupt(
+                offsets_path,
+                format!("offsets of {offset_width} bytes; 1 to 8 are possible"),
+            ));
+        }
+        Ok(Self {
+            jar,
+            data,
+            offsets_file,
+            offset_width,
+            first_cell: 0,
+            starts: Vec::new(),
+            bytes: Vec::new(),
+            offsets: Vec::new(),
+            raw_offsets: Vec::new(),
+            window_bytes: 0,
+            unpacked: Vec::new(),
+        })
+    }
+
+    /// The bytes of a cell. `last_row` is the last row the caller will want: the
+    /// window does not reach beyond it.
+    #[inline]
+    pub(crate) fn cell(&mut self, row: u64, column: u64, last_row: u64) -> Result<&[u8]> {
+        let cell = row * self.jar.conf.columns + column;
+        let index = match self.in_window(cell) {
+            Some(index) => index,
+            None => {
+                self.load(row, last_row)?;
+                small(column)
+            }
+        };
+        let bytes = &self.bytes[self.starts[index]..self.starts[index + 1]];
+        if !self.jar.conf.lz4 {
+            return Ok(bytes);
+        }
+        let capacity = usize::try_from(self.jar.conf.max_row_size)
+            .map_or(LZ4_BYTES_MAX, |size| size.min(LZ4_BYTES_MAX));
+        if self.unpacked.len() < capacity {
+            self.unpacked.resize(capacity, 0);
+        }
+        match lz4_flex::block::decompress_into(bytes, &mut self.unpacked[..capacity]) {
+            Ok(len) => Ok(&self.unpacked[..len]),
+            Err(_) => Err(self.jar.bad_row(row, "an LZ4 block is damaged")),
+        }
+    }
+
+    #[inline]
+    fn in_window(&self, cell: u64) -> Option<usize> {
+        let index = cell.checked_sub(self.first_cell)?;
+        // One start more than cells.
+        (index + 1 < self.starts.len() as u64).then(|| small(index))
+    }
+
+    /// Reads a window that begins with `row`.
+    #[cold]
+    fn load(&mut self, row: u64, last_row: u64) -> Result<()> {
+        let conf = &self.jar.conf;
+        let columns = conf.columns;
+        let last_row = last_row.min(conf.rows.saturating_sub(1));
+        if row > last_row {
+            return Err(self
+                .jar
+                .stale(format!("row {row} of {} was asked for", conf.rows)));
+        }
+        let cells_before = self.starts.len().saturating_sub(1) as u64;
+        let follows = cells_before > 0 && self.first_cell + cells_before == row * columns;
+        self.window_bytes = if follows {
+            (self.window_bytes * 2).min(WINDOW_BYTES_MAX)
+        } else {
+            WINDOW_BYTES_MIN
+        };
+        self.starts.clear();
+        self.first_cell = row * columns;
+        let rows_max = (WINDOW_CELLS_MAX / columns)
+            .min(self.window_bytes / 4)
+            .max(1);
+        let rows = (last_row - row + 1).min(rows_max);
+        self.load_offsets(row, rows * columns)?;
+
+        // At least the first row, then as many whole rows as the window takes.
+        let base = self.offsets[0];
+        let columns = small(columns);
+        if self.offsets[columns] - base > ROW_BYTES_MAX {
+            return Err(self.jar.bad_row(row, "it is too long"));
+        }
+        let limit = base.saturating_add(self.window_bytes);
+        let fitting = self
+            .offsets
+            .partition_point(|offset| *offset <= limit)
+            .saturating_sub(1);
+        let cells = (fitting / columns * columns).max(columns);
+        let len = small(self.offsets[cells] - base);
+        if self.bytes.len() < len {
+            self.bytes.resize(len, 0);
+        }
+        read_at(&self.data, &self.jar.path, &mut self.bytes[..len], base)?;
+        // Only now: after an error the window must be empty.
+        self.starts.extend(
+            self.offsets[..=cells]
+                .iter()
+                .map(|offset| small(offset - base)),
+        );
+        Ok(())
+    }
+
+    /// Offsets of `cells` cells and their end, ascending.
+    fn load_offsets(&mut self, row: u64, cells: u64) -> Result<()> {
+        let width = self.offset_width;
+        self.raw_offsets.resize(small(cells + 1) * width, 0);
+        let position = 1 + self.first_cell * width as u64;
+        let path = satellite(&self.jar.path, "off");
+        read_at(&self.offsets_file, &path, &mut self.raw_offsets, position)?;
+        self.offsets.clear();
+        let mut before = 0;
+        for raw in self.raw_offsets.chunks_exact(width) {
+            let mut bytes = [0; 8];
+            bytes[..width].copy_from_slice(raw);
+            let offset = u64::from_le_bytes(bytes);
+            if offset < before || offset > i64::MAX.unsigned_abs() {
+                return Err(self.jar.bad_row(row, "offsets do not ascend from here"));
+            }
+            before = offset;
+            self.offsets.push(offset);
+        }
+        Ok(())
+    }
+}
+
+/// A number of cells or bytes of one window.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "below the limits above, which are small"
+)]
+#[inline]
+const fn small(number: u64) -> usize {
+    number as usize
+}
+
+/// A file that ends early was truncated by the node, or is damaged.
+fn read_at(file: &File, path: &Path, into: &mut [u8], offset: u64) -> Result<()> {
+    match file.read_exact_at(into, offset) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(Error::stale(
+            path,
+            format!(
+                "it ends before byte {}",
+                offset.saturating_add(into.len() as u64)
+            ),
+        )),
+        Err(error) => Err(Error::io("read", path, error)),
+    }
+}
+
+/// A worker's place in one segment: the jar it reads, kept from call to call.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    reader: Option<JarReader>,
+}
+
+impl Place {
+    /// The reader of a jar; opened when the worker comes to another one.
+    #[inline]
+    pub(crate) fn reader(&mut self, jar: &Arc<Jar>) -> Result<&mut JarReader> {
+        let keep = self
+            .reader
+            .as_ref()
+            .is_some_and(|reader| Arc::ptr_eq(&reader.jar, jar));
+        if !keep {
+            self.reader = None;
+        }
+        match &mut self.reader {
+            Some(reader) => Ok(reader),
+            none => Ok(none.insert(JarReader::open(Arc::clone(jar))?)),
+        }
+    }
+}

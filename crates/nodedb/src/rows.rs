@@ -1,0 +1,149 @@
+//! Rows of receipts and transactions by transaction number, wherever they are.
+
+use crate::{
+    BodyIndices, Error, Header, Part, Result, Scratch, SignedTransaction, Snapshot,
+    conf::Segment,
+    jar::Jar,
+    jar_reader::Place,
+    tables::{self, Table},
+    transaction,
+};
+use alloy_primitives::B256;
+
+impl Snapshot<'_> {
+    /// Hash of one transaction, by block and index.
+    pub fn transaction_hash(&self, block: u64, index: u32, scratch: &mut Scratch) -> Result<B256> {
+        Ok(*self.signed_transaction(block, index, scratch)?.tx_hash())
+    }
+
+    /// One whole transaction, by block and index.
+    pub fn signed_transaction(
+        &self,
+        block: u64,
+        index: u32,
+        scratch: &mut Scratch,
+    ) -> Result<SignedTransaction> {
+        let body = self.body(block)?;
+        let tx = tx_number(block, body, index)?;
+        self.read_transaction(block, tx, tx, scratch)
+    }
+
+    /// Where a receipt is stored: in a static file if one holds its number, else in
+    /// MDBX. `last_tx` ends the read-ahead.
+    pub(crate) fn receipt_row<'r>(
+        &'r self,
+        block: u64,
+        tx: u64,
+        last_tx: u64,
+        receipts: &'r mut Place,
+    ) -> Result<ReceiptRow<'r>> {
+        if let Some((jar, row)) = self.files.find(Segment::Receipts, tx) {
+            let bytes = receipts.reader(jar)?.cell(row, 0, row + (last_tx - tx))?;
+            return Ok(ReceiptRow {
+                bytes,
+                place: ReceiptPlace::Jar { jar, row, block },
+            });
+        }
+        match self.txn.get(Table::Receipts, &tables::number_key(tx))? {
+            Some(bytes) => Ok(ReceiptRow {
+                bytes,
+                place: ReceiptPlace::Mdbx { snapshot: self, tx },
+            }),
+            None => Err(self.missing(Part::Receipts, block)),
+        }
+    }
+
+    /// `last_tx` ends the read-ahead.
+    pub(crate) fn read_transaction(
+        &self,
+        block: u64,
+        tx: u64,
+        last_tx: u64,
+        scratch: &mut Scratch,
+    ) -> Result<SignedTransaction> {
+        let Scratch {
+            transactions,
+            transaction: unzstd,
+            ..
+        } = scratch;
+        let (jar, row, bytes) = self.transaction_row(block, tx, last_tx, transactions)?;
+        transaction::decode(bytes, unzstd)
+            .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))
+    }
+
+    pub(crate) fn transaction_row<'r>(
+        &'r self,
+        block: u64,
+        tx: u64,
+        last_tx: u64,
+        transactions: &'r mut Place,
+    ) -> Result<(&'r Jar, u64, &'r [u8])> {
+        let Some((jar, row)) = self.files.find(Segment::Transactions, tx) else {
+            return Err(self.missing(Part::Transactions, block));
+        };
+        Ok((
+            jar,
+            row,
+            transactions
+                .reader(jar)?
+                .cell(row, 0, row + (last_tx - tx))?,
+        ))
+    }
+}
+
+/// A stored receipt.
+pub(crate) struct ReceiptRow<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) place: ReceiptPlace<'a>,
+}
+
+/// Where it is stored, for messages.
+pub(crate) enum ReceiptPlace<'a> {
+    Jar { jar: &'a Jar, row: u64, block: u64 },
+    Mdbx { snapshot: &'a Snapshot<'a>, tx: u64 },
+}
+
+impl ReceiptPlace<'_> {
+    #[cold]
+    pub(crate) fn bad(&self, what: &str) -> Error {
+        match self {
+            Self::Jar { jar, row, block } => jar.bad_row(*row, &format!("{what} (block {block})")),
+            Self::Mdbx { snapshot, tx } => snapshot.bad_value(Table::Receipts, *tx, what),
+        }
+    }
+
+    /// A receipt whose cumulative gas does not fit the one before it, or the header.
+    #[cold]
+    pub(crate) fn wrong_gas(&self, header: &Header, index: u32, gas: u64, other: u64) -> Error {
+        let what = format!("cumulative gas {gas} of receipt {index} contradicts {other}");
+        let what = if other == header.gas_used {
+            format!("{what}, the header's gas used")
+        } else {
+            format!("{what}, that of the receipt before")
+        };
+        match self {
+            Self::Jar { jar, .. } if !jar.is_current() => {
+                Error::stale(&jar.path, format!("block {}: {what}", header.number))
+            }
+            _ => Error::Inconsistent {
+                block: header.number,
+                what,
+            },
+        }
+    }
+}
+
+/// Number of a block's transaction.
+pub(crate) fn tx_number(block: u64, body: BodyIndices, index: u32) -> Result<u64> {
+    let index = u64::from(index);
+    if index < body.tx_count {
+        return Ok(body.first_tx + index);
+    }
+    Err(Error::Inconsistent {
+        block,
+        what: format!(
+            "transaction {index} was asked for, it has {}",
+            body.tx_count
+        ),
+    })
+}

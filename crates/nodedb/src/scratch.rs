@@ -1,0 +1,39 @@
+//! What one worker keeps between calls.
+
+use crate::{Withdrawal, jar_reader::Place, zstd_rows::Unzstd};
+use std::fmt;
+
+/// Read and decompression buffers of one worker. Holds at most two open files per
+/// segment.
+pub struct Scratch {
+    pub(crate) headers: Place,
+    pub(crate) receipts: Place,
+    pub(crate) transactions: Place,
+    pub(crate) senders: Place,
+    pub(crate) receipt: Unzstd,
+    pub(crate) transaction: Unzstd,
+    pub(crate) withdrawals: Vec<Withdrawal>,
+    /// A header's RLP form.
+    pub(crate) rlp: Vec<u8>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self {
+            headers: Place::default(),
+            receipts: Place::default(),
+            transactions: Place::default(),
+            senders: Place::default(),
+            receipt: Unzstd::receipts(),
+            transaction: Unzstd::transactions(),
+            withdrawals: Vec::new(),
+            rlp: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scratch").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,260 @@
+//! Our decoders against reth's own encoders; and against anything at all.
+
+use alloy_consensus::{
+    EthereumReceipt, Header, Signed, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType,
+};
+use alloy_eips::{
+    eip2930::{AccessList, AccessListItem},
+    eip7702::{Authorization, SignedAuthorization},
+};
+use alloy_primitives::{Address, B64, B256, Bloom, Bytes, Log, Signature, TxKind, U256};
+use proptest::{collection::vec, option, prelude::*};
+use reth_codecs::Compact;
+use txgraph_nodedb::{
+    SignedTransaction,
+    fuzzing::{self, Buffers},
+};
+
+fn b256() -> impl Strategy<Value = B256> {
+    any::<[u8; 32]>().prop_map(B256::from)
+}
+
+fn address() -> impl Strategy<Value = Address> {
+    any::<[u8; 20]>().prop_map(Address::from)
+}
+
+fn bytes(len_max: usize) -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), 0..=len_max).prop_map(Bytes::from)
+}
+
+/// All widths alike, so that trimmed integers of every length occur.
+fn number() -> impl Strategy<Value = u64> {
+    (any::<u64>(), 0u32..=64).prop_map(|(n, cut)| n.checked_shr(cut).unwrap_or(0))
+}
+
+fn wide() -> impl Strategy<Value = u128> {
+    (any::<u128>(), 0u32..=128).prop_map(|(n, cut)| n.checked_shr(cut).unwrap_or(0))
+}
+
+fn u256() -> impl Strategy<Value = U256> {
+    (any::<[u8; 32]>(), 0usize..=256).prop_map(|(n, cut)| U256::from_be_bytes(n) >> cut)
+}
+
+fn log() -> impl Strategy<Value = Log> {
+    (address(), vec(b256(), 0..=4), bytes(300))
+        .prop_map(|(address, topics, data)| Log::new_unchecked(address, topics, data))
+}
+
+fn receipt() -> impl Strategy<Value = EthereumReceipt<TxType>> {
+    (0u8..5, any::<bool>(), number(), vec(log(), 0..6)).prop_map(
+        |(tx_type, success, cumulative_gas_used, logs)| EthereumReceipt {
+            tx_type: TxType::try_from(tx_type).unwrap(),
+            success,
+            cumulative_gas_used,
+            logs,
+        },
+    )
+}
+
+fn signature() -> impl Strategy<Value = Signature> {
+    (u256(), u256(), any::<bool>()).prop_map(|(r, s, parity)| Signature::new(r, s, parity))
+}
+
+fn access_list() -> impl Strategy<Value = AccessList> {
+    let item = (address(), vec(b256(), 0..4)).prop_map(|(address, storage_keys)| AccessListItem {
+        address,
+        storage_keys,
+    });
+    vec(item, 0..4).prop_map(AccessList)
+}
+
+fn authorizations() -> impl Strategy<Value = Vec<SignedAuthorization>> {
+    let item = (u256(), address(), number(), any::<u8>(), u256(), u256()).prop_map(
+        |(chain_id, address, nonce, y_parity, r, s)| {
+            let authorization = Authorization {
+                chain_id,
+                address,
+                nonce,
+            };
+            SignedAuthorization::new_unchecked(authorization, y_parity, r, s)
+        },
+    );
+    vec(item, 0..4)
+}
+
+fn to() -> impl Strategy<Value = TxKind> {
+    option::of(address()).prop_map(|to| to.map_or(TxKind::Create, TxKind::Call))
+}
+
+prop_compose! {
+    fn legacy()(
+        chain_id in option::of(number()),
+        nonce in number(),
+        gas_price in wide(),
+        gas_limit in number(),
+        to in to(),
+        value in u256(),
+        input in bytes(100),
+        signature in signature(),
+    ) -> SignedTransaction {
+        let tx = TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input };
+        Signed::new_unhashed(tx, signature).into()
+    }
+}
+
+prop_compose! {
+    fn eip2930()(
+        chain_id in number(),
+        nonce in number(),
+        gas_price in wide(),
+        gas_limit in number(),
+        to in to(),
+        value in u256(),
+        access_list in access_list(),
+        input in bytes(100),
+        signature in signature(),
+    ) -> SignedTransaction {
+        let tx = TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, access_list, input };
+        Signed::new_unhashed(tx, signature).into()
+    }
+}
+
+prop_compose! {
+    fn later()(
+        tx_type in 2u8..5,
+        (chain_id, nonce, gas_limit) in (number(), number(), number()),
+        (max_fee_per_gas, max_priority_fee_per_gas, max_fee_per_blob_gas) in (wide(), wide(), wide()),
+        kind in to(),
+        to in address(),
+        value in u256(),
+        access_list in access_list(),
+        blob_versioned_hashes in vec(b256(), 0..4),
+        authorization_list in authorizations(),
+        input in bytes(100),
+        signature in signature(),
+    ) -> SignedTransaction {
+        match tx_type {
+            2 => Signed::new_unhashed(TxEip1559 {
+                chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to: kind,
+                value, access_list, input,
+            }, signature).into(),
+            3 => Signed::new_unhashed(TxEip4844 {
+                chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to, value,
+                access_list, blob_versioned_hashes, max_fee_per_blob_gas, input,
+            }, signature).into(),
+            _ => Signed::new_unhashed(TxEip7702 {
+                chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to, value,
+                access_list, authorization_list, input,
+            }, signature).into(),
+        }
+    }
+}
+
+fn transaction() -> impl Strategy<Value = SignedTransaction> {
+    prop_oneof![legacy(), eip2930(), later(), later(), later()]
+}
+
+prop_compose! {
+    fn header()(
+        (parent_hash, ommers_hash, state_root, mix_hash) in (b256(), b256(), b256(), b256()),
+        (transactions_root, receipts_root) in (b256(), b256()),
+        (beneficiary, bloom) in (address(), any::<u8>()),
+        (difficulty, nonce) in (u256(), number()),
+        (number, gas_limit, gas_used, timestamp) in (number(), number(), number(), number()),
+        (base_fee_per_gas, blob_gas_used, excess_blob_gas, slot_number) in
+            (option::of(number()), option::of(number()), option::of(number()), option::of(number())),
+        (withdrawals_root, parent_beacon_block_root, requests_hash, block_access_list_hash) in
+            (option::of(b256()), option::of(b256()), option::of(b256()), option::of(b256())),
+        extra_data in bytes(40),
+    ) -> Header {
+        Header {
+            parent_hash, ommers_hash, beneficiary, state_root, transactions_root, receipts_root,
+            logs_bloom: Bloom::repeat_byte(bloom), difficulty, number, gas_limit, gas_used,
+            timestamp, extra_data, mix_hash, nonce: B64::from(nonce), base_fee_per_gas,
+            withdrawals_root, blob_gas_used, excess_blob_gas, parent_beacon_block_root,
+            requests_hash, block_access_list_hash, slot_number,
+        }
+    }
+}
+
+fn encoded(value: &impl Compact) -> Vec<u8> {
+    let mut row = Vec::new();
+    value.to_compact(&mut row);
+    row
+}
+
+fn receipt_equals(found: &txgraph_nodedb::Receipt<'_>, expected: &EthereumReceipt<TxType>) {
+    assert_eq!(found.tx_type, expected.tx_type as u8);
+    assert_eq!(found.success, expected.success);
+    assert_eq!(found.cumulative_gas_used, expected.cumulative_gas_used);
+    assert_eq!(found.log_count as usize, expected.logs.len());
+    for (found, expected) in found.logs().zip(&expected.logs) {
+        assert_eq!(found.address, expected.address);
+        assert!(
+            found
+                .topics
+                .iter()
+                .eq(expected.topics().iter().map(|topic| &topic.0))
+        );
+        assert_eq!(found.data, &expected.data.data[..]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn receipts(receipt in receipt()) {
+        let row = encoded(&receipt);
+        receipt_equals(&fuzzing::receipt(&row, &mut Buffers::default()).unwrap(), &receipt);
+    }
+
+    #[test]
+    fn transactions(tx in transaction()) {
+        let row = encoded(&tx);
+        prop_assert_eq!(fuzzing::transaction(&row, &mut Buffers::default()).unwrap(), tx);
+    }
+
+    #[test]
+    fn headers(header in header()) {
+        let hash = header.hash_slow();
+        let found = fuzzing::header(&encoded(&header), hash).unwrap();
+        prop_assert_eq!(found.to_alloy(), header);
+        prop_assert_eq!(found.recompute_hash(), hash);
+    }
+
+    /// Whatever the bytes say, the answer is a value or a refusal.
+    #[test]
+    fn anything(row in vec(any::<u8>(), 0..400)) {
+        let mut buffers = Buffers::default();
+        if let Ok(receipt) = fuzzing::receipt(&row, &mut buffers) {
+            assert_eq!(receipt.logs().count(), receipt.log_count as usize);
+        }
+        let _ = fuzzing::transaction(&row, &mut buffers);
+        let _ = fuzzing::header(&row, B256::ZERO);
+        fuzzing::other_values(&row);
+    }
+
+    /// Rows that nearly are right: one byte changed, or cut short.
+    #[test]
+    fn damaged(
+        receipt in receipt(),
+        tx in transaction(),
+        header in header(),
+        at in any::<prop::sample::Index>(),
+        flip in 1u8..,
+        cut in any::<bool>(),
+    ) {
+        let mut buffers = Buffers::default();
+        for mut row in [encoded(&receipt), encoded(&tx), encoded(&header)] {
+            let at = at.index(row.len());
+            if cut { row.truncate(at) } else { row[at] ^= flip }
+            if let Ok(receipt) = fuzzing::receipt(&row, &mut buffers) {
+                assert_eq!(receipt.logs().count(), receipt.log_count as usize);
+            }
+            let _ = fuzzing::transaction(&row, &mut buffers);
+            let _ = fuzzing::header(&row, B256::ZERO);
+            fuzzing::other_values(&row);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Damaged directories give errors or right answers: no panic, no hang, no wrong
+//! answer where the format has a check.
+
+use alloy_primitives::{B256, keccak256};
+use std::{
+    fs::{self, File, OpenOptions},
+    ops::ControlFlow,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Result, Scratch};
+use txgraph_testkit::fixtures::{Fixture, committed};
+
+const ALL: Parts = Parts {
+    receipts: true,
+    transactions: true,
+    senders: true,
+    withdrawals: true,
+};
+
+/// All there is to know about a directory, part by part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Everything {
+    headers: B256,
+    receipt_shapes: B256,
+    rest: B256,
+}
+
+fn read_everything(dir: &Path) -> Result<Everything> {
+    let db = NodeDb::open(&DataDir::new(dir))?;
+    let snapshot = db.snapshot()?;
+    let whole = Blocks {
+        first: 0,
+        last: snapshot.tip(),
+    };
+    let gaps = snapshot.gaps(whole, ALL)?;
+    let mut headers = Vec::new();
+    let mut receipt_shapes = Vec::new();
+    let mut rest = format!("{gaps:?}").into_bytes();
+    snapshot.for_each_block(whole, ALL, &mut Scratch::default(), &mut |block| {
+        headers.extend(format!("{:?}", block.header).bytes());
+        receipt_shapes.extend(block.body.tx_count.to_be_bytes());
+        while let Some(receipt) = block.next_receipt()? {
+            rest.extend(receipt.cumulative_gas_used.to_be_bytes());
+            rest.extend(
+                receipt
+                    .logs()
+                    .flat_map(|log| format!("{log:?}").into_bytes()),
+            );
+        }
+        for index in 0..block.body.tx_count as u32 {
+            rest.extend(format!("{:?}", block.transaction(index)?).bytes());
+            rest.extend(block.sender(index)?);
+        }
+        rest.extend(format!("{:?}", block.withdrawals()).bytes());
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let _ = snapshot.info()?;
+    Ok(Everything {
+        headers: keccak256(headers),
+        receipt_shapes: keccak256(receipt_shapes),
+        rest: keccak256(rest),
+    })
+}
+
+/// xorshift: the same damage in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// The files of a directory that are read, with the length that matters.
+fn files(dir: &Path) -> Vec<(PathBuf, u64)> {
+    let mut files = vec![(dir.join("db/mdbx.dat"), used_len(&dir.join("db/mdbx.dat")))];
+    for entry in fs::read_dir(dir.join("static_files")).unwrap() {
+        let path = entry.unwrap().path();
+        let len = fs::metadata(&path).unwrap().len();
+        if len > 0 && path.file_name().unwrap() != "lock" {
+            files.push((path, len));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// `mdbx.dat` is 4 GiB of mostly nothing.
+fn used_len(path: &Path) -> u64 {
+    let file = File::open(path).unwrap();
+    let mut page = [0; 4096];
+    let pages = (0..4096).rev().find(|page_number| {
+        file.read_exact_at(&mut page, page_number * 4096).unwrap();
+        page.iter().any(|byte| *byte != 0)
+    });
+    (pages.unwrap() + 1) * 4096
+}
+
+fn write_at(path: &Path, bytes: &[u8], offset: u64) {
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .write_all_at(bytes, offset)
+        .unwrap();
+}
+
+/// Flips bits, overwrites words and cuts files, one at a time, and puts them back.
+fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
+    let copy = fixture.unpack();
+    let right = read_everything(copy.path()).unwrap();
+    let files = files(copy.path());
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let (mut same, mut errors, mut others) = (0, 0, 0);
+    for _ in 0..rounds {
+        // Small files as often as large ones.
+        let (path, len) = &files[random.below(files.len() as u64) as usize];
+        let what = random.below(10);
+        let at = random.below(*len);
+        let mut before = vec![0; 8.min((len - at) as usize)];
+        let whole = fs::metadata(path).unwrap().len();
+        let described;
+        if what == 0 && !path.ends_with("mdbx.dat") {
+            before = fs::read(path).unwrap().split_off(at as usize);
+            OpenOptions::new()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_len(at)
+                .unwrap();
+            described = format!("{} cut to {at}", path.display());
+        } else {
+            File::open(path)
+                .unwrap()
+                .read_exact_at(&mut before, at)
+                .unwrap();
+            let mut after = before.clone();
+            if what < 8 {
+                after[0] ^= 1 << random.below(8);
+            } else {
+                after
+                    .iter_mut()
+                    .for_each(|byte| *byte = random.below(256) as u8);
+            }
+            write_at(path, &after, at);
+            described = format!("{} at {at}: {before:02x?} -> {after:02x?}", path.display());
+        }
+        match read_everything(copy.path()) {
+            Ok(found) => {
+                assert_eq!(found.headers, right.headers, "{described}");
+                assert_eq!(found.receipt_shapes, right.receipt_shapes, "{described}");
+                // Logs, transactions and senders have no check of their own.
+                if found.rest == right.rest {
+                    same += 1
+                } else {
+                    others += 1
+                }
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                errors += 1;
+            }
+        }
+        write_at(path, &before, at);
+        assert_eq!(fs::metadata(path).unwrap().len(), whole);
+    }
+    assert_eq!(read_everything(copy.path()).unwrap(), right);
+    println!(
+        "{}: {same} same, {errors} errors, {others} unchecked",
+        fixture.name
+    );
+    assert!(errors > rounds / 20 && same > 0);
+}
+
+/// `TXGRAPH_DAMAGE_ROUNDS` asks for more than the 1600 of a normal run.
+#[test]
+fn bits_words_and_ends() {
+    let rounds = std::env::var("TXGRAPH_DAMAGE_ROUNDS").map_or(1600, |text| text.parse().unwrap());
+    let fixtures = committed();
+    // A damaged directory looks like one that is changing: most of the time is
+    // spent waiting for it to settle.
+    std::thread::scope(|scope| {
+        for seed in 1..=8 {
+            let fixture = &fixtures[seed as usize % 2];
+            scope.spawn(move || damage(fixture, seed, rounds / 8));
+        }
+    });
+}
+
+/// A database file that was cut, at every kind of place.
+#[test]
+fn a_short_database() {
+    let [_, fixture] = committed();
+    let used = used_len(&fixture.path().join("db/mdbx.dat"));
+    for len in [
+        0,
+        1,
+        4095,
+        4096,
+        8192,
+        3 * 4096,
+        used / 2,
+        used - 4096,
+        used - 1,
+    ] {
+        let copy = fixture.unpack();
+        let path = copy.path().join("db/mdbx.dat");
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(len)
+            .unwrap();
+        let error = read_everything(copy.path()).expect_err("it lacks pages");
+        println!("{len}: {error}");
+    }
+}

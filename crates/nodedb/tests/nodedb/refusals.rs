@@ -1,0 +1,287 @@
+//! What is no data directory, or none that we know, is refused in words that help.
+
+use signet_libmdbx::{Environment, EnvironmentFlags, Mode, SyncMode, WriteFlags};
+use std::{
+    fs::{self, File},
+    os::unix::fs::{FileExt, symlink},
+    path::Path,
+};
+use txgraph_nodedb::{Blocks, DataDir, Error, NodeDb, Parts, Scratch};
+use txgraph_testkit::fixtures::{Unpacked, committed};
+
+fn refused(dir: &Path, words: &str) -> Error {
+    let error = NodeDb::open(&DataDir::new(dir)).expect_err("it must be refused");
+    assert!(error.to_string().contains(words), "{error}");
+    error
+}
+
+fn copy() -> Unpacked {
+    let [_, v2] = committed();
+    v2.unpack()
+}
+
+/// Writes a row as the node would.
+fn put(dir: &Path, table: &str, key: &[u8], value: &[u8]) {
+    let mode = Mode::ReadWrite {
+        sync_mode: SyncMode::Durable,
+    };
+    let environment = Environment::builder()
+        .set_max_dbs(64)
+        .set_flags(EnvironmentFlags {
+            mode,
+            ..EnvironmentFlags::default()
+        })
+        .open(&dir.join("db"))
+        .unwrap();
+    let tx = environment.begin_rw_unsync().unwrap();
+    let table = tx.open_db(Some(table)).unwrap();
+    tx.put(table, key, value, WriteFlags::UPSERT).unwrap();
+    tx.commit().unwrap();
+}
+
+#[test]
+fn paths_that_are_no_data_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    refused(&dir.path().join("nowhere"), "no such directory");
+    refused(dir.path(), "no db/mdbx.dat");
+    fs::write(dir.path().join("file"), "").unwrap();
+    refused(&dir.path().join("file"), "it is a file");
+
+    let copy = copy();
+    refused(&copy.path().join("db"), "give its parent");
+    let chain = dir.path().join("mainnet");
+    symlink(copy.path(), &chain).unwrap();
+    refused(dir.path(), "did you mean");
+    fs::rename(
+        copy.path().join("static_files"),
+        copy.path().join("elsewhere"),
+    )
+    .unwrap();
+    refused(copy.path(), "--datadir.static-files");
+    let moved = DataDir {
+        static_files: Some(copy.path().join("elsewhere")),
+        ..DataDir::new(copy.path())
+    };
+    assert_eq!(NodeDb::open(&moved).unwrap().snapshot().unwrap().tip(), 40);
+}
+
+#[test]
+fn versions_of_the_database() {
+    let copy = copy();
+    let file = copy.path().join("db/database.version");
+    fs::write(&file, "3").unwrap();
+    assert!(matches!(
+        refused(copy.path(), "database version 3"),
+        Error::Unsupported { .. }
+    ));
+    fs::write(&file, "two").unwrap();
+    refused(copy.path(), "decimal number");
+    // As after `reth db migrate-v2`.
+    fs::remove_file(&file).unwrap();
+    NodeDb::open(&DataDir::new(copy.path())).unwrap();
+}
+
+/// `Metadata` rows of all versions of reth.
+#[test]
+fn storage_settings() {
+    const SETTINGS: [&str; 6] = [
+        "receipts_in_static_files",
+        "transaction_senders_in_static_files",
+        "storages_history_in_rocksdb",
+        "transaction_hash_numbers_in_rocksdb",
+        "account_history_in_rocksdb",
+        "account_changesets_in_static_files",
+    ];
+    let copy = copy();
+    let set = |json: &str| {
+        let mut value = ((json.len() as u16) << 2 | 1).to_le_bytes().to_vec();
+        value.extend(json.bytes());
+        put(copy.path(), "Metadata", b"storage_settings", &value);
+    };
+    let layout = || {
+        let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+        db.snapshot().unwrap().layout().unwrap().name()
+    };
+    assert_eq!(layout(), "v2");
+    set(r#"{"storage_v2":false}"#);
+    assert_eq!(layout(), "v1");
+    set("not JSON");
+    assert_eq!(layout(), "v1");
+    let six = |on: Option<usize>| {
+        let fields: Vec<String> = SETTINGS
+            .iter()
+            .enumerate()
+            .map(|(index, name)| format!("\"{name}\":{}", on == Some(index)))
+            .collect();
+        format!("{{{}}}", fields.join(","))
+    };
+    set(&six(None));
+    assert_eq!(layout(), "v1");
+    for index in 0..SETTINGS.len() {
+        set(&six(Some(index)));
+        refused(copy.path(), SETTINGS[index]);
+    }
+}
+
+/// A jar as an unknown version, or another program, would write it.
+#[test]
+fn static_files_of_another_kind() {
+    let change = |offset: u64, byte: u8, words: &str| {
+        let copy = copy();
+        let conf = copy
+            .path()
+            .join("static_files/static_file_headers_0_499999.conf");
+        File::options()
+            .write(true)
+            .open(&conf)
+            .unwrap()
+            .write_all_at(&[byte], offset)
+            .unwrap();
+        refused(copy.path(), words);
+    };
+    change(0, 2, "unknown NippyJar version");
+    // 8 version, 16 expected, 17 blocks, 1 no transactions, 4 segment: columns.
+    change(46, 4, "number of columns");
+    change(54, 7, "does not fit its range");
+    change(63, 0, "compressed with zstd");
+    change(63, 9, "unknown compression");
+}
+
+/// Other segments, temporary and foreign files are left alone.
+#[test]
+fn foreign_files() {
+    let copy = copy();
+    let dir = copy.path().join("static_files");
+    for name in [
+        "static_file_blockmeta_0_499999",
+        "static_file_headers_500000_999999",
+        "static_file_receipts_0_499999.conf.tmp",
+        "static_file_x",
+        "notes.txt",
+    ] {
+        fs::write(dir.join(name), "whatever").unwrap();
+    }
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    let info = db.snapshot().unwrap().info().unwrap();
+    assert_eq!(info.headers, [Blocks { first: 0, last: 40 }]);
+    assert!(
+        info.notes.iter().any(|note| note.contains("blockmeta")),
+        "{:?}",
+        info.notes
+    );
+}
+
+/// The first transaction of the tip becomes an OP-stack deposit.
+#[test]
+fn an_op_stack_chain() {
+    let copy = copy();
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    // A block whose first transaction is stored without compression.
+    let mut scratch = Scratch::default();
+    let mut found = None;
+    let whole = Blocks { first: 1, last: 40 };
+    snapshot
+        .for_each_block(whole, Parts::default(), &mut scratch, &mut |block| {
+            if block.body.tx_count > 0 && block.transaction_bytes(0)?[0] & 8 == 0 {
+                found = Some((block.header.number, block.body.first_tx));
+            }
+            Ok(std::ops::ControlFlow::Continue(()))
+        })
+        .unwrap();
+    drop(snapshot);
+    drop(db);
+    let (block, tx) = found.unwrap();
+    put(
+        copy.path(),
+        "StageCheckpoints",
+        b"Finish",
+        &[1, block as u8],
+    );
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    assert_eq!(db.snapshot().unwrap().tip(), block);
+    drop(db);
+    let jar = copy
+        .path()
+        .join("static_files/static_file_transactions_0_499999");
+    let mut offset = [0; 8];
+    File::open(jar.with_extension("off"))
+        .unwrap()
+        .read_exact_at(&mut offset, 1 + 8 * tx)
+        .unwrap();
+    let offset = u64::from_le_bytes(offset);
+    let jar = File::options().write(true).open(jar).unwrap();
+    jar.write_all_at(&[0b0110], offset).unwrap();
+    jar.write_all_at(&[0x7e], offset + 65).unwrap();
+    refused(copy.path(), "OP-stack chains are not supported yet");
+}
+
+#[test]
+fn blocks_that_are_not_there() {
+    let copy = copy();
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    assert!(matches!(
+        snapshot.header(41),
+        Err(Error::AboveTip { block: 41, tip: 40 })
+    ));
+    assert!(snapshot.block_hash(u64::MAX).unwrap_err().is_missing());
+    assert!(snapshot.body(41).unwrap_err().is_missing());
+    let visit = &mut |_: &mut txgraph_nodedb::Block<'_>| panic!("no block may be visited");
+    let blocks = Blocks {
+        first: 40,
+        last: 41,
+    };
+    let error = snapshot
+        .for_each_block(blocks, Parts::default(), &mut Scratch::default(), visit)
+        .unwrap_err();
+    assert!(error.is_missing(), "{error}");
+    assert!(
+        snapshot
+            .transaction_hash(1, 9999, &mut Scratch::default())
+            .is_err()
+    );
+    let gaps = snapshot
+        .gaps(
+            Blocks {
+                first: 39,
+                last: 50,
+            },
+            Parts::default(),
+        )
+        .unwrap();
+    assert_eq!(gaps.len(), 1);
+    assert_eq!(
+        gaps[0].blocks,
+        Blocks {
+            first: 41,
+            last: 50
+        }
+    );
+    assert!(gaps[0].reason.contains("above the tip 40"));
+}
+
+/// Two users of one directory in one process share its environment, also while
+/// one of them closes it.
+#[test]
+fn opened_twice() {
+    let copy = copy();
+    let dir = DataDir::new(copy.path());
+    let first = NodeDb::open(&dir).unwrap();
+    let second = NodeDb::open(&dir).unwrap();
+    let snapshot = second.snapshot().unwrap();
+    drop(first);
+    assert_eq!(snapshot.tip(), 40);
+    drop(snapshot);
+    drop(second);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let db = NodeDb::open(&dir).unwrap();
+                    assert_eq!(db.snapshot().unwrap().header(40).unwrap().number, 40);
+                }
+            });
+        }
+    });
+}
