@@ -4,5 +4,7 @@
 mod support;
 
 mod missing;
+mod mutations;
 mod options;
+mod stress;
 mod whole;

@@ -1,0 +1,394 @@
+//! Damaged files: an error or the right answer, never a panic, a hang or memory
+//! without bound. A wrong answer only where the format holds nothing to tell it
+//! by: the payload of receipts, transactions, senders and withdrawals has no
+//! checksum (roots and blooms of headers are not recomputed by a scan).
+//!
+//! Damaged pages of `mdbx.dat` may crash libmdbx itself, so everything runs in
+//! child processes: this test binary, started again, works through a list of
+//! numbered mutations and says how each ended. A child that dies is replaced.
+//!
+//! `TXGRAPH_MUTATIONS` sets the number of mutated files (default 600).
+
+use crate::support::{ask, assert_same, everything, range};
+use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{BufRead, BufReader, Write},
+    os::unix::{fs::FileExt, process::ExitStatusExt},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{RecvTimeoutError, channel},
+    },
+    time::Duration,
+};
+use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_testkit::fixtures;
+use txgraph_transfers::{ScanReport, Transfer};
+
+const COUNT_ENV: &str = "TXGRAPH_MUTATIONS";
+/// For a child: `layout first last`.
+const CHILD_ENV: &str = "TXGRAPH_MUTATIONS_CHILD";
+/// No mutation may take longer: reading the undamaged chain takes milliseconds,
+/// believing an error a second.
+const TIME_MAX: Duration = Duration::from_secs(30);
+/// Peak memory of a child, MiB. The undamaged chain needs some 30.
+const MEMORY_MIB_MAX: u64 = 400;
+/// `mdbx.dat` is sparse; this much of it is in use in the small fixtures.
+const MDBX_BYTES: u64 = 900 << 10;
+
+const PAGE_BYTES: usize = 4096;
+
+/// A data directory to be damaged and repaired, with what it answers when whole.
+struct Patient {
+    root: PathBuf,
+    files: Vec<(PathBuf, Vec<u8>)>,
+    mdbx_length: u64,
+    expected: (Vec<Transfer>, ScanReport),
+}
+
+impl Patient {
+    fn new(root: &Path) -> Self {
+        let mut paths: Vec<_> = fs::read_dir(root.join("static_files"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| fs::metadata(path).unwrap().len() > 0)
+            .collect();
+        paths.sort();
+        paths.push(root.join("db/mdbx.dat"));
+        let read = |path: PathBuf| {
+            let file = File::open(&path).unwrap();
+            let length = file.metadata().unwrap().len().min(MDBX_BYTES);
+            let mut bytes = vec![0; usize::try_from(length).unwrap()];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            (path, bytes)
+        };
+        Self {
+            root: root.to_path_buf(),
+            mdbx_length: fs::metadata(&paths[paths.len() - 1]).unwrap().len(),
+            files: paths.into_iter().map(read).collect(),
+            expected: read_all(root, None).unwrap(),
+        }
+    }
+
+    /// Damages a file; says which and how.
+    fn damage(&self, chance: &mut SmallRng) -> String {
+        let (path, bytes) = self.files.choose(chance).unwrap();
+        // A quarter of all mutations goes to the database.
+        let (path, bytes) = match self.files.last() {
+            Some((path, bytes)) if chance.random_ratio(1, 4) => (path, bytes),
+            _ => (path, bytes),
+        };
+        let mut damaged = bytes.clone();
+        let is_mdbx = path.ends_with("mdbx.dat");
+        let mut at = chance.random_range(0..damaged.len());
+        if is_mdbx && chance.random() {
+            // Where a page says what it is and where its rows lie.
+            at = (at / PAGE_BYTES * PAGE_BYTES + chance.random_range(0..64)).min(damaged.len() - 1);
+        }
+        let end = (at + chance.random_range(1..=32)).min(damaged.len());
+        let how = match chance.random_range(0..10) {
+            0..4 => {
+                damaged[at] ^= 1 << chance.random_range(0..8);
+                "one bit"
+            }
+            4 => {
+                for _ in 0..16 {
+                    let at = chance.random_range(0..damaged.len());
+                    damaged[at] ^= 1 << chance.random_range(0..8);
+                }
+                "16 bits"
+            }
+            5 => {
+                chance.fill(&mut damaged[at..end]);
+                "random bytes"
+            }
+            6 => {
+                damaged[at..end].fill(*[0, 0xff].choose(chance).unwrap());
+                "zeros or ones"
+            }
+            7 => {
+                let from = chance.random_range(0..=damaged.len() - (end - at));
+                damaged.copy_within(from..from + (end - at), at);
+                "bytes from elsewhere"
+            }
+            8 => {
+                damaged.truncate(at);
+                "cut short"
+            }
+            _ => {
+                let mut more = vec![0; end - at];
+                chance.fill(&mut more[..]);
+                damaged.extend(more);
+                "longer"
+            }
+        };
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if is_mdbx && how == "cut short" {
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_len(damaged.len() as u64).unwrap();
+        } else if is_mdbx {
+            let file = File::options().write(true).open(path).unwrap();
+            file.write_all_at(&damaged, 0).unwrap();
+        } else {
+            fs::write(path, &damaged).unwrap();
+        }
+        format!("{name}: {how} at {at}")
+    }
+
+    fn repair(&self) {
+        for (path, bytes) in &self.files {
+            let file = File::options().write(true).open(path).unwrap();
+            let is_mdbx = path.ends_with("mdbx.dat");
+            file.write_all_at(bytes, 0).unwrap();
+            let length = if is_mdbx {
+                self.mdbx_length
+            } else {
+                bytes.len() as u64
+            };
+            if is_mdbx {
+                // What was written behind the part in use.
+                file.set_len(bytes.len() as u64).unwrap();
+            }
+            file.set_len(length).unwrap();
+        }
+    }
+
+    /// Reads the damaged directory. `Ok`: the answer; `Err`: why not.
+    fn verdict(&self, chance: &mut SmallRng) -> Verdict {
+        let chunk_blocks = *[None, Some(1), Some(7)].choose(chance).unwrap();
+        match catch_unwind(AssertUnwindSafe(|| read_all(&self.root, chunk_blocks))) {
+            Err(_) => Verdict::Panic,
+            Ok(Err(error)) => Verdict::Error(error),
+            Ok(Ok(answer)) if answer == self.expected => Verdict::Right,
+            Ok(Ok((_, report))) => {
+                let counts = (report.counts, self.expected.1.counts);
+                Verdict::Wrong {
+                    rows_agree: counts.0.blocks == counts.1.blocks
+                        && counts.0.transactions == counts.1.transactions
+                        && report.last_block_hash == self.expected.1.last_block_hash,
+                }
+            }
+        }
+    }
+}
+
+enum Verdict {
+    Right,
+    Error(String),
+    Panic,
+    Wrong { rows_agree: bool },
+}
+
+/// Opens and asks for everything there is.
+fn read_all(root: &Path, chunk_blocks: Option<u64>) -> Result<(Vec<Transfer>, ScanReport), String> {
+    let text = |error: &dyn std::error::Error| error.to_string();
+    let db = Arc::new(NodeDb::open(&DataDir::new(root)).map_err(|e| text(&e))?);
+    // Must not panic either, whatever it says.
+    let _ = db.snapshot().and_then(|snapshot| snapshot.info());
+    let options = ScanOptions {
+        threads: Some(2),
+        chunk_blocks,
+        ..ScanOptions::default()
+    };
+    let source = NodeSource::new(db, options, None).map_err(|e| text(&e))?;
+    ask(&source, &everything(range(0, 40))).map_err(|e| text(&e))
+}
+
+/// The work of a child process. Not a test of its own: does nothing otherwise.
+#[test]
+fn child() {
+    let Ok(task) = std::env::var(CHILD_ENV) else {
+        return;
+    };
+    let words: Vec<u64> = task.split(' ').map(|word| word.parse().unwrap()).collect();
+    let [layout, first, last] = words[..] else {
+        panic!("{task}")
+    };
+    let fixture = &fixtures::committed()[usize::try_from(layout).unwrap()];
+    let copy = fixture.unpack();
+    let patient = Patient::new(copy.path());
+    std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
+    for number in first..=last {
+        let mut chance = SmallRng::seed_from_u64(number * 2 + layout);
+        let what = patient.damage(&mut chance);
+        // Before reading, so that the parent knows what killed us.
+        println!("\nbegin {number} {what}");
+        let verdict = match patient.verdict(&mut chance) {
+            Verdict::Right => "right".to_owned(),
+            Verdict::Error(error) => format!("error {}", error.replace('\n', " ")),
+            Verdict::Panic => "panic".to_owned(),
+            Verdict::Wrong { rows_agree: true } => "wrong".to_owned(),
+            Verdict::Wrong { rows_agree: false } => "rows".to_owned(),
+        };
+        println!("\nend {verdict}");
+        patient.repair();
+    }
+    let (transfers, report) = read_all(&patient.root, None).unwrap();
+    assert_same(&transfers, &patient.expected.0, "after the last repair");
+    assert_eq!(report, patient.expected.1);
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    println!("\npeak {}", peak.unwrap_or("0 kB").trim());
+}
+
+/// How mutations ended: by file kind and verdict.
+type Tally = BTreeMap<(String, &'static str), u64>;
+
+/// Runs mutations `first..=last` in child processes.
+fn run(layout: u64, first: u64, last: u64, tally: &Mutex<Tally>, faults: &Mutex<Vec<String>>) {
+    let mut next = first;
+    while next <= last {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "mutations::child",
+                "--nocapture",
+                "--test-threads=1",
+            ])
+            .env(CHILD_ENV, format!("{layout} {next} {last}"))
+            .env("RUST_BACKTRACE", "0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (sender, receiver) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let reader = std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut current: Option<(u64, String)> = None;
+        let fault = |text: String| {
+            faults
+                .lock()
+                .unwrap()
+                .push(format!("layout {layout}, {text}"))
+        };
+        let count = |what: &str, verdict: &'static str| {
+            let file = kind_of_file(what);
+            *tally.lock().unwrap().entry((file, verdict)).or_default() += 1;
+        };
+        let hung = loop {
+            let line = match receiver.recv_timeout(TIME_MAX) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => break true,
+                Err(RecvTimeoutError::Disconnected) => break false,
+            };
+            if let Some(text) = line.strip_prefix("begin ") {
+                let (number, what) = text.split_once(' ').unwrap();
+                current = Some((number.parse().unwrap(), what.to_owned()));
+            } else if let Some(verdict) = line.strip_prefix("end ") {
+                let (number, what) = current.take().unwrap();
+                next = number + 1;
+                match verdict.split(' ').next().unwrap() {
+                    "right" => count(&what, "right"),
+                    "error" => count(&what, "error"),
+                    "wrong" if has_no_checksum(&what) => count(&what, "accepted"),
+                    _ => fault(format!("mutation {number} ({what}): {verdict}")),
+                }
+            } else if let Some(peak) = line.strip_prefix("peak ") {
+                let kib: u64 = peak.trim_end_matches(" kB").trim().parse().unwrap();
+                if kib > MEMORY_MIB_MAX << 10 {
+                    fault(format!("mutations to {last}: {kib} KiB of memory"));
+                }
+                next = last + 1;
+            }
+        };
+        if hung {
+            child.kill().unwrap();
+        }
+        let status = child.wait().unwrap();
+        reader.join().unwrap();
+        match current {
+            Some((number, what)) => {
+                next = number + 1;
+                match (hung, status.signal()) {
+                    // Inside of libmdbx, which trusts the pages it maps.
+                    (false, Some(_)) if what.starts_with("mdbx.dat") => count(&what, "killed"),
+                    _ => fault(format!(
+                        "mutation {number} ({what}): {status}, hung: {hung}"
+                    )),
+                }
+            }
+            None if !status.success() => {
+                fault(format!(
+                    "a child ended between mutations, before {next}: {status}"
+                ));
+                return;
+            }
+            None => {}
+        }
+    }
+}
+
+/// `mdbx.dat`, or segment and part of a static file.
+fn kind_of_file(what: &str) -> String {
+    let name = what.split(':').next().unwrap();
+    name.replace("static_file_", "").replace("_0_499999", "")
+}
+
+/// Files whose payload nothing vouches for but roots in the header.
+fn has_no_checksum(what: &str) -> bool {
+    let file = kind_of_file(what);
+    [
+        "mdbx.dat",
+        "receipts",
+        "transactions",
+        "transaction-senders",
+    ]
+    .contains(&file.as_str())
+}
+
+#[test]
+fn damage_is_an_error_or_does_no_harm() {
+    let wanted = std::env::var(COUNT_ENV)
+        .ok()
+        .map(|count| count.parse().unwrap());
+    let each = wanted.unwrap_or(600u64).div_ceil(2);
+    let (tally, faults) = (Mutex::default(), Mutex::default());
+    let next = AtomicU64::new(0);
+    // Children sleep most of the time: an error is believed only after a while.
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                loop {
+                    let batch = next.fetch_add(1, Ordering::Relaxed);
+                    let (layout, first) = (batch % 2, batch / 2 * 50);
+                    if first >= each {
+                        break;
+                    }
+                    run(layout, first, (first + 49).min(each - 1), &tally, &faults);
+                }
+            });
+        }
+    });
+    let tally = tally.into_inner().unwrap();
+    // Not `println!`: of interest also when the test passes.
+    let mut stderr = std::io::stderr();
+    for ((file, verdict), count) in &tally {
+        let _ = writeln!(stderr, "mutations of {file}: {count} {verdict}");
+    }
+    let faults = faults.into_inner().unwrap();
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+    assert_eq!(tally.values().sum::<u64>(), each * 2);
+    let errors: u64 = tally
+        .iter()
+        .filter(|((_, v), _)| *v == "error")
+        .map(|(_, n)| n)
+        .sum();
+    assert!(errors * 4 > each, "damage is hardly noticed: {tally:?}");
+}

@@ -1,0 +1,428 @@
+//! Scans beside a node that writes, replaces its newest blocks and prunes, in
+//! another process, in the order in which a real one changes its files: every
+//! answer is that of one committed state of the chain, or a clear error.
+//!
+//! `TXGRAPH_STRESS_ROUNDS` sets the number of changes (default 1000).
+
+use crate::support::{ask, database, everything, range};
+use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
+use std::{
+    io::Write,
+    path::Path,
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_testkit::chaingen::{Config, Layout, LiveNode, serve_if_asked};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, Kind, ScanReport, SourceError, Transfer, TransferSource,
+};
+
+const ROUNDS_ENV: &str = "TXGRAPH_STRESS_ROUNDS";
+
+/// The node's process. Not a test of its own: does nothing otherwise.
+#[test]
+fn imitated_node() {
+    serve_if_asked();
+}
+
+/// A committed state of the chain.
+#[derive(Clone, Default)]
+struct State {
+    /// Transfers of every block.
+    blocks: Vec<Arc<Vec<Transfer>>>,
+    /// Blocks below have no receipts any more (unless they have no transactions).
+    pruned: u64,
+    /// How many times blocks were taken back so far.
+    unwinds: u64,
+}
+
+impl State {
+    fn tip(&self) -> u64 {
+        self.blocks.len() as u64 - 1
+    }
+
+    fn transfers(&self, blocks: &BlockRanges) -> Option<Vec<Transfer>> {
+        let mut transfers = Vec::new();
+        for block in blocks.iter().flat_map(|range| range.first..=range.last) {
+            transfers.extend(
+                self.blocks
+                    .get(usize::try_from(block).ok()?)?
+                    .iter()
+                    .cloned(),
+            );
+        }
+        Some(transfers)
+    }
+}
+
+/// All states so far. The last may not be committed yet, or not be recorded yet:
+/// `begun` changes were begun, `states.len() - 1` are known.
+#[derive(Default)]
+struct History {
+    inner: Mutex<(Vec<State>, usize)>,
+    recorded: Condvar,
+}
+
+impl History {
+    fn begin(&self) {
+        self.inner.lock().unwrap().1 += 1;
+    }
+
+    fn record(&self, state: State) {
+        self.inner.lock().unwrap().0.push(state);
+        self.recorded.notify_all();
+    }
+
+    /// Index of the newest state that is surely committed.
+    fn now(&self) -> usize {
+        self.inner.lock().unwrap().0.len() - 1
+    }
+
+    fn last(&self) -> State {
+        self.inner.lock().unwrap().0.last().unwrap().clone()
+    }
+
+    /// The states since `first`, with all that may have begun until now.
+    fn since(&self, first: usize) -> Vec<State> {
+        let mut inner = self.inner.lock().unwrap();
+        let begun = inner.1;
+        while inner.0.len() <= begun {
+            inner = self.recorded.wait(inner).unwrap();
+        }
+        inner.0[first..=begun].to_vec()
+    }
+}
+
+/// The changes that a node makes, in random order.
+struct Changes {
+    node: LiveNode,
+    state: State,
+    chance: SmallRng,
+    prunes: bool,
+}
+
+impl Changes {
+    fn grow(&mut self, blocks: u64) {
+        self.node.append(blocks).unwrap();
+        self.learn();
+    }
+
+    /// Asks the node what its new blocks hold.
+    fn learn(&mut self) {
+        let known = self.state.blocks.len() as u64;
+        for block in known..=self.node.tip().number {
+            let transfers = self.node.transfers(block).unwrap();
+            self.state.blocks.push(Arc::new(transfers));
+        }
+    }
+
+    fn unwind(&mut self) {
+        let tip = self.state.tip();
+        let most = if self.chance.random_ratio(1, 5) {
+            30
+        } else {
+            6
+        };
+        let to = tip.saturating_sub(self.chance.random_range(1..=most));
+        // A node never takes back what its pruner has dropped.
+        let to = to.max(self.state.pruned).min(tip);
+        self.node.unwind(to).unwrap();
+        self.state.blocks.truncate(usize::try_from(to + 1).unwrap());
+        self.state.unwinds += 1;
+    }
+
+    fn change(&mut self) {
+        match self.chance.random_range(0..20) {
+            0..11 => {
+                let blocks = self.chance.random_range(1..=4);
+                self.grow(blocks);
+            }
+            11..17 => self.unwind(),
+            17 if self.prunes => {
+                let below = self
+                    .state
+                    .tip()
+                    .saturating_sub(self.chance.random_range(60..90));
+                if let Some(last) = self.node.prune_receipts(below).unwrap() {
+                    self.state.pruned = last + 1;
+                }
+            }
+            _ => {
+                // Between static files and MDBX.
+                let pause = Duration::from_micros(self.chance.random_range(0..3000));
+                self.node.set_pause(pause).unwrap();
+            }
+        }
+    }
+}
+
+/// How scans ended.
+#[derive(Debug, Default)]
+struct Tally {
+    answers: u64,
+    /// Of them, while something was changed.
+    beside_changes: u64,
+    partial: u64,
+    reorged: u64,
+    unavailable: u64,
+    failed: u64,
+}
+
+/// Asks random questions until told to stop.
+fn ask_on(
+    path: &Path,
+    history: &History,
+    over: &AtomicBool,
+    strict: bool,
+    mut chance: SmallRng,
+) -> Tally {
+    let db = database(path);
+    let mut tally = Tally::default();
+    while !over.load(Ordering::Relaxed) {
+        let options = ScanOptions {
+            threads: Some(chance.random_range(1..=3)),
+            chunk_blocks: *[None, Some(1), Some(2), Some(5), Some(30)]
+                .choose(&mut chance)
+                .unwrap(),
+            ..ScanOptions::default()
+        };
+        let source = NodeSource::new(Arc::clone(&db), options, None).unwrap();
+        for _ in 0..20 {
+            question(&source, history, strict, &mut chance, &mut tally);
+        }
+    }
+    tally
+}
+
+fn question(
+    source: &NodeSource,
+    history: &History,
+    strict: bool,
+    chance: &mut SmallRng,
+    tally: &mut Tally,
+) {
+    let begun = history.now();
+    let tip = history.last().tip();
+    let length = *[5, 40, 120].choose(chance).unwrap();
+    let last = (tip + 2).saturating_sub(chance.random_range(0..30));
+    let mut request = everything(range(last.saturating_sub(length), last));
+    request.allow_partial = chance.random_ratio(2, 3);
+    // Either way the hashes must be right.
+    request.with_hashes = chance.random();
+    let result = ask(source, &request).and_then(|(mut transfers, report)| {
+        if !request.with_hashes {
+            source.fill_hashes(&mut transfers)?;
+        }
+        Ok((transfers, report))
+    });
+    let states = history.since(begun);
+    let what = format!("blocks {}, {} states", request.blocks, states.len());
+    match result {
+        Ok((transfers, report)) => {
+            check_answer(&states, &transfers, &report, &what);
+            tally.answers += 1;
+            tally.beside_changes += u64::from(states.len() > 1);
+            tally.partial += u64::from(!report.missing.is_empty());
+        }
+        Err(SourceError::Reorged { block }) => {
+            assert_ne!(
+                states[0].unwinds,
+                states[states.len() - 1].unwinds,
+                "{what}: {block}"
+            );
+            tally.reorged += 1;
+        }
+        Err(SourceError::Unavailable { missing, .. }) => {
+            let missing: BlockRanges = missing.iter().map(|gap| gap.blocks).collect();
+            check_missing(&states, &missing, &what);
+            tally.unavailable += 1;
+        }
+        Err(error) => {
+            assert!(!strict, "{what}: {error}");
+            tally.failed += 1;
+        }
+    }
+}
+
+/// The answer is that of one of `states`.
+#[track_caller]
+fn check_answer(states: &[State], transfers: &[Transfer], report: &ScanReport, what: &str) {
+    let missing: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();
+    check_missing(states, &missing, what);
+    let right = |state: &State| {
+        state
+            .transfers(&report.covered)
+            .is_some_and(|t| t == transfers)
+    };
+    assert!(
+        states.iter().any(right),
+        "{what}: {} transfers of blocks {} are of no state of the chain (missing {missing})",
+        transfers.len(),
+        report.covered,
+    );
+}
+
+/// What is missing was pruned, or above the tip, at some time.
+#[track_caller]
+fn check_missing(states: &[State], missing: &BlockRanges, what: &str) {
+    let tip = states.iter().map(State::tip).min().unwrap();
+    let pruned = states.iter().map(|state| state.pruned).max().unwrap();
+    let mut there = BlockRanges::from(BlockRange {
+        first: pruned,
+        last: tip,
+    });
+    if pruned > tip {
+        there = BlockRanges::default();
+    }
+    let denied = missing.intersect(&there);
+    assert!(denied.is_empty(), "{what}: {denied} are said to be missing");
+}
+
+/// `rounds` changes with scans beside them.
+fn stress(layout: Layout, waits: bool, seed: u64, rounds: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("node");
+    let config = Config {
+        blocks_per_file: 10,
+        wait_for_readers: waits,
+        finality: 1000,
+        txs_per_block: 3,
+        ..Config::small(seed, layout)
+    };
+    let node = LiveNode::start("stress::imitated_node", &path, config).unwrap();
+    let mut changes = Changes {
+        node,
+        state: State::default(),
+        chance: SmallRng::seed_from_u64(seed),
+        prunes: layout == Layout::V2,
+    };
+    changes.grow(100);
+    let history = History::default();
+    history.record(changes.state.clone());
+
+    let over = AtomicBool::new(false);
+    // Before 2.0 nothing protects a reader; then an error is all one can ask for.
+    let strict = waits;
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let askers: Vec<_> = (0..2)
+            .map(|asker| {
+                let chance = SmallRng::seed_from_u64(seed * 100 + asker);
+                let (path, history, over) = (&path, &history, &over);
+                scope.spawn(move || ask_on(path, history, over, strict, chance))
+            })
+            .collect();
+        // Also when a change panics, or the askers would go on for ever.
+        let _stop = Stop(&over, &history);
+        for _ in 0..rounds {
+            if askers.iter().any(|asker| asker.is_finished()) {
+                break;
+            }
+            history.begin();
+            changes.change();
+            history.record(changes.state.clone());
+        }
+        over.store(true, Ordering::Relaxed);
+        askers
+            .into_iter()
+            .map(|asker| asker.join().unwrap())
+            .collect()
+    });
+    let answers: u64 = tallies.iter().map(|tally| tally.answers).sum();
+    let mut stderr = std::io::stderr();
+    for tally in &tallies {
+        let _ = writeln!(
+            stderr,
+            "{layout:?}, waiting {waits}, {rounds} rounds: {tally:?}"
+        );
+    }
+    assert!(answers > rounds / 20, "hardly a scan ended well");
+}
+
+/// Ends the askers.
+struct Stop<'a>(&'a AtomicBool, &'a History);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if std::thread::panicking() {
+            // The change that was begun will not be recorded.
+            let mut inner = self.1.inner.lock().unwrap();
+            inner.1 = inner.0.len() - 1;
+        }
+    }
+}
+
+/// A node dies while it replaces blocks; what it leaves is one state of two.
+#[test]
+fn after_a_node_was_killed() {
+    for (seed, micros) in [
+        (1, 0),
+        (2, 300),
+        (3, 1000),
+        (4, 3000),
+        (5, 10_000),
+        (6, 30_000),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node");
+        let layout = if seed % 2 == 0 {
+            Layout::V1
+        } else {
+            Layout::V2
+        };
+        let config = Config {
+            blocks_per_file: 10,
+            durable: true,
+            ..Config::small(seed, layout)
+        };
+        let node = LiveNode::start("stress::imitated_node", &path, config).unwrap();
+        let mut changes = Changes {
+            node,
+            state: State::default(),
+            chance: SmallRng::seed_from_u64(seed),
+            prunes: false,
+        };
+        changes.grow(40);
+        changes.node.begin_unwind(25).unwrap();
+        std::thread::sleep(Duration::from_micros(micros));
+        changes.node.kill().unwrap();
+
+        let source = NodeSource::new(database(&path), ScanOptions::default(), None).unwrap();
+        let mut request = everything(range(0, 40));
+        request.allow_partial = true;
+        let (transfers, report) = ask(&source, &request).unwrap();
+        assert!(
+            transfers
+                .iter()
+                .any(|transfer| transfer.kind == Kind::Value)
+        );
+        let before = changes.state.clone();
+        let mut after = before.clone();
+        after.blocks.truncate(26);
+        check_answer(&[before, after], &transfers, &report, "after a kill");
+    }
+}
+
+fn rounds() -> u64 {
+    let rounds = std::env::var(ROUNDS_ENV)
+        .ok()
+        .map(|rounds| rounds.parse().unwrap());
+    rounds.unwrap_or(1000u64).div_ceil(4)
+}
+
+#[test]
+fn beside_a_node_of_today() {
+    stress(Layout::V2, true, 1, rounds());
+    stress(Layout::V1, true, 2, rounds());
+}
+
+/// Before 2.0 static files are truncated under the feet of readers.
+#[test]
+fn beside_a_node_that_does_not_wait_for_readers() {
+    stress(Layout::V1, false, 3, rounds());
+    stress(Layout::V2, false, 4, rounds());
+}
