@@ -25,7 +25,11 @@ pub const REQUIRE_ENV: &str = "TXGRAPH_REQUIRE_FIXTURES";
 /// The folder of this workspace.
 fn workspace() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
-    crates.ancestors().nth(2).expect("crates/testkit lies two folders deep").to_path_buf()
+    crates
+        .ancestors()
+        .nth(2)
+        .expect("crates/testkit lies two folders deep")
+        .to_path_buf()
 }
 
 /// `testdata/` of this workspace.
@@ -62,7 +66,10 @@ impl Unpacked {
 /// Every call makes a new copy, because even a read-only MDBX environment
 /// writes to its lock file.
 pub fn unpack(archive: &Path) -> Unpacked {
-    let dir = tempfile::Builder::new().prefix("txgraph-").tempdir().expect("temporary folder");
+    let dir = tempfile::Builder::new()
+        .prefix("txgraph-")
+        .tempdir()
+        .expect("temporary folder");
     let mut tar = Command::new("tar")
         .args(["-xSf", "-", "--no-same-owner", "-C"])
         .arg(dir.path())
@@ -75,7 +82,11 @@ pub fn unpack(archive: &Path) -> Unpacked {
         .unwrap_or_else(|e| panic!("{}: {e}", archive.display()));
     drop(stdin);
     let status = tar.wait().expect("`tar` ends");
-    assert!(status.success(), "tar could not unpack {}: {status}", archive.display());
+    assert!(
+        status.success(),
+        "tar could not unpack {}: {status}",
+        archive.display()
+    );
     let path = data_directory_in(dir.path())
         .unwrap_or_else(|| panic!("{}: no data directory inside", archive.display()));
     Unpacked { path, _dir: dir }
@@ -86,7 +97,10 @@ fn data_directory_in(folder: &Path) -> Option<PathBuf> {
     if folder.join("static_files").is_dir() {
         return Some(folder.to_path_buf());
     }
-    let mut entries = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|e| e.path());
+    let mut entries = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|e| e.path());
     entries.find(|path| path.join("static_files").is_dir())
 }
 
@@ -115,7 +129,11 @@ impl Fixture {
         } else {
             (base.join(name), base.join(name).join("datadir.tar.zst"))
         };
-        assert!(archive.is_file(), "fixture `{name}` has no archive at {}", archive.display());
+        assert!(
+            archive.is_file(),
+            "fixture `{name}` has no archive at {}",
+            archive.display()
+        );
         Self {
             name: name.to_owned(),
             chain_info: json(&folder.join("chain-info.json")),
@@ -213,7 +231,10 @@ fn skipped<T>(name: &str) -> Option<T> {
         "fixtures not present (wanted: {name}) but {REQUIRE_ENV}=1; set {FIXTURES_ENV}"
     );
     // Not `eprintln!`: the test harness would hide it.
-    let _ = writeln!(io::stderr(), "skipped: fixtures not present (wanted: {name})");
+    let _ = writeln!(
+        io::stderr(),
+        "skipped: fixtures not present (wanted: {name})"
+    );
     None
 }
 
@@ -231,7 +252,9 @@ pub struct Lines {
 
 impl std::fmt::Debug for Lines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lines").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Lines")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -239,7 +262,10 @@ impl Lines {
     fn open(path: &Path) -> Self {
         let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let decoder = zstd::Decoder::new(file).expect("zstd decoder");
-        Self { path: path.to_path_buf(), reader: BufReader::new(decoder) }
+        Self {
+            path: path.to_path_buf(),
+            reader: BufReader::new(decoder),
+        }
     }
 }
 
@@ -261,8 +287,9 @@ impl Iterator for Lines {
 
 fn json(path: &Path) -> Value {
     match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .unwrap_or_else(|e| panic!("{}: {e}", path.display())),
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Value::Null,
         Err(e) => panic!("{}: {e}", path.display()),
     }
@@ -289,14 +316,18 @@ mod tests {
 
     #[test]
     fn bare_archives_open_too() {
-        let Some(odd) = fixture("odd/import-v2") else { return };
+        let Some(odd) = fixture("odd/import-v2") else {
+            return;
+        };
         assert!(odd.path().join("db/mdbx.dat").is_file());
         assert_eq!(odd.tip(), None);
     }
 
     #[test]
     fn a_pruned_fixture_knows_its_full_chain() {
-        let Some(pruned) = fixture("pruned/small-v1-logfilter") else { return };
+        let Some(pruned) = fixture("pruned/small-v1-logfilter") else {
+            return;
+        };
         let full = pruned.full_chain().expect("present like its pruned copy");
         assert_eq!(full.tip(), pruned.tip());
         assert!(full.has("receipts"));

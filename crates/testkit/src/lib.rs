@@ -7,6 +7,6 @@
 //! the naive twins read a node's JSON answers, and the chain writer knows what it
 //! meant by what it wrote.
 
+pub mod chaingen;
 pub mod fixtures;
 pub mod naive;
-pub mod chaingen;

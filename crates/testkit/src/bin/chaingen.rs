@@ -96,7 +96,9 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut chain = Appender::create(&args.out, config)?;
     let tip = chain.append_with(args.blocks, &mut |transfers| {
-        let Some((file, path)) = &mut edges else { return Ok(()) };
+        let Some((file, path)) = &mut edges else {
+            return Ok(());
+        };
         chaingen::write_csv(file, transfers, chain_id).map_err(|source| chaingen::Error::Io {
             path: path.clone(),
             action: "write",
@@ -114,7 +116,11 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         file.flush()?;
     }
     if !args.quiet {
-        let layout = if args.layout == Layout::V1 { "v1" } else { "v2" };
+        let layout = if args.layout == Layout::V1 {
+            "v1"
+        } else {
+            "v2"
+        };
         writeln!(
             std::io::stderr(),
             "wrote blocks 0..={} with {} transactions to {} ({layout}, chain id {chain_id}, tip {}) \

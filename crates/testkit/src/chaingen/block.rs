@@ -55,11 +55,21 @@ impl Order {
     pub(super) fn new(world: &World, number: u64, branch: u64, signed_before: u64) -> (Self, u64) {
         let mut draw = Draw::new(world.config.seed, "count", &[number, branch]);
         let ordinary = draw.count(world.config.txs_per_block);
-        let gas = Scenario::of(world, number)
-            .map_or(0, |scenario| {
-                scenario.steps_at(number).filter(|(_, step)| step.by == NOBODY).count()
-            });
-        (Self { number, branch, ordinary, signed_before }, ordinary + gas as u64)
+        let gas = Scenario::of(world, number).map_or(0, |scenario| {
+            scenario
+                .steps_at(number)
+                .filter(|(_, step)| step.by == NOBODY)
+                .count()
+        });
+        (
+            Self {
+                number,
+                branch,
+                ordinary,
+                signed_before,
+            },
+            ordinary + gas as u64,
+        )
     }
 }
 
@@ -123,7 +133,11 @@ impl Counts {
         self.malformed_erc1155 += other.malformed_erc1155;
         self.dirty_addresses += other.dirty_addresses;
         self.wraps_deduplicated += other.wraps_deduplicated;
-        for (mine, theirs) in self.transaction_types.iter_mut().zip(other.transaction_types) {
+        for (mine, theirs) in self
+            .transaction_types
+            .iter_mut()
+            .zip(other.transaction_types)
+        {
             *mine += theirs;
         }
     }
@@ -163,7 +177,10 @@ impl Body {
             envelopes: Vec::new(),
             done: Vec::new(),
             transfers: Vec::new(),
-            counts: Counts { blocks: 1, ..Counts::default() },
+            counts: Counts {
+                blocks: 1,
+                ..Counts::default()
+            },
         };
         let scenario = Scenario::of(world, order.number)
             .filter(|scenario| scenario.steps_at(order.number).next().is_some());
@@ -178,8 +195,10 @@ impl Body {
         maker.ordinary(order.ordinary - order.ordinary / 2);
         let withdrawals = (order.number >= config::SHANGHAI).then(|| maker.withdrawals());
 
-        let logs_bloom =
-            maker.receipts.iter().fold(Bloom::ZERO, |all, receipt| all | receipt.logs_bloom);
+        let logs_bloom = maker
+            .receipts
+            .iter()
+            .fold(Bloom::ZERO, |all, receipt| all | receipt.logs_bloom);
         Self {
             number: order.number,
             transactions_root: proofs::calculate_transaction_root(&maker.envelopes),
@@ -246,8 +265,13 @@ impl Maker<'_> {
         let blobs = number >= config::CANCUN && self.blobs_left > 0 && !creation;
         let accounts = number >= config::PRAGUE && !creation;
         let weights = [18, 6, 70, u64::from(blobs) * 3, u64::from(accounts) * 3];
-        [TxType::Legacy, TxType::Eip2930, TxType::Eip1559, TxType::Eip4844, TxType::Eip7702]
-            [self.draw.weighted(&weights)]
+        [
+            TxType::Legacy,
+            TxType::Eip2930,
+            TxType::Eip1559,
+            TxType::Eip4844,
+            TxType::Eip7702,
+        ][self.draw.weighted(&weights)]
     }
 
     fn access_list(&mut self, to: TxKind) -> AccessList {
@@ -255,7 +279,10 @@ impl Maker<'_> {
             return AccessList::default();
         };
         let keys = (0..self.draw.below(3)).map(|_| self.draw.word()).collect();
-        AccessList(vec![AccessListItem { address, storage_keys: keys }])
+        AccessList(vec![AccessListItem {
+            address,
+            storage_keys: keys,
+        }])
     }
 
     /// A new account that delegates to the wallet code.
@@ -300,19 +327,23 @@ impl Maker<'_> {
         let signer = intent.signer;
         let envelope: Transaction = match tx_type {
             TxType::Legacy => {
-                sign(signer, TxLegacy {
-                    // Some wallets still sign for any chain.
-                    chain_id: (!self.draw.permille(50)).then_some(chain_id),
-                    nonce,
-                    gas_price,
-                    gas_limit,
-                    to: intent.to,
-                    value,
-                    input,
-                })
+                sign(
+                    signer,
+                    TxLegacy {
+                        // Some wallets still sign for any chain.
+                        chain_id: (!self.draw.permille(50)).then_some(chain_id),
+                        nonce,
+                        gas_price,
+                        gas_limit,
+                        to: intent.to,
+                        value,
+                        input,
+                    },
+                )
             }
-            TxType::Eip2930 => {
-                sign(signer, TxEip2930 {
+            TxType::Eip2930 => sign(
+                signer,
+                TxEip2930 {
                     chain_id,
                     nonce,
                     gas_price,
@@ -321,10 +352,11 @@ impl Maker<'_> {
                     value,
                     access_list,
                     input,
-                })
-            }
-            TxType::Eip1559 => {
-                sign(signer, TxEip1559 {
+                },
+            ),
+            TxType::Eip1559 => sign(
+                signer,
+                TxEip1559 {
                     chain_id,
                     nonce,
                     gas_limit,
@@ -334,8 +366,8 @@ impl Maker<'_> {
                     value,
                     access_list,
                     input,
-                })
-            }
+                },
+            ),
             TxType::Eip4844 => {
                 blobs = self.draw.between(1, self.blobs_left.min(3));
                 self.blobs_left -= blobs;
@@ -344,22 +376,26 @@ impl Maker<'_> {
                     hash[0] = 1;
                     hash
                 });
-                sign(signer, TxEip4844 {
-                    chain_id,
-                    nonce,
-                    gas_limit,
-                    max_fee_per_gas: max_fee,
-                    max_priority_fee_per_gas: max_priority_fee,
-                    to: call_to,
-                    value,
-                    access_list,
-                    blob_versioned_hashes: blob_versioned_hashes.collect(),
-                    max_fee_per_blob_gas: MAX_FEE,
-                    input,
-                })
+                sign(
+                    signer,
+                    TxEip4844 {
+                        chain_id,
+                        nonce,
+                        gas_limit,
+                        max_fee_per_gas: max_fee,
+                        max_priority_fee_per_gas: max_priority_fee,
+                        to: call_to,
+                        value,
+                        access_list,
+                        blob_versioned_hashes: blob_versioned_hashes.collect(),
+                        max_fee_per_blob_gas: MAX_FEE,
+                        input,
+                    },
+                )
             }
-            TxType::Eip7702 => {
-                sign(signer, TxEip7702 {
+            TxType::Eip7702 => sign(
+                signer,
+                TxEip7702 {
                     chain_id,
                     nonce,
                     gas_limit,
@@ -370,20 +406,38 @@ impl Maker<'_> {
                     access_list,
                     authorization_list: vec![self.authorization(&mut intent.effects)],
                     input,
-                })
-            }
+                },
+            ),
         };
         intent.tx_type = tx_type;
-        let fee = Fee { gas_used: intent.gas_used, max_fee, max_priority_fee, blobs };
+        let fee = Fee {
+            gas_used: intent.gas_used,
+            max_fee,
+            max_priority_fee,
+            blobs,
+        };
         self.record(intent, fee, envelope);
     }
 
     /// Adds a signed transaction, its receipt and its meaning.
     fn record(&mut self, intent: Intent, fee: Fee, envelope: Transaction) {
-        let Intent { signer, nonce, to, value, events, effects, tx_type, success, step, .. } =
-            intent;
+        let Intent {
+            signer,
+            nonce,
+            to,
+            value,
+            events,
+            effects,
+            tx_type,
+            success,
+            step,
+            ..
+        } = intent;
         let hash = *envelope.tx_hash();
-        let to = to.to().copied().unwrap_or_else(|| signer.address.create(nonce));
+        let to = to
+            .to()
+            .copied()
+            .unwrap_or_else(|| signer.address.create(nonce));
         let value = if success { value } else { U256::ZERO };
 
         let row = Transfer {
@@ -404,18 +458,19 @@ impl Maker<'_> {
         if !value.is_zero() {
             self.transfers.push(row.clone());
         }
-        self.transfers.extend(events.moves.into_iter().map(|it: Move| Transfer {
-            log_index: it.log.map(|log| self.log_index + log),
-            sub_index: it.sub,
-            token_address: it.token,
-            from_address: it.from,
-            to_address: it.to,
-            value: it.value,
-            token_id: it.token_id,
-            token_standard: it.standard,
-            kind: it.kind,
-            ..row.clone()
-        }));
+        self.transfers
+            .extend(events.moves.into_iter().map(|it: Move| Transfer {
+                log_index: it.log.map(|log| self.log_index + log),
+                sub_index: it.sub,
+                token_address: it.token,
+                from_address: it.from,
+                to_address: it.to,
+                value: it.value,
+                token_id: it.token_id,
+                token_standard: it.standard,
+                kind: it.kind,
+                ..row.clone()
+            }));
 
         let logs = u32::try_from(events.logs.len()).expect("few logs");
         self.log_index += logs;
@@ -440,7 +495,10 @@ impl Maker<'_> {
         envelope.to_compact(&mut stored.0);
         receipt.to_compact(&mut stored.1);
         let logs_bloom = alloy_primitives::logs_bloom(&receipt.logs);
-        self.receipts.push(ReceiptWithBloom { receipt, logs_bloom });
+        self.receipts.push(ReceiptWithBloom {
+            receipt,
+            logs_bloom,
+        });
         self.envelopes.push(envelope);
         self.done.push(Done {
             hash,
@@ -458,7 +516,11 @@ impl Maker<'_> {
 
     /// In half of the blocks, a few validators are paid; at times nothing.
     fn withdrawals(&mut self) -> Vec<Withdrawal> {
-        let count = if self.draw.permille(500) { self.draw.between(1, 4) } else { 0 };
+        let count = if self.draw.permille(500) {
+            self.draw.between(1, 4)
+        } else {
+            0
+        };
         let mut withdrawals = Vec::new();
         for sub in 0..count {
             let zero = self.draw.permille(20);
@@ -468,7 +530,11 @@ impl Maker<'_> {
                 index: self.order.number * 16 + sub,
                 validator_index: self.draw.below(500_000),
                 address,
-                amount: if zero { 0 } else { self.draw.between(1, 40_000_000_000) },
+                amount: if zero {
+                    0
+                } else {
+                    self.draw.between(1, 40_000_000_000)
+                },
             };
             withdrawals.push(withdrawal);
             if zero {

@@ -86,14 +86,22 @@ impl Default for Config {
 impl Config {
     /// A chain for tests: few tokens and signers, quick to start.
     pub fn small(seed: u64, layout: Layout) -> Self {
-        Self { seed, layout, tokens: 40, sends_per_round: 64, ..Self::default() }
+        Self {
+            seed,
+            layout,
+            tokens: 40,
+            sends_per_round: 64,
+            ..Self::default()
+        }
     }
 
     /// What is wrong with these values, if anything.
     pub(super) fn problem(&self) -> Option<String> {
         let rounds = self.sends_per_round;
         if !rounds.is_power_of_two() || !(64..=1 << 20).contains(&rounds) {
-            return Some(format!("sends_per_round is {rounds}; a power of two from 64 to 2^20"));
+            return Some(format!(
+                "sends_per_round is {rounds}; a power of two from 64 to 2^20"
+            ));
         }
         for (name, value, low, high) in [
             ("tokens", self.tokens, 10, 1_000_000),

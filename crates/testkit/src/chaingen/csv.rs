@@ -10,7 +10,11 @@ transaction_hash,token_address,from_address,to_address,value,token_id,token_stan
 /// Writes a row for each transfer. Absent fields are empty.
 pub fn write_csv(out: &mut dyn Write, transfers: &[Transfer], chain_id: u64) -> io::Result<()> {
     for t in transfers {
-        write!(out, "{},{},{},", t.block_number, t.block_timestamp, t.transaction_index)?;
+        write!(
+            out,
+            "{},{},{},",
+            t.block_number, t.block_timestamp, t.transaction_index
+        )?;
         if let Some(log) = t.log_index {
             write!(out, "{log}")?;
         }
@@ -18,7 +22,11 @@ pub fn write_csv(out: &mut dyn Write, transfers: &[Transfer], chain_id: u64) -> 
         if let Some(token) = t.token_address {
             write!(out, "{token:#x}")?;
         }
-        write!(out, ",{:#x},{:#x},{},", t.from_address, t.to_address, t.value)?;
+        write!(
+            out,
+            ",{:#x},{:#x},{},",
+            t.from_address, t.to_address, t.value
+        )?;
         if let Some(id) = t.token_id {
             write!(out, "{id}")?;
         }

@@ -98,7 +98,11 @@ impl Draw {
     fn exponential(&mut self) -> u64 {
         let bits = self.bits() | 1;
         let zeros = bits.leading_zeros();
-        let below_one = if zeros == 63 { 0 } else { (bits << (zeros + 1)) >> 48 };
+        let below_one = if zeros == 63 {
+            0
+        } else {
+            (bits << (zeros + 1)) >> 48
+        };
         u64::from(zeros) * 65_536 + (65_536 - below_one)
     }
 

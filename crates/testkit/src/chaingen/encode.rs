@@ -16,7 +16,11 @@ pub(super) struct Account {
 
 /// Big-endian without leading zero bytes.
 fn trimmed(number: u64) -> Vec<u8> {
-    number.to_be_bytes().into_iter().skip_while(|&byte| byte == 0).collect()
+    number
+        .to_be_bytes()
+        .into_iter()
+        .skip_while(|&byte| byte == 0)
+        .collect()
 }
 
 /// LEB128.
@@ -52,8 +56,14 @@ pub(super) fn withdrawals(withdrawals: &[Withdrawal]) -> Vec<u8> {
         let validator = trimmed(withdrawal.validator_index);
         let amount = trimmed(withdrawal.amount);
         let flags = [nibble(&index) | nibble(&validator) << 4, nibble(&amount)];
-        let item =
-            [&flags[..], &index, &validator, withdrawal.address.as_slice(), &amount].concat();
+        let item = [
+            &flags[..],
+            &index,
+            &validator,
+            withdrawal.address.as_slice(),
+            &amount,
+        ]
+        .concat();
         bytes.extend(varuint(item.len()));
         bytes.extend(item);
     }
@@ -67,7 +77,10 @@ pub(super) fn account(account: &Account) -> Vec<u8> {
     let flags = u16::from(nibble(&nonce))
         | u16::try_from(balance.len()).expect("at most 32") << 4
         | u16::from(account.code_hash.is_some()) << 10;
-    let code = account.code_hash.as_ref().map_or(&[][..], |hash| hash.as_slice());
+    let code = account
+        .code_hash
+        .as_ref()
+        .map_or(&[][..], |hash| hash.as_slice());
     [&flags.to_le_bytes()[..], &nonce, &balance, code].concat()
 }
 
@@ -79,7 +92,9 @@ pub(super) fn read_account(bytes: &[u8]) -> Option<Account> {
     let (balance, rest) = rest.split_at_checked(usize::from(flags >> 4 & 0x3f))?;
     let code_hash = (flags >> 10 & 1 == 1).then_some(rest);
     Some(Account {
-        nonce: nonce.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
+        nonce: nonce
+            .iter()
+            .fold(0, |number, &byte| number << 8 | u64::from(byte)),
         balance: U256::try_from_be_slice(balance)?,
         code_hash: match code_hash {
             Some(hash) => Some(B256::try_from(hash).ok()?),
@@ -149,13 +164,22 @@ pub(super) fn scale(payload: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        fixtures::{self, Fixture},
+        naive::quantity,
+    };
     use alloy_primitives::hex;
+    use serde_json::Value;
+    use signet_libmdbx::{Environment, EnvironmentFlags, Mode};
 
     /// Bytes that a real node wrote.
     #[test]
     fn as_a_node_writes() {
         assert_eq!(body_indices(0, 0), [0]);
-        assert_eq!(prune_checkpoint(999, Some(1031), 300), hex!("03 02 03e7 02 0407 02 012c"));
+        assert_eq!(
+            prune_checkpoint(999, Some(1031), 300),
+            hex!("03 02 03e7 02 0407 02 012c")
+        );
         let withdrawal = Withdrawal {
             index: 0,
             validator_index: 5,
@@ -169,12 +193,77 @@ mod tests {
         assert_eq!(stage_checkpoint(800), hex!("02 0320"));
     }
 
+    /// All rows of a table of a real node.
+    fn rows(fixture: &Fixture, table: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let flags = EnvironmentFlags {
+            mode: Mode::ReadOnly,
+            ..EnvironmentFlags::default()
+        };
+        let env = Environment::builder()
+            .set_flags(flags)
+            .set_max_dbs(64)
+            .open(&fixture.path().join("db"));
+        let tx = env.unwrap().begin_ro_sync().unwrap();
+        let mut cursor = tx.cursor(tx.open_db(Some(table)).unwrap()).unwrap();
+        let mut rows = Vec::new();
+        let mut row = cursor.first().unwrap();
+        while let Some(found) = row {
+            rows.push(found);
+            row = cursor.next().unwrap();
+        }
+        assert!(!rows.is_empty(), "{table} is empty");
+        rows
+    }
+
+    #[test]
+    fn rows_of_a_node_come_out_the_same() {
+        for fixture in fixtures::committed() {
+            for (_, row) in rows(&fixture, "HashedAccounts") {
+                assert_eq!(account(&read_account(&row).unwrap()), row);
+            }
+            for (_, row) in rows(&fixture, "StageCheckpoints") {
+                let number = row[1..].iter().fold(0, |n, &byte| n << 8 | u64::from(byte));
+                assert_eq!(number, 40);
+                assert_eq!(stage_checkpoint(number), row);
+            }
+            let blocks: Vec<Value> = fixture.lines("blocks").collect();
+            let mut first_tx = 0;
+            for ((_, row), block) in rows(&fixture, "BlockBodyIndices").iter().zip(&blocks) {
+                let count = block["transactions"].as_array().unwrap().len() as u64;
+                assert_eq!(*row, body_indices(first_tx, count));
+                first_tx += count;
+            }
+            for (key, row) in rows(&fixture, "BlockWithdrawals") {
+                let block = &blocks[usize::from(key[7])]["withdrawals"];
+                let number = |value: &Value| quantity(value).to::<u64>();
+                let paid = block.as_array().unwrap().iter().map(|it| Withdrawal {
+                    index: number(&it["index"]),
+                    validator_index: number(&it["validatorIndex"]),
+                    address: it["address"].as_str().unwrap().parse().unwrap(),
+                    amount: number(&it["amount"]),
+                });
+                assert_eq!(withdrawals(&paid.collect::<Vec<_>>()), row);
+            }
+            for (_, row) in rows(&fixture, "VersionHistory") {
+                let reth = &fixture.chain_info["reth"];
+                let version = reth["version"].as_str().unwrap().trim_end_matches("-dev");
+                let commit = &reth["commit"].as_str().unwrap()[..8];
+                let start = client_version([version, commit, ""]);
+                assert!(row.starts_with(&start[..start.len() - 1]));
+            }
+        }
+    }
+
     #[test]
     fn accounts_come_back() {
         for nonce in [0, 1, 300, u64::MAX] {
             for balance in [U256::ZERO, U256::from(7), U256::MAX] {
                 for code_hash in [None, Some(B256::repeat_byte(3))] {
-                    let before = Account { nonce, balance, code_hash };
+                    let before = Account {
+                        nonce,
+                        balance,
+                        code_hash,
+                    };
                     assert_eq!(read_account(&account(&before)), Some(before));
                 }
             }

@@ -45,7 +45,11 @@ pub(super) trait Io<T> {
 
 impl<T> Io<T> for std::io::Result<T> {
     fn io(self, path: &Path, action: &'static str) -> Result<T, Error> {
-        self.map_err(|source| Error::Io { path: path.to_path_buf(), action, source })
+        self.map_err(|source| Error::Io {
+            path: path.to_path_buf(),
+            action,
+            source,
+        })
     }
 }
 
@@ -56,6 +60,9 @@ pub(super) trait Db<T> {
 
 impl<T, E: std::fmt::Display> Db<T> for std::result::Result<T, E> {
     fn db(self, action: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|e| Error::Database { action: action(), message: e.to_string() })
+        self.map_err(|e| Error::Database {
+            action: action(),
+            message: e.to_string(),
+        })
     }
 }

@@ -86,7 +86,17 @@ impl Events {
         let log = u32::try_from(self.logs.len() - 1).expect("few logs");
         let token = Some(token);
         let log = Some(log);
-        self.moves.push(Move { log, sub, token, from, to, value, token_id, standard, kind });
+        self.moves.push(Move {
+            log,
+            sub,
+            token,
+            from,
+            to,
+            value,
+            token_id,
+            standard,
+            kind,
+        });
     }
 
     /// A fungible transfer as the token logs it.
@@ -125,7 +135,16 @@ impl Events {
     ) {
         let all = [topics.transfer, word(from), word(to), value.into()];
         self.log(token, &all[..1 + indexed], words(&all[1 + indexed..]));
-        self.means(0, token, from, to, value, None, TokenStandard::Erc20, kind(from, to));
+        self.means(
+            0,
+            token,
+            from,
+            to,
+            value,
+            None,
+            TokenStandard::Erc20,
+            kind(from, to),
+        );
     }
 
     /// An ERC-20 transfer with dirt above its addresses.
@@ -146,7 +165,16 @@ impl Events {
         let all = [topics.transfer, soil(from), soil(to)];
         self.log(token, &all, value.to_be_bytes_vec());
         self.dirty += 1;
-        self.means(0, token, from, to, value, None, TokenStandard::Erc20, kind(from, to));
+        self.means(
+            0,
+            token,
+            from,
+            to,
+            value,
+            None,
+            TokenStandard::Erc20,
+            kind(from, to),
+        );
     }
 
     /// An ERC-721 transfer.
@@ -158,9 +186,22 @@ impl Events {
         to: Address,
         id: U256,
     ) {
-        self.log(token, &[topics.transfer, word(from), word(to), id.into()], Vec::new());
+        self.log(
+            token,
+            &[topics.transfer, word(from), word(to), id.into()],
+            Vec::new(),
+        );
         let standard = TokenStandard::Erc721;
-        self.means(0, token, from, to, U256::ONE, Some(id), standard, kind(from, to));
+        self.means(
+            0,
+            token,
+            from,
+            to,
+            U256::ONE,
+            Some(id),
+            standard,
+            kind(from, to),
+        );
     }
 
     /// An ERC-1155 transfer of one item; all ends indexed, or none.
@@ -178,7 +219,16 @@ impl Events {
         data.extend(words(&[id.into(), value.into()]));
         self.log(token, &ends[..1 + indexed], data);
         let standard = TokenStandard::Erc1155;
-        self.means(0, token, from, to, value, Some(id), standard, kind(from, to));
+        self.means(
+            0,
+            token,
+            from,
+            to,
+            value,
+            Some(id),
+            standard,
+            kind(from, to),
+        );
     }
 
     /// An ERC-1155 transfer of several items, or of none.
@@ -195,7 +245,16 @@ impl Events {
         self.log(token, &ends, batch_data(&ids, &values));
         for (sub, &(id, value)) in (0..).zip(items) {
             let standard = TokenStandard::Erc1155;
-            self.means(sub, token, from, to, value, Some(id), standard, kind(from, to));
+            self.means(
+                sub,
+                token,
+                from,
+                to,
+                value,
+                Some(id),
+                standard,
+                kind(from, to),
+            );
         }
     }
 
@@ -207,14 +266,28 @@ impl Events {
 
     /// Native coin wrapped for `account`.
     pub(super) fn wrap(&mut self, topics: &Topics, token: Address, account: Address, value: U256) {
-        self.log(token, &[topics.deposit, word(account)], value.to_be_bytes_vec());
+        self.log(
+            token,
+            &[topics.deposit, word(account)],
+            value.to_be_bytes_vec(),
+        );
         let (from, standard) = (Address::ZERO, TokenStandard::Erc20);
         self.means(0, token, from, account, value, None, standard, Kind::Wrap);
     }
 
     /// Native coin unwrapped by `account`.
-    pub(super) fn unwrap(&mut self, topics: &Topics, token: Address, account: Address, value: U256) {
-        self.log(token, &[topics.withdrawal, word(account)], value.to_be_bytes_vec());
+    pub(super) fn unwrap(
+        &mut self,
+        topics: &Topics,
+        token: Address,
+        account: Address,
+        value: U256,
+    ) {
+        self.log(
+            token,
+            &[topics.withdrawal, word(account)],
+            value.to_be_bytes_vec(),
+        );
         let (to, standard) = (Address::ZERO, TokenStandard::Erc20);
         self.means(0, token, account, to, value, None, standard, Kind::Unwrap);
     }
@@ -262,9 +335,17 @@ impl Events {
         (amount_in, amount_out): (U256, U256),
     ) {
         let reserve = |amount: U256| B256::from(amount << 9);
-        self.log(pool, &[topics.sync], words(&[reserve(amount_in), reserve(amount_out)]));
+        self.log(
+            pool,
+            &[topics.sync],
+            words(&[reserve(amount_in), reserve(amount_out)]),
+        );
         let amounts = [amount_in.into(), B256::ZERO, B256::ZERO, amount_out.into()];
-        self.log(pool, &[topics.swap, word(sender), word(to)], words(&amounts));
+        self.log(
+            pool,
+            &[topics.swap, word(sender), word(to)],
+            words(&amounts),
+        );
     }
 }
 

@@ -26,10 +26,24 @@ const GENESIS_EXTRA: &[u8] = b"txgraph sample chain";
 /// The header of block 0. Its state root is that of the genesis accounts.
 pub(super) fn genesis(world: &World) -> Header {
     let accounts = world.genesis_accounts().into_iter().map(|account| {
-        let code_hash = if account.contract { world.contract_code_hash } else { KECCAK_EMPTY };
-        let GenesisAccount { address, balance, .. } = account;
+        let code_hash = if account.contract {
+            world.contract_code_hash
+        } else {
+            KECCAK_EMPTY
+        };
+        let GenesisAccount {
+            address, balance, ..
+        } = account;
         let nonce = 0;
-        (address, TrieAccount { nonce, balance, storage_root: EMPTY_ROOT_HASH, code_hash })
+        (
+            address,
+            TrieAccount {
+                nonce,
+                balance,
+                storage_root: EMPTY_ROOT_HASH,
+                code_hash,
+            },
+        )
     });
     Header {
         state_root: state_root_unhashed(accounts),
@@ -49,7 +63,12 @@ pub(super) fn genesis(world: &World) -> Header {
 /// Everything in it follows from the block and its parent, but one: nobody executes
 /// these transactions, so there is no state root. Its place is taken by a hash of
 /// the parent's and the number.
-pub(super) fn on_top_of(parent: &Header, parent_hash: B256, body: &Body, config: &Config) -> Header {
+pub(super) fn on_top_of(
+    parent: &Header,
+    parent_hash: B256,
+    body: &Body,
+    config: &Config,
+) -> Header {
     let number = body.number;
     let (cancun, prague) = (number >= config::CANCUN, number >= config::PRAGUE);
     let mut random = [0; 40];
@@ -119,8 +138,19 @@ pub(super) fn specification(world: &World) -> Value {
         "depositContractAddress": "0x00000000219ab540356cbb839cbe05303d7705fa",
     });
     for fork in [
-        "homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople", "petersburg",
-        "istanbul", "muirGlacier", "berlin", "london", "arrowGlacier", "grayGlacier",
+        "homestead",
+        "eip150",
+        "eip155",
+        "eip158",
+        "byzantium",
+        "constantinople",
+        "petersburg",
+        "istanbul",
+        "muirGlacier",
+        "berlin",
+        "london",
+        "arrowGlacier",
+        "grayGlacier",
         "mergeNetsplit",
     ] {
         config[format!("{fork}Block")] = json!(0);
@@ -140,13 +170,19 @@ pub(super) fn specification(world: &World) -> Value {
     let alloc: Map<String, Value> = world
         .genesis_accounts()
         .into_iter()
-        .map(|GenesisAccount { address, balance, contract }| {
-            let mut account = json!({ "balance": format!("{balance:#x}") });
-            if contract {
-                account["code"] = json!(Bytes::from_static(&CONTRACT_CODE));
-            }
-            (format!("{address:#x}"), account)
-        })
+        .map(
+            |GenesisAccount {
+                 address,
+                 balance,
+                 contract,
+             }| {
+                let mut account = json!({ "balance": format!("{balance:#x}") });
+                if contract {
+                    account["code"] = json!(Bytes::from_static(&CONTRACT_CODE));
+                }
+                (format!("{address:#x}"), account)
+            },
+        )
         .collect();
     json!({
         "config": config,

@@ -117,15 +117,23 @@ struct Open {
 impl Open {
     fn create(jar: &Jar, kind: Kind) -> Result<Self, Error> {
         let create = |path: &Path| {
-            File::create_new(path).map(BufWriter::new).io(path, "create")
+            File::create_new(path)
+                .map(BufWriter::new)
+                .io(path, "create")
         };
         let mut open = Self {
             data: create(&jar.path)?,
             offsets: create(&jar.satellite(".off"))?,
-            changes: if kind.has_changes() { Some(create(&jar.satellite(".csoff"))?) } else { None },
+            changes: if kind.has_changes() {
+                Some(create(&jar.satellite(".csoff"))?)
+            } else {
+                None
+            },
             end: 0,
         };
-        open.offsets.write_all(&[8, 0, 0, 0, 0, 0, 0, 0, 0]).io(&jar.path, "write offsets of")?;
+        open.offsets
+            .write_all(&[8, 0, 0, 0, 0, 0, 0, 0, 0])
+            .io(&jar.path, "write offsets of")?;
         open.flush(jar, false)?;
         Ok(open)
     }
@@ -133,19 +141,30 @@ impl Open {
     /// Opens committed files for appending.
     fn append(jar: &Jar, kind: Kind) -> Result<Self, Error> {
         let open = |path: &Path| {
-            OpenOptions::new().append(true).open(path).map(BufWriter::new).io(path, "open")
+            OpenOptions::new()
+                .append(true)
+                .open(path)
+                .map(BufWriter::new)
+                .io(path, "open")
         };
-        let changes =
-            if kind.has_changes() { Some(open(&jar.satellite(".csoff"))?) } else { None };
+        let changes = if kind.has_changes() {
+            Some(open(&jar.satellite(".csoff"))?)
+        } else {
+            None
+        };
         let end = offset_at(jar, jar.rows * kind.columns())?;
-        Ok(Self { data: open(&jar.path)?, offsets: open(&jar.satellite(".off"))?, changes, end })
+        Ok(Self {
+            data: open(&jar.path)?,
+            offsets: open(&jar.satellite(".off"))?,
+            changes,
+            end,
+        })
     }
 
     fn flush(&mut self, jar: &Jar, durable: bool) -> Result<(), Error> {
         let changes = self.changes.iter_mut().map(|file| (file, ".csoff"));
         // The order of a node: offsets of changes, data, offsets.
-        for (file, extension) in
-            changes.chain([(&mut self.data, ""), (&mut self.offsets, ".off")])
+        for (file, extension) in changes.chain([(&mut self.data, ""), (&mut self.offsets, ".off")])
         {
             let path = jar.satellite(extension);
             file.flush().io(&path, "write")?;
@@ -210,9 +229,21 @@ impl Segment {
             self.commit()?;
             self.open = None;
             let reserved = (start, start.saturating_add(self.blocks_per_file - 1));
-            let name = format!("static_file_{}_{}_{}", self.kind.name(), reserved.0, reserved.1);
+            let name = format!(
+                "static_file_{}_{}_{}",
+                self.kind.name(),
+                reserved.0,
+                reserved.1
+            );
             let path = self.folder.join(name);
-            let jar = Jar { path, reserved, blocks: None, txs: None, rows: 0, max_row: 0 };
+            let jar = Jar {
+                path,
+                reserved,
+                blocks: None,
+                txs: None,
+                rows: 0,
+                max_row: 0,
+            };
             self.open = Some(Open::create(&jar, self.kind)?);
             self.jars.push(jar);
         }
@@ -232,7 +263,8 @@ impl Segment {
         let open = self.open.as_mut().expect("just opened");
         for cell in cells {
             let cell = if self.kind == Kind::Headers {
-                self.scratch.resize(lz4_flex::block::get_maximum_output_size(cell.len()), 0);
+                self.scratch
+                    .resize(lz4_flex::block::get_maximum_output_size(cell.len()), 0);
                 let size = lz4_flex::block::compress_into(cell, &mut self.scratch)
                     .expect("the buffer has the maximum size");
                 &self.scratch[..size]
@@ -241,15 +273,24 @@ impl Segment {
             };
             open.data.write_all(cell).io(&jar.path, "write")?;
             open.end += cell.len() as u64;
-            open.offsets.write_all(&open.end.to_le_bytes()).io(&jar.path, "write offsets of")?;
+            open.offsets
+                .write_all(&open.end.to_le_bytes())
+                .io(&jar.path, "write offsets of")?;
         }
         jar.rows += 1;
-        jar.max_row = jar.max_row.max(cells.iter().map(|cell| cell.len() as u64).sum());
+        jar.max_row = jar
+            .max_row
+            .max(cells.iter().map(|cell| cell.len() as u64).sum());
         Ok(())
     }
 
     /// Appends the row of a header.
-    pub(super) fn header(&mut self, header: &[u8], difficulty: &[u8], hash: &[u8]) -> Result<(), Error> {
+    pub(super) fn header(
+        &mut self,
+        header: &[u8],
+        difficulty: &[u8],
+        hash: &[u8],
+    ) -> Result<(), Error> {
         self.row(&[header, difficulty, hash])
     }
 
@@ -274,7 +315,10 @@ impl Segment {
         }
         let changes = self.open.as_mut().and_then(|open| open.changes.as_mut());
         let record = [first.to_le_bytes(), (rows.len() as u64).to_le_bytes()].concat();
-        changes.expect("a segment of changes").write_all(&record).io(&jar.path, "write changes of")
+        changes
+            .expect("a segment of changes")
+            .write_all(&record)
+            .io(&jar.path, "write changes of")
     }
 
     /// Makes everything that was appended count.
@@ -294,11 +338,16 @@ impl Segment {
         while self.jars.len() > 1 && self.jars.last().is_some_and(|jar| jar.reserved.0 > block) {
             delete(&self.jars.pop().expect("there are two"), self.kind)?;
         }
-        let Some(jar) = self.jars.last_mut() else { return Ok(()) };
+        let Some(jar) = self.jars.last_mut() else {
+            return Ok(());
+        };
         let Some((first, last)) = jar.blocks.filter(|blocks| blocks.1 > block) else {
             return Ok(());
         };
-        debug_assert!(first <= block && block < last, "block {block} of {first}..={last}");
+        debug_assert!(
+            first <= block && block < last,
+            "block {block} of {first}..={last}"
+        );
         if self.kind.has_transactions() {
             jar.txs = match (jar.txs, last_tx) {
                 (Some((first, _)), Some(last)) if first <= last => Some((first, last)),
@@ -318,7 +367,11 @@ impl Segment {
         shorten(&jar.satellite(".off"), 1 + 8 * (cells + 1), self.durable)?;
         shorten(&jar.path, end, self.durable)?;
         if self.kind.has_changes() {
-            shorten(&jar.satellite(".csoff"), 16 * jar.change_records(), self.durable)?;
+            shorten(
+                &jar.satellite(".csoff"),
+                16 * jar.change_records(),
+                self.durable,
+            )?;
         }
         write_conf(jar, self.kind, self.durable)
     }
@@ -333,7 +386,10 @@ impl Segment {
             };
             let jar = self.jars.remove(0);
             delete(&jar, self.kind)?;
-            pruned = Some((last, jar.txs.map(|txs| txs.1).or(pruned.and_then(|(_, tx)| tx))));
+            pruned = Some((
+                last,
+                jar.txs.map(|txs| txs.1).or(pruned.and_then(|(_, tx)| tx)),
+            ));
         }
         Ok(pruned)
     }
@@ -375,5 +431,61 @@ fn delete(jar: &Jar, kind: Kind) -> Result<(), Error> {
 fn shorten(path: &Path, length: u64, durable: bool) -> Result<(), Error> {
     let file = OpenOptions::new().write(true).open(path).io(path, "open")?;
     file.set_len(length).io(path, "shorten")?;
-    if durable { file.sync_all().io(path, "sync") } else { Ok(()) }
+    if durable {
+        file.sync_all().io(path, "sync")
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    const KINDS: [Kind; 6] = [
+        Kind::Headers,
+        Kind::Transactions,
+        Kind::Receipts,
+        Kind::Senders,
+        Kind::AccountChanges,
+        Kind::StorageChanges,
+    ];
+
+    fn long(bytes: &[u8], at: usize) -> u64 {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+    }
+
+    /// What the `.conf` of a real node says, written by us, is the same bytes.
+    #[test]
+    fn confs_of_a_node_come_out_the_same() {
+        let mut seen = 0;
+        for fixture in fixtures::committed() {
+            for kind in KINDS {
+                let folder = fixture.path().join("static_files");
+                let path = folder.join(format!("static_file_{}_0_499999", kind.name()));
+                if !path.exists() {
+                    continue;
+                }
+                let mut jar = Jar {
+                    path,
+                    reserved: (0, 499_999),
+                    blocks: Some((0, fixture.tip().unwrap())),
+                    txs: None,
+                    rows: 0,
+                    max_row: 0,
+                };
+                let real = std::fs::read(jar.satellite(".conf")).unwrap();
+                if kind.has_transactions() {
+                    jar.txs = Some((0, fixture.chain_info["counts"]["txs"].as_u64().unwrap() - 1));
+                }
+                let compressor = if kind == Kind::Headers { 5 } else { 1 };
+                jar.max_row = long(&real, real.len() - 8);
+                jar.rows = long(&real, real.len() - 16 - compressor);
+                assert_eq!(jar.conf(kind), real, "{} of {}", kind.name(), fixture.name);
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 9);
+    }
 }

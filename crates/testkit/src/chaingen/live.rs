@@ -114,7 +114,9 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> std::io::Result
     let mut node: Option<Appender> = None;
     for line in input.lines() {
         let answer = match serde_json::from_str(&line?) {
-            Ok(command) => obey(&mut node, command).unwrap_or_else(|e| Answer::Error(e.to_string())),
+            Ok(command) => {
+                obey(&mut node, command).unwrap_or_else(|e| Answer::Error(e.to_string()))
+            }
             Err(e) => Answer::Error(e.to_string()),
         };
         let answer = serde_json::to_string(&answer).map_err(std::io::Error::other)?;
@@ -129,7 +131,9 @@ fn obey(node: &mut Option<Appender>, command: Command) -> Result<Answer, Error> 
         let created = Appender::create(&folder, config)?;
         return Ok(Answer::Tip(node.insert(created).tip()));
     }
-    let node = node.as_mut().ok_or_else(|| Error::Live("there is no chain yet".to_owned()))?;
+    let node = node
+        .as_mut()
+        .ok_or_else(|| Error::Live("there is no chain yet".to_owned()))?;
     Ok(match command {
         Command::Create { .. } => unreachable!("obeyed above"),
         Command::Append(blocks) => Answer::Tip(node.append(blocks)?),
@@ -174,8 +178,16 @@ impl LiveNode {
             timestamp: 0,
             transactions: 0,
         };
-        let mut node = Self { child, input, output, tip };
-        node.say(&Command::Create { folder: folder.to_path_buf(), config })?;
+        let mut node = Self {
+            child,
+            input,
+            output,
+            tip,
+        };
+        node.say(&Command::Create {
+            folder: folder.to_path_buf(),
+            config,
+        })?;
         node.hear_tip()?;
         Ok(node)
     }
@@ -266,7 +278,9 @@ impl LiveNode {
                 Err(e) => return Err(Error::Live(e.to_string())),
             }
             // The test harness may have begun the line with words of its own.
-            let Some((_, answer)) = line.split_once(PREFIX) else { continue };
+            let Some((_, answer)) = line.split_once(PREFIX) else {
+                continue;
+            };
             return match serde_json::from_str(answer) {
                 Ok(Answer::Error(e)) => Err(Error::Live(e)),
                 Ok(answer) => Ok(answer),

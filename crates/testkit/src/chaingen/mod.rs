@@ -14,27 +14,27 @@
 //! [`LiveNode`] does the same in a process of its own, because a process can open a
 //! database only once.
 
-mod error;
-mod config;
-mod draw;
-mod people;
-mod things;
-mod world;
-mod events;
-mod intent;
-mod traffic;
-mod oddities;
-mod scenarios;
-mod block;
-mod header;
-mod encode;
-mod state;
-mod jar;
-mod tables;
-mod truth;
 mod appender;
-mod live;
+mod block;
+mod config;
 mod csv;
+mod draw;
+mod encode;
+mod error;
+mod events;
+mod header;
+mod intent;
+mod jar;
+mod live;
+mod oddities;
+mod people;
+mod scenarios;
+mod state;
+mod tables;
+mod things;
+mod traffic;
+mod truth;
+mod world;
 
 pub use appender::{Appender, Tip};
 pub use block::Counts;

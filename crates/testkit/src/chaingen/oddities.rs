@@ -14,11 +14,18 @@ pub(super) fn odd(scene: &mut Scene<'_>) -> Intent {
     let (from, to) = (scene.holder(), scene.receiver());
     let arguments = [word(from), word(to)];
     let emitter = scene.draw.pick(&scene.world.things.oddities);
-    let mut intent = scene.blank().call(emitter, "odd(address,address)", &arguments, 0);
+    let mut intent = scene
+        .blank()
+        .call(emitter, "odd(address,address)", &arguments, 0);
     for _ in 0..scene.draw.between(1, 3) {
         one(scene, &mut intent.events, emitter, from, to);
     }
-    let bytes: usize = intent.events.logs.iter().map(|log| log.data.data.len()).sum();
+    let bytes: usize = intent
+        .events
+        .logs
+        .iter()
+        .map(|log| log.data.data.len())
+        .sum();
     intent.gas_used = 30_000 + 2_000 * intent.events.logs.len() as u64 + 8 * bytes as u64;
     intent
 }
@@ -42,8 +49,14 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
         6 => events.dirty_erc20(topics, emitter, (from, to), value, draw.word()),
         // Anyone may tell of anyone's tokens, but only in the own name.
         7 => {
-            let token = Token { kind: TokenKind::Standard, ..scene.world.things.token(draw) };
-            let spoof = Token { address: scene.world.things.spoof, ..token };
+            let token = Token {
+                kind: TokenKind::Standard,
+                ..scene.world.things.token(draw)
+            };
+            let spoof = Token {
+                address: scene.world.things.spoof,
+                ..token
+            };
             events.transfer(topics, spoof, from, to, value);
         }
         8 => events.erc721(topics, emitter, from, to, U256::MAX),
@@ -98,7 +111,11 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
         }
         // No transfers, and not meant to be.
         25 => events.log(emitter, &[], words(&[from_word, to_word, value_word])),
-        26 => events.log(emitter, &[topics.deposit, from_word], words(&[value_word; 3])),
+        26 => events.log(
+            emitter,
+            &[topics.deposit, from_word],
+            words(&[value_word; 3]),
+        ),
         _ => {
             let data = vec![0xab; draw.index(12_000)];
             events.log(emitter, &[draw.word(), from_word], data);

@@ -65,7 +65,9 @@ impl People {
         let all = hubs + sends_per_round - hubs * HUB_SENDS;
         Self {
             seed,
-            signers: (0..all).map(|index| Signer::new(seed, "signer", &[index])).collect(),
+            signers: (0..all)
+                .map(|index| Signer::new(seed, "signer", &[index]))
+                .collect(),
             hubs,
             sends_per_round,
             // Airdrops and batches need more than one newcomer per transaction.
@@ -140,7 +142,11 @@ impl People {
 
     /// The receiver of an ordinary transfer: new in three of ten cases.
     pub(super) fn receiver(&self, block: u64, draw: &mut Draw) -> Address {
-        if draw.permille(300) { self.newcomer(block, draw) } else { self.holder(block, draw) }
+        if draw.permille(300) {
+            self.newcomer(block, draw)
+        } else {
+            self.holder(block, draw)
+        }
     }
 
     fn stranger(&self, index: u64) -> Address {

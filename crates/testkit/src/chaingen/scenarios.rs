@@ -103,7 +103,9 @@ pub(super) fn at(block: u64) -> Option<(u64, u64)> {
     if window < 16 {
         Some((window, first_block))
     } else {
-        (window % 16 == 0).then_some((15 + window / 16, first_block))
+        window
+            .is_multiple_of(16)
+            .then_some((15 + window / 16, first_block))
     }
 }
 
@@ -141,7 +143,9 @@ impl Scenario {
 
     /// The steps of one block, with their numbers.
     pub(super) fn steps_at(&self, block: u64) -> impl Iterator<Item = (u32, &Step)> {
-        (0..).zip(&self.steps).filter(move |(_, s)| self.first_block + s.offset == block)
+        (0..)
+            .zip(&self.steps)
+            .filter(move |(_, s)| self.first_block + s.offset == block)
     }
 
     /// The last block with a step.
@@ -173,7 +177,10 @@ impl Scenario {
         let index = usize::try_from(at).expect("few steps");
         let step = self.steps[index];
         let (signer, nonce) = outsider.unwrap_or_else(|| {
-            let earlier = self.steps[..index].iter().filter(|s| s.by == step.by).count();
+            let earlier = self.steps[..index]
+                .iter()
+                .filter(|s| s.by == step.by)
+                .count();
             (self.signer(world, step.by), earlier as u64)
         });
         let (from, to) = (self.address(world, step.from), self.address(world, step.to));
@@ -194,7 +201,9 @@ impl Scenario {
             (Moves::Spoofed(value), _) => {
                 intent = transfer(intent, world.things.spoof, value);
                 intent.to = TxKind::Call(world.things.spoof);
-                intent.events.erc20(topics, world.things.spoof, from, to, value, 2);
+                intent
+                    .events
+                    .erc20(topics, world.things.spoof, from, to, value, 2);
             }
             (Moves::Item, Asset::Collection { address, item }) => {
                 intent = transfer(intent, address, item);
@@ -209,19 +218,35 @@ impl Scenario {
     fn is(&mut self, name: &'static str, about: &'static str) {
         (self.name, self.about) = (name, about);
         if let Asset::Token(token) = self.asset {
-            debug_assert_eq!(token.kind, TokenKind::Standard, "a fee would spoil the amounts");
+            debug_assert_eq!(
+                token.kind,
+                TokenKind::Standard,
+                "a fee would spoil the amounts"
+            );
         }
     }
 
     /// `from` sends `value` of the token to `to`.
     fn send(&mut self, offset: u64, from: Role, to: Role, value: u64) {
         let moves = Moves::Token(U256::from(value));
-        self.steps.push(Step { offset, by: from, from, to, moves });
+        self.steps.push(Step {
+            offset,
+            by: from,
+            from,
+            to,
+            moves,
+        });
     }
 
     fn search(&mut self, root: Role, direction: Direction, hops: Option<u32>, reached: Vec<Role>) {
         let time_respecting = false;
-        self.searches.push(Search { root, direction, hops, time_respecting, reached });
+        self.searches.push(Search {
+            root,
+            direction,
+            hops,
+            time_respecting,
+            reached,
+        });
     }
 
     /// Puts a payment of gas money before the first step of everyone who signs.
@@ -242,7 +267,10 @@ impl Scenario {
     }
 
     fn peel_chain(&mut self, hops: u32) {
-        self.is("peel-chain", "Each keeps the larger part going and peels a little off to a payee");
+        self.is(
+            "peel-chain",
+            "Each keeps the larger part going and peels a little off to a payee",
+        );
         let (chain, payees) = self.chain_roles(hops);
         let mut value = 80_000_000_000;
         for hop in 0..hops {
@@ -259,7 +287,10 @@ impl Scenario {
 
     fn peel_chain_ether(&mut self, hops: u32) {
         self.asset = Asset::Native;
-        self.is("peel-chain-ether", "The same with native coin; each also had gas money");
+        self.is(
+            "peel-chain-ether",
+            "The same with native coin; each also had gas money",
+        );
         let (chain, payees) = self.chain_roles(hops);
         let ether = |milli: u64| U256::from(milli) * U256::from(10u64.pow(15));
         // Gas money is 1000; what is peeled and passed on is less than that in all.
@@ -269,7 +300,13 @@ impl Scenario {
             value -= peeled;
             for (to, milli) in [(100 + hop, peeled), (hop + 1, value)] {
                 let moves = Moves::Ether(ether(milli));
-                self.steps.push(Step { offset: 1 + u64::from(hop), by: hop, from: hop, to, moves });
+                self.steps.push(Step {
+                    offset: 1 + u64::from(hop),
+                    by: hop,
+                    from: hop,
+                    to,
+                    moves,
+                });
             }
         }
         self.chain_searches(hops);
@@ -289,7 +326,10 @@ impl Scenario {
     }
 
     fn wash_cycle(&mut self, size: u32) {
-        self.is("wash-cycle", "One amount runs in a circle, a little less in each round");
+        self.is(
+            "wash-cycle",
+            "One amount runs in a circle, a little less in each round",
+        );
         let size = size - 1;
         let (rounds, mut value) = (3, 5_000_000_000);
         for turn in 0..size * rounds {
@@ -303,7 +343,10 @@ impl Scenario {
     }
 
     fn deposit_sweep(&mut self, size: u32) {
-        self.is("deposit-sweep", "Customers pay into addresses of their own; all go to one wallet");
+        self.is(
+            "deposit-sweep",
+            "Customers pay into addresses of their own; all go to one wallet",
+        );
         let wallet = 500;
         for customer in 0..size {
             let value = 1_000_000 * (1 + u64::from(customer));
@@ -312,7 +355,12 @@ impl Scenario {
         }
         let (customers, deposits) = (0..size, 100..100 + size);
         self.search(wallet, Direction::In, Some(1), deposits.clone().collect());
-        self.search(wallet, Direction::In, None, customers.clone().chain(deposits.clone()).collect());
+        self.search(
+            wallet,
+            Direction::In,
+            None,
+            customers.clone().chain(deposits.clone()).collect(),
+        );
         self.search(0, Direction::Out, None, vec![100, wallet]);
         self.roles = vec![
             ("hot_wallet", vec![wallet]),
@@ -322,7 +370,10 @@ impl Scenario {
     }
 
     fn fan_in_fan_out(&mut self, size: u32) {
-        self.is("fan-in-fan-out", "Many senders, one account, many receivers, equal amounts");
+        self.is(
+            "fan-in-fan-out",
+            "Many senders, one account, many receivers, equal amounts",
+        );
         let hub = 500;
         for n in 0..size {
             self.send(1 + u64::from(n % 6), n, hub, 500_000_000);
@@ -331,13 +382,26 @@ impl Scenario {
         let (sources, sinks): (Vec<_>, Vec<_>) = ((0..size).collect(), (100..100 + size).collect());
         self.search(hub, Direction::Out, None, sinks.clone());
         self.search(hub, Direction::In, None, sources.clone());
-        self.search(hub, Direction::Both, Some(1), [sources.clone(), sinks.clone()].concat());
-        self.search(0, Direction::Out, Some(2), [vec![hub], sinks.clone()].concat());
+        self.search(
+            hub,
+            Direction::Both,
+            Some(1),
+            [sources.clone(), sinks.clone()].concat(),
+        );
+        self.search(
+            0,
+            Direction::Out,
+            Some(2),
+            [vec![hub], sinks.clone()].concat(),
+        );
         self.roles = vec![("hub", vec![hub]), ("sources", sources), ("sinks", sinks)];
     }
 
     fn mixer(&mut self, size: u32) {
-        self.is("mixer", "Equal deposits into a contract, later as many out, to new addresses");
+        self.is(
+            "mixer",
+            "Equal deposits into a contract, later as many out, to new addresses",
+        );
         let (contract, relayer, amount) = (500, 501, 1_000_000_000);
         for n in 0..size {
             self.send(1 + u64::from(n % 6), n, contract, amount);
@@ -350,7 +414,12 @@ impl Scenario {
             });
         }
         let receivers: Vec<Role> = (100..100 + size).collect();
-        self.search(0, Direction::Out, None, [vec![contract], receivers.clone()].concat());
+        self.search(
+            0,
+            Direction::Out,
+            None,
+            [vec![contract], receivers.clone()].concat(),
+        );
         self.search(0, Direction::Out, Some(1), vec![contract]);
         self.roles = vec![
             ("contract", vec![contract]),
@@ -373,7 +442,13 @@ impl Scenario {
             (victim, LOOKALIKE, Moves::Spoofed(U256::from(amount))),
             (LOOKALIKE, victim, Moves::Token(U256::from(10))),
         ] {
-            self.steps.push(Step { offset: 3, by: attacker, from, to, moves });
+            self.steps.push(Step {
+                offset: 3,
+                by: attacker,
+                from,
+                to,
+                moves,
+            });
         }
         self.send(9, victim, LOOKALIKE, amount);
         self.search(victim, Direction::Out, Some(1), vec![partner, LOOKALIKE]);
@@ -393,17 +468,27 @@ impl Scenario {
              in the block of s-m but before it",
         );
         let [x, a, b, u, v, w, s, m, t] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-        for (offset, from, to) in
-            [(2, a, b), (5, x, a), (3, u, v), (6, v, w), (8, m, t), (8, s, m)]
-        {
+        for (offset, from, to) in [
+            (2, a, b),
+            (5, x, a),
+            (3, u, v),
+            (6, v, w),
+            (8, m, t),
+            (8, s, m),
+        ] {
             self.send(offset, from, to, 300_000_000);
         }
-        for (root, any_time, in_time) in
-            [(x, vec![a, b], vec![a]), (u, vec![v, w], vec![v, w]), (s, vec![m, t], vec![m])]
-        {
+        for (root, any_time, in_time) in [
+            (x, vec![a, b], vec![a]),
+            (u, vec![v, w], vec![v, w]),
+            (s, vec![m, t], vec![m]),
+        ] {
             self.search(root, Direction::Out, None, any_time);
             self.search(root, Direction::Out, None, in_time);
-            self.searches.last_mut().expect("just added").time_respecting = true;
+            self.searches
+                .last_mut()
+                .expect("just added")
+                .time_respecting = true;
         }
         self.roles = ["x", "a", "b", "u", "v", "w", "s", "m", "t"]
             .into_iter()
@@ -412,7 +497,10 @@ impl Scenario {
     }
 
     fn hub(&mut self, size: u32) {
-        self.is("hub", "One account with many counterparties and parallel transfers to each");
+        self.is(
+            "hub",
+            "One account with many counterparties and parallel transfers to each",
+        );
         let (hub, many) = (500, 2 * size);
         for n in 0..many {
             self.send(1 + u64::from(n % 14), n, hub, 1_000 + u64::from(n));
@@ -423,18 +511,38 @@ impl Scenario {
             ((0..many).collect(), (100..100 + many).collect());
         self.search(hub, Direction::Out, Some(1), receivers.clone());
         self.search(hub, Direction::In, Some(1), senders.clone());
-        self.roles = vec![("hub", vec![hub]), ("senders", senders), ("receivers", receivers)];
+        self.roles = vec![
+            ("hub", vec![hub]),
+            ("senders", senders),
+            ("receivers", receivers),
+        ];
     }
 
     fn item_trail(&mut self, world: &World, owners: u32) {
         let item = U256::from(1_000_000 + self.number);
-        self.asset = Asset::Collection { address: world.things.nfts[0], item };
-        self.is("nft-trail", "One piece is minted, passes through its owners and is burnt");
-        let trail = [NOBODY].into_iter().chain(0..owners).chain([NOBODY]).collect::<Vec<_>>();
+        self.asset = Asset::Collection {
+            address: world.things.nfts[0],
+            item,
+        };
+        self.is(
+            "nft-trail",
+            "One piece is minted, passes through its owners and is burnt",
+        );
+        let trail = [NOBODY]
+            .into_iter()
+            .chain(0..owners)
+            .chain([NOBODY])
+            .collect::<Vec<_>>();
         for (hop, pair) in (0..).zip(trail.windows(2)) {
             let by = if hop == 0 { pair[1] } else { pair[0] };
             let (from, to, moves) = (pair[0], pair[1], Moves::Item);
-            self.steps.push(Step { offset: 1 + hop, by, from, to, moves });
+            self.steps.push(Step {
+                offset: 1 + hop,
+                by,
+                from,
+                to,
+                moves,
+            });
         }
         let all = (1..owners).chain([NOBODY]).collect();
         self.search(0, Direction::Out, None, all);

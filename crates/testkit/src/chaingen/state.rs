@@ -13,8 +13,8 @@ use super::{
     tables::Changes,
 };
 use alloy_consensus::Header;
-use alloy_primitives::{Address, U256, keccak256};
 use alloy_primitives::map::AddressHashMap;
+use alloy_primitives::{Address, U256, keccak256};
 use std::collections::BTreeMap;
 
 /// Gas of one blob.
@@ -33,7 +33,10 @@ pub(super) struct Accounts {
 
 impl Accounts {
     pub(super) fn new(layout: Layout) -> Self {
-        Self { layout, cache: AddressHashMap::default() }
+        Self {
+            layout,
+            cache: AddressHashMap::default(),
+        }
     }
 
     fn load(&mut self, changes: &Changes, address: Address) -> Result<Option<Account>, Error> {
@@ -56,7 +59,11 @@ impl Accounts {
         header: &Header,
         body: &Body,
     ) -> Result<Before, Error> {
-        let mut block = BlockState { accounts: self, changes, before: Before::new() };
+        let mut block = BlockState {
+            accounts: self,
+            changes,
+            before: Before::new(),
+        };
         let base_fee = u128::from(header.base_fee_per_gas.unwrap_or_default());
         for done in &body.transactions {
             let fee = done.fee;
@@ -65,17 +72,19 @@ impl Accounts {
             if fee.blobs > 0 {
                 cost += blob_fee(header) * U256::from(fee.blobs * GAS_PER_BLOB);
             }
-            block.change(done.sender, |sender| {
-                sender.nonce = done.nonce + 1;
-                sender.balance = sender.balance.saturating_sub(cost);
-            })?;
+            block.change(done.sender, |sender| sender.nonce = done.nonce + 1)?;
+            block.charge(done.sender, cost)?;
             let tip = U256::from(price.saturating_sub(base_fee)) * U256::from(fee.gas_used);
             block.pay(None, header.beneficiary, tip)?;
             block.pay(Some(done.sender), done.to, done.value)?;
             for effect in &done.effects {
                 match *effect {
                     Effect::Moves { from, to, value } => block.pay(Some(from), to, value)?,
-                    Effect::Code { account, nonce, code_hash } => {
+                    Effect::Code {
+                        account,
+                        nonce,
+                        code_hash,
+                    } => {
                         block.change(account, |account| {
                             account.nonce = nonce;
                             account.code_hash = Some(code_hash);
@@ -96,7 +105,8 @@ impl Accounts {
 
     /// Sets accounts back to what they were before a block.
     pub(super) fn restore(&mut self, before: &Before) {
-        self.cache.extend(before.iter().map(|(address, account)| (*address, *account)));
+        self.cache
+            .extend(before.iter().map(|(address, account)| (*address, *account)));
     }
 
     /// Sets an account, as the genesis does.
@@ -152,9 +162,26 @@ impl BlockState<'_> {
             return Ok(());
         }
         if let Some(from) = from {
-            // The rich ones are endowed so that this never falls short.
-            self.change(from, |payer| payer.balance = payer.balance.saturating_sub(value))?;
+            self.charge(from, value)?;
         }
-        self.change(to, |payee| payee.balance = payee.balance.saturating_add(value))
+        self.change(to, |payee| {
+            payee.balance = payee.balance.saturating_add(value)
+        })
+    }
+
+    /// Nobody can pay more than they have. Signers begin with so much that this
+    /// takes millions of blocks.
+    fn charge(&mut self, payer: Address, value: U256) -> Result<(), Error> {
+        let mut short = false;
+        self.change(payer, |payer| match payer.balance.checked_sub(value) {
+            Some(rest) => payer.balance = rest,
+            None => short = true,
+        })?;
+        if short {
+            return Err(Error::Config(format!(
+                "{payer} cannot pay {value} wei any more"
+            )));
+        }
+        Ok(())
     }
 }

@@ -7,8 +7,7 @@ use super::{
 };
 use signet_libmdbx::{
     DatabaseFlags, Environment, EnvironmentFlags, Geometry, Mode, SyncMode, WriteFlags,
-    sys::PageSize,
-    tx::aliases::RwTxUnsync,
+    sys::PageSize, tx::aliases::RwTxUnsync,
 };
 use std::path::Path;
 
@@ -49,9 +48,10 @@ const TABLES: [(&str, bool); 31] = [
 ];
 
 /// Stages whose work is done by writing a block.
-const STAGES: [&str; 11] = [
+const STAGES: [&str; 12] = [
     "AccountHashing",
     "Bodies",
+    "Era",
     "Execution",
     "Finish",
     "Headers",
@@ -64,9 +64,8 @@ const STAGES: [&str; 11] = [
 ];
 
 /// Stages that lag behind at block 0, because their indices are not written: a node
-/// would make them from the static files and change sets at its next start. `Era`
-/// has nothing to do.
-const LAGGING_STAGES: [&str; 3] = ["Era", "IndexAccountHistory", "IndexStorageHistory"];
+/// would make them from the change sets at its next start.
+const LAGGING_STAGES: [&str; 2] = ["IndexAccountHistory", "IndexStorageHistory"];
 
 /// Done in v1; in v2 it writes to RocksDB, and lags.
 const LOOKUP_STAGE: &str = "TransactionLookup";
@@ -84,7 +83,11 @@ impl Tables {
         std::fs::create_dir_all(folder).io(folder, "create")?;
         let version = folder.join("database.version");
         std::fs::write(&version, "2").io(&version, "write")?;
-        let sync_mode = if durable { SyncMode::Durable } else { SyncMode::UtterlyNoSync };
+        let sync_mode = if durable {
+            SyncMode::Durable
+        } else {
+            SyncMode::UtterlyNoSync
+        };
         let mode = Mode::ReadWrite { sync_mode };
         // As reth's, but for the growth step: 4 GiB more per step is no use here.
         let env = Environment::builder()
@@ -108,9 +111,14 @@ impl Tables {
         let tables = Self { env, layout };
         let tx = tables.begin()?;
         for (table, duplicates) in TABLES {
-            let flags =
-                if duplicates { DatabaseFlags::DUP_SORT } else { DatabaseFlags::empty() };
-            tx.tx.create_db(Some(table), flags).db(|| format!("create table {table}"))?;
+            let flags = if duplicates {
+                DatabaseFlags::DUP_SORT
+            } else {
+                DatabaseFlags::empty()
+            };
+            tx.tx
+                .create_db(Some(table), flags)
+                .db(|| format!("create table {table}"))?;
         }
         tx.commit()?;
         Ok(tables)
@@ -154,7 +162,10 @@ impl Tables {
         });
         if code != 0 {
             let message = format!("error {code}");
-            return Err(Error::Database { action: "ask for readers of".to_owned(), message });
+            return Err(Error::Database {
+                action: "ask for readers of".to_owned(),
+                message,
+            });
         }
         // SAFETY: all zeroes are a valid value of this plain struct, and the call has
         // filled it.
@@ -176,14 +187,24 @@ impl Changes {
     /// Puts a row, in place of one with the same key; in tables with duplicates,
     /// beside it.
     pub(super) fn put(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
-        self.tx.put(db, key, value, WriteFlags::UPSERT).db(|| format!("write {table}"))
+        let db = self
+            .tx
+            .open_db(Some(table))
+            .db(|| format!("open {table}"))?;
+        self.tx
+            .put(db, key, value, WriteFlags::UPSERT)
+            .db(|| format!("write {table}"))
     }
 
     /// Puts a row after all others.
     pub(super) fn append(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
-        self.tx.append(db, key, value).db(|| format!("append to {table}"))
+        let db = self
+            .tx
+            .open_db(Some(table))
+            .db(|| format!("open {table}"))?;
+        self.tx
+            .append(db, key, value)
+            .db(|| format!("append to {table}"))
     }
 
     /// Puts a duplicate after all others of the last key.
@@ -193,19 +214,33 @@ impl Changes {
         key: &[u8],
         value: &[u8],
     ) -> Result<(), Error> {
-        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
-        self.tx.append_dup(db, key, value).db(|| format!("append to {table}"))
+        let db = self
+            .tx
+            .open_db(Some(table))
+            .db(|| format!("open {table}"))?;
+        self.tx
+            .append_dup(db, key, value)
+            .db(|| format!("append to {table}"))
     }
 
     /// Deletes a row, or all duplicates of a key, if there are any.
     pub(super) fn delete(&self, table: &str, key: &[u8]) -> Result<(), Error> {
-        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
-        self.tx.del(db, key, None).db(|| format!("delete from {table}")).map(|_| ())
+        let db = self
+            .tx
+            .open_db(Some(table))
+            .db(|| format!("open {table}"))?;
+        self.tx
+            .del(db, key, None)
+            .db(|| format!("delete from {table}"))
+            .map(|_| ())
     }
 
     /// The value of a key.
     pub(super) fn get(&self, table: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let db = self.tx.open_db(Some(table)).db(|| format!("open {table}"))?;
+        let db = self
+            .tx
+            .open_db(Some(table))
+            .db(|| format!("open {table}"))?;
         self.tx.get(db.dbi(), key).db(|| format!("read {table}"))
     }
 

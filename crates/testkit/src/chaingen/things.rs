@@ -52,7 +52,9 @@ pub(super) struct Things {
 impl Things {
     pub(super) fn new(seed: u64, tokens: u64) -> Self {
         let addresses = |what: &str, count: u64| -> Vec<Address> {
-            (0..count).map(|index| draw::address(seed, what, &[index])).collect()
+            (0..count)
+                .map(|index| draw::address(seed, what, &[index]))
+                .collect()
         };
         let token = |index: u64| Token {
             address: draw::address(seed, "token", &[index]),
@@ -99,7 +101,11 @@ impl Things {
 
     /// The pool that trades two tokens.
     pub(super) fn pool(&self, a: Token, b: Token) -> Address {
-        let (low, high) = if a.address < b.address { (a, b) } else { (b, a) };
+        let (low, high) = if a.address < b.address {
+            (a, b)
+        } else {
+            (b, a)
+        };
         let number = |token: Token| u64::from_be_bytes(token.address[..8].try_into().expect("8"));
         draw::address(self.seed, "pool", &[number(low), number(high)])
     }
@@ -110,7 +116,13 @@ impl Things {
         all.extend(&self.nfts);
         all.extend(&self.multi_tokens);
         all.extend(&self.oddities);
-        all.extend([self.spoof, self.router, self.disperser, self.vault, self.wallet_code]);
+        all.extend([
+            self.spoof,
+            self.router,
+            self.disperser,
+            self.vault,
+            self.wallet_code,
+        ]);
         all
     }
 }
@@ -134,9 +146,7 @@ impl Topics {
         Self {
             transfer: keccak256("Transfer(address,address,uint256)"),
             transfer_single: keccak256("TransferSingle(address,address,address,uint256,uint256)"),
-            transfer_batch: keccak256(
-                "TransferBatch(address,address,address,uint256[],uint256[])",
-            ),
+            transfer_batch: keccak256("TransferBatch(address,address,address,uint256[],uint256[])"),
             deposit: keccak256("Deposit(address,uint256)"),
             withdrawal: keccak256("Withdrawal(address,uint256)"),
             approval: keccak256("Approval(address,address,uint256)"),

@@ -101,8 +101,16 @@ impl Scene<'_> {
             1 => self.signer.address,
             _ => self.world.people.hub(self.draw),
         };
-        let value = if self.draw.permille(20) { U256::ZERO } else { self.wei() };
-        Intent { to: TxKind::Call(to), value, ..self.blank() }
+        let value = if self.draw.permille(20) {
+            U256::ZERO
+        } else {
+            self.wei()
+        };
+        Intent {
+            to: TxKind::Call(to),
+            value,
+            ..self.blank()
+        }
     }
 
     fn token(&mut self) -> Intent {
@@ -128,24 +136,46 @@ impl Scene<'_> {
         let gas = 35_000 + self.draw.below(30_000);
         let blank = self.blank();
         let mut intent = if from == own {
-            blank.call(token.address, "transfer(address,uint256)", &[word(to), value.into()], gas)
+            blank.call(
+                token.address,
+                "transfer(address,uint256)",
+                &[word(to), value.into()],
+                gas,
+            )
         } else {
             let arguments = [word(from), word(to), value.into()];
-            blank.call(token.address, "transferFrom(address,address,uint256)", &arguments, gas)
+            blank.call(
+                token.address,
+                "transferFrom(address,address,uint256)",
+                &arguments,
+                gas,
+            )
         };
-        intent.events.transfer(&world.topics, token, from, to, value);
+        intent
+            .events
+            .transfer(&world.topics, token, from, to, value);
         intent
     }
 
     fn approval(&mut self) -> Intent {
         let token = self.world.things.token(self.draw);
         let spender = self.world.things.router;
-        let value = if self.draw.permille(700) { U256::MAX } else { self.amount_of(token) };
+        let value = if self.draw.permille(700) {
+            U256::MAX
+        } else {
+            self.amount_of(token)
+        };
         let arguments = [word(spender), value.into()];
-        let mut intent =
-            self.blank().call(token.address, "approve(address,uint256)", &arguments, 46_000);
+        let mut intent = self.blank().call(
+            token.address,
+            "approve(address,uint256)",
+            &arguments,
+            46_000,
+        );
         let owner = self.signer.address;
-        intent.events.approval(&self.world.topics, token.address, owner, spender, value);
+        intent
+            .events
+            .approval(&self.world.topics, token.address, owner, spender, value);
         intent
     }
 
@@ -166,7 +196,10 @@ impl Scene<'_> {
         let mut intent = self.blank().call(
             router,
             "swap(address[],uint256)",
-            &path.iter().map(|token| word(token.address)).collect::<Vec<_>>(),
+            &path
+                .iter()
+                .map(|token| word(token.address))
+                .collect::<Vec<_>>(),
             90_000 + self.draw.below(150_000),
         );
         let topics = &world.topics;
@@ -175,7 +208,11 @@ impl Scene<'_> {
         if way == 0 {
             value = self.wei();
             intent.value = value;
-            intent.effects.push(Effect::Moves { from: router, to: wrapped.address, value });
+            intent.effects.push(Effect::Moves {
+                from: router,
+                to: wrapped.address,
+                value,
+            });
             intent.events.wrap(topics, wrapped.address, router, value);
             holder = router;
         }
@@ -183,7 +220,9 @@ impl Scene<'_> {
         intent.events.transfer(topics, path[0], holder, pool, value);
         for hop in 1..path.len() {
             let out = self.draw.amount(log2_of_hundred(path[hop]));
-            let next = path.get(hop + 1).map(|token| world.things.pool(path[hop], *token));
+            let next = path
+                .get(hop + 1)
+                .map(|token| world.things.pool(path[hop], *token));
             let to = next.unwrap_or(if way == 1 { router } else { own });
             intent.events.transfer(topics, path[hop], pool, to, out);
             intent.events.trade(topics, pool, router, to, (value, out));
@@ -191,7 +230,11 @@ impl Scene<'_> {
         }
         if way == 1 {
             intent.events.unwrap(topics, wrapped.address, router, value);
-            intent.effects.push(Effect::Moves { from: wrapped.address, to: own, value });
+            intent.effects.push(Effect::Moves {
+                from: wrapped.address,
+                to: own,
+                value,
+            });
         }
         intent
     }
@@ -213,13 +256,19 @@ impl Scene<'_> {
             0 => {
                 let nft = self.draw.pick(&world.things.nfts);
                 let mut intent = blank.call(nft, function, &arguments, 85_000);
-                intent.events.approval(&world.topics, nft, from, Address::ZERO, id);
+                intent
+                    .events
+                    .approval(&world.topics, nft, from, Address::ZERO, id);
                 intent.events.erc721(&world.topics, nft, from, to, id);
                 if to == own && !from.is_zero() {
                     // Bought: the contract pays the seller.
                     intent.value = self.wei();
                     let value = intent.value;
-                    intent.effects.push(Effect::Moves { from: nft, to: from, value });
+                    intent.effects.push(Effect::Moves {
+                        from: nft,
+                        to: from,
+                        value,
+                    });
                 }
                 intent
             }
@@ -227,7 +276,9 @@ impl Scene<'_> {
                 let token = self.draw.pick(&world.things.multi_tokens);
                 let mut intent = blank.call(token, function, &arguments, 60_000);
                 let item = (id, U256::from(self.draw.between(1, 500)));
-                intent.events.single(&world.topics, token, [own, from, to], item, true);
+                intent
+                    .events
+                    .single(&world.topics, token, [own, from, to], item, true);
                 intent
             }
             _ => {
@@ -237,7 +288,9 @@ impl Scene<'_> {
                 let items: Vec<_> = (0..count)
                     .map(|more| (id + U256::from(more), U256::from(self.draw.between(1, 500))))
                     .collect();
-                intent.events.batch(&world.topics, token, [own, from, to], &items);
+                intent
+                    .events
+                    .batch(&world.topics, token, [own, from, to], &items);
                 intent
             }
         }
@@ -254,10 +307,18 @@ impl Scene<'_> {
         let gas = 60_000 + count * AIRDROP_GAS;
         let arguments = [word(token.address), value.into(), U256::from(count).into()];
         let function = "disperse(address,uint256,address[])";
-        let mut intent = self.blank().call(world.things.disperser, function, &arguments, gas);
+        let mut intent = self
+            .blank()
+            .call(world.things.disperser, function, &arguments, gas);
         for _ in 0..count {
-            let to = if self.draw.permille(800) { self.newcomer() } else { self.holder() };
-            intent.events.transfer(&world.topics, token, self.signer.address, to, value);
+            let to = if self.draw.permille(800) {
+                self.newcomer()
+            } else {
+                self.holder()
+            };
+            intent
+                .events
+                .transfer(&world.topics, token, self.signer.address, to, value);
         }
         intent
     }
@@ -269,7 +330,8 @@ impl Scene<'_> {
         let gas = 24_000 + self.draw.below(180_000);
         let arguments = [word(to), value.into()];
         let mut intent =
-            self.blank().call(token.address, "transfer(address,uint256)", &arguments, gas);
+            self.blank()
+                .call(token.address, "transfer(address,uint256)", &arguments, gas);
         if self.draw.permille(300) {
             intent.value = self.wei();
         }
@@ -288,9 +350,14 @@ impl Scene<'_> {
             intent
         } else {
             let mut intent =
-                self.blank().call(wrapped, "withdraw(uint256)", &[value.into()], 36_000);
+                self.blank()
+                    .call(wrapped, "withdraw(uint256)", &[value.into()], 36_000);
             intent.events.unwrap(topics, wrapped, own, value);
-            intent.effects.push(Effect::Moves { from: wrapped, to: own, value });
+            intent.effects.push(Effect::Moves {
+                from: wrapped,
+                to: own,
+                value,
+            });
             intent
         }
     }
@@ -308,10 +375,16 @@ impl Scene<'_> {
         if self.draw.permille(400) {
             let value = self.draw.amount(80);
             let owner = self.signer.address;
-            intent.events.erc20(&self.world.topics, created, Address::ZERO, owner, value, 2);
+            intent
+                .events
+                .erc20(&self.world.topics, created, Address::ZERO, owner, value, 2);
         }
         let code_hash: B256 = self.world.contract_code_hash;
-        intent.effects.push(Effect::Code { account: created, nonce: 1, code_hash });
+        intent.effects.push(Effect::Code {
+            account: created,
+            nonce: 1,
+            code_hash,
+        });
         intent
     }
 }

@@ -155,9 +155,18 @@ impl Truth {
             genesis_hash: B256::ZERO,
             seed: world.config.seed,
             tip: None,
-            counts: Counts { blocks: 1, ..Counts::default() },
+            counts: Counts {
+                blocks: 1,
+                ..Counts::default()
+            },
             transfers: Vec::new(),
-            tokens: tokens.iter().map(|&token| TokenTruth { token, transfers: 0 }).collect(),
+            tokens: tokens
+                .iter()
+                .map(|&token| TokenTruth {
+                    token,
+                    transfers: 0,
+                })
+                .collect(),
             scenarios_planted: 0,
             scenarios: Vec::new(),
             searches: Vec::new(),
@@ -171,13 +180,20 @@ impl Truth {
     pub(super) fn add(&mut self, world: &World, body: &Body) {
         self.counts.add(&body.counts);
         for transfer in &body.transfers {
-            *self.by_sort.entry((transfer.token_standard, transfer.kind)).or_default() += 1;
-            let token = transfer.token_address.and_then(|token| self.token_index.get(&token));
+            *self
+                .by_sort
+                .entry((transfer.token_standard, transfer.kind))
+                .or_default() += 1;
+            let token = transfer
+                .token_address
+                .and_then(|token| self.token_index.get(&token));
             if let Some(&index) = token {
                 self.tokens[index].transfers += 1;
             }
         }
-        let Some(scenario) = &body.scenario else { return };
+        let Some(scenario) = &body.scenario else {
+            return;
+        };
         if scenario.number < SCENARIOS_TOLD {
             self.begun
                 .entry(scenario.number)
@@ -197,7 +213,11 @@ impl Truth {
     pub(super) fn at(mut self, tip: Tip, genesis_hash: B256) -> Self {
         self.tip = Some(tip);
         self.genesis_hash = genesis_hash;
-        let count = |(&(standard, kind), &count): (&_, &u64)| TransferCount { standard, kind, count };
+        let count = |(&(standard, kind), &count): (&_, &u64)| TransferCount {
+            standard,
+            kind,
+            count,
+        };
         self.transfers = self.by_sort.iter().map(count).collect();
         self
     }
@@ -229,17 +249,18 @@ impl ScenarioTruth {
                 continue;
             }
             let of_step = |transfer: &&Transfer| transfer.transaction_index == index;
-            self.edges.extend(body.transfers.iter().filter(of_step).map(|transfer| Edge {
-                tx: transfer.transaction_hash,
-                block: transfer.block_number,
-                tx_index: transfer.transaction_index,
-                log_index: transfer.log_index,
-                token: transfer.token_address,
-                from: transfer.from_address,
-                to: transfer.to_address,
-                value: transfer.value,
-                token_id: transfer.token_id,
-            }));
+            self.edges
+                .extend(body.transfers.iter().filter(of_step).map(|transfer| Edge {
+                    tx: transfer.transaction_hash,
+                    block: transfer.block_number,
+                    tx_index: transfer.transaction_index,
+                    log_index: transfer.log_index,
+                    token: transfer.token_address,
+                    from: transfer.from_address,
+                    to: transfer.to_address,
+                    value: transfer.value,
+                    token_id: transfer.token_id,
+                }));
         }
     }
 }
@@ -251,8 +272,11 @@ fn searches<'a>(
     // A search of an item follows its collection: the roles own nothing else of it.
     debug_assert!(!matches!(scenario.asset, Asset::Token(token) if token.decimals != 6));
     scenario.searches.iter().map(|search| {
-        let mut reached: Vec<Address> =
-            search.reached.iter().map(|&role| scenario.address(world, role)).collect();
+        let mut reached: Vec<Address> = search
+            .reached
+            .iter()
+            .map(|&role| scenario.address(world, role))
+            .collect();
         reached.sort_unstable();
         SearchTruth {
             scenario: scenario.name,

@@ -50,7 +50,9 @@ impl World {
             delegation_hash: keccak256(&delegation),
             delegation: delegation.into(),
             // PUSH1 1, PUSH1 0, RETURN (memory is zero), and some metadata.
-            init_code: Bytes::from_static(b"\x60\x01\x60\x00\xf3 sample contract of a sample chain"),
+            init_code: Bytes::from_static(
+                b"\x60\x01\x60\x00\xf3 sample contract of a sample chain",
+            ),
             config,
         })
     }
@@ -65,11 +67,19 @@ impl World {
         });
         // The wrapped coin and the router pay out more than ever came in.
         let rich = [self.things.wrapped().address, self.things.router];
-        let contracts = self.things.contracts().into_iter().map(|address| GenesisAccount {
-            address,
-            balance: if rich.contains(&address) { coins(1_000_000_000_000) } else { U256::ZERO },
-            contract: true,
-        });
+        let contracts = self
+            .things
+            .contracts()
+            .into_iter()
+            .map(|address| GenesisAccount {
+                address,
+                balance: if rich.contains(&address) {
+                    coins(1_000_000_000_000)
+                } else {
+                    U256::ZERO
+                },
+                contract: true,
+            });
         let mut all: Vec<GenesisAccount> = people.chain(contracts).collect();
         all.sort_by_key(|account| account.address);
         all

@@ -58,12 +58,16 @@ pub fn bfs(transfers: &[Transfer], roots: &[Address], rules: &Rules) -> Reached 
                 Direction::Both => &[(from, to), (to, from)],
             };
             for &(start, end) in ways {
-                let Some(&arrival) = arrivals.get(&start) else { continue };
+                let Some(&arrival) = arrivals.get(&start) else {
+                    continue;
+                };
                 if !expanded(start, roots, rules) {
                     continue;
                 }
                 let at = transfer.position();
-                if rules.time_respecting && arrival.is_some_and(|arrival| !after(at, arrival, rules)) {
+                if rules.time_respecting
+                    && arrival.is_some_and(|arrival| !after(at, arrival, rules))
+                {
                     continue;
                 }
                 reached.edges.entry(at).or_insert(hop);
@@ -145,34 +149,80 @@ mod tests {
             .map(|(address, hop)| format!("{}{hop}", char::from(address[0])))
             .collect();
         assert_eq!(found.join(" "), hops, "{transfers} from {root}: {rules:?}");
-        assert_eq!(reached.edges.len(), edges, "{transfers} from {root}: {rules:?}");
+        assert_eq!(
+            reached.edges.len(),
+            edges,
+            "{transfers} from {root}: {rules:?}"
+        );
     }
 
     #[test]
     fn hops_and_directions() {
         let all = Rules::default();
-        let one = Rules { hops: Some(1), ..all.clone() };
-        let inward = Rules { direction: Direction::In, ..all.clone() };
-        let both = Rules { direction: Direction::Both, ..all.clone() };
+        let one = Rules {
+            hops: Some(1),
+            ..all.clone()
+        };
+        let inward = Rules {
+            direction: Direction::In,
+            ..all.clone()
+        };
+        let both = Rules {
+            direction: Direction::Both,
+            ..all.clone()
+        };
         check("ab bc cd", 'a', &all, "a0 b1 c2 d3", 3);
         check("ab bc cd", 'a', &one, "a0 b1", 1);
-        check("ab bc cd", 'a', &Rules { hops: Some(0), ..all.clone() }, "a0", 0);
+        check(
+            "ab bc cd",
+            'a',
+            &Rules {
+                hops: Some(0),
+                ..all.clone()
+            },
+            "a0",
+            0,
+        );
         check("ab bc cd", 'c', &inward, "a2 b1 c0", 2);
         check("ab bc cd", 'c', &both, "a2 b1 c0 d1", 3);
         check("ab ba aa ab", 'a', &one, "a0 b1", 3);
-        check("ab bc", 'a', &Rules { stop_at: [name('b')].into(), ..all }, "a0 b1", 1);
+        check(
+            "ab bc",
+            'a',
+            &Rules {
+                stop_at: [name('b')].into(),
+                ..all
+            },
+            "a0 b1",
+            1,
+        );
     }
 
     #[test]
     fn time_is_respected_when_asked() {
-        let out = Rules { time_respecting: true, ..Rules::default() };
-        let inward = Rules { direction: Direction::In, ..out.clone() };
+        let out = Rules {
+            time_respecting: true,
+            ..Rules::default()
+        };
+        let inward = Rules {
+            direction: Direction::In,
+            ..out.clone()
+        };
         check("bc ab", 'a', &out, "a0 b1", 1);
         check("ab bc", 'a', &out, "a0 b1 c2", 2);
         check("bc ab", 'c', &inward, "b1 c0", 1);
         // b is reached late in one hop, early in two: its early transfer still counts.
         check("ac cb bd ab", 'a', &out, "a0 b1 c1 d3", 4);
-        check("ac cb bd ab", 'a', &Rules { hops: Some(2), ..out }, "a0 b1 c1", 3);
+        check(
+            "ac cb bd ab",
+            'a',
+            &Rules {
+                hops: Some(2),
+                ..out
+            },
+            "a0 b1 c1",
+            3,
+        );
     }
 
     /// The searches whose answers were planted with the chain.
@@ -182,7 +232,9 @@ mod tests {
         let decoded = decode_fixture(&fixture);
         let mut searched = 0;
         for search in fixture.truth["searches"].as_array().unwrap() {
-            let Some(token) = search["token"].as_str() else { continue };
+            let Some(token) = search["token"].as_str() else {
+                continue;
+            };
             let token: Address = token.parse().unwrap();
             let of_token: Vec<Transfer> = decoded
                 .transfers
@@ -192,7 +244,9 @@ mod tests {
                 .collect();
             let root: Address = search["root"].as_str().unwrap().parse().unwrap();
             let rules = Rules {
-                hops: search["hops"].as_u64().map(|hops| u32::try_from(hops).unwrap()),
+                hops: search["hops"]
+                    .as_u64()
+                    .map(|hops| u32::try_from(hops).unwrap()),
                 direction: match search["direction"].as_str().unwrap() {
                     "out" => Direction::Out,
                     "in" => Direction::In,
@@ -208,10 +262,18 @@ mod tests {
                 .iter()
                 .map(|address| address.as_str().unwrap().parse().unwrap())
                 .collect();
-            let found: BTreeSet<Address> =
-                reached.hops.keys().copied().filter(|address| *address != root).collect();
+            let found: BTreeSet<Address> = reached
+                .hops
+                .keys()
+                .copied()
+                .filter(|address| *address != root)
+                .collect();
             let zero = BTreeSet::from([Address::ZERO]);
-            assert_eq!(&found - &zero, &(&expected - &zero) - &BTreeSet::from([root]), "{search}");
+            assert_eq!(
+                &found - &zero,
+                &(&expected - &zero) - &BTreeSet::from([root]),
+                "{search}"
+            );
             searched += 1;
         }
         assert!(searched >= 5, "only {searched} planted searches");

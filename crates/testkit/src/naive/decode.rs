@@ -44,7 +44,11 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
     let timestamp = quantity(&block["timestamp"]).to::<u64>();
     let transactions = list(&block["transactions"]);
     let receipts = list(receipts);
-    assert_eq!(transactions.len(), receipts.len(), "block {number}: one receipt per transaction");
+    assert_eq!(
+        transactions.len(),
+        receipts.len(),
+        "block {number}: one receipt per transaction"
+    );
 
     let row = |index: usize, hash: B256| Transfer {
         block_number: number,
@@ -107,13 +111,19 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
         decoded.logs += 1;
         let topics: Vec<B256> = list(&log["topics"]).iter().map(word).collect();
         let data: Bytes = text(&log["data"]).parse().expect("hex data");
-        let Some(signature) = topics.first() else { continue };
+        let Some(signature) = topics.first() else {
+            continue;
+        };
         let emitter = address(&log["address"]);
         let log_index = quantity(&log["logIndex"]).to::<u32>();
-        let row = Transfer { log_index: Some(log_index), token_address: Some(emitter), ..row.clone() };
+        let row = Transfer {
+            log_index: Some(log_index),
+            token_address: Some(emitter),
+            ..row.clone()
+        };
 
         // Indexed arguments stand in topics, the others in data, a word each.
-        let whole = data.len() % 32 == 0;
+        let whole = data.len().is_multiple_of(32);
         let mut words: Vec<U256> = topics[1..].iter().map(|topic| (*topic).into()).collect();
         words.extend(data.chunks_exact(32).map(U256::from_be_slice));
         // ERC-1155 events index operator, sender and receiver, or nothing at all;
@@ -136,7 +146,11 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
                         (_, true) => TokenStandard::Erc721,
                         _ => TokenStandard::Erc20,
                     },
-                    kind: if native { Kind::Internal } else { kind(from_address, to_address) },
+                    kind: if native {
+                        Kind::Internal
+                    } else {
+                        kind(from_address, to_address)
+                    },
                     ..row
                 });
             }
@@ -282,7 +296,9 @@ mod tests {
             for (shape, count) in shapes {
                 let count = count.as_u64().unwrap();
                 match shape.as_str() {
-                    "erc20" | "erc20 with dirty topics" | "1 topics, 96 data bytes" => erc20 += count,
+                    "erc20" | "erc20 with dirty topics" | "1 topics, 96 data bytes" => {
+                        erc20 += count
+                    }
                     "erc721" => erc721 += count,
                     _ => malformed += count,
                 }
@@ -296,8 +312,14 @@ mod tests {
             assert_eq!(standard(TokenStandard::Erc20), erc20);
             assert_eq!(standard(TokenStandard::Erc721), erc721);
             assert_eq!(decoded.malformed, malformed);
-            let withdrawals = decoded.transfers.iter().filter(|t| t.kind == Kind::Withdrawal);
-            assert_eq!(withdrawals.count() as u64, counts["withdrawals"].as_u64().unwrap());
+            let withdrawals = decoded
+                .transfers
+                .iter()
+                .filter(|t| t.kind == Kind::Withdrawal);
+            assert_eq!(
+                withdrawals.count() as u64,
+                counts["withdrawals"].as_u64().unwrap()
+            );
             assert!(decoded.transfers.is_sorted_by_key(Transfer::position));
         }
     }
@@ -308,7 +330,9 @@ mod tests {
         let decoded = decode_fixture(&fixture);
         let mut seen = 0;
         for (name, scenario) in fixture.truth["scenarios"].as_object().unwrap() {
-            let Some(edges) = scenario["edges"].as_array() else { continue };
+            let Some(edges) = scenario["edges"].as_array() else {
+                continue;
+            };
             for edge in edges.iter().filter(|edge| edge["log_index"].is_u64()) {
                 seen += 1;
                 let there = decoded.transfers.iter().any(|t| {

@@ -1,0 +1,583 @@
+//! The chain hangs together: hashes, roots, signatures, accounts, in both layouts,
+//! forward and backward.
+
+use crate::raw::{self, Account, Block, Chain, Tables, account, be, number_of};
+use alloy_consensus::{
+    ReceiptWithBloom, Transaction as _, TxReceipt, proofs, transaction::SignerRecoverable,
+};
+use alloy_eips::{eip1559::BaseFeeParams, eip7840::BlobParams};
+use alloy_primitives::{Address, B256, Bloom, U256, keccak256};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+use txgraph_testkit::chaingen::{Appender, Config, Error, Layout, Profile};
+
+pub(crate) const LAYOUTS: [Layout; 2] = [Layout::V1, Layout::V2];
+
+pub(crate) fn small(layout: Layout) -> Config {
+    Config::small(11, layout)
+}
+
+fn create(config: Config) -> (tempfile::TempDir, Appender) {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = Appender::create(folder.path(), config).unwrap();
+    (folder, chain)
+}
+
+/// Everything that must hold of any chain. Returns it, for more.
+pub(crate) fn verify(folder: &Path, layout: Layout) -> Chain {
+    let chain = Chain::read(folder, layout == Layout::V2);
+    verify_blocks(&chain.blocks);
+    verify_tables(&chain, layout);
+    verify_accounts(&chain, layout);
+    chain
+}
+
+pub(crate) fn verify_blocks(blocks: &[Block]) {
+    let mut next_tx = 0;
+    for (number, block) in (0..).zip(blocks) {
+        let Block {
+            header,
+            transactions,
+            receipts,
+            ..
+        } = block;
+        assert_eq!(header.number, number);
+        assert_eq!(header.hash_slow(), block.hash, "hash of block {number}");
+        assert_eq!(block.first_tx, next_tx);
+        next_tx += transactions.len() as u64;
+        if number > 0 {
+            verify_parent(&blocks[number as usize - 1], block);
+        }
+        assert_eq!(
+            proofs::calculate_transaction_root(transactions),
+            header.transactions_root
+        );
+        assert_eq!(receipts.len(), transactions.len());
+        let with_bloom: Vec<ReceiptWithBloom<_>> = receipts
+            .iter()
+            .cloned()
+            .map(TxReceipt::into_with_bloom)
+            .collect();
+        assert_eq!(
+            proofs::calculate_receipt_root(&with_bloom),
+            header.receipts_root
+        );
+        let bloom = with_bloom
+            .iter()
+            .fold(Bloom::ZERO, |all, receipt| all | receipt.logs_bloom);
+        assert_eq!(bloom, header.logs_bloom);
+        let gas = receipts
+            .last()
+            .map_or(0, |receipt| receipt.cumulative_gas_used);
+        assert_eq!(gas, header.gas_used);
+        assert!(gas <= header.gas_limit);
+        if let Some(root) = header.withdrawals_root {
+            assert_eq!(proofs::calculate_withdrawals_root(&block.withdrawals), root);
+        }
+        let mut gas_before = 0;
+        for ((tx, receipt), sender) in transactions.iter().zip(receipts).zip(&block.senders) {
+            assert_eq!(tx.recover_signer().unwrap(), *sender);
+            assert_eq!(tx.tx_type(), receipt.tx_type);
+            assert!(tx.max_fee_per_gas() >= u128::from(header.base_fee_per_gas.unwrap()));
+            let used = receipt.cumulative_gas_used - gas_before;
+            assert!((21_000..=tx.gas_limit()).contains(&used) && tx.gas_limit() < 1 << 24);
+            gas_before = receipt.cumulative_gas_used;
+            assert!(receipt.success || receipt.logs.is_empty());
+        }
+        let blobs: u64 = transactions
+            .iter()
+            .filter_map(|tx| tx.blob_count())
+            .sum::<u64>()
+            * (1 << 17);
+        assert_eq!(header.blob_gas_used.unwrap_or_default(), blobs);
+    }
+}
+
+fn verify_parent(parent: &Block, block: &Block) {
+    let (parent, header) = (&parent.header, &block.header);
+    assert_eq!(header.parent_hash, parent.hash_slow());
+    assert_eq!(header.timestamp, parent.timestamp + 12);
+    assert_eq!(
+        header.base_fee_per_gas,
+        parent.next_block_base_fee(BaseFeeParams::ethereum()),
+        "base fee of block {}",
+        header.number
+    );
+    // Forks come in order and stay.
+    assert!(parent.withdrawals_root.is_none() || header.withdrawals_root.is_some());
+    assert_eq!(
+        header.excess_blob_gas.is_some(),
+        header.parent_beacon_block_root.is_some()
+    );
+    if let Some(excess) = header.excess_blob_gas
+        && parent.excess_blob_gas.is_some()
+    {
+        let params = match header.number {
+            48.. => BlobParams::osaka(),
+            32.. => BlobParams::prague(),
+            _ => BlobParams::cancun(),
+        };
+        assert_eq!(Some(excess), parent.next_block_excess_blob_gas(params));
+    }
+}
+
+fn verify_tables(chain: &Chain, layout: Layout) {
+    let Chain { tables, blocks, .. } = chain;
+    let txs: u64 = blocks
+        .iter()
+        .map(|block| block.transactions.len() as u64)
+        .sum();
+    assert_eq!(tables.rows("HeaderNumbers").len(), blocks.len());
+    assert_eq!(tables.rows("BlockBodyIndices").len(), blocks.len());
+    for block in blocks {
+        let number = block.header.number.to_le_bytes();
+        assert_eq!(
+            tables.get("HeaderNumbers", block.hash.as_slice()),
+            Some(&number[..])
+        );
+        if let Some(last) = (block.transactions.len() as u64).checked_sub(1) {
+            let key = be(block.first_tx + last);
+            assert_eq!(tables.get("TransactionBlocks", &key), Some(&number[..]));
+        }
+    }
+    let filled = blocks
+        .iter()
+        .filter(|block| !block.transactions.is_empty())
+        .count();
+    assert_eq!(tables.rows("TransactionBlocks").len(), filled);
+    let paid = blocks
+        .iter()
+        .filter(|block| !block.withdrawals.is_empty())
+        .count();
+    assert_eq!(tables.rows("BlockWithdrawals").len(), paid);
+    let in_v1 = if layout == Layout::V1 {
+        txs as usize
+    } else {
+        0
+    };
+    assert_eq!(tables.rows("TransactionSenders").len(), in_v1);
+    assert_eq!(tables.rows("TransactionHashNumbers").len(), in_v1);
+    if layout == Layout::V1 {
+        for block in blocks {
+            for (tx, transaction) in (block.first_tx..).zip(&block.transactions) {
+                let found = tables.get("TransactionHashNumbers", transaction.tx_hash().as_slice());
+                assert_eq!(found, Some(&tx.to_le_bytes()[..]));
+            }
+        }
+    }
+    for empty in [
+        "Headers",
+        "Transactions",
+        "Receipts",
+        "CanonicalHeaders",
+        "AccountsHistory",
+    ] {
+        assert!(tables.rows(empty).is_empty(), "{empty}");
+    }
+}
+
+/// The accounts follow from the transactions, and the change sets lead all the way
+/// back to nothing.
+fn verify_accounts(chain: &Chain, layout: Layout) {
+    let rows = |table: &str| -> BTreeMap<B256, Account> {
+        let rows = chain.tables.rows(table).iter();
+        rows.map(|(key, value)| {
+            let key = if key.len() == 20 {
+                keccak256(key)
+            } else {
+                B256::from_slice(key)
+            };
+            (key, account(value))
+        })
+        .collect()
+    };
+    let mut accounts = rows("HashedAccounts");
+    let plain = rows("PlainAccountState");
+    if layout == Layout::V1 {
+        assert_eq!(plain, accounts);
+    } else {
+        assert!(plain.is_empty());
+    }
+
+    let mut sent: BTreeMap<Address, u64> = BTreeMap::new();
+    let (mut burnt, mut created) = (U256::ZERO, U256::ZERO);
+    for block in &chain.blocks {
+        for (tx, sender) in block.transactions.iter().zip(&block.senders) {
+            let nonce = sent.entry(*sender).or_default();
+            assert_eq!(tx.nonce(), *nonce, "nonce of {sender} in {}", tx.tx_hash());
+            *nonce += 1;
+        }
+        let base_fee = U256::from(block.header.base_fee_per_gas.unwrap());
+        burnt += base_fee * U256::from(block.header.gas_used);
+        let blob_gas = block.header.blob_gas_used.unwrap_or_default();
+        if blob_gas > 0 {
+            // So few blobs that their fee stays at its minimum.
+            assert!(block.header.excess_blob_gas.unwrap() < 3_000_000);
+            burnt += U256::from(blob_gas);
+        }
+        for withdrawal in &block.withdrawals {
+            created += U256::from(withdrawal.amount) * U256::from(1_000_000_000);
+        }
+    }
+    for (sender, nonce) in &sent {
+        assert_eq!(accounts[&keccak256(sender)].nonce, *nonce);
+    }
+    let total = |accounts: &BTreeMap<B256, Account>| -> U256 {
+        accounts.values().map(|account| account.balance).sum()
+    };
+    let at_tip = total(&accounts);
+
+    let mut at_genesis = U256::ZERO;
+    for (block, before) in chain.before.iter().enumerate().rev() {
+        if block == 0 {
+            at_genesis = total(&accounts);
+        }
+        assert!(
+            before.is_sorted_by_key(|change| change.0),
+            "changes of block {block}"
+        );
+        for (address, account) in before {
+            let hashed = keccak256(address);
+            let now = match account {
+                Some(account) => accounts.insert(hashed, *account),
+                None => accounts.remove(&hashed),
+            };
+            assert_ne!(now, *account, "block {block} did not change {address}");
+        }
+    }
+    assert!(accounts.is_empty(), "accounts from nowhere");
+    assert_eq!(
+        at_tip,
+        at_genesis + created - burnt,
+        "coins are neither lost nor found"
+    );
+}
+
+#[test]
+fn chains_hang_together() {
+    for layout in LAYOUTS {
+        for profile in [Profile::Mainnet, Profile::Tokens, Profile::Odd] {
+            let (folder, mut chain) = create(Config {
+                profile,
+                ..small(layout)
+            });
+            let tip = chain.append(70).unwrap();
+            drop(chain);
+            let read = verify(folder.path(), layout);
+            let last = read.blocks.last().unwrap();
+            assert_eq!((tip.number, tip.hash), (70, last.hash));
+            assert_eq!(
+                tip.transactions,
+                last.first_tx + last.transactions.len() as u64
+            );
+            let kinds: BTreeSet<u8> = read
+                .blocks
+                .iter()
+                .flat_map(|block| &block.transactions)
+                .map(|tx| tx.tx_type().into())
+                .collect();
+            assert_eq!(
+                kinds,
+                BTreeSet::from([0, 1, 2, 3, 4]),
+                "transactions of all types"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_genesis_is_that_of_its_specification() {
+    let (folder, chain) = create(small(Layout::V2));
+    let hash = chain.tip().hash;
+    drop(chain);
+    let genesis: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("genesis.json")).unwrap())
+            .unwrap();
+    // The state root from the words of the specification alone.
+    let alloc = genesis["alloc"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(address, account)| {
+            let code = account["code"]
+                .as_str()
+                .map(|code| code.parse::<alloy_primitives::Bytes>().unwrap());
+            let state = alloy_consensus::TrieAccount {
+                nonce: 0,
+                balance: account["balance"].as_str().unwrap().parse().unwrap(),
+                storage_root: alloy_consensus::EMPTY_ROOT_HASH,
+                code_hash: keccak256(code.unwrap_or_default()),
+            };
+            (address.parse::<Address>().unwrap(), state)
+        });
+    let read = verify(folder.path(), Layout::V2);
+    let header = &read.blocks[0].header;
+    assert_eq!(proofs::state_root_unhashed(alloc), header.state_root);
+    assert_eq!(header.hash_slow(), hash);
+    let text = |key: &str| {
+        genesis[key]
+            .as_str()
+            .unwrap()
+            .parse::<U256>()
+            .unwrap()
+            .to::<u64>()
+    };
+    assert_eq!(text("timestamp"), header.timestamp);
+    assert_eq!(text("gasLimit"), header.gas_limit);
+    assert_eq!(Some(text("baseFeePerGas")), header.base_fee_per_gas);
+}
+
+fn static_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder.join("static_files")).unwrap();
+    entries
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read(path).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn a_seed_is_a_chain_however_it_is_written() {
+    let (at_once, mut chain) = create(Config {
+        blocks_per_file: 16,
+        ..small(Layout::V2)
+    });
+    chain.append(60).unwrap();
+    let config = Config {
+        blocks_per_file: 16,
+        commit_blocks: 7,
+        ..small(Layout::V2)
+    };
+    let (in_steps, mut steps) = create(config);
+    for step in [1, 9, 0, 30, 20] {
+        steps.append(step).unwrap();
+    }
+    assert_eq!(static_files(at_once.path()), static_files(in_steps.path()));
+    drop((chain, steps));
+    assert_eq!(Tables::read(at_once.path()), Tables::read(in_steps.path()));
+
+    let (other, mut chain) = create(Config {
+        seed: 12,
+        ..small(Layout::V2)
+    });
+    chain.append(60).unwrap();
+    drop(chain);
+    let files = (static_files(at_once.path()), static_files(other.path()));
+    assert_ne!(
+        files.0["static_file_receipts_0_15"],
+        files.1["static_file_receipts_0_499999"]
+    );
+}
+
+#[test]
+fn both_layouts_hold_the_same_chain() {
+    let (v1, v2) = (create(small(Layout::V1)), create(small(Layout::V2)));
+    let (mut in_v1, mut in_v2) = (v1.1, v2.1);
+    assert_eq!(in_v1.append(50).unwrap(), in_v2.append(50).unwrap());
+    let (in_v1, in_v2) = (static_files(v1.0.path()), static_files(v2.0.path()));
+    for (name, bytes) in &in_v1 {
+        assert_eq!(Some(bytes), in_v2.get(name), "{name}");
+    }
+    assert_eq!((in_v1.len(), in_v2.len()), (9, 20));
+}
+
+#[test]
+fn files_roll_over() {
+    for layout in LAYOUTS {
+        let (folder, mut chain) = create(Config {
+            blocks_per_file: 10,
+            ..small(layout)
+        });
+        for step in [9, 1, 1, 24] {
+            chain.append(step).unwrap();
+        }
+        drop(chain);
+        verify(folder.path(), layout);
+        let blocks: Vec<_> = raw::jars(folder.path(), "receipts")
+            .iter()
+            .map(|jar| jar.blocks)
+            .collect();
+        assert_eq!(blocks, [(0, 9), (10, 19), (20, 29), (30, 35)].map(Some));
+    }
+}
+
+#[test]
+fn unwinding_leads_back_exactly() {
+    for layout in LAYOUTS {
+        let (folder, mut chain) = create(Config {
+            blocks_per_file: 10,
+            ..small(layout)
+        });
+        chain.append(25).unwrap();
+        let tip = chain.tip();
+        let files = static_files(folder.path());
+        let more = chain.append(18).unwrap();
+        assert_ne!(static_files(folder.path()), files);
+        assert_eq!(chain.unwind(25).unwrap(), tip);
+        assert_eq!(
+            static_files(folder.path()).keys().collect::<Vec<_>>(),
+            files.keys().collect::<Vec<_>>()
+        );
+        for (name, bytes) in static_files(folder.path()) {
+            // The longest row ever stays noted, as in a node's files.
+            if !name.ends_with(".conf") {
+                assert_eq!(bytes, files[&name], "{name}");
+            }
+        }
+        let (fresh, mut twin) = create(Config {
+            blocks_per_file: 10,
+            ..small(layout)
+        });
+        twin.append(25).unwrap();
+        drop((chain, twin));
+        assert_eq!(Tables::read(folder.path()), Tables::read(fresh.path()));
+        verify(folder.path(), layout);
+        assert!(more.number == 43 && more.hash != tip.hash);
+    }
+}
+
+#[test]
+fn branches_differ_and_hang_together() {
+    for layout in LAYOUTS {
+        let (folder, mut chain) = create(Config {
+            blocks_per_file: 8,
+            finality: 12,
+            ..small(layout)
+        });
+        let mut hashes = BTreeSet::new();
+        for round in 0..12u64 {
+            hashes.insert(chain.append(5 + round % 3).unwrap().hash);
+            let back = 1 + round * 5 % 11;
+            chain
+                .unwind(chain.tip().number.saturating_sub(back).max(1))
+                .unwrap();
+        }
+        hashes.insert(chain.append(3).unwrap().hash);
+        assert_eq!(hashes.len(), 13, "a branch came twice");
+        let expected: Vec<_> = (0..=chain.tip().number)
+            .map(|n| chain.transfers(n))
+            .collect();
+        let truth = chain.truth();
+        drop(chain);
+        let read = verify(folder.path(), layout);
+        let transactions: u64 = read
+            .blocks
+            .iter()
+            .map(|b| b.transactions.len() as u64)
+            .sum();
+        assert_eq!(truth.counts.transactions, transactions);
+        for (block, transfers) in read.blocks.iter().zip(expected) {
+            let hashes: BTreeSet<_> = block.transactions.iter().map(|tx| *tx.tx_hash()).collect();
+            let told = transfers
+                .iter()
+                .map(|t| t.transaction_hash)
+                .filter(|hash| !hash.is_zero());
+            assert!(told.into_iter().all(|hash| hashes.contains(&hash)));
+        }
+    }
+}
+
+#[test]
+fn finalized_blocks_stay() {
+    let (_folder, mut chain) = create(Config {
+        finality: 10,
+        ..small(Layout::V1)
+    });
+    chain.append(30).unwrap();
+    assert!(matches!(chain.unwind(19), Err(Error::Impossible(_))));
+    assert!(matches!(chain.unwind(31), Err(Error::Impossible(_))));
+    assert_eq!(chain.unwind(20).unwrap().number, 20);
+    // The tip is below what was final only ten blocks later.
+    assert!(matches!(chain.unwind(19), Err(Error::Impossible(_))));
+    chain.append(1).unwrap();
+}
+
+#[test]
+fn pruning_deletes_whole_files_and_says_so() {
+    let config = Config {
+        blocks_per_file: 10,
+        ..small(Layout::V2)
+    };
+    let (folder, mut chain) = create(config);
+    chain.append(34).unwrap();
+    assert_eq!(chain.prune_receipts(10).unwrap(), Some(9));
+    assert_eq!(chain.prune_receipts(19).unwrap(), None);
+    assert_eq!(
+        chain.prune_receipts(1_000).unwrap(),
+        Some(29),
+        "the newest file stays"
+    );
+    chain.append(3).unwrap();
+    drop(chain);
+    let chain = Chain::read(folder.path(), true);
+    for (number, block) in chain.blocks.iter().enumerate() {
+        let kept = if number < 30 {
+            0
+        } else {
+            block.transactions.len()
+        };
+        assert_eq!(block.receipts.len(), kept);
+    }
+    let last_tx = chain.blocks[30].first_tx - 1;
+    for segment in [2, 3] {
+        let row = chain.tables.get("PruneCheckpoints", &[segment]).unwrap();
+        assert_eq!((row[0], row[1], row[2]), (3, 1, 29));
+        assert_eq!(number_of(&row[4..4 + usize::from(row[3])]), last_tx);
+    }
+    let (_folder, mut v1) = create(small(Layout::V1));
+    assert!(matches!(v1.prune_receipts(5), Err(Error::Impossible(_))));
+}
+
+#[test]
+fn impossible_wishes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |config: Config| {
+        let error = Appender::create(&folder.path().join("new"), config).unwrap_err();
+        assert!(matches!(error, Error::Config(_)), "{error}");
+    };
+    refused(Config {
+        sends_per_round: 100,
+        ..Config::default()
+    });
+    refused(Config {
+        tokens: 3,
+        ..Config::default()
+    });
+    refused(Config {
+        blocks_per_file: 0,
+        ..Config::default()
+    });
+    assert!(!folder.path().join("new").exists());
+    std::fs::write(folder.path().join("note"), "mine").unwrap();
+    let error = Appender::create(folder.path(), small(Layout::V1)).unwrap_err();
+    assert!(matches!(error, Error::Exists(_)), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn blocks_of_many_transactions_fit() {
+    let (folder, mut chain) = create(Config {
+        txs_per_block: 120,
+        ..small(Layout::V2)
+    });
+    chain.append(6).unwrap();
+    drop(chain);
+    let read = verify(folder.path(), Layout::V2);
+    let txs: usize = read
+        .blocks
+        .iter()
+        .map(|block| block.transactions.len())
+        .sum();
+    assert!(txs > 300, "{txs}");
+    let (folder, mut chain) = create(Config {
+        txs_per_block: 0,
+        ..small(Layout::V1)
+    });
+    chain.append(20).unwrap();
+    drop(chain);
+    verify(folder.path(), Layout::V1);
+}

@@ -1,0 +1,9 @@
+//! What the chain writer writes, read back with reth's own codecs and plain code.
+
+#![allow(clippy::cast_possible_truncation, reason = "small chains")]
+
+mod chain;
+mod live;
+mod raw;
+mod real;
+mod truth;
