@@ -193,7 +193,7 @@ impl ChunkReader<'_> {
         };
         let mut halt = None;
         snapshot.for_each_block(blocks, self.parts, scratch, &mut |block| {
-            halt = self.visit(block, decoder, partial)?;
+            halt = self.visit(block, last, decoder, partial)?;
             let read = partial.next - blocks.first;
             if halt.is_none()
                 && partial.next <= last
@@ -224,6 +224,7 @@ impl ChunkReader<'_> {
     fn visit(
         &self,
         block: &mut Block<'_>,
+        chunk_last: u64,
         decoder: &mut Decoder<'_>,
         partial: &mut Partial,
     ) -> nodedb::Result<Option<Halt>> {
@@ -252,6 +253,12 @@ impl ChunkReader<'_> {
                 expected: tx_count,
             };
             return Ok(Some(Halt::Broken(error)));
+        }
+        // The time of the block goes out with its transfers, and the ends of a chunk
+        // are what neighbours are linked by.
+        let is_end = partial.ends.is_none() || number == chunk_last;
+        if is_end || partial.transfers.len() > first_row {
+            block.check_header()?;
         }
         if self.request.with_hashes {
             resolve_hashes(block, &mut partial.transfers[first_row..])?;

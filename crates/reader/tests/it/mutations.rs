@@ -200,6 +200,12 @@ fn read_all(root: &Path, chunk_blocks: Option<u64>) -> Result<(Vec<Transfer>, Sc
     ask(&source, &everything(range(0, 40))).map_err(|e| text(&e))
 }
 
+/// For the parent, on a line of its own.
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+fn tell(text: &str) {
+    println!("\n{text}");
+}
+
 /// The work of a child process. Not a test of its own: does nothing otherwise.
 #[test]
 fn child() {
@@ -213,12 +219,11 @@ fn child() {
     let fixture = &fixtures::committed()[usize::try_from(layout).unwrap()];
     let copy = fixture.unpack();
     let patient = Patient::new(copy.path());
-    std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
     for number in first..=last {
         let mut chance = SmallRng::seed_from_u64(number * 2 + layout);
         let what = patient.damage(&mut chance);
         // Before reading, so that the parent knows what killed us.
-        println!("\nbegin {number} {what}");
+        tell(&format!("begin {number} {what}"));
         let verdict = match patient.verdict(&mut chance) {
             Verdict::Right => "right".to_owned(),
             Verdict::Error(error) => format!("error {}", error.replace('\n', " ")),
@@ -226,7 +231,7 @@ fn child() {
             Verdict::Wrong { rows_agree: true } => "wrong".to_owned(),
             Verdict::Wrong { rows_agree: false } => "rows".to_owned(),
         };
-        println!("\nend {verdict}");
+        tell(&format!("end {verdict}"));
         patient.repair();
     }
     let (transfers, report) = read_all(&patient.root, None).unwrap();
@@ -234,7 +239,7 @@ fn child() {
     assert_eq!(report, patient.expected.1);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    println!("\npeak {}", peak.unwrap_or("0 kB").trim());
+    tell(&format!("peak {}", peak.unwrap_or("0 kB").trim()));
 }
 
 /// How mutations ended: by file kind and verdict.

@@ -138,7 +138,8 @@ impl Changes {
     fn change(&mut self) {
         match self.chance.random_range(0..20) {
             0..11 => {
-                let blocks = self.chance.random_range(1..=4);
+                // On the whole more than is taken back.
+                let blocks = self.chance.random_range(1..=8);
                 self.grow(blocks);
             }
             11..17 => self.unwind(),
