@@ -15,7 +15,7 @@ use alloy_primitives::{Address, B256};
 /// One block under the cursor.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// Its header, hash checked.
+    /// Its header; see [`Block::check_header`].
     pub header: Header,
     /// Numbers of its transactions.
     pub body: BodyIndices,
@@ -28,6 +28,12 @@ pub struct Block<'a> {
 }
 
 impl Block<'_> {
+    /// That the header has the hash stored beside it. Costs a keccak of about 600
+    /// bytes, so only blocks of which something is kept need it.
+    pub fn check_header(&mut self) -> Result<()> {
+        self.snapshot.check_hash(&self.header, self.scratch)
+    }
+
     /// The next receipt of the block, in order; `None` after the last. At the last
     /// one its cumulative gas is checked against the header.
     pub fn next_receipt(&mut self) -> Result<Option<Receipt<'_>>> {

@@ -5,6 +5,7 @@ use crate::{
     tables::{self, Table},
 };
 use alloy_consensus::constants::{EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS};
+use alloy_primitives::B256;
 use std::ops::ControlFlow;
 
 impl Snapshot<'_> {
@@ -12,6 +13,11 @@ impl Snapshot<'_> {
     /// calls. The visitor takes from each block what it needs: receipts in order,
     /// transactions, hashes and senders by index. `parts` says what it will need;
     /// withdrawals are read only if asked for.
+    ///
+    /// Each header must name the hash of the one before as its parent. That it has
+    /// the hash stored beside it is checked by [`Block::check_header`], for the
+    /// visitor to call on blocks of which it keeps something: gas and roots of the
+    /// others are only held against what was read, and lead to errors if wrong.
     pub fn for_each_block(
         &self,
         blocks: Blocks,
@@ -23,14 +29,32 @@ impl Snapshot<'_> {
             return Ok(());
         }
         self.check_tip(blocks.last)?;
+        self.visit(blocks, parts, scratch, visit)
+            .map_err(|error| self.settle(error))
+    }
+
+    fn visit(
+        &self,
+        blocks: Blocks,
+        parts: Parts,
+        scratch: &mut Scratch,
+        visit: &mut dyn FnMut(&mut Block<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         let last_body = self.body(blocks.last)?;
         let last_tx = (last_body.first_tx + last_body.tx_count).saturating_sub(1);
-        let mut expected_first_tx = None;
+        let mut before: Option<Place> = None;
         for number in blocks.first..=blocks.last {
-            let header = self.header_of(number, scratch, blocks.last)?;
+            let header = self.unchecked_header_of(number, scratch, blocks.last)?;
             let body = self.body(number)?;
-            self.check_body(&header, body, expected_first_tx)?;
-            expected_first_tx = Some(body.first_tx + body.tx_count);
+            check_body(&header, body)?;
+            if let Some(before) = before {
+                before.check_next(&header, body)?;
+            }
+            before = Some(Place {
+                number,
+                hash: header.hash,
+                end_tx: body.first_tx + body.tx_count,
+            });
             if parts.withdrawals {
                 self.read_withdrawals(&header, scratch)?;
             } else {
@@ -49,29 +73,9 @@ impl Snapshot<'_> {
                 break;
             }
         }
-        Ok(())
-    }
-
-    /// Free checks of `BlockBodyIndices`.
-    fn check_body(&self, header: &Header, body: BodyIndices, first_tx: Option<u64>) -> Result<()> {
-        let inconsistent = |what: String| {
-            Err(Error::Inconsistent {
-                block: header.number,
-                what,
-            })
-        };
-        if (header.transactions_root == EMPTY_ROOT_HASH) != (body.tx_count == 0) {
-            return inconsistent(format!(
-                "BlockBodyIndices counts {} transactions, the header's transactions root says otherwise",
-                body.tx_count
-            ));
-        }
-        match first_tx {
-            Some(first_tx) if first_tx != body.first_tx => inconsistent(format!(
-                "its first transaction is number {}, the block before ends before {first_tx}",
-                body.first_tx
-            )),
-            _ => Ok(()),
+        match before {
+            Some(last) => self.check_undisturbed(last.number, last.hash),
+            None => Ok(()),
         }
     }
 
@@ -96,4 +100,58 @@ impl Snapshot<'_> {
         }
         Ok(())
     }
+}
+
+/// The block before the one that is looked at.
+#[derive(Clone, Copy)]
+struct Place {
+    number: u64,
+    hash: B256,
+    /// Number of the first transaction behind it.
+    end_tx: u64,
+}
+
+impl Place {
+    fn check_next(self, header: &Header, body: BodyIndices) -> Result<()> {
+        if header.parent_hash != self.hash {
+            return inconsistent(
+                header,
+                format!(
+                    "its parent is {}, block {} is {}",
+                    header.parent_hash, self.number, self.hash
+                ),
+            );
+        }
+        if body.first_tx != self.end_tx {
+            return inconsistent(
+                header,
+                format!(
+                    "its first transaction is number {}, the block before ends before {}",
+                    body.first_tx, self.end_tx
+                ),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A free check of `BlockBodyIndices`.
+fn check_body(header: &Header, body: BodyIndices) -> Result<()> {
+    if (header.transactions_root == EMPTY_ROOT_HASH) == (body.tx_count == 0) {
+        return Ok(());
+    }
+    inconsistent(
+        header,
+        format!(
+            "BlockBodyIndices counts {} transactions, the header's transactions root says otherwise",
+            body.tx_count
+        ),
+    )
+}
+
+fn inconsistent<T>(header: &Header, what: String) -> Result<T> {
+    Err(Error::Inconsistent {
+        block: header.number,
+        what,
+    })
 }

@@ -24,6 +24,11 @@ impl StaticFiles {
         &self.by_segment[segment as usize]
     }
 
+    /// Whether no file was changed, replaced or deleted since it was listed.
+    pub(crate) fn are_current(&self) -> bool {
+        self.by_segment.iter().flatten().all(|jar| jar.is_current())
+    }
+
     /// The jar with the row of a block (headers) or transaction (other segments),
     /// and that row.
     pub(crate) fn find(&self, segment: Segment, number: u64) -> Option<(&Arc<Jar>, u64)> {

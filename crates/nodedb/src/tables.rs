@@ -16,6 +16,7 @@ pub(crate) enum Table {
     PruneCheckpoints,
     ChainState,
     VersionHistory,
+    HeaderNumbers,
     BlockBodyIndices,
     BlockWithdrawals,
     TransactionBlocks,
@@ -25,7 +26,7 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    pub(crate) const COUNT: usize = 11;
+    pub(crate) const COUNT: usize = 12;
 
     pub(crate) const fn name(self) -> &'static CStr {
         match self {
@@ -34,6 +35,7 @@ impl Table {
             Self::PruneCheckpoints => c"PruneCheckpoints",
             Self::ChainState => c"ChainState",
             Self::VersionHistory => c"VersionHistory",
+            Self::HeaderNumbers => c"HeaderNumbers",
             Self::BlockBodyIndices => c"BlockBodyIndices",
             Self::BlockWithdrawals => c"BlockWithdrawals",
             Self::TransactionBlocks => c"TransactionBlocks",

@@ -38,6 +38,7 @@ fn read_everything(dir: &Path) -> Result<Everything> {
     let mut receipt_shapes = Vec::new();
     let mut rest = format!("{gaps:?}").into_bytes();
     snapshot.for_each_block(whole, ALL, &mut Scratch::default(), &mut |block| {
+        block.check_header()?;
         headers.extend(format!("{:?}", block.header).bytes());
         receipt_shapes.extend(block.body.tx_count.to_be_bytes());
         while let Some(receipt) = block.next_receipt()? {

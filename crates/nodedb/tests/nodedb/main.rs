@@ -13,5 +13,6 @@ mod codecs;
 mod damage;
 mod info;
 mod json;
+mod live;
 mod refusals;
 mod roots;
