@@ -51,8 +51,9 @@ pub struct Config {
     pub blocks_per_file: u64,
     /// Blocks committed together at most.
     pub commit_blocks: u64,
-    /// Whether every commit waits for the disk, as a node's does. Without it,
-    /// files are only flushed when the writer is dropped.
+    /// Whether every commit waits for the disk, as a node's does. Without it, files
+    /// are only flushed when the writer is dropped; after a `kill` before that the
+    /// database may need a writer to open again.
     pub durable: bool,
     /// Blocks that can still be unwound; older ones are `finalized`.
     pub finality: u64,

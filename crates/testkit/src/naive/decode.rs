@@ -131,26 +131,44 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
         let all_or_none = topics.len() == 4 || topics.len() == 1;
 
         match *signature {
+            // The chain itself says that native coin moved (EIP-7708). Who is told of
+            // the value of the transaction here need not be told twice.
+            TRANSFER if emitter == EIP7708_LOG_ADDRESS && whole && words.len() == 3 => {
+                let (from_address, to_address) = (low(words[0]), low(words[1]));
+                let own = decoded.transfers.pop_if(|own| {
+                    own.kind == Kind::Value
+                        && own.log_index.is_none()
+                        && own.transaction_hash == row.transaction_hash
+                        && (own.from_address, own.to_address, own.value)
+                            == (from_address, to_address, words[2])
+                });
+                found.push(Transfer {
+                    token_address: None,
+                    from_address,
+                    to_address,
+                    value: words[2],
+                    kind: if own.is_some() {
+                        Kind::Value
+                    } else {
+                        Kind::Internal
+                    },
+                    ..row
+                });
+            }
             TRANSFER if whole && words.len() == 3 => {
                 let erc721 = topics.len() == 4;
-                let native = emitter == EIP7708_LOG_ADDRESS;
                 let (from_address, to_address) = (low(words[0]), low(words[1]));
                 found.push(Transfer {
-                    token_address: (!native).then_some(emitter),
                     from_address,
                     to_address,
                     value: if erc721 { U256::from(1) } else { words[2] },
                     token_id: erc721.then_some(words[2]),
-                    token_standard: match (native, erc721) {
-                        (true, _) => TokenStandard::Native,
-                        (_, true) => TokenStandard::Erc721,
-                        _ => TokenStandard::Erc20,
-                    },
-                    kind: if native {
-                        Kind::Internal
+                    token_standard: if erc721 {
+                        TokenStandard::Erc721
                     } else {
-                        kind(from_address, to_address)
+                        TokenStandard::Erc20
                     },
+                    kind: kind(from_address, to_address),
                     ..row
                 });
             }
@@ -347,6 +365,35 @@ mod tests {
             }
         }
         assert!(seen > 50, "only {seen} planted edges");
+    }
+
+    #[test]
+    fn native_coin_is_told_once() {
+        let (payer, payee) = (Address::repeat_byte(1), Address::repeat_byte(2));
+        let tells = |index: &str| {
+            json!({
+                "address": EIP7708_LOG_ADDRESS,
+                "topics": [TRANSFER, payer.into_word(), payee.into_word()],
+                "data": B256::with_last_byte(7),
+                "logIndex": index,
+            })
+        };
+        let block = json!({
+            "number": "0x1",
+            "timestamp": "0x2",
+            "transactions": [{
+                "hash": B256::repeat_byte(3), "from": payer, "to": payee, "value": "0x7",
+            }],
+        });
+        let receipts = json!([{ "status": "0x1", "logs": [tells("0x0"), tells("0x1")] }]);
+        let mut decoded = Decoded::default();
+        decode_block(&block, &receipts, &mut decoded);
+        let told: Vec<_> = decoded
+            .transfers
+            .iter()
+            .map(|t| (t.log_index, t.kind))
+            .collect();
+        assert_eq!(told, [(Some(0), Kind::Value), (Some(1), Kind::Internal)]);
     }
 
     #[test]

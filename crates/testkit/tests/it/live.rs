@@ -1,8 +1,9 @@
 //! The imitated node in a process of its own, with a reader beside it.
 
 use crate::{
-    chain::{self, LAYOUTS, small},
+    chain::{LAYOUTS, small},
     raw::{self, Chain, Tables},
+    verify::verify,
 };
 use std::{thread::sleep, time::Duration};
 use txgraph_testkit::chaingen::{Config, Layout, LiveNode, serve_if_asked};
@@ -59,7 +60,7 @@ fn a_reader_beside_it_sees_whole_chains() {
                 .all(|transfer| transfer.block_number == tip)
         );
         drop((env, node));
-        let chain = chain::verify(folder.path(), layout);
+        let chain = verify(folder.path(), layout);
         assert_eq!(chain.blocks.len() as u64, tip + 1);
     }
 }

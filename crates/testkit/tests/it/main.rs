@@ -4,6 +4,8 @@
 
 mod chain;
 mod live;
+mod program;
 mod raw;
 mod real;
 mod truth;
+mod verify;

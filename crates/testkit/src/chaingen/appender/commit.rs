@@ -58,7 +58,7 @@ impl Appender {
             &encode::scale(settings.as_bytes()),
         )?;
         let version = format!("{}-chaingen", env!("CARGO_PKG_VERSION"));
-        let version = encode::client_version([&version, "", ""]);
+        let version = encode::client_version([&version, "sample", ""]);
         changes.put(
             "VersionHistory",
             &self.header.timestamp.to_be_bytes(),

@@ -1,0 +1,63 @@
+//! The program `chaingen`.
+
+use serde_json::Value;
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+use txgraph_testkit::chaingen::{CSV_HEADER, Layout};
+
+fn chaingen(folder: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_chaingen"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn writes_a_chain_and_the_truth_about_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "--out chain --blocks 60 --layout v1 --seed 3 --tokens 30 --blocks-per-file 25 \
+                     --profile odd --truth truth.json --truth-edges edges.csv";
+    let output = chaingen(folder.path(), arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(output.stdout.is_empty());
+    assert!(said.starts_with("wrote blocks 0..=60 with "), "{said}");
+
+    let chain = crate::verify::verify(&folder.path().join("chain"), Layout::V1);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let truth: Value = serde_json::from_str(&read("truth.json")).unwrap();
+    let tip = chain.blocks.last().unwrap();
+    assert_eq!(truth["tip"]["hash"], tip.hash.to_string());
+    assert_eq!(truth["genesis_hash"], chain.blocks[0].hash.to_string());
+    let edges = read("edges.csv");
+    let counted = truth["transfers"].as_array().unwrap().iter();
+    let counted: u64 = counted.map(|sort| sort["count"].as_u64().unwrap()).sum();
+    assert_eq!(edges.lines().next(), Some(CSV_HEADER));
+    assert_eq!(edges.lines().count() as u64, 1 + counted);
+    // The fourth window ends later, its scenario with block 60.
+    assert_eq!(truth["scenarios"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for (arguments, code, words) in [
+        ("--blocks 1", 2, "--out"),
+        ("--out new --layout v3", 2, "v1, v2"),
+        ("--out . --blocks 1", 1, "not an empty folder"),
+        ("--out file --blocks 1", 1, "file"),
+        ("--out new --tokens 1", 1, "tokens is 1; from 10"),
+    ] {
+        let output = chaingen(folder.path(), arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert!(said.contains(words), "{arguments}: {said}");
+    }
+    assert!(!folder.path().join("new").exists());
+    let silent = chaingen(folder.path(), "--out quiet --blocks 2 --quiet");
+    assert!(silent.status.success() && silent.stderr.is_empty());
+}
