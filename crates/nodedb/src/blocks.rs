@@ -14,10 +14,10 @@ impl Snapshot<'_> {
     /// transactions, hashes and senders by index. `parts` says what it will need;
     /// withdrawals are read only if asked for.
     ///
-    /// Each header must name the hash of the one before as its parent. That it has
-    /// the hash stored beside it is checked by [`Block::check_header`], for the
-    /// visitor to call on blocks of which it keeps something: gas and roots of the
-    /// others are only held against what was read, and lead to errors if wrong.
+    /// That a header has the hash stored beside it is checked by
+    /// [`Block::check_header`], for the visitor to call on blocks of which it keeps
+    /// something: gas and roots of the others are only held against what was read,
+    /// and give errors if wrong.
     pub fn for_each_block(
         &self,
         blocks: Blocks,

@@ -50,13 +50,19 @@ impl<'db> Snapshot<'db> {
             tip,
             own_scratch: RefCell::default(),
         };
+        let stale = |what: String| Err(Error::stale(db.dir().static_files_path(), what));
         if snapshot.files.find(Segment::Headers, tip).is_none() {
-            return Err(Error::stale(
-                db.dir().static_files_path(),
-                format!("no headers file holds block {tip}, the tip of the database"),
+            return stale(format!(
+                "no headers file holds block {tip}, the tip of the database"
             ));
         }
-        Ok(snapshot)
+        // Files that were listed too late: a node before reth 2.0 may have put
+        // another branch into them since the transaction began.
+        match snapshot.block_hash(tip) {
+            Err(Error::Inconsistent { what, .. }) => stale(format!("block {tip}: {what}")),
+            Err(error) => Err(error),
+            Ok(_) => Ok(snapshot),
+        }
     }
 
     /// The `Finish` checkpoint: the highest block that may be read. Static files
