@@ -3,16 +3,18 @@
 
 #![allow(
     clippy::cast_possible_truncation,
-    clippy::print_stderr,
-    reason = "tests"
+    clippy::print_stdout,
+    reason = "tests: small numbers, and what they saw is shown when they fail"
 )]
 
 mod allocations;
 mod answers;
 mod codecs;
+mod coverage;
 mod damage;
 mod info;
 mod json;
 mod live;
+mod node;
 mod refusals;
 mod roots;

@@ -1,6 +1,6 @@
 //! What is no data directory, or none that we know, is refused in words that help.
 
-use signet_libmdbx::{Environment, EnvironmentFlags, Mode, SyncMode, WriteFlags};
+use crate::node::put;
 use std::{
     fs::{self, File},
     os::unix::fs::{FileExt, symlink},
@@ -18,25 +18,6 @@ fn refused(dir: &Path, words: &str) -> Error {
 fn copy() -> Unpacked {
     let [_, v2] = committed();
     v2.unpack()
-}
-
-/// Writes a row as the node would.
-fn put(dir: &Path, table: &str, key: &[u8], value: &[u8]) {
-    let mode = Mode::ReadWrite {
-        sync_mode: SyncMode::Durable,
-    };
-    let environment = Environment::builder()
-        .set_max_dbs(64)
-        .set_flags(EnvironmentFlags {
-            mode,
-            ..EnvironmentFlags::default()
-        })
-        .open(&dir.join("db"))
-        .unwrap();
-    let tx = environment.begin_rw_unsync().unwrap();
-    let table = tx.open_db(Some(table)).unwrap();
-    tx.put(table, key, value, WriteFlags::UPSERT).unwrap();
-    tx.commit().unwrap();
 }
 
 #[test]
@@ -117,9 +98,9 @@ fn storage_settings() {
     };
     set(&six(None));
     assert_eq!(layout(), "v1");
-    for index in 0..SETTINGS.len() {
+    for (index, setting) in SETTINGS.into_iter().enumerate() {
         set(&six(Some(index)));
-        refused(copy.path(), SETTINGS[index]);
+        refused(copy.path(), setting);
     }
 }
 

@@ -1,0 +1,270 @@
+//! Which receipts are there, when some are in static files, some in MDBX, and some
+//! nowhere: against counting them block by block.
+
+use crate::{
+    answers::receipts_equal,
+    node::{commit, put},
+};
+use proptest::{collection::btree_set, prelude::*};
+use signet_libmdbx::WriteFlags;
+use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path};
+use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Scratch};
+use txgraph_testkit::fixtures::{Unpacked, committed, fixture};
+
+const RECEIPTS: Parts = Parts {
+    receipts: true,
+    transactions: false,
+    senders: false,
+    withdrawals: false,
+};
+const TIP: u64 = 40;
+
+/// The small chain in v1, its receipts from transaction `static_rows` on moved to
+/// MDBX, as a node of the 1.x time leaves them.
+struct Mixed {
+    copy: Unpacked,
+    rows: Vec<Vec<u8>>,
+    /// First transaction and number of transactions of every block.
+    bodies: Vec<(u64, u64)>,
+    static_rows: u64,
+}
+
+impl Mixed {
+    fn new(static_rows: u64) -> Self {
+        let [v1, _] = committed();
+        let copy = v1.unpack();
+        let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+        let snapshot = db.snapshot().unwrap();
+        let (mut rows, mut bodies) = (Vec::new(), Vec::new());
+        let whole = Blocks {
+            first: 0,
+            last: TIP,
+        };
+        snapshot
+            .for_each_block(whole, RECEIPTS, &mut Scratch::default(), &mut |block| {
+                bodies.push((block.body.first_tx, block.body.tx_count));
+                for index in 0..block.body.tx_count as u32 {
+                    rows.push(block.receipt_bytes(index)?.to_vec());
+                }
+                Ok(ControlFlow::Continue(()))
+            })
+            .unwrap();
+        drop(snapshot);
+        drop(db);
+        shorten_receipts(copy.path(), static_rows);
+        let mixed = Self {
+            copy,
+            rows,
+            bodies,
+            static_rows,
+        };
+        mixed.set_rows(&BTreeSet::new());
+        mixed
+    }
+
+    /// All rows but `absent` into MDBX.
+    fn set_rows(&self, absent: &BTreeSet<u64>) {
+        commit(self.copy.path(), |tx| {
+            let table = tx.open_db(Some("Receipts")).unwrap();
+            tx.clear_db(table).unwrap();
+            for (number, row) in (0u64..).zip(&self.rows).skip(self.static_rows as usize) {
+                if !absent.contains(&number) {
+                    tx.put(table, number.to_be_bytes(), row, WriteFlags::APPEND)
+                        .unwrap();
+                }
+            }
+        });
+    }
+
+    fn open(&self) -> NodeDb {
+        NodeDb::open(&DataDir::new(self.copy.path())).unwrap()
+    }
+}
+
+/// Rewrites the `.conf` of the one receipts jar to hold `rows` rows.
+fn shorten_receipts(dir: &Path, rows: u64) {
+    let conf = dir.join("static_files/static_file_receipts_0_499999.conf");
+    let old = fs::read(&conf).unwrap();
+    // Version, expected blocks, blocks.
+    let mut new = old[..8 + 16 + 17].to_vec();
+    if rows == 0 {
+        new.push(0);
+    } else {
+        new.push(1);
+        new.extend(0u64.to_le_bytes());
+        new.extend((rows - 1).to_le_bytes());
+    }
+    // Segment and columns.
+    new.extend(&old[58..58 + 4 + 8]);
+    new.extend(rows.to_le_bytes());
+    // Compressor and longest row.
+    new.extend(&old[78..]);
+    fs::write(conf, new).unwrap();
+}
+
+#[test]
+fn both_sources() {
+    let [v1, _] = committed();
+    for static_rows in [0, 1, 260, 520, 521] {
+        let mixed = Mixed::new(static_rows);
+        let db = mixed.open();
+        let snapshot = db.snapshot().unwrap();
+        assert_eq!(
+            snapshot
+                .gaps(
+                    Blocks {
+                        first: 0,
+                        last: TIP
+                    },
+                    RECEIPTS
+                )
+                .unwrap(),
+            []
+        );
+        let source = match static_rows {
+            0 => "MDBX",
+            521 => "static files",
+            _ => "both",
+        };
+        assert_eq!(snapshot.info().unwrap().receipts_source, source);
+        drop(snapshot);
+        drop(db);
+        receipts_equal(mixed.copy.path(), &v1);
+    }
+}
+
+/// Blocks of which some receipt is absent.
+fn incomplete(mixed: &Mixed, absent: &BTreeSet<u64>) -> Vec<bool> {
+    let lacks =
+        |(first, count): &(u64, u64)| (*first..first + count).any(|tx| absent.contains(&tx));
+    mixed.bodies.iter().map(lacks).collect()
+}
+
+#[test]
+fn holes() {
+    let mixed = Mixed::new(200);
+    let rows = mixed.rows.len() as u64;
+    let strategy = (
+        btree_set(200..rows, 0..12),
+        0..=TIP,
+        0..=TIP + 3,
+        any::<bool>(),
+    );
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(60));
+    runner
+        .run(&strategy, |(mut absent, first, last, dense)| {
+            if dense {
+                // One long hole, as pruning leaves.
+                if let (Some(low), Some(high)) = (absent.first().copied(), absent.last().copied()) {
+                    absent.extend(low..=high);
+                }
+            }
+            mixed.set_rows(&absent);
+            let db = mixed.open();
+            let snapshot = db.snapshot().unwrap();
+            let wanted = Blocks { first, last };
+            let gaps = snapshot.gaps(wanted, RECEIPTS).unwrap();
+            let incomplete = incomplete(&mixed, &absent);
+            let in_gap = |block: u64| gaps.iter().any(|gap| gap.blocks.contains(block));
+            for (block, lacks) in (0u64..).zip(&incomplete) {
+                let empty = mixed.bodies[block as usize].1 == 0;
+                if !wanted.contains(block) {
+                    assert!(!in_gap(block), "block {block} was not asked for");
+                } else if !empty {
+                    assert_eq!(in_gap(block), *lacks, "block {block}");
+                }
+            }
+            for gap in &gaps {
+                for edge in [gap.blocks.first, gap.blocks.last] {
+                    assert!(
+                        edge > TIP || incomplete[edge as usize],
+                        "the edge {edge} is whole"
+                    );
+                }
+            }
+            assert_eq!(in_gap(TIP + 1), wanted.contains(TIP + 1));
+            assert!(
+                gaps.windows(2)
+                    .all(|pair| pair[0].blocks.last < pair[1].blocks.first)
+            );
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Jars that are gone, whole or in part, as while a node deletes them.
+#[test]
+fn deleted_jars() {
+    let Some(fixture) = fixture("pruned/small-v2-minimal") else {
+        return;
+    };
+    for parts in [&["", ".conf", ".off"][..], &[""], &[".conf"], &[".off"]] {
+        let copy = fixture.unpack();
+        for part in parts {
+            let name = format!("static_files/static_file_receipts_10_19{part}");
+            fs::remove_file(copy.path().join(name)).unwrap();
+        }
+        let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+        let snapshot = db.snapshot().unwrap();
+        let gaps = snapshot
+            .gaps(
+                Blocks {
+                    first: 0,
+                    last: TIP,
+                },
+                RECEIPTS,
+            )
+            .unwrap();
+        assert_eq!(gaps.len(), 1, "{gaps:?}");
+        assert_eq!(
+            gaps[0].blocks,
+            Blocks {
+                first: 10,
+                last: 19
+            }
+        );
+        assert!(gaps[0].reason.contains("not stored"), "{gaps:?}");
+        drop(snapshot);
+        drop(db);
+        // The node says that it deleted them.
+        put(copy.path(), "PruneCheckpoints", &[2], &[1, 1, 19, 0]);
+        let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+        let gaps = db
+            .snapshot()
+            .unwrap()
+            .gaps(
+                Blocks {
+                    first: 0,
+                    last: TIP,
+                },
+                RECEIPTS,
+            )
+            .unwrap();
+        assert!(gaps[0].reason.contains("pruned up to block 19"), "{gaps:?}");
+    }
+}
+
+/// A jar that vanishes after it was listed: the reader is stale, the next snapshot
+/// knows.
+#[test]
+fn a_jar_deleted_under_a_snapshot() {
+    let Some(fixture) = fixture("pruned/small-v2-minimal") else {
+        return;
+    };
+    let copy = fixture.unpack();
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    fs::remove_file(copy.path().join("static_files/static_file_receipts_10_19")).unwrap();
+    let read = |snapshot: &txgraph_nodedb::Snapshot<'_>| {
+        let blocks = Blocks { first: 9, last: 12 };
+        snapshot.for_each_block(blocks, RECEIPTS, &mut Scratch::default(), &mut |block| {
+            while block.next_receipt()?.is_some() {}
+            Ok(ControlFlow::Continue(()))
+        })
+    };
+    let error = read(&snapshot).unwrap_err();
+    assert!(error.is_stale(), "{error}");
+    drop(snapshot);
+    let error = read(&db.snapshot().unwrap()).unwrap_err();
+    assert!(error.is_missing(), "{error}");
+}

@@ -1,0 +1,32 @@
+//! Changes a data directory as a node would.
+
+use signet_libmdbx::{
+    Environment, EnvironmentFlags, Mode, SyncMode, WriteFlags, tx::aliases::RwTxUnsync,
+};
+use std::path::Path;
+
+/// One commit.
+pub(crate) fn commit(dir: &Path, change: impl FnOnce(&RwTxUnsync)) {
+    let mode = Mode::ReadWrite {
+        sync_mode: SyncMode::Durable,
+    };
+    let environment = Environment::builder()
+        .set_max_dbs(64)
+        .set_flags(EnvironmentFlags {
+            mode,
+            ..EnvironmentFlags::default()
+        })
+        .open(&dir.join("db"))
+        .unwrap();
+    let tx = environment.begin_rw_unsync().unwrap();
+    change(&tx);
+    tx.commit().unwrap();
+}
+
+/// Writes a row.
+pub(crate) fn put(dir: &Path, table: &str, key: &[u8], value: &[u8]) {
+    commit(dir, |tx| {
+        let table = tx.open_db(Some(table)).unwrap();
+        tx.put(table, key, value, WriteFlags::UPSERT).unwrap();
+    });
+}
