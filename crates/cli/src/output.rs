@@ -99,11 +99,11 @@ impl Terminal {
     pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration) {
         let counts = &scan.counts;
         let mut line = format!(
-            "{} transfers in {} blocks, {} transactions, {} logs",
-            thousands(counts.transfers),
+            "read {} blocks, {} transactions, {} logs: {} matching transfers",
             thousands(counts.blocks),
             thousands(counts.transactions),
-            thousands(counts.logs)
+            thousands(counts.logs),
+            thousands(counts.transfers)
         );
         for (count, what) in [
             (counts.malformed, "malformed transfer logs"),
@@ -138,7 +138,10 @@ fn pace(blocks: u64, time: Duration) -> String {
     let seconds = time.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = blocks as f64 / seconds.max(1e-9);
-    format!("{seconds:.2} s, {rate:.0} blocks/s")
+    match seconds < 1.0 {
+        true => format!("{:.0} ms, {rate:.0} blocks/s", seconds * 1e3),
+        false => format!("{seconds:.1} s, {rate:.0} blocks/s"),
+    }
 }
 
 fn limit_words(limit: &LimitHit) -> String {

@@ -1,9 +1,11 @@
 //! Tables for people: EIP-55 addresses, amounts in units of the token.
 
+use crate::time::utc;
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
 use txgraph::{Asset, Cell, CellKind, Table, TokenList, TokenStandard};
 
 /// Draws a table with its title. `width`: columns of the terminal, if it is one.
+/// Columns without any value are left out.
 pub(crate) fn draw(table: &Table, tokens: &TokenList, chain_id: u64, width: Option<u16>) -> String {
     let mut drawing = comfy_table::Table::new();
     drawing.load_preset(presets::UTF8_BORDERS_ONLY);
@@ -12,67 +14,94 @@ pub(crate) fn draw(table: &Table, tokens: &TokenList, chain_id: u64, width: Opti
             .set_width(width)
             .set_content_arrangement(ContentArrangement::Dynamic);
     }
-    let align = |kind: CellKind| match kind.is_number() {
-        true => CellAlignment::Right,
-        false => CellAlignment::Left,
-    };
-    let heading = |name: &str| name.replace('_', " ");
-    drawing.set_header(
-        table
-            .columns
-            .iter()
-            .map(|column| Drawn::new(heading(&column.name)).set_alignment(align(column.kind))),
-    );
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     let (token, standard) = (place("token_address"), place("token_standard"));
+    let shown: Vec<usize> = (0..table.columns.len())
+        .filter(|at| Some(*at) == token || table.rows.iter().any(|row| row[*at] != Cell::Absent))
+        .collect();
+    let cell = |at: usize, text: String| {
+        Drawn::new(text).set_alignment(match table.columns[at].kind.is_number() {
+            true => CellAlignment::Right,
+            false => CellAlignment::Left,
+        })
+    };
+    drawing.set_header(
+        shown
+            .iter()
+            .map(|at| cell(*at, table.columns[*at].name.replace('_', " "))),
+    );
     for row in &table.rows {
         let asset = Asset {
-            token_address: match token.and_then(|at| row.get(at)) {
+            token_address: match token.map(|at| &row[at]) {
                 Some(Cell::Address(address)) => Some(*address),
                 _ => None,
             },
-            token_standard: match standard.and_then(|at| row.get(at)) {
+            token_standard: match standard.map(|at| &row[at]) {
                 Some(Cell::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
                 _ => TokenStandard::Erc20,
             },
         };
-        drawing.add_row(
-            row.iter()
-                .zip(&table.columns)
-                .enumerate()
-                .map(|(at, (cell, column))| {
-                    let text = match cell {
-                        Cell::Amount(amount) => tokens.format_amount(chain_id, &asset, *amount),
-                        Cell::Address(address) if Some(at) == token => {
-                            match tokens.lookup(chain_id, *address) {
-                                Some(token) => format!(
-                                    "{} {}",
-                                    plain(&token.symbol),
-                                    address.to_checksum(None)
-                                ),
-                                None => address.to_checksum(None),
-                            }
-                        }
-                        Cell::Address(address) => address.to_checksum(None),
-                        Cell::Integer(number) => thousands(*number),
-                        Cell::Ratio(ratio) => format!("{ratio:.4}"),
-                        Cell::Text(text) => plain(text),
-                        Cell::Absent if Some(at) == token => "native coin".to_owned(),
-                        Cell::Absent => String::new(),
-                    };
-                    Drawn::new(text).set_alignment(align(column.kind))
-                }),
-        );
+        let known = asset
+            .token_address
+            .and_then(|address| tokens.lookup(chain_id, address));
+        drawing.add_row(shown.iter().map(|&at| {
+            let text = match &row[at] {
+                Cell::Amount(amount) if known.is_some() || asset.token_address.is_none() => {
+                    tokens.format_amount(chain_id, &asset, *amount)
+                }
+                // Its token stands in the same row.
+                Cell::Amount(amount) => grouped(&amount.to_string()),
+                Cell::Address(address) => match known.filter(|_| Some(at) == token) {
+                    Some(known) => {
+                        format!("{} {}", plain(&known.symbol), address.to_checksum(None))
+                    }
+                    None => address.to_checksum(None),
+                },
+                Cell::Integer(number) => number_words(&table.columns[at].name, *number),
+                Cell::Ratio(ratio) => format!("{ratio:.4}"),
+                Cell::Text(text) => plain(text),
+                Cell::Absent if Some(at) == token => "native coin".to_owned(),
+                Cell::Absent => String::new(),
+            };
+            cell(at, text)
+        }));
     }
     format!("{}\n{drawing}\n", plain(&table.title))
 }
 
+/// Whether a table holds amounts of tokens that the list does not know.
+pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) -> bool {
+    let amounts = table
+        .columns
+        .iter()
+        .any(|column| column.kind == CellKind::Amount);
+    let token = table
+        .columns
+        .iter()
+        .position(|column| column.name == "token_address");
+    let unknown = |cell: &Cell| matches!(cell, Cell::Address(address) if tokens.lookup(chain_id, *address).is_none());
+    amounts && token.is_some_and(|at| table.rows.iter().any(|row| unknown(&row[at])))
+}
+
+/// A number as people read it: a time, the name of a block, a count.
+fn number_words(column: &str, number: u64) -> String {
+    match column {
+        _ if column.ends_with("timestamp") => utc(number),
+        _ if column.ends_with("block") => number.to_string(),
+        _ => thousands(number),
+    }
+}
+
 /// `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
+    grouped(&number.to_string())
+}
+
+/// Decimal digits, in groups of three.
+fn grouped(digits: &str) -> String {
     let mut text = String::new();
     for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -34,7 +34,7 @@ pub(crate) struct AnalyzeArgs {
     #[command(flatten)]
     search: SearchArgs,
 
-    /// Rows of a ranking; default: 20 in tables for people, all in data
+    /// Rows of a ranking; default: 20 (summary: 5) in tables for people, all (summary: 10) in data
     #[arg(long, value_name = "N", help_heading = "Output")]
     top: Option<usize>,
 
@@ -81,10 +81,12 @@ Examples (for the small chain in testdata/):
     $ txgraph analyze loops -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 
   With whom does an address trade most often? As CSV:
-    $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both --order count -f csv
+    $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both \\
+        --order count -f csv
 
   How many addresses have at least ten transfers?
-    $ txgraph analyze degrees --blocks 10:40 --table vertices-by-transfers
+    $ txgraph analyze degrees --blocks 10:40 \\
+        --table vertices-with-at-least-n-transfers
 ";
 
 impl From<AnalyzeArgs> for AnalyzeQuery {
@@ -123,19 +125,21 @@ pub(crate) fn run(node: &Node, query: &AnalyzeQuery, terminal: &Terminal) -> Res
                 Some(name) => std::slice::from_ref(analysis.table(Some(name))?),
                 None => &analysis.tables[..],
             };
-            let drawn = chosen.iter().map(|table| {
-                table::draw(
-                    table,
-                    &tokens,
-                    analysis.graph.chain.chain_id,
-                    terminal.width(),
-                )
-            });
-            let text = drawn.collect::<Vec<_>>().join("\n");
+            let chain_id = analysis.graph.chain.chain_id;
+            let draw = |table| table::draw(table, &tokens, chain_id, terminal.width());
+            let text = chosen.iter().map(draw).collect::<Vec<_>>().join("\n");
             io::stdout()
                 .lock()
                 .write_all(text.as_bytes())
                 .map_err(stdout_error)?;
+            if chosen
+                .iter()
+                .any(|table| table::has_raw_amounts(table, &tokens, chain_id))
+            {
+                terminal.note(format_args!(
+                    "amounts without a symbol are in the smallest unit of their token (--token-list)"
+                ));
+            }
         }
     }
     terminal.graph(&analysis.graph, start.elapsed());

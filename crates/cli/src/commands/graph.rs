@@ -71,7 +71,8 @@ Examples (for the small chain in testdata/):
     $ txgraph graph -r 0x46090d05ee648274f4895bc27c1f97ec1dc51a0d -d in -n 2 --time-respecting
 
   Hubs shown but not followed, one edge for each pair of addresses:
-    $ txgraph graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -n 2 --max-degree 20 --merge -f json
+    $ txgraph graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -n 2 --max-degree 20 \\
+        --merge -f json
 ";
 
 impl From<GraphArgs> for GraphQuery {

@@ -113,7 +113,7 @@ fn page(info: &Info) -> String {
 }
 
 fn ranges(blocks: &[Blocks]) -> String {
-    let count = |range: &Blocks| range.len().map_or_else(|| "all".into(), thousands);
+    let count = |range: &Blocks| range.count().map_or_else(|| "all".into(), thousands);
     listed(
         blocks
             .iter()

@@ -56,10 +56,12 @@ Examples (for the small chain in testdata/):
     $ txgraph transfers --blocks -10:
 
   One token, as Parquet with cryo's column names:
-    $ txgraph transfers -t 0xd601451207128971898aab8654521699f35222e2 --schema cryo -o usd6.parquet
+    $ txgraph transfers -t 0xd601451207128971898aab8654521699f35222e2 --schema cryo \\
+        -o usd6.parquet
 
   What an address received of the coin of the chain, without dust:
-    $ txgraph transfers -a 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d in -t eth --min-value 1e15
+    $ txgraph transfers -a 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d in -t eth \\
+        --min-value 1e15
 
   Only mints and burns, by block numbers with both ends included:
     $ txgraph transfers --kind mint,burn --from-block 10 --to-block 30 --format jsonl

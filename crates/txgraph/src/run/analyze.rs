@@ -39,7 +39,7 @@ pub enum GraphRequest {
     /// The graph around roots.
     Search(Box<SearchRequest>),
     /// The graph of all transfers that meet the selection.
-    Everything(ScanRequest),
+    Everything(Box<ScanRequest>),
 }
 
 impl GraphRequest {
@@ -99,13 +99,13 @@ impl AnalyzeQuery {
                  direction and limits mean nothing",
             ));
         }
-        Ok(GraphRequest::Everything(ScanRequest {
+        Ok(GraphRequest::Everything(Box::new(ScanRequest {
             blocks: node.blocks(selection)?,
             filter: selection.filter()?,
             wrapped_native: selection.wrapped()?,
             with_hashes: false,
             allow_partial: selection.allow_partial,
-        }))
+        })))
     }
 
     /// Where the answer goes, and how.
@@ -158,17 +158,17 @@ pub fn analyze(node: &Node, query: &AnalyzeQuery, request: &GraphRequest) -> Res
         GraphRequest::Search(request) => graph(node, request)?,
         GraphRequest::Everything(request) => everything(node, request)?,
     };
+    node.check_interrupted()?;
     let limit = query.limit(format);
     let (tables, result) = match query.measure {
         Measure::Summary => {
-            let top = query.top.unwrap_or(SummarySettings::default().top);
-            let result = summary(
-                &graph,
-                &SummarySettings {
-                    top,
-                    ..Default::default()
-                },
-            );
+            let mut settings = SummarySettings::default();
+            if format == AnalysisFormat::Tables {
+                // A page or two; programs get the length that the measure thinks right.
+                (settings.top, settings.assets) = (5, 10);
+            }
+            settings.top = query.top.unwrap_or(settings.top);
+            let result = summary(&graph, &settings);
             (result.tables(), value(&result)?)
         }
         Measure::Pairs => {

@@ -143,6 +143,7 @@ pub fn write_graph(
     let overwrite = query.output.overwrite;
 
     let graph = graph(node, request)?;
+    node.check_interrupted()?;
     let about = about(&Query::Graph(query.clone()), &graph);
     let mut answer = GraphAnswer {
         graph,
@@ -154,12 +155,14 @@ pub fn write_graph(
         let written =
             txgraph_export::write_graph(graph, *format, &options, &about, target, overwrite);
         answer.note(written)?;
+        node.check_interrupted()?;
     }
     if let Some((format, target)) = &vertices {
         let graph = &answer.graph;
         let written =
             txgraph_export::write_vertices(graph, *format, &options, &about, target, overwrite);
         answer.note(written)?;
+        node.check_interrupted()?;
     }
     Ok(answer)
 }

@@ -24,7 +24,8 @@ use txgraph_export::{Metadata, Target, TokenList};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{CancelFlag, NodeSource, Progress, ScanOptions};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, ChainInfo, ScanReport, TransferFilter, TransferSource, WrappedNative,
+    BlockRange, BlockRanges, ChainInfo, ScanReport, SourceError, TransferFilter, TransferSource,
+    WrappedNative,
 };
 
 /// How often a question is asked again when the chain is reorganised under it.
@@ -94,6 +95,14 @@ impl Node {
         };
         let source = NodeSource::new(self.db.clone(), options, self.config.chain_id)?;
         Ok(self.source.get_or_init(|| source))
+    }
+
+    /// Ends what was asked to stop, between steps that do not look themselves.
+    fn check_interrupted(&self) -> Result<()> {
+        match self.control.cancel.is_cancelled() {
+            true => Err(SourceError::Interrupted.into()),
+            false => Ok(()),
+        }
     }
 
     /// The chain of the node.
@@ -282,4 +291,58 @@ fn formats<F: Copy + std::str::FromStr<Err = txgraph_export::UnknownWord>>(
         );
     }
     Ok(outputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reorged() -> Error {
+        SourceError::Reorged { block: 7 }.into()
+    }
+
+    #[test]
+    fn a_reorganisation_starts_the_question_again() {
+        for (failures, asked, right) in [(0, 1, true), (3, 4, true), (4, 4, false), (9, 4, false)] {
+            let mut count = 0;
+            let answer = restarting(|| {
+                count += 1;
+                if count <= failures {
+                    Err(reorged())
+                } else {
+                    Ok(())
+                }
+            });
+            assert_eq!((count, answer.is_ok()), (asked, right));
+        }
+        // Nothing else does.
+        let mut count = 0;
+        let answer: Result<()> = restarting(|| {
+            count += 1;
+            Err(SourceError::Interrupted.into())
+        });
+        assert_eq!(
+            (count, answer.unwrap_err().kind),
+            (1, ErrorKind::Interrupted)
+        );
+    }
+
+    #[test]
+    fn metadata_holds_the_question_not_the_place() {
+        let options =
+            "root = '0xaa'\nhops = 2\noutput = '/home/me/x.csv'\nformat = 'csv'\noverwrite = true";
+        let query = Query::from_options("graph", options).unwrap();
+        let chain = ChainInfo {
+            chain_id: 1,
+            genesis_hash: Default::default(),
+            name: None,
+        };
+        let about = metadata(
+            &query,
+            &chain,
+            &BlockRanges::default(),
+            &ScanReport::default(),
+        );
+        assert_eq!(about.question.to_string(), r#"{"hops":2,"root":["0xaa"]}"#);
+    }
 }

@@ -1,0 +1,158 @@
+//! `txgraph analyze`.
+
+use crate::harness::{Sample, rows};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const OZA: &str = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2";
+const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+
+/// The planted wash cycle is among the loops of its token.
+#[test]
+fn loops_find_the_wash_cycle() {
+    for sample in Sample::both() {
+        let cycle = sample.fixture.truth["scenarios"]["wash-cycle"]["cycle"]
+            .as_array()
+            .unwrap();
+        let cycle: BTreeSet<String> = cycle
+            .iter()
+            .map(|address| address.as_str().unwrap().to_owned())
+            .collect();
+        let run = sample.ok(&format!("analyze loops -t {OZA} -f json"));
+        let json: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(json["measure"], "loops");
+        assert_eq!(json["metadata"]["chain"]["chain_id"], 735_703);
+        let text = json["result"].to_string();
+        assert!(cycle.iter().all(|address| text.contains(address)), "{text}");
+
+        let run = sample.ok(&format!("analyze loops -t {OZA}"));
+        for address in &cycle {
+            let shown = txgraph::parse_address(address, txgraph::Checksum::Verify).unwrap();
+            assert!(
+                run.stdout.contains(&shown.to_checksum(None)),
+                "{}",
+                run.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn pairs_are_the_transfers_added_up() {
+    let sample = Sample::small();
+    let line = format!("-r {HUB} -d both");
+    let transfers = rows(&sample.ok(&format!("graph -q {line}")).stdout);
+    let pairs = rows(&sample.ok(&format!("analyze pairs -q {line} -f csv")).stdout);
+    let count: usize = pairs
+        .iter()
+        .map(|pair| pair["count"].parse::<usize>().unwrap())
+        .sum();
+    assert_eq!(count, transfers.len());
+    let key = |row: &std::collections::BTreeMap<String, String>| {
+        [
+            "from_address",
+            "to_address",
+            "token_address",
+            "token_standard",
+        ]
+        .map(|name| row[name].clone())
+    };
+    let distinct: BTreeSet<_> = transfers.iter().map(key).collect();
+    assert_eq!(pairs.iter().map(key).collect::<BTreeSet<_>>(), distinct);
+    assert_eq!(pairs.len(), distinct.len());
+
+    let top = rows(
+        &sample
+            .ok(&format!(
+                "analyze pairs -q {line} -f csv --order count --top 2"
+            ))
+            .stdout,
+    );
+    assert_eq!(top.len(), 2);
+    let most = pairs
+        .iter()
+        .map(|pair| pair["count"].parse::<u64>().unwrap())
+        .max()
+        .unwrap();
+    assert_eq!(top[0]["count"], most.to_string());
+}
+
+#[test]
+fn without_roots_it_is_about_everything() {
+    let sample = Sample::small();
+    let all = rows(&sample.ok("transfers -q").stdout).len();
+    let json = sample.ok("analyze summary -q -f json").stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["result"]["transfers"], all);
+    let run = sample.run("analyze summary --hops 2");
+    assert_eq!(run.status, 2);
+    assert!(run.stderr.contains("add --root"), "{}", run.stderr);
+}
+
+#[test]
+fn every_measure_prints_and_serialises() {
+    let sample = Sample::small();
+    for measure in ["summary", "pairs", "degrees", "loops", "components"] {
+        let page = sample
+            .ok(&format!("analyze {measure} -r {HUB} -d both -n 2"))
+            .stdout;
+        assert!(page.contains('┌') && page.contains('└'), "{page}");
+        let json = sample
+            .ok(&format!(
+                "analyze {measure} -q -r {HUB} -d both -n 2 -f json"
+            ))
+            .stdout;
+        assert!(serde_json::from_str::<Value>(&json).unwrap()["result"].is_object());
+        sample.ok(&format!(
+            "analyze {measure} -r {HUB} -d both -n 2 -o {measure}.csv"
+        ));
+        sample.ok(&format!(
+            "analyze {measure} -r {HUB} -d both -n 2 -o {measure}.json"
+        ));
+        csv::Reader::from_reader(sample.read(&format!("{measure}.csv")).as_bytes())
+            .records()
+            .for_each(|row| drop(row.unwrap()));
+    }
+}
+
+#[test]
+fn tables_are_chosen_by_name() {
+    let sample = Sample::small();
+    let run = sample.run("analyze summary --table nonsense");
+    assert_eq!(run.status, 2);
+    let known = run
+        .stderr
+        .split("one of ")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned();
+    let mut heads = BTreeSet::new();
+    for name in known.split(", ") {
+        let csv = sample
+            .ok(&format!("analyze summary -q -f csv --table {name}"))
+            .stdout;
+        assert!(heads.insert((name.to_owned(), csv.lines().next().unwrap().to_owned())));
+        sample.ok(&format!("analyze summary -q --table {name}"));
+    }
+    assert!(heads.len() > 3, "{heads:?}");
+}
+
+#[test]
+fn amounts_are_in_units_where_a_list_tells_them() {
+    let sample = Sample::small();
+    let usd6 = "0xd601451207128971898aab8654521699f35222e2";
+    std::fs::write(
+        sample.path("tokens.csv"),
+        format!("address,symbol,decimals,name\n{usd6},USD6,6,USD Six\n"),
+    )
+    .unwrap();
+    let page = sample
+        .ok(&format!("analyze pairs -t {usd6} --token-list tokens.csv"))
+        .stdout;
+    assert!(page.contains("USD6"), "{page}");
+    let raw = sample.ok(&format!("analyze pairs -t {usd6}")).stdout;
+    assert!(!raw.contains("USD6"), "{raw}");
+}

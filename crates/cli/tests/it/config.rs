@@ -1,0 +1,81 @@
+//! Where settings come from, seen from outside.
+
+use crate::harness::{Sample, bare, run};
+use std::fs;
+
+#[test]
+fn flag_over_environment_over_file() {
+    let sample = Sample::small();
+    let data = sample.fixture.path().display().to_string();
+    let folder = sample.folder.path();
+    fs::write(
+        sample.path("good.toml"),
+        format!("[node]\ndatadir = \"{data}\"\n"),
+    )
+    .unwrap();
+    fs::write(sample.path("bad.toml"), "[node]\ndatadir = \"nowhere\"\n").unwrap();
+
+    let ok = |command: &mut std::process::Command| {
+        let run = run(command);
+        assert_eq!(run.status, 0, "{run:?}");
+    };
+    let refused = |command: &mut std::process::Command| {
+        let run = run(command);
+        assert_eq!(run.status, 1, "{run:?}");
+        assert!(run.stderr.contains("nowhere"), "{run:?}");
+    };
+    ok(bare(folder).args(["info", "--config", "good.toml"]));
+    ok(bare(folder).env("TXGRAPH_CONFIG", "good.toml").arg("info"));
+    refused(bare(folder).args(["info", "--config", "bad.toml"]));
+    refused(
+        bare(folder)
+            .env("TXGRAPH_CONFIG", "good.toml")
+            .args(["--config", "bad.toml", "info"]),
+    );
+    ok(bare(folder)
+        .env("RETH_DATADIR", &data)
+        .args(["info", "--config", "bad.toml"]));
+    ok(bare(folder)
+        .env("TXGRAPH_DATADIR", &data)
+        .env("RETH_DATADIR", "nowhere")
+        .arg("info"));
+    refused(
+        bare(folder)
+            .env("TXGRAPH_DATADIR", "nowhere")
+            .args(["info", "--config", "good.toml"]),
+    );
+    ok(bare(folder)
+        .env("TXGRAPH_DATADIR", "nowhere")
+        .args(["info", "--datadir", &data]));
+
+    // Found without being named, in the folder one is in.
+    fs::rename(sample.path("good.toml"), sample.path("txgraph.toml")).unwrap();
+    ok(bare(folder).arg("info"));
+}
+
+#[test]
+fn parts_may_lie_elsewhere() {
+    for sample in Sample::both() {
+        let copy = sample.fixture.unpack();
+        let moved = sample.path("elsewhere");
+        fs::rename(copy.path().join("static_files"), &moved).unwrap();
+        let mut command = bare(sample.folder.path());
+        command
+            .args(["info", "--json", "--datadir"])
+            .arg(copy.path());
+        let lost = run(&mut command);
+        assert_eq!(lost.status, 1, "{lost:?}");
+        assert!(lost.stderr.contains("--datadir.static-files"), "{lost:?}");
+        let found = run(command.arg("--datadir.static-files").arg(&moved));
+        assert_eq!(found.status, 0, "{found:?}");
+    }
+}
+
+#[test]
+fn a_chain_id_must_be_right() {
+    let sample = Sample::small();
+    sample.ok("transfers -q -b 1 --chain-id 735703");
+    let told = sample.run("transfers -b 1 --chain-id 1");
+    assert_eq!(told.status, 2);
+    assert!(told.stderr.contains("735703"), "{told:?}");
+}

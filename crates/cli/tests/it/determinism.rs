@@ -1,0 +1,54 @@
+//! The same question gives the same bytes, however it is worked on.
+
+use crate::harness::Sample;
+
+const QUESTIONS: [&str; 6] = [
+    "transfers",
+    "transfers -f jsonl -b 3:38",
+    "graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both -n 3",
+    "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n all --time-respecting -f json",
+    "graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -n 2 --max-degree 4 -f dot",
+    "analyze summary -f json",
+];
+
+#[test]
+fn threads_chunks_and_memory_do_not_show() {
+    for sample in Sample::both() {
+        for question in QUESTIONS {
+            let expected = sample.ok(&format!("-q {question}")).stdout;
+            for how in [
+                "--threads 1 --chunk-blocks 1",
+                "--threads 2 --chunk-blocks 7",
+                "--threads 5 --chunk-blocks 1000",
+                "--threads 3 --memory 0",
+            ] {
+                let found = sample.ok(&format!("-q {question} {how}")).stdout;
+                assert!(found == expected, "{question} {how}");
+            }
+        }
+    }
+}
+
+#[test]
+fn layouts_do_not_show() {
+    let [v1, v2] = Sample::both();
+    for question in QUESTIONS {
+        let [a, b] = [&v1, &v2].map(|sample| sample.ok(&format!("-q {question}")).stdout);
+        assert!(a == b, "{question}");
+    }
+}
+
+#[test]
+fn files_are_the_same_bytes() {
+    let sample = Sample::small();
+    for name in ["t.parquet", "t.ipc", "t.csv"] {
+        let bytes = |how: &str| {
+            sample.ok(&format!("transfers -q --overwrite -o {name} {how}"));
+            std::fs::read(sample.path(name)).unwrap()
+        };
+        assert!(
+            bytes("--threads 1 --chunk-blocks 1") == bytes("--threads 4 --chunk-blocks 9"),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! `txgraph graph`.
+
+use crate::harness::{Sample, rows};
+use serde_json::Value;
+use std::{collections::BTreeSet, process::Command};
+use txgraph::{Checksum, Direction, parse_address};
+use txgraph_testkit::naive::{Rules, bfs, decode_fixture};
+
+/// Every search whose answer is known from planting it.
+#[test]
+fn finds_what_was_planted() {
+    for sample in Sample::both() {
+        for search in sample.fixture.truth["searches"].as_array().unwrap() {
+            let text = |name: &str| search[name].as_str().unwrap();
+            let hops = search["hops"]
+                .as_u64()
+                .map_or("all".to_owned(), |hops| hops.to_string());
+            let time = if search["time_respecting"] == true {
+                "--time-respecting"
+            } else {
+                ""
+            };
+            let root = text("root");
+            let line = format!(
+                "graph -q -r {root} -t {} -d {} -n {hops} {time}",
+                text("token"),
+                text("direction")
+            );
+            let found = rows(&sample.ok(&line).stdout);
+            let mut reached: BTreeSet<String> = found
+                .iter()
+                .flat_map(|row| [row["from_address"].clone(), row["to_address"].clone()])
+                .collect();
+            reached.remove(root);
+            let known = search["reached"].as_array().unwrap();
+            let known: BTreeSet<String> = known
+                .iter()
+                .map(|address| address.as_str().unwrap().to_owned())
+                .collect();
+            assert_eq!(reached, known, "{line}");
+        }
+    }
+}
+
+#[test]
+fn edges_are_those_of_a_naive_search() {
+    for sample in Sample::both() {
+        let transfers = decode_fixture(&sample.fixture).transfers;
+        let roots = [
+            "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0",
+            "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba",
+        ];
+        let addresses = roots.map(|root| parse_address(root, Checksum::Verify).unwrap());
+        for (direction, word) in [
+            (Direction::Out, "out"),
+            (Direction::In, "in"),
+            (Direction::Both, "both"),
+        ] {
+            for hops in [0, 1, 2, 3] {
+                let rules = Rules {
+                    hops: Some(hops),
+                    direction,
+                    ..Rules::default()
+                };
+                let known = bfs(&transfers, &addresses, &rules);
+                let line = format!("graph -q -r {} -d {word} -n {hops}", roots.join(","));
+                let found = rows(&sample.ok(&line).stdout);
+                let number = |text: &str| text.parse::<u64>().ok();
+                let found: Vec<_> = found
+                    .iter()
+                    .map(|row| {
+                        [
+                            "block_number",
+                            "transaction_index",
+                            "log_index",
+                            "sub_index",
+                            "hop",
+                        ]
+                        .map(|name| number(&row[name]))
+                    })
+                    .collect();
+                let known: Vec<_> = known
+                    .edges
+                    .iter()
+                    .map(|(at, hop)| {
+                        [
+                            Some(at.block),
+                            Some(at.tx.into()),
+                            at.log.map(u64::from),
+                            Some(at.sub.into()),
+                            Some((*hop).into()),
+                        ]
+                    })
+                    .collect();
+                assert_eq!(found, known, "{line}");
+            }
+        }
+    }
+}
+
+const TRACE: &str = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n all \
+                     -t 0xd601451207128971898aab8654521699f35222e2";
+
+#[test]
+fn one_search_writes_many_files() {
+    let sample = Sample::small();
+    let files =
+        "-o g.csv -o g.jsonl -o g.parquet -o g.ipc -o g.json -o g.dot -o g.graphml -o g.gexf";
+    let run = sample.ok(&format!("graph {TRACE} {files} --vertices v.csv"));
+    assert_eq!(run.stdout, "");
+    for name in [
+        "g.csv",
+        "g.jsonl",
+        "g.json",
+        "g.dot",
+        "g.graphml",
+        "g.gexf",
+        "v.csv",
+    ] {
+        assert!(
+            run.stderr.contains(&format!("wrote {name} (")),
+            "{name}: {}",
+            run.stderr
+        );
+        assert!(!sample.read(name).is_empty());
+    }
+    let edges = rows(&sample.read("g.csv"));
+    let vertices = rows(&sample.read("v.csv"));
+    assert_eq!(vertices.len(), 13);
+    let json: Value = serde_json::from_str(&sample.read("g.json")).unwrap();
+    assert_eq!(json["vertices"].as_array().unwrap().len(), vertices.len());
+    assert_eq!(json["edges"].as_array().unwrap().len(), edges.len());
+    let expected = format!(
+        "graph of 13 addresses and {} transfers, up to hop 6",
+        edges.len()
+    );
+    assert!(run.stderr.contains(&expected), "{expected}\n{}", run.stderr);
+    assert!(
+        sample.files().iter().all(|name| !name.contains("tmp")),
+        "{:?}",
+        sample.files()
+    );
+}
+
+#[test]
+fn pictures_are_drawn_by_graphviz() {
+    let sample = Sample::small();
+    let there = Command::new("dot").arg("-V").output().is_ok();
+    let run = sample.run(&format!("graph {TRACE} -o g.svg -o g.png -o g.csv"));
+    if there {
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(sample.read("g.svg").contains("<svg"));
+        assert!(
+            std::fs::read(sample.path("g.png"))
+                .unwrap()
+                .starts_with(b"\x89PNG")
+        );
+    } else {
+        assert_eq!(run.status, 1);
+    }
+    // Without Graphviz the other outputs are there all the same.
+    assert!(!rows(&sample.read("g.csv")).is_empty());
+
+    let path = tempfile::tempdir().unwrap();
+    let mut command = sample.command();
+    command
+        .env("PATH", path.path())
+        .args(["graph", "-o", "h.svg", "-o", "h.csv"]);
+    let run = crate::harness::run(command.args(TRACE.split_whitespace()));
+    assert_eq!(run.status, 1);
+    assert!(
+        run.stderr.contains("needs Graphviz") && run.stderr.contains("hint: "),
+        "{run:?}"
+    );
+    assert!(sample.path("h.csv").exists() && !sample.path("h.svg").exists());
+}
+
+#[test]
+fn limits_are_told() {
+    let sample = Sample::small();
+    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+    std::fs::write(
+        sample.path("stop.csv"),
+        format!("address,label\n{hub},\"Big, hub\"\n"),
+    )
+    .unwrap();
+    let run = sample.ok(&format!(
+        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -d both -n 3 --max-degree 2 -f json"
+    ));
+    assert!(
+        run.stderr.contains("hubs with more than 2 counterparties"),
+        "{}",
+        run.stderr
+    );
+    let json: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(run.stdout.contains("\"hub\""));
+    assert_eq!(json["metadata"]["limits"][0]["kind"], "max_degree");
+
+    // From somebody who paid the hub, to the hub, and no further.
+    let payer = "0x11c6022d46937603aac0a66efab5b8ad75dc8dda";
+    let run = sample.ok(&format!("graph -r {payer} -n 2 --stop-at stop.csv -f json"));
+    assert!(
+        run.stderr
+            .contains("not expanded: 1 addresses of the stop list"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stdout.contains("Big, hub"));
+
+    let run = sample.ok(&format!("graph -r {hub} -d both --max-edges 3"));
+    assert_eq!(rows(&run.stdout).len(), 3);
+    assert!(
+        run.stderr.contains("no more than 3 transfers wanted"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn roots_and_tokens_come_from_files() {
+    let sample = Sample::small();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    std::fs::write(sample.path("roots.txt"), format!("# who\n{root}\n")).unwrap();
+    std::fs::write(
+        sample.path("tokens.csv"),
+        "address,symbol\n0xd601451207128971898aab8654521699f35222e2,USD6\n",
+    )
+    .unwrap();
+    let listed = sample
+        .ok("graph -q -r @roots.txt -t @tokens.csv -n all")
+        .stdout;
+    assert_eq!(listed, sample.ok(&format!("graph -q {TRACE}")).stdout);
+}
+
+#[test]
+fn merged_edges_add_up() {
+    let sample = Sample::small();
+    let single = rows(&sample.ok(&format!("graph -q {TRACE}")).stdout);
+    let run = sample.ok(&format!("graph -q {TRACE} --merge -f jsonl"));
+    let merged: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let count: u64 = merged
+        .iter()
+        .map(|edge| edge["count"].as_u64().unwrap())
+        .sum();
+    assert_eq!(count, single.len() as u64);
+}

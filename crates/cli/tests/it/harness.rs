@@ -1,0 +1,132 @@
+//! Runs the programme the way a shell would, in a folder of its own.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+use tempfile::TempDir;
+use txgraph_testkit::fixtures::{self, Fixture};
+
+/// A data directory, and an empty folder to run in.
+pub(crate) struct Sample {
+    pub(crate) fixture: Fixture,
+    pub(crate) folder: TempDir,
+}
+
+/// What a run left behind.
+pub(crate) struct Run {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Begins of the texts: an answer may be long.
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let begin = |text: &str| text.chars().take(2000).collect::<String>();
+        let (stdout, stderr) = (begin(&self.stdout), begin(&self.stderr));
+        write!(
+            f,
+            "status {}, stdout:\n{stdout}\nstderr:\n{stderr}",
+            self.status
+        )
+    }
+}
+
+impl Sample {
+    pub(crate) fn new(fixture: Fixture) -> Self {
+        Self {
+            fixture,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// The committed small chain in both layouts.
+    pub(crate) fn both() -> [Self; 2] {
+        fixtures::committed().map(Self::new)
+    }
+
+    /// The committed small chain.
+    pub(crate) fn small() -> Self {
+        let [_v1, v2] = Self::both();
+        v2
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What stands in a file of the folder.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Names in the folder, sorted.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The programme, told where the data directory is.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = bare(self.folder.path());
+        command.env("TXGRAPH_DATADIR", self.fixture.path());
+        command
+    }
+
+    /// Runs with arguments as one would type them; quotes are not understood.
+    pub(crate) fn run(&self, line: &str) -> Run {
+        run(self.command().args(line.split_whitespace()))
+    }
+
+    /// Runs, and demands success.
+    pub(crate) fn ok(&self, line: &str) -> Run {
+        let run = self.run(line);
+        assert_eq!(run.status, 0, "{line}: {run:?}");
+        run
+    }
+}
+
+/// The programme in a folder, without anything of the environment that it reads.
+pub(crate) fn bare(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_txgraph"));
+    for name in [
+        "TXGRAPH_DATADIR",
+        "RETH_DATADIR",
+        "TXGRAPH_CONFIG",
+        "RAYON_NUM_THREADS",
+        "RUST_LOG",
+        "NO_COLOR",
+    ] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn run(command: &mut Command) -> Run {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run {
+        status: status.code().unwrap_or(-1),
+        stdout: text(stdout),
+        stderr: text(stderr),
+    }
+}
+
+/// Rows of a CSV text by column name.
+pub(crate) fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    reader.deserialize().map(Result::unwrap).collect()
+}

@@ -1,0 +1,65 @@
+//! `txgraph info`.
+
+use crate::harness::Sample;
+use serde_json::Value;
+use txgraph_testkit::fixtures;
+
+#[test]
+fn tells_what_the_node_said() {
+    for sample in Sample::both() {
+        let run = sample.ok("info --json");
+        let info: Value = serde_json::from_str(&run.stdout).unwrap();
+        let known = &sample.fixture.chain_info;
+        assert_eq!(info["chain"]["chain_id"], known["chain"]["chain_id"]);
+        assert_eq!(
+            info["chain"]["genesis_hash"],
+            known["chain"]["genesis_hash"]
+        );
+        assert_eq!(info["layout"], known["reth"]["layout"]);
+        assert_eq!(info["tip"]["number"], known["tip_on_disk"]["number"]);
+        assert_eq!(info["tip"]["hash"], known["tip_on_disk"]["hash"]);
+        assert_eq!(
+            info["receipts"],
+            serde_json::json!([{ "first": 0, "last": 40 }])
+        );
+        assert_eq!(run.stderr, "");
+    }
+}
+
+#[test]
+fn reads_well() {
+    for sample in Sample::both() {
+        let page = sample.ok("info").stdout;
+        let layout = format!("layout          {}", sample.fixture.layout().unwrap());
+        for line in [
+            "chain           735703 (not a known one)",
+            "genesis         0xe1e1e99386dc34f3332d6acf0f9308e3199440b12795955d080565cbfb83551b",
+            &layout,
+            "headers         0..=40 (41)",
+            "receipts        0..=40 (41), in static files",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+        assert!(
+            page.lines()
+                .any(|line| line.starts_with("tip             block 40, 20")),
+            "{page}"
+        );
+        assert!(page.contains("reth 2.5.1"), "{page}");
+    }
+}
+
+#[test]
+fn says_what_a_pruned_node_lacks() {
+    let Some(fixture) = fixtures::fixture("pruned/dev-v1-receipts") else {
+        return;
+    };
+    let answers = &fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
+    let lost = answers["last_block_without"].as_u64().unwrap();
+    let sample = Sample::new(fixture);
+    let info: Value = serde_json::from_str(&sample.ok("info --json").stdout).unwrap();
+    let last_run = info["receipts"].as_array().unwrap().last().unwrap();
+    assert_eq!(last_run["first"], lost + 1);
+    let page = sample.ok("info").stdout;
+    assert!(page.contains("pruned"), "{page}");
+}

@@ -1,0 +1,14 @@
+//! The built programme on real data directories: what it prints, writes and
+//! returns. A module per command, and one per habit they share.
+
+mod harness;
+
+mod analyze;
+mod config;
+mod determinism;
+mod graph;
+mod help;
+mod info;
+mod query;
+mod status;
+mod transfers;

@@ -1,0 +1,152 @@
+//! `txgraph query`: every saved question is also a test.
+//!
+//! `testdata/golden/queries/<question>/<case>.toml` says how it is asked,
+//! `<case>.out` what must come out. Adding a case is adding a file;
+//! `scripts/update-golden.sh` writes the answers anew.
+
+use crate::harness::{Sample, run};
+use std::{collections::BTreeSet, fs, path::PathBuf};
+use txgraph_testkit::fixtures;
+
+/// Every case: question, path without extension, arguments.
+fn cases() -> Vec<(String, PathBuf, Vec<String>)> {
+    let mut cases = Vec::new();
+    for folder in fs::read_dir(fixtures::testdata().join("golden/queries")).unwrap() {
+        let folder = folder.unwrap().path();
+        let question = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        for file in fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
+            if file
+                .extension()
+                .is_some_and(|extension| extension == "toml")
+            {
+                let text = fs::read_to_string(&file).unwrap();
+                let case: toml::Table = text
+                    .parse()
+                    .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+                let args = case["args"].as_array().unwrap();
+                let args = args
+                    .iter()
+                    .map(|arg| arg.as_str().unwrap().to_owned())
+                    .collect();
+                cases.push((question.clone(), file.with_extension(""), args));
+            }
+        }
+    }
+    cases.sort();
+    cases
+}
+
+#[test]
+fn saved_questions_give_their_golden_answers() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let samples = Sample::both();
+    for (question, path, args) in cases() {
+        let golden = path.with_extension("out");
+        for sample in &samples {
+            let run = run(sample
+                .command()
+                .args(["-q", "query", &question])
+                .args(&args));
+            assert_eq!(run.status, 0, "{}: {run:?}", path.display());
+            if update {
+                fs::write(&golden, &run.stdout).unwrap();
+            }
+            let expected = fs::read_to_string(&golden)
+                .unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
+            assert!(
+                run.stdout == expected,
+                "{} on {} differs; it is now:\n{}",
+                golden.display(),
+                sample.fixture.name,
+                run.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn every_question_is_tested() {
+    let tested: BTreeSet<String> = cases().into_iter().map(|(question, ..)| question).collect();
+    let known: BTreeSet<String> = txgraph::BUILT_IN_QUERIES
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    assert_eq!(tested, known);
+}
+
+#[test]
+fn list_and_explain() {
+    let sample = Sample::small();
+    let list = sample.ok("query --list").stdout;
+    for (name, _) in txgraph::BUILT_IN_QUERIES {
+        assert!(list.lines().any(|line| line.starts_with(name)), "{name}");
+    }
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    let explained = sample
+        .ok(&format!(
+            "query trace-token-out --explain --set root={root}"
+        ))
+        .stdout;
+    let command = explained
+        .lines()
+        .find(|line| line.starts_with("txgraph graph"))
+        .unwrap();
+    assert!(command.contains(&format!("--root {root}")), "{command}");
+    // The explanation is the question: both give the same answer.
+    let asked = sample
+        .ok(&format!("-q query trace-token-out --set root={root}"))
+        .stdout;
+    assert_eq!(
+        sample
+            .ok(&format!("-q {}", &command["txgraph ".len()..]))
+            .stdout,
+        asked
+    );
+    let purpose = sample.ok("query who-funded --explain").stdout;
+    assert!(
+        purpose.starts_with("Who funded these addresses?"),
+        "{purpose}"
+    );
+    assert!(
+        purpose.contains("usage: txgraph query who-funded --set root=<addresses>"),
+        "{purpose}"
+    );
+}
+
+#[test]
+fn own_questions_and_outputs() {
+    let sample = Sample::small();
+    fs::create_dir(sample.path("queries")).unwrap();
+    fs::write(
+        sample.path("queries/minted.toml"),
+        "purpose = \"What was minted?\"\n[params.token]\ntype = \"tokens\"\ndoc = \"which\"\n\
+         [ask]\ncommand = \"transfers\"\nkind = \"mint\"\ntoken = \"${token}\"\n",
+    )
+    .unwrap();
+    assert!(
+        sample
+            .ok("query --list")
+            .stdout
+            .contains("What was minted?")
+    );
+    let token = "0xd601451207128971898aab8654521699f35222e2";
+    let asked = sample.ok(&format!("query minted --set token={token}"));
+    assert!(asked.stderr.contains("What was minted?"));
+    let direct = sample
+        .ok(&format!("transfers -q --kind mint -t {token}"))
+        .stdout;
+    assert_eq!(asked.stdout, direct);
+    sample.ok(&format!(
+        "query queries/minted.toml -s token={token} -o m.csv"
+    ));
+    assert_eq!(sample.read("m.csv"), direct);
+    let told = sample.run("query minted");
+    assert_eq!(told.status, 2);
+    assert!(
+        told.stderr.contains("`minted` needs --set token="),
+        "{told:?}"
+    );
+}

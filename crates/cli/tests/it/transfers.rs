@@ -1,0 +1,196 @@
+//! `txgraph transfers`.
+
+use crate::harness::{Sample, rows};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use txgraph::Transfer;
+use txgraph_testkit::naive::decode_fixture;
+
+/// A row as it stands in CSV.
+fn row(transfer: &Transfer, chain_id: u64) -> BTreeMap<String, String> {
+    let optional = |value: Option<String>| value.unwrap_or_default();
+    let fields = [
+        ("block_number", transfer.block_number.to_string()),
+        ("block_timestamp", transfer.block_timestamp.to_string()),
+        ("transaction_index", transfer.transaction_index.to_string()),
+        (
+            "log_index",
+            optional(transfer.log_index.map(|index| index.to_string())),
+        ),
+        ("sub_index", transfer.sub_index.to_string()),
+        (
+            "transaction_hash",
+            format!("{:#x}", transfer.transaction_hash),
+        ),
+        (
+            "token_address",
+            optional(transfer.token_address.map(|token| format!("{token:#x}"))),
+        ),
+        ("from_address", format!("{:#x}", transfer.from_address)),
+        ("to_address", format!("{:#x}", transfer.to_address)),
+        ("value", transfer.value.to_string()),
+        (
+            "token_id",
+            optional(transfer.token_id.map(|id| id.to_string())),
+        ),
+        ("token_standard", transfer.token_standard.to_string()),
+        ("kind", transfer.kind.to_string()),
+        ("chain_id", chain_id.to_string()),
+    ];
+    fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+#[test]
+fn are_what_the_node_itself_said() {
+    for sample in Sample::both() {
+        let chain_id = sample.fixture.chain_id().unwrap();
+        let decoded = decode_fixture(&sample.fixture);
+        let expected: Vec<_> = decoded.transfers.iter().map(|t| row(t, chain_id)).collect();
+        let run = sample.ok("transfers");
+        let found = rows(&run.stdout);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected);
+        }
+        assert_eq!(
+            run.stdout.lines().next().unwrap(),
+            "block_number,block_timestamp,transaction_index,log_index,sub_index,transaction_hash,\
+             token_address,from_address,to_address,value,token_id,token_standard,kind,chain_id"
+        );
+        assert!(
+            run.stderr
+                .contains("blocks 0..=40 (41 in all, both ends included)"),
+            "{run:?}"
+        );
+        let counts = format!(
+            "read 41 blocks, 521 transactions, 556 logs: {} matching transfers, {} malformed transfer logs",
+            expected.len(),
+            decoded.malformed
+        );
+        assert!(run.stderr.contains(&counts), "{counts}\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn filters_choose_rows_and_nothing_else() {
+    let sample = Sample::small();
+    let all = rows(&sample.ok("transfers -q").stdout);
+    let usd6 = "0xd601451207128971898aab8654521699f35222e2";
+    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+    let at = |row: &BTreeMap<String, String>, name: &str| row[name].clone();
+    type Wanted<'a> = &'a dyn Fn(&BTreeMap<String, String>) -> bool;
+    let cases: &[(String, Wanted<'_>)] = &[
+        (format!("-t {usd6}"), &|row| {
+            at(row, "token_address") == usd6
+        }),
+        ("-t eth".into(), &|row| {
+            at(row, "token_standard") == "native"
+        }),
+        (format!("-t native,{usd6}"), &|row| {
+            ["", usd6].contains(&at(row, "token_address").as_str())
+        }),
+        (format!("-a {hub}"), &|row| {
+            at(row, "from_address") == hub || at(row, "to_address") == hub
+        }),
+        (format!("-a {hub} -d in"), &|row| {
+            at(row, "to_address") == hub
+        }),
+        (format!("-a {hub} -d out"), &|row| {
+            at(row, "from_address") == hub
+        }),
+        ("--kind mint,burn".into(), &|row| {
+            ["mint", "burn"].contains(&at(row, "kind").as_str())
+        }),
+        ("--standard erc721".into(), &|row| {
+            at(row, "token_standard") == "erc721"
+        }),
+        ("--min-value 1e18".into(), &|row| {
+            at(row, "value").parse::<f64>().unwrap() >= 1e18
+        }),
+        ("-b 10:20".into(), &|row| {
+            (10..20).contains(&at(row, "block_number").parse().unwrap())
+        }),
+        ("--from-block 10 --to-block 20".into(), &|row| {
+            (10..=20).contains(&at(row, "block_number").parse().unwrap())
+        }),
+        ("-b -5: 7".into(), &|row| {
+            [7, 36, 37, 38, 39, 40].contains(&at(row, "block_number").parse().unwrap())
+        }),
+    ];
+    for (options, wanted) in cases {
+        let found = rows(&sample.ok(&format!("transfers -q {options}")).stdout);
+        let expected: Vec<_> = all.iter().filter(|row| wanted(row)).cloned().collect();
+        assert!(
+            !expected.is_empty() && expected.len() < all.len(),
+            "{options} proves nothing"
+        );
+        assert_eq!(found, expected, "{options}");
+    }
+}
+
+#[test]
+fn wraps_are_as_told() {
+    let sample = Sample::small();
+    let weth = "0xf082dbdbf5e34c5c7083d17ea754b6fa93ee5e01";
+    let count = |options: &str| {
+        let run = sample.ok(&format!("transfers -q --kind wrap,unwrap {options}"));
+        rows(&run.stdout).len()
+    };
+    let all = count("");
+    assert!(all > 0);
+    assert_eq!(count(&format!("--wrapped-native {weth}")), all);
+    assert_eq!(count("--wrapped-native any"), all);
+    assert_eq!(count("--wrapped-native none"), 0);
+    assert_eq!(
+        count("--wrapped-native 0x000000000000000000000000000000000000dEaD"),
+        0
+    );
+}
+
+#[test]
+fn formats_hold_the_same() {
+    let sample = Sample::small();
+    let csv = rows(&sample.ok("transfers -q").stdout);
+    let jsonl = sample.ok("transfers -q -f jsonl").stdout;
+    let lines: Vec<Value> = jsonl
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), csv.len());
+    for (line, row) in lines.iter().zip(&csv) {
+        for (name, value) in row {
+            let text = match &line[name] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            assert_eq!(&text, value, "{name}");
+        }
+    }
+    // By extension; what they hold is checked where they are written.
+    for (name, magic) in [("t.parquet", "PAR1"), ("t.ipc", "ARROW1")] {
+        sample.ok(&format!("transfers -o {name}"));
+        let bytes = std::fs::read(sample.path(name)).unwrap();
+        assert!(bytes.starts_with(magic.as_bytes()), "{name}");
+    }
+    sample.ok("transfers -o t.csv");
+    assert_eq!(rows(&sample.read("t.csv")), csv);
+    let about: Value = serde_json::from_str(&sample.read("t.csv.meta.json")).unwrap();
+    assert_eq!(about["chain"]["chain_id"], 735_703);
+    assert_eq!(about["command"], "transfers");
+}
+
+#[test]
+fn schemas_rename() {
+    let sample = Sample::small();
+    let head = |options: &str| {
+        let run = sample.ok(&format!("transfers -q -b 5 {options}"));
+        run.stdout.lines().next().unwrap().to_owned()
+    };
+    assert!(head("").contains(",token_address,"));
+    assert!(head("--schema cryo").contains(",erc20,"));
+    assert!(head("--schema etl").contains(",token_address,"));
+}
