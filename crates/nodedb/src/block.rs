@@ -133,7 +133,7 @@ impl Block<'_> {
         })
     }
 
-    /// The withdrawals of the block, if [`Parts::withdrawals`] was asked for.
+    /// The withdrawals of the block, if [`Parts::withdrawals`](crate::Parts) was asked for.
     pub fn withdrawals(&self) -> &[Withdrawal] {
         &self.scratch.withdrawals
     }

@@ -40,6 +40,8 @@ impl Snapshot<'_> {
         }
         let mut by_part: Vec<Vec<Gap>> = Vec::new();
         if let Some(inside) = self.inside(wanted) {
+            let headers = self.covered_by(Segment::Headers, inside);
+            by_part.push(self.explained(complement(inside, &headers), Part::Header)?);
             if parts.receipts {
                 by_part.push(self.explained(self.receipt_gaps(inside)?, Part::Receipts)?);
             }
@@ -83,6 +85,14 @@ impl Snapshot<'_> {
         let mut jars = self.files.jars(Segment::Headers).iter();
         jars.find_map(|jar| Some(jar.conf.blocks?.first))
             .unwrap_or(0)
+    }
+
+    /// Blocks the jars of a block-based segment hold.
+    pub(crate) fn covered_by(&self, segment: Segment, whole: Blocks) -> Vec<Blocks> {
+        let jars = self.files.jars(segment).iter();
+        let covered = jars.filter_map(|jar| jar.conf.blocks);
+        let absent = covered.fold(vec![whole], |absent, jar| subtract(&absent, jar));
+        complement(whole, &absent)
     }
 
     /// Blocks that lack receipts.
@@ -273,10 +283,16 @@ impl Snapshot<'_> {
         {
             return Ok(format!("{part} pruned up to block {last}"));
         }
-        if part != Part::Receipts {
-            return Ok(format!(
-                "{part} not stored (expired history, or a static file is missing)"
-            ));
+        match part {
+            Part::Receipts => {}
+            Part::Transactions => {
+                return Ok(
+                    "transactions not stored (expired history, or a static file is missing)".into(),
+                );
+            }
+            Part::Header | Part::Body => {
+                return Ok("headers not stored (a static file is missing)".into());
+            }
         }
         let filtered = self.pruned_to(PruneSegment::ContractLogs)?;
         let rows = self.txn.rows(Table::Receipts)?;
@@ -345,7 +361,7 @@ impl<'a> BlockGaps<'a> {
 }
 
 /// `ranges` without `present`.
-pub(crate) fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
+fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
     let mut left = Vec::with_capacity(ranges.len() + 1);
     for range in ranges {
         if present.last < range.first || range.last < present.first {

@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256};
 /// Why a row was refused.
 pub type Refused = &'static str;
 
-/// Buffers for [`receipt`] and [`transaction`].
+/// Buffers of the decoders of receipts and transactions.
 #[derive(Debug)]
 pub struct Buffers {
     receipt: Unzstd,

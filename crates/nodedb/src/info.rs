@@ -5,7 +5,7 @@ use crate::{
     Blocks, Chain, Layout, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
     checkpoint::PruneSegment,
     conf::Segment,
-    coverage::{complement, subtract},
+    coverage::complement,
     tables::{self, Table},
 };
 use alloy_primitives::B256;
@@ -169,14 +169,6 @@ impl Snapshot<'_> {
         let block = tables::plain_u64(value)
             .map_err(|what| self.bad_value(Table::ChainState, key.into(), what))?;
         Ok(Some(block.min(self.tip())))
-    }
-
-    /// Blocks the jars of a block-based segment hold, up to the tip.
-    fn covered_by(&self, segment: Segment, whole: Blocks) -> Vec<Blocks> {
-        let jars = self.files.jars(segment).iter();
-        let covered = jars.filter_map(|jar| jar.conf.blocks);
-        let absent = covered.fold(vec![whole], |absent, jar| subtract(&absent, jar));
-        complement(whole, &absent)
     }
 
     fn receipts_source(&self) -> Result<&'static str> {
@@ -344,10 +336,10 @@ impl Snapshot<'_> {
             ));
         }
         notes.extend(self.state_obstacle()?);
-        if !self.files.unknown_segments.is_empty() {
+        if !self.files.not_understood.is_empty() {
             notes.push(format!(
-                "static files of unknown segments are left alone: {}",
-                self.files.unknown_segments.join(", ")
+                "static files of an unknown kind are left alone: {}",
+                self.files.not_understood.join(", ")
             ));
         }
         Ok(notes)

@@ -10,8 +10,8 @@ use std::{fs::File, io::ErrorKind, os::unix::fs::FileExt, path::Path, sync::Arc}
 /// Longest stored row. A transaction or receipt is bounded by block gas; damaged
 /// offsets do not make us read more.
 const ROW_BYTES_MAX: u64 = 64 << 20;
-/// Longest cell after LZ4. Headers are about 600 bytes.
-const LZ4_BYTES_MAX: usize = 1 << 20;
+/// Longest cell after LZ4, which only headers use since reth 1.0: about 600 bytes.
+const LZ4_BYTES_MAX: usize = 4 << 20;
 /// First and largest read of a sequence. A jump starts small again, so that rare
 /// lookups stay cheap and scans soon read in big pieces.
 const WINDOW_BYTES_MIN: u64 = 32 << 10;

@@ -14,6 +14,9 @@
 //! that says where, files that changed under the reader give one that says
 //! [`is_stale`](Error::is_stale), and memory stays bounded whatever they hold.
 
+#[cfg(not(unix))]
+compile_error!("reads files by position and knows them by inode: Unix only");
+
 mod datadir;
 mod open;
 
@@ -66,3 +69,12 @@ pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
 pub use transaction::{SignedTransaction, Transaction};
+
+/// A directory is shared between threads; a snapshot may be sent to one.
+const fn _threads() {
+    const fn shared<T: Send + Sync>() {}
+    const fn sent<T: Send>() {}
+    shared::<NodeDb>();
+    sent::<Snapshot<'_>>();
+    sent::<Scratch>();
+}

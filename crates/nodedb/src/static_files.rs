@@ -15,8 +15,8 @@ pub(crate) struct StaticFiles {
     by_segment: [Vec<Arc<Jar>>; Segment::ALL.len()],
     /// Jars with rows by their first block (headers) or transaction.
     rows: [Vec<(u64, Arc<Jar>)>; Segment::ALL.len()],
-    /// Names like `static_file_blockmeta_0_499999`: segments of other versions.
-    pub(crate) unknown_segments: Vec<String>,
+    /// Names of files of other versions, e.g. `static_file_blockmeta_0_499999`.
+    pub(crate) not_understood: Vec<String>,
 }
 
 impl StaticFiles {
@@ -61,15 +61,22 @@ impl Sealed {
             let Some(text) = name.to_str() else { continue };
             let Some((segment, _)) = Segment::of_file(text) else {
                 if text.starts_with("static_file_") && !text.contains('.') {
-                    files.unknown_segments.push(text.to_owned());
+                    files.not_understood.push(text.to_owned());
                 }
                 continue;
             };
             let jar = match sealed.remove(&name) {
                 Some(jar) if jar.is_current() => jar,
-                _ => match Jar::load(&dir.join(&name), segment)? {
-                    Some(jar) => Arc::new(jar),
-                    None => continue,
+                _ => match Jar::load(&dir.join(&name), segment) {
+                    Ok(Some(jar)) => Arc::new(jar),
+                    Ok(None) => continue,
+                    // Only told of, never read: no reason to refuse the rest. Their
+                    // form differs in `edge` builds of reth 1.10.
+                    Err(Error::Corrupt { .. }) if segment.is_change_set() => {
+                        files.not_understood.push(text.to_owned());
+                        continue;
+                    }
+                    Err(error) => return Err(error),
                 },
             };
             if jar.conf.is_sealed() {
@@ -91,7 +98,7 @@ impl Sealed {
             );
             rows.sort_by_key(|(first, _)| *first);
         }
-        files.unknown_segments.sort();
+        files.not_understood.sort();
         Ok(files)
     }
 }

@@ -90,12 +90,13 @@ fn open<'a>(
 /// Decodes a stored row.
 pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransaction, Malformed> {
     let (signature, kind, mut reader) = open(row, unzstd)?;
+    // Not through `From`, which makes the hash at once: most readers never ask.
     Ok(match tx_type(kind, &mut reader)? {
-        0 => Signed::new_unhashed(legacy(reader)?, signature).into(),
-        1 => Signed::new_unhashed(eip2930(reader)?, signature).into(),
-        2 => Signed::new_unhashed(eip1559(reader)?, signature).into(),
-        3 => Signed::new_unhashed(eip4844(reader)?, signature).into(),
-        _ => Signed::new_unhashed(eip7702(reader)?, signature).into(),
+        0 => EthereumTxEnvelope::Legacy(Signed::new_unhashed(legacy(reader)?, signature)),
+        1 => EthereumTxEnvelope::Eip2930(Signed::new_unhashed(eip2930(reader)?, signature)),
+        2 => EthereumTxEnvelope::Eip1559(Signed::new_unhashed(eip1559(reader)?, signature)),
+        3 => EthereumTxEnvelope::Eip4844(Signed::new_unhashed(eip4844(reader)?, signature)),
+        _ => EthereumTxEnvelope::Eip7702(Signed::new_unhashed(eip7702(reader)?, signature)),
     })
 }
 

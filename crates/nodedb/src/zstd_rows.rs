@@ -10,6 +10,9 @@ use zstd::{bulk::Decompressor, dict::DecoderDictionary, zstd_safe};
 /// per byte of data) fit; damaged sizes do not make us allocate more.
 pub(crate) const ROW_BYTES_MAX: usize = 64 << 20;
 
+/// RFC 8878, 3.1.1.
+const MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
+
 static RECEIPTS: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(reth_zstd_compressors::RECEIPT_DICTIONARY));
 static TRANSACTIONS: LazyLock<DecoderDictionary<'static>> =
@@ -49,6 +52,10 @@ impl Unzstd {
 
     /// The content of one frame, valid until the next call.
     pub(crate) fn decompress(&mut self, frame: &[u8]) -> Result<&[u8], Malformed> {
+        // Other magic numbers would lead to decoders of formats long gone.
+        if !frame.starts_with(&MAGIC) {
+            return Err("no zstd frame where one is announced");
+        }
         let size = match zstd_safe::get_frame_content_size(frame) {
             Ok(Some(size)) => size,
             Ok(None) => return Err("a zstd frame does not tell its size"),

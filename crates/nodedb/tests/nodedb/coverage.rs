@@ -268,3 +268,38 @@ fn a_jar_deleted_under_a_snapshot() {
     let error = read(&db.snapshot().unwrap()).unwrap_err();
     assert!(error.is_missing(), "{error}");
 }
+
+#[test]
+fn missing_headers_and_transactions() {
+    let Some(fixture) = fixture("odd/pruned-v2") else {
+        return;
+    };
+    let copy = fixture.unpack();
+    for name in ["headers_400_599", "transactions_2800_2999"] {
+        fs::remove_file(copy.path().join(format!("static_files/static_file_{name}"))).unwrap();
+    }
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    let wanted = Blocks {
+        first: 300,
+        last: 3100,
+    };
+    let gaps = snapshot.gaps(wanted, Parts::default()).unwrap();
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert_eq!(
+        gaps[0].blocks,
+        Blocks {
+            first: 400,
+            last: 599
+        }
+    );
+    assert!(gaps[0].reason.contains("headers not stored"), "{gaps:?}");
+    assert!(snapshot.header(450).unwrap_err().is_missing());
+    assert_eq!(
+        snapshot.info().unwrap().headers[0],
+        Blocks {
+            first: 0,
+            last: 399
+        }
+    );
+}

@@ -1,5 +1,6 @@
 //! `info` against `chain-info.json` of every fixture.
 
+use crate::node::put;
 use serde_json::Value;
 use std::path::Path;
 use txgraph_nodedb::{Blocks, DataDir, Info, NodeDb};
@@ -213,5 +214,26 @@ fn odd_directories() {
             matches!(name, "migrated-v2" | "import-v2"),
             "{name}"
         );
+    }
+}
+
+/// A node in its first sync: stages are ahead of the tip.
+#[test]
+fn a_partial_sync() {
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    put(copy.path(), "StageCheckpoints", b"Finish", &[0]);
+    put(copy.path(), "StageCheckpoints", b"Execution", &[1, 20]);
+    let info = info(copy.path());
+    assert_eq!(info.tip.number, 0);
+    assert_eq!(info.receipts, [Blocks { first: 0, last: 0 }]);
+    assert_eq!(info.account_state, []);
+    let notes = info.notes.join("\n");
+    for words in [
+        "has not finished its first sync",
+        "partial sync: Headers at block 40",
+        "stage Execution",
+    ] {
+        assert!(notes.contains(words), "{notes}");
     }
 }

@@ -133,6 +133,14 @@ fn static_files_of_another_kind() {
 fn foreign_files() {
     let copy = copy();
     let dir = copy.path().join("static_files");
+    // Change sets of another version are never read.
+    let conf = dir.join("static_file_account-change-sets_0_499999.conf");
+    File::options()
+        .write(true)
+        .open(conf)
+        .unwrap()
+        .write_all_at(&[9], 0)
+        .unwrap();
     for name in [
         "static_file_blockmeta_0_499999",
         "static_file_headers_500000_999999",
@@ -145,10 +153,17 @@ fn foreign_files() {
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let info = db.snapshot().unwrap().info().unwrap();
     assert_eq!(info.headers, [Blocks { first: 0, last: 40 }]);
+    let notes = info.notes.join("\n");
     assert!(
-        info.notes.iter().any(|note| note.contains("blockmeta")),
-        "{:?}",
-        info.notes
+        notes.contains("blockmeta") && notes.contains("account-change-sets"),
+        "{notes}"
+    );
+    assert_eq!(
+        info.account_state,
+        [Blocks {
+            first: 40,
+            last: 40
+        }]
     );
 }
 
