@@ -24,5 +24,22 @@ say "3/5 writing a sample chain: 5,000 blocks in the format of a reth 2 node (de
 say "4/5 what the data directory holds: txgraph info"
 "$txgraph" info --datadir demo/datadir
 
-# The writer plants scenarios and says where they start: here, a wash cycle.
-read_truth() { sed -n "s/.*\"$1\": *\"\(0x[0-9a-f]*\)\".*/\1/p" demo/truth.json | head -1; }
+# The writer plants scenarios and tells where they start. Here: a peel chain, in
+# which each address passes the larger part on and peels a little off to a payee.
+planted() { awk -v want="\"$1\":" '/"searches":/ {s = 1} s && /"scenario": "peel-chain"/ {f = 1}
+    f && $1 == want {gsub(/[",]/, "", $2); print $2; exit}' demo/truth.json; }
+root=$(planted root)
+token=$(planted token)
+export TXGRAPH_DATADIR=demo/datadir
+
+say "5/5 the main job: where did the tokens of $root go?"
+printf '$ txgraph graph --root %s --token %s --hops all -o demo/graph.{dot,svg,csv,parquet}\n' "$root" "$token" >&2
+"$txgraph" graph --root "$root" --token "$token" --hops all --overwrite \
+    -o demo/graph.dot -o demo/graph.svg -o demo/graph.csv -o demo/graph.parquet
+
+say "summary: txgraph analyze summary --root $root"
+"$txgraph" -q analyze summary --root "$root" --token "$token" --hops all --top 5
+
+say "done. The picture is demo/graph.svg, the transfers demo/graph.csv and demo/graph.parquet;"
+printf '   next: %s query queries/closed-loops.toml --set token=%s\n' "$txgraph" "$token" >&2
+ls -l demo/graph.dot demo/graph.svg demo/graph.csv demo/graph.parquet

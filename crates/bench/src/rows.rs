@@ -1,30 +1,43 @@
 //! Receipt rows as they lie in the static files, with the least possible code
-//! between disk and caller: the peers must not pay for our checks.
+//! between disk and caller: the peers must not pay for our checks. Files are
+//! mapped, as reth maps them.
 
 use anyhow::{Context, Result, ensure};
-use std::{fs, fs::File, os::unix::fs::FileExt, path::Path};
+use memmap2::Mmap;
+use std::{
+    collections::BTreeMap,
+    fs,
+    fs::File,
+    path::Path,
+    sync::{Arc, RwLock},
+};
 
-/// Bytes asked from the kernel at a time.
-const WINDOW_BYTES: u64 = 1 << 20;
-
-/// The `receipts` files of a directory written by `chaingen`, in order.
+/// A mapped `receipts` file.
 #[derive(Debug)]
-pub struct ReceiptRows {
-    jars: Vec<Jar>,
+pub struct Jar {
+    data: Mmap,
+    offsets: Mmap,
+    /// Number of its first row.
+    first: u64,
+    rows: u64,
+    /// Longest row, uncompressed.
+    row_bytes_max: usize,
 }
 
+/// The `receipts` files of a directory written by `chaingen`, which is not pruned:
+/// rows are numbered from 0 over all files.
 #[derive(Debug)]
-struct Jar {
-    data: File,
-    /// Offsets of all rows, one more than rows.
-    offsets: Vec<u64>,
+pub struct Receipts {
+    /// By number of the last row. Behind a lock, as in reth, where the node may
+    /// add files while others read.
+    jars: RwLock<BTreeMap<u64, Arc<Jar>>>,
 }
 
-impl ReceiptRows {
-    /// Opens every receipts file below `datadir/static_files`.
+impl Receipts {
+    /// Maps every receipts file below `datadir/static_files`.
     pub fn open(datadir: &Path) -> Result<Self> {
         let folder = datadir.join("static_files");
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
             let name = path
@@ -32,93 +45,94 @@ impl ReceiptRows {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            let first = name
+            let first_block = name
                 .strip_prefix("static_file_receipts_")
                 .and_then(|range| range.split_once('_'))
                 .filter(|(_, last)| last.bytes().all(|byte| byte.is_ascii_digit()))
                 .and_then(|(first, _)| first.parse::<u64>().ok());
-            found.extend(first.map(|first| (first, path)));
+            found.extend(first_block.map(|block| (block, path)));
         }
-        found.sort_unstable();
         ensure!(!found.is_empty(), "{}: no receipts", folder.display());
-        let jars = found
-            .into_iter()
-            .map(|(_, path)| Jar::open(&path))
-            .collect::<Result<_>>()?;
-        Ok(Self { jars })
+        let mut jars = BTreeMap::new();
+        let mut first = 0;
+        for path in found.values() {
+            let jar = Jar::open(path, first)?;
+            first += jar.rows;
+            if jar.rows > 0 {
+                jars.insert(first - 1, Arc::new(jar));
+            }
+        }
+        Ok(Self {
+            jars: RwLock::new(jars),
+        })
     }
 
-    /// Hands the rows `first..=last` (numbered from 0 over all files: a chain
-    /// that is not pruned) to `visit`, in order.
-    pub fn for_each(
-        &self,
-        first: u64,
-        last: u64,
-        visit: &mut impl FnMut(u64, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut start = 0;
-        let mut window = Vec::new();
-        for jar in &self.jars {
-            let rows = jar.offsets.len() as u64 - 1;
-            let (from, to) = (first.max(start), last.min((start + rows).saturating_sub(1)));
-            if rows > 0 && from <= to {
-                jar.for_each(from - start, to - start, &mut window, &mut |row, bytes| {
-                    visit(start + row, bytes)
-                })?;
-            }
-            start += rows;
-        }
-        ensure!(last < start, "row {last} was asked for, there are {start}");
-        Ok(())
+    /// The file that holds a row: one look-up under the lock.
+    pub fn jar_of(&self, number: u64) -> Result<Arc<Jar>> {
+        let jars = self
+            .jars
+            .read()
+            .map_err(|_| anyhow::anyhow!("a worker panicked"))?;
+        let (_, jar) = jars
+            .range(number..)
+            .next()
+            .with_context(|| format!("no row {number}"))?;
+        Ok(Arc::clone(jar))
     }
 }
 
 impl Jar {
-    fn open(path: &Path) -> Result<Self> {
-        let raw = fs::read(path.with_file_name(format!(
-            "{}.off",
-            path.file_name().unwrap_or_default().to_string_lossy()
-        )))?;
+    fn open(path: &Path, first: u64) -> Result<Self> {
+        let satellite = |extension: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(extension);
+            name
+        };
+        let offsets = map(Path::new(&satellite(".off")))?;
         ensure!(
-            raw.first() == Some(&8),
+            offsets.first() == Some(&8),
             "{}: offsets are not 8 bytes",
             path.display()
         );
-        let (offsets, _) = raw[1..].as_chunks::<8>();
+        let conf = fs::read(satellite(".conf"))?;
+        let row_bytes_max = conf.last_chunk().context("an empty .conf")?;
         Ok(Self {
-            data: File::open(path)?,
-            offsets: offsets
-                .iter()
-                .map(|bytes| u64::from_le_bytes(*bytes))
-                .collect(),
+            data: map(path)?,
+            rows: (offsets.len() as u64 - 1) / 8 - 1,
+            offsets,
+            first,
+            row_bytes_max: usize::try_from(u64::from_le_bytes(*row_bytes_max))?,
         })
     }
 
-    fn for_each(
-        &self,
-        first: u64,
-        last: u64,
-        window: &mut Vec<u8>,
-        visit: &mut impl FnMut(u64, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut row = usize::try_from(first)?;
-        let end = usize::try_from(last)? + 1;
-        while row < end {
-            let base = self.offsets[row];
-            let fitting = self.offsets[row..=end].partition_point(|at| *at <= base + WINDOW_BYTES);
-            let stop = row + (fitting - 1).max(1);
-            let len = usize::try_from(self.offsets[stop] - base)?;
-            if window.len() < len {
-                window.resize(len, 0);
-            }
-            self.data.read_exact_at(&mut window[..len], base)?;
-            for row in row..stop {
-                let from = usize::try_from(self.offsets[row] - base)?;
-                let to = usize::try_from(self.offsets[row + 1] - base)?;
-                visit(row as u64, &window[from..to])?;
-            }
-            row = stop;
-        }
-        Ok(())
+    /// Longest row, uncompressed, in bytes.
+    pub fn row_bytes_max(&self) -> usize {
+        self.row_bytes_max
     }
+
+    /// The number after its last row.
+    pub fn end(&self) -> u64 {
+        self.first + self.rows
+    }
+
+    /// A row, by its number over all files.
+    #[inline]
+    pub fn row(&self, number: u64) -> Result<&[u8]> {
+        let at = usize::try_from(number - self.first)? * 8 + 1;
+        let offset = |at: usize| -> Option<usize> {
+            let bytes = self.offsets.get(at..)?.first_chunk()?;
+            usize::try_from(u64::from_le_bytes(*bytes)).ok()
+        };
+        let range = offset(at).zip(offset(at + 8));
+        range
+            .and_then(|(from, to)| self.data.get(from..to))
+            .with_context(|| format!("row {number} is not in its file"))
+    }
+}
+
+#[expect(unsafe_code, reason = "mapping a file")]
+fn map(path: &Path) -> Result<Mmap> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    // SAFETY: sample chains are not written to while they are measured.
+    unsafe { Mmap::map(&file) }.with_context(|| path.display().to_string())
 }

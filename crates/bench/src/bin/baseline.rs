@@ -14,7 +14,7 @@ use std::{
     collections::{BTreeSet, VecDeque},
     path::PathBuf,
 };
-use txgraph_bench::{answer::Answer, rows::ReceiptRows};
+use txgraph_bench::{answer::Answer, rows::Receipts};
 use txgraph_nodedb::{DataDir, NodeDb};
 
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
         static_files: None,
         rocksdb: None,
     })?;
-    let rows = ReceiptRows::open(&args.datadir)?;
+    let receipts = Receipts::open(&args.datadir)?;
 
     let mut answer = Answer::default();
     let mut visited = BTreeSet::from([args.root]);
@@ -64,7 +64,7 @@ fn main() -> Result<()> {
         if hop == args.hops || (address.is_zero() && hop > 0) {
             continue;
         }
-        for transfer in transfers_from(&db, &rows, &args, address)? {
+        for transfer in transfers_from(&db, &receipts, &args, address)? {
             let Transfer {
                 block,
                 tx,
@@ -85,7 +85,7 @@ fn main() -> Result<()> {
 /// One scan of the whole range for one address.
 fn transfers_from(
     db: &NodeDb,
-    rows: &ReceiptRows,
+    receipts: &Receipts,
     args: &Args,
     address: Address,
 ) -> Result<Vec<Transfer>> {
@@ -96,7 +96,7 @@ fn transfers_from(
         .into_par_iter()
         .map(|first| {
             let last = (first + CHUNK_BLOCKS - 1).min(args.to_block);
-            chunk_transfers(db, rows, args.token, address, first, last)
+            chunk_transfers(db, receipts, args.token, address, first, last)
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(chunks.into_iter().flatten().collect())
@@ -104,7 +104,7 @@ fn transfers_from(
 
 fn chunk_transfers(
     db: &NodeDb,
-    rows: &ReceiptRows,
+    receipts: &Receipts,
     token: Address,
     address: Address,
     first: u64,
@@ -118,32 +118,37 @@ fn chunk_transfers(
             continue;
         }
         let mut log_index = 0;
-        rows.for_each(
-            body.first_tx,
-            body.first_tx + body.tx_count - 1,
-            &mut |number, row| {
-                let (receipt, _) = EthereumReceipt::<TxType>::from_compact(row, row.len());
-                for log in &receipt.logs {
-                    let topics = log.topics();
-                    if log.address == token
-                        && topics.len() == 3
-                        && topics[0] == TRANSFER
-                        && log.data.data.len() == 32
-                        && Address::from_word(topics[1]) == address
-                    {
-                        found.push(Transfer {
-                            block,
-                            tx: u32::try_from(number - body.first_tx)?,
-                            log: log_index,
-                            to: Address::from_word(topics[2]),
-                            value: U256::from_be_slice(&log.data.data),
-                        });
-                    }
-                    log_index += 1;
+        for number in body.first_tx..body.first_tx + body.tx_count {
+            for log in &receipt(receipts, number)?.logs {
+                let topics = log.topics();
+                if log.address == token
+                    && topics.len() == 3
+                    && topics[0] == TRANSFER
+                    && log.data.data.len() == 32
+                    && Address::from_word(topics[1]) == address
+                {
+                    found.push(Transfer {
+                        block,
+                        tx: u32::try_from(number - body.first_tx)?,
+                        log: log_index,
+                        to: Address::from_word(topics[2]),
+                        value: U256::from_be_slice(&log.data.data),
+                    });
                 }
-                Ok(())
-            },
-        )?;
+                log_index += 1;
+            }
+        }
     }
     Ok(found)
+}
+
+/// One receipt by its number, as reth's provider gives it: find the file, make a
+/// cursor with a row buffer of its own, take the row, decode all of it.
+fn receipt(receipts: &Receipts, number: u64) -> Result<EthereumReceipt<TxType>> {
+    let jar = receipts.jar_of(number)?;
+    let cursor: Vec<u8> = Vec::with_capacity(jar.row_bytes_max());
+    std::hint::black_box(&cursor);
+    let row = jar.row(number)?;
+    let (receipt, _) = EthereumReceipt::<TxType>::from_compact(row, row.len());
+    Ok(receipt)
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use rayon::prelude::*;
 use std::path::PathBuf;
-use txgraph_bench::rows::ReceiptRows;
+use txgraph_bench::rows::Receipts;
 use txgraph_nodedb::{DataDir, NodeDb};
 use zstd::{bulk::Decompressor, dict::DecoderDictionary, zstd_safe::get_frame_content_size};
 
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
             (last.first_tx + last.tx_count).saturating_sub(1),
         )
     };
-    let rows = ReceiptRows::open(&args.datadir)?;
+    let receipts = Receipts::open(&args.datadir)?;
     let dictionary = DecoderDictionary::copy(reth_zstd_compressors::RECEIPT_DICTIONARY);
     let parts = rayon::current_num_threads() as u64 * 16;
     let size = (last - first + 1).div_ceil(parts);
@@ -58,11 +58,15 @@ fn main() -> Result<()> {
             let mut decompressor = Decompressor::with_prepared_dictionary(&dictionary)?;
             let mut buffer: Vec<u8> = Vec::new();
             let mut bytes = 0;
-            rows.for_each(from, to, &mut |_, row| {
-                let (flags, frame) = row.split_first().context("an empty row")?;
+            let mut jar = receipts.jar_of(from)?;
+            for number in from..=to {
+                if number >= jar.end() {
+                    jar = receipts.jar_of(number)?;
+                }
+                let (flags, frame) = jar.row(number)?.split_first().context("an empty row")?;
                 if flags & 0x80 == 0 {
                     bytes += frame.len() as u64;
-                    return Ok(());
+                    continue;
                 }
                 let size = get_frame_content_size(frame)
                     .ok()
@@ -71,8 +75,7 @@ fn main() -> Result<()> {
                 buffer.reserve(usize::try_from(size)?.saturating_sub(buffer.len()));
                 buffer.clear();
                 bytes += decompressor.decompress_to_buffer(frame, &mut buffer)? as u64;
-                Ok(())
-            })?;
+            }
             Ok(bytes)
         })
         .try_reduce(|| 0, |a, b| Ok(a + b))?;
