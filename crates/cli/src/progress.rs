@@ -1,7 +1,9 @@
 //! stderr: the progress bar, the log, and lines that must not break into either.
 
 use crate::args::Global;
-use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
@@ -33,11 +35,15 @@ pub(crate) struct Bar {
 impl Bar {
     pub(crate) fn new() -> Self {
         let style = ProgressStyle::with_template(
-            "{spinner} {human_pos}/{human_len} blocks {wide_bar} {per_sec}, {eta} left, {msg}",
+            "{spinner} {human_pos}/{human_len} blocks {wide_bar} {rate}, {eta} left, {msg}",
         );
         let bar = ProgressBar::hidden();
         if let Ok(style) = style {
-            bar.set_style(style.progress_chars("=> "));
+            let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // A bar has no way to fail.
+                let _ = write!(out, "{:.0} blocks/s", state.per_sec());
+            };
+            bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
         }
         Self {
             bar,
@@ -49,10 +55,9 @@ impl Bar {
 impl Progress for Bar {
     fn start(&self, blocks: u64) {
         self.transfers.store(0, Ordering::Relaxed);
-        self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        self.bar.reset();
         self.bar.set_length(blocks);
-        self.bar.set_message("");
+        self.bar.reset();
+        self.bar.set_message("0 transfers");
         BARS.add(self.bar.clone());
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
@@ -68,14 +73,14 @@ impl Progress for Bar {
         self.bar.disable_steady_tick();
         self.bar.finish_and_clear();
         BARS.remove(&self.bar);
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 }
 
 /// Begins logging to stderr: `-v`, `-q`, or what `RUST_LOG` says.
 pub(crate) fn log(global: &Global) {
     let level = match (global.quiet, global.verbose) {
-        (true, _) => "error",
-        (_, 0) => "warn",
+        (true, _) | (_, 0) => "warn",
         (_, 1) => "warn,txgraph=info,txgraph_reader=info,txgraph_graph=info,txgraph_nodedb=info",
         (_, 2) => "debug",
         _ => "trace",

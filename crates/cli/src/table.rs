@@ -5,68 +5,132 @@ use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
 use txgraph::{Asset, Cell, CellKind, Table, TokenList, TokenStandard};
 
 /// Draws a table with its title. `width`: columns of the terminal, if it is one.
-/// Columns without any value are left out.
-pub(crate) fn draw(table: &Table, tokens: &TokenList, chain_id: u64, width: Option<u16>) -> String {
+///
+/// Addresses are never shortened (look-alikes differ in the middle) nor broken (they
+/// are to be copied): a table that is too wide becomes a list of its rows. Columns
+/// without any value are left out, and rows after the first `rows_max`.
+pub(crate) fn draw(
+    table: &Table,
+    tokens: &TokenList,
+    chain_id: u64,
+    width: Option<u16>,
+    rows_max: usize,
+) -> String {
+    let shown: Vec<usize> = (0..table.columns.len())
+        .filter(|at| is_shown(table, *at))
+        .collect();
+    let names = shown
+        .iter()
+        .map(|at| table.columns[*at].name.replace('_', " "));
+    let names: Vec<String> = names.collect();
+    let rows: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .take(rows_max)
+        .map(|row| {
+            let texts = row_words(table, row, tokens, chain_id);
+            shown.iter().map(|at| texts[*at].clone()).collect()
+        })
+        .collect();
+
     let mut drawing = comfy_table::Table::new();
     drawing.load_preset(presets::UTF8_BORDERS_ONLY);
-    if let Some(width) = width {
-        drawing
-            .set_width(width)
-            .set_content_arrangement(ContentArrangement::Dynamic);
-    }
-    let place = |name: &str| table.columns.iter().position(|column| column.name == name);
-    let (token, standard) = (place("token_address"), place("token_standard"));
-    let shown: Vec<usize> = (0..table.columns.len())
-        .filter(|at| Some(*at) == token || table.rows.iter().any(|row| row[*at] != Cell::Absent))
-        .collect();
-    let cell = |at: usize, text: String| {
-        Drawn::new(text).set_alignment(match table.columns[at].kind.is_number() {
-            true => CellAlignment::Right,
-            false => CellAlignment::Left,
-        })
+    drawing.set_content_arrangement(ContentArrangement::Disabled);
+    let align = |at: &usize| match table.columns[*at].kind.is_number() {
+        true => CellAlignment::Right,
+        false => CellAlignment::Left,
     };
-    drawing.set_header(
-        shown
-            .iter()
-            .map(|at| cell(*at, table.columns[*at].name.replace('_', " "))),
-    );
-    for row in &table.rows {
-        let asset = Asset {
-            token_address: match token.map(|at| &row[at]) {
-                Some(Cell::Address(address)) => Some(*address),
-                _ => None,
-            },
-            token_standard: match standard.map(|at| &row[at]) {
-                Some(Cell::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
-                _ => TokenStandard::Erc20,
-            },
-        };
-        let known = asset
-            .token_address
-            .and_then(|address| tokens.lookup(chain_id, address));
-        drawing.add_row(shown.iter().map(|&at| {
-            let text = match &row[at] {
-                Cell::Amount(amount) if known.is_some() || asset.token_address.is_none() => {
-                    tokens.format_amount(chain_id, &asset, *amount)
-                }
-                // Its token stands in the same row.
-                Cell::Amount(amount) => grouped(&amount.to_string()),
-                Cell::Address(address) => match known.filter(|_| Some(at) == token) {
-                    Some(known) => {
-                        format!("{} {}", plain(&known.symbol), address.to_checksum(None))
-                    }
-                    None => address.to_checksum(None),
-                },
-                Cell::Integer(number) => number_words(&table.columns[at].name, *number),
-                Cell::Ratio(ratio) => format!("{ratio:.4}"),
-                Cell::Text(text) => plain(text),
-                Cell::Absent if Some(at) == token => "native coin".to_owned(),
-                Cell::Absent => String::new(),
-            };
-            cell(at, text)
-        }));
+    let cells = |texts: &[String]| -> Vec<Drawn> {
+        let cells = texts.iter().zip(&shown);
+        cells
+            .map(|(text, at)| Drawn::new(text).set_alignment(align(at)))
+            .collect()
+    };
+    drawing.set_header(cells(&names));
+    drawing.add_rows(rows.iter().map(|row| cells(row)));
+    let drawn = drawing.to_string();
+    let wide = drawn.lines().next().map_or(0, |line| line.chars().count());
+    let title = plain(&table.title);
+    let mut text = match width {
+        Some(width) if wide > usize::from(width) => list(&title, &names, &rows),
+        _ => format!("{title}\n{drawn}\n"),
+    };
+    let more = table.rows.len() - rows.len();
+    if more > 0 {
+        let more = thousands(more as u64);
+        text += &format!(
+            "… and {more} more rows (--table {})\n",
+            txgraph::table_name(table)
+        );
     }
-    format!("{}\n{drawing}\n", plain(&table.title))
+    text
+}
+
+fn is_shown(table: &Table, at: usize) -> bool {
+    // An absent token is the native coin.
+    table.columns[at].name == TOKEN || table.rows.iter().any(|row| row[at] != Cell::Absent)
+}
+
+/// Rows one below the other, a line for each value.
+fn list(title: &str, names: &[String], rows: &[Vec<String>]) -> String {
+    let width = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut text = format!("{title}\n");
+    for (number, row) in rows.iter().enumerate() {
+        text += &format!(
+            "─ {} of {}\n",
+            thousands(number as u64 + 1),
+            thousands(rows.len() as u64)
+        );
+        for (name, value) in names.iter().zip(row).filter(|(_, value)| !value.is_empty()) {
+            text += &format!("  {name:width$}  {value}\n");
+        }
+    }
+    text
+}
+
+/// Names the token that the amounts of a row are of.
+const TOKEN: &str = "token_address";
+
+fn place(table: &Table, name: &str) -> Option<usize> {
+    table.columns.iter().position(|column| column.name == name)
+}
+
+/// The cells of a row as people read them.
+fn row_words(table: &Table, row: &[Cell], tokens: &TokenList, chain_id: u64) -> Vec<String> {
+    let token = place(table, TOKEN);
+    let asset = Asset {
+        token_address: match token.map(|at| &row[at]) {
+            Some(Cell::Address(address)) => Some(*address),
+            _ => None,
+        },
+        token_standard: match place(table, "token_standard").map(|at| &row[at]) {
+            Some(Cell::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
+            _ => TokenStandard::Erc20,
+        },
+    };
+    let known = asset
+        .token_address
+        .and_then(|address| tokens.lookup(chain_id, address));
+    let has_units = known.is_some() || token.is_some() && asset.token_address.is_none();
+    let word = |(at, cell): (usize, &Cell)| match cell {
+        Cell::Amount(amount) if has_units => tokens.format_amount(chain_id, &asset, *amount),
+        // Its token stands in the same row.
+        Cell::Amount(amount) => grouped(&amount.to_string()),
+        Cell::Address(address) => match known.filter(|_| Some(at) == token) {
+            Some(known) => format!("{} {}", plain(&known.symbol), address.to_checksum(None)),
+            None => address.to_checksum(None),
+        },
+        Cell::Integer(number) => number_words(&table.columns[at].name, *number),
+        Cell::Ratio(ratio) => format!("{ratio:.4}"),
+        Cell::Text(text) => plain(text),
+        Cell::Absent if Some(at) == token => "native coin".to_owned(),
+        Cell::Absent => String::new(),
+    };
+    row.iter().enumerate().map(word).collect()
 }
 
 /// Whether a table holds amounts of tokens that the list does not know.
@@ -75,12 +139,8 @@ pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) 
         .columns
         .iter()
         .any(|column| column.kind == CellKind::Amount);
-    let token = table
-        .columns
-        .iter()
-        .position(|column| column.name == "token_address");
     let unknown = |cell: &Cell| matches!(cell, Cell::Address(address) if tokens.lookup(chain_id, *address).is_none());
-    amounts && token.is_some_and(|at| table.rows.iter().any(|row| unknown(&row[at])))
+    amounts && place(table, TOKEN).is_some_and(|at| table.rows.iter().any(|row| unknown(&row[at])))
 }
 
 /// A number as people read it: a time, the name of a block, a count.
@@ -164,7 +224,7 @@ mod tests {
             "some words that go on".into(),
             1234u64.into(),
         ]);
-        let wide = draw(&table, &TokenList::default(), 1, None);
+        let wide = draw(&table, &TokenList::default(), 1, None, 9);
         assert!(
             wide.contains("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"),
             "{wide}"
@@ -173,10 +233,16 @@ mod tests {
             wide.contains("1,234") && wide.starts_with("Title\n"),
             "{wide}"
         );
-        let narrow = draw(&table, &TokenList::default(), 1, Some(40));
+        let none = draw(&table, &TokenList::default(), 1, None, 0);
         assert!(
-            narrow.lines().all(|line| line.chars().count() <= 40),
-            "{narrow}"
+            none.ends_with("… and 1 more rows (--table title)\n"),
+            "{none}"
+        );
+        let narrow = draw(&table, &TokenList::default(), 1, Some(60), 9);
+        assert_eq!(
+            narrow,
+            "Title\n─ 1 of 1\n  address  0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n  \
+             note     some words that go on\n  n        1,234\n"
         );
     }
 }

@@ -89,6 +89,9 @@ Examples (for the small chain in testdata/):
         --table vertices-with-at-least-n-transfers
 ";
 
+/// Rows of each table that people are shown unless they want more.
+const ROWS_SHOWN: usize = 20;
+
 impl From<AnalyzeArgs> for AnalyzeQuery {
     fn from(args: AnalyzeArgs) -> Self {
         Self {
@@ -126,7 +129,12 @@ pub(crate) fn run(node: &Node, query: &AnalyzeQuery, terminal: &Terminal) -> Res
                 None => &analysis.tables[..],
             };
             let chain_id = analysis.graph.chain.chain_id;
-            let draw = |table| table::draw(table, &tokens, chain_id, terminal.width());
+            // A table that was asked for by name is shown whole.
+            let rows_max = match (&query.table, query.top) {
+                (Some(_), _) => usize::MAX,
+                (None, top) => top.unwrap_or(ROWS_SHOWN).max(ROWS_SHOWN),
+            };
+            let draw = |table| table::draw(table, &tokens, chain_id, terminal.width(), rows_max);
             let text = chosen.iter().map(draw).collect::<Vec<_>>().join("\n");
             io::stdout()
                 .lock()

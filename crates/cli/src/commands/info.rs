@@ -82,7 +82,13 @@ fn page(info: &Info) -> String {
         "receipts",
         format!("{}, in {}", ranges(&info.receipts), info.receipts_source),
     );
-    line("withdrawals", ranges(info.withdrawals.as_slice()));
+    let withdrawals = info
+        .withdrawals
+        .map(|range| format!("from block {} to {}", range.first, range.last));
+    line(
+        "withdrawals",
+        withdrawals.unwrap_or_else(|| "none".to_owned()),
+    );
     line("account state", ranges(&info.account_state));
     line("storage state", ranges(&info.storage_state));
     for prune in &info.prune_checkpoints {

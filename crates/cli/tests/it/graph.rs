@@ -184,9 +184,9 @@ fn limits_are_told() {
         format!("address,label\n{hub},\"Big, hub\"\n"),
     )
     .unwrap();
-    let run = sample.ok(&format!(
-        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -d both -n 3 --max-degree 2 -f json"
-    ));
+    let run = sample.ok(
+        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -d both -n 3 --max-degree 2 -f json",
+    );
     assert!(
         run.stderr.contains("hubs with more than 2 counterparties"),
         "{}",
