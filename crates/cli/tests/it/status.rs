@@ -36,6 +36,10 @@ fn wrong_questions_are_status_2() {
             "named twice",
         ),
         (
+            "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o a.csv --vertices a.csv",
+            "named twice",
+        ),
+        (
             "analyze loops -f table -o x.csv",
             "tables for people go to stdout",
         ),
@@ -195,6 +199,17 @@ fn existing_files_stay() {
     assert_eq!(sample.run("analyze degrees -o t.csv").status, 1);
     sample.ok("transfers -o t.csv --overwrite");
     assert!(sample.read("t.csv").starts_with("block_number"));
+    // What would stand beside it stays too, and is looked at before anything is read.
+    fs::write(sample.path("u.csv.meta.json"), "mine").unwrap();
+    assert_eq!(
+        sample
+            .run(&format!("graph {root} -o new.csv -o u.csv"))
+            .status,
+        1
+    );
+    assert!(!sample.path("new.csv").exists());
+    fs::create_dir(sample.path("folder.csv")).unwrap();
+    assert_eq!(sample.run("transfers -o folder.csv --overwrite").status, 1);
     let told = sample.run("transfers -o no/such/folder/t.csv");
     assert_eq!(told.status, 1);
     assert!(
@@ -202,6 +217,44 @@ fn existing_files_stay() {
         "{}",
         told.stderr
     );
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let sample = Sample::small();
+    for line in [
+        "transfers",
+        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0",
+        "info",
+        "analyze summary",
+    ] {
+        let full = fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let mut command = sample.command();
+        let child = command
+            .args(line.split_whitespace())
+            .stdout(full)
+            .stderr(Stdio::piped());
+        let output = child.spawn().unwrap().wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line}: {stderr}");
+        assert!(
+            stderr.to_lowercase().contains("no space left"),
+            "{line}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn pipes_and_devices_are_written_as_they_are() {
+    let sample = Sample::small();
+    sample.ok("transfers -q -o /dev/null -f csv");
+    assert!(sample.files().is_empty());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{
     Node, check_target,
     graph::{about, graph, words},
-    restarting, transfers,
+    has_side_file, restarting, transfers,
 };
 use crate::{AnalyzeQuery, Error, Measure, Query, Result, Search};
 use serde::Serialize;
@@ -139,7 +139,8 @@ impl AnalyzeQuery {
                     .hint("give --format, or an extension: json, csv, jsonl, parquet, ipc")
             })?,
         };
-        check_target(&target, self.output.overwrite)?;
+        let side = matches!(format, AnalysisFormat::Table(format) if has_side_file(format));
+        check_target(&target, side, self.output.overwrite)?;
         Ok((format, target))
     }
 

@@ -1,6 +1,6 @@
 //! The graph around some addresses: one search, any number of outputs.
 
-use super::{Node, check_target, formats, metadata, restarting};
+use super::{Node, check_target, formats, has_side_file, metadata, restarting};
 use crate::{Columns, Error, ErrorKind, GraphQuery, Hops, Query, Result, Search, lists};
 use std::path::{Path, PathBuf};
 use txgraph_export::{
@@ -84,6 +84,7 @@ impl GraphQuery {
             &self.output,
             GraphFormat::Csv,
             GraphFormat::from_extension,
+            GraphFormat::table,
             known,
         )?;
         // Vertices alone, to a file: then nothing goes to stdout unasked.
@@ -112,7 +113,10 @@ impl GraphQuery {
                 ))
             })?,
         };
-        check_target(&target, self.output.overwrite)?;
+        if self.output.output.contains(path) {
+            return Err(Error::usage(format!("{target} is named twice as output")));
+        }
+        check_target(&target, has_side_file(format), self.output.overwrite)?;
         Ok(Some((format, target)))
     }
 }

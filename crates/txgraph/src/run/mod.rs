@@ -17,10 +17,11 @@ use crate::{
 use alloy_primitives::U256;
 use serde_json::Value;
 use std::{
+    io,
     path::Path,
     sync::{Arc, OnceLock},
 };
-use txgraph_export::{Metadata, Target, TokenList};
+use txgraph_export::{Metadata, TableFormat, Target, TokenList};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{CancelFlag, NodeSource, Progress, ScanOptions};
 use txgraph_transfers::{
@@ -229,16 +230,29 @@ fn metadata(query: &Query, chain: &ChainInfo, blocks: &BlockRanges, scan: &ScanR
     metadata
 }
 
-/// Refuses at once what could not be written after hours of reading.
-fn check_target(target: &Target, overwrite: bool) -> Result<()> {
+/// Refuses at once what could not be written after hours of reading. `side`: whether
+/// the metadata goes to a file beside it.
+fn check_target(target: &Target, side: bool, overwrite: bool) -> Result<()> {
     let Some(path) = target.path() else {
         return Ok(());
     };
-    if !overwrite && path.symlink_metadata().is_ok() {
-        return Err(txgraph_export::Error::Exists {
-            path: path.to_owned(),
+    let mut files = vec![path.to_owned()];
+    if side {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".meta.json");
+        files.push(name.into());
+    }
+    for path in files {
+        match path.metadata() {
+            Ok(found) if found.is_dir() => {
+                return Err(Error::io(&path, io::ErrorKind::IsADirectory.into()));
+            }
+            Ok(found) if found.is_file() && !overwrite => {
+                return Err(txgraph_export::Error::Exists { path }.into());
+            }
+            // Pipes and devices are written as they are.
+            _ => {}
         }
-        .into());
     }
     match path.parent() {
         Some(folder) if folder != Path::new("") && !folder.is_dir() => {
@@ -251,11 +265,17 @@ fn check_target(target: &Target, overwrite: bool) -> Result<()> {
     }
 }
 
+/// Whether a format for rows holds no metadata, so that a second file must.
+const fn has_side_file(format: TableFormat) -> bool {
+    matches!(format, TableFormat::Csv | TableFormat::Jsonl)
+}
+
 /// The formats of several outputs: `format` if it is given, else by extension.
 fn formats<F: Copy + std::str::FromStr<Err = txgraph_export::UnknownWord>>(
     output: &crate::Output,
     default: F,
     from_extension: impl Fn(&Path) -> Option<F>,
+    table: impl Fn(F) -> Option<TableFormat>,
     known: impl Fn() -> String,
 ) -> Result<Vec<(F, Target)>> {
     let given = match &output.format {
@@ -281,7 +301,8 @@ fn formats<F: Copy + std::str::FromStr<Err = txgraph_export::UnknownWord>>(
                     .hint(format!("give --format, or an extension: {}", known()))
             })?,
         };
-        check_target(&target, output.overwrite)?;
+        let side = table(format).is_some_and(has_side_file);
+        check_target(&target, side, output.overwrite)?;
         outputs.push((format, target));
     }
     if given.is_some() && outputs.len() > 1 {

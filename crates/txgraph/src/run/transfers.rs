@@ -55,6 +55,7 @@ impl TransfersQuery {
             &self.output,
             TableFormat::Csv,
             TableFormat::from_extension,
+            Some,
             known,
         )?;
         match (outputs.pop(), outputs.pop()) {
