@@ -71,11 +71,18 @@ impl<'a> Arrows<'a> {
                 };
             }
         }
-        Self { graph, merged: merge.then(|| graph.merged()), legend, styles }
+        Self {
+            graph,
+            merged: merge.then(|| graph.merged()),
+            legend,
+            styles,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.merged.as_ref().map_or(self.graph.graph.edge_count(), Vec::len)
+        self.merged
+            .as_ref()
+            .map_or(self.graph.graph.edge_count(), Vec::len)
     }
 
     /// The arrows, in order.
@@ -103,7 +110,11 @@ impl<'a> Arrows<'a> {
 
     /// Headings of [`Arrow::row`].
     pub(crate) fn columns(&self) -> Vec<Column> {
-        if self.merged.is_some() { merged_columns().split_off(ENDS) } else { transfer_columns() }
+        if self.merged.is_some() {
+            merged_columns().split_off(ENDS)
+        } else {
+            transfer_columns()
+        }
     }
 
     /// Assets with most transfers first.
@@ -113,14 +124,19 @@ impl<'a> Arrows<'a> {
 
     /// `#rrggbb`.
     pub(crate) fn color(&self, asset: &Asset) -> &'static str {
-        self.styles.get(asset).map_or(OTHER_COLOR, |style| style.color)
+        self.styles
+            .get(asset)
+            .map_or(OTHER_COLOR, |style| style.color)
     }
 
     /// How thick an arrow is, in tenths: 50 for all there is of its asset, four
     /// less each time the share is halved, never below 8. Whole numbers, so that
     /// every machine draws the same.
     pub(crate) fn width_tenths(&self, arrow: &Arrow) -> usize {
-        let total = self.styles.get(&arrow.asset).map_or(0, |style| style.total.bit_len());
+        let total = self
+            .styles
+            .get(&arrow.asset)
+            .map_or(0, |style| style.total.bit_len());
         let halvings = total.saturating_sub(arrow.amount.bit_len());
         50usize.saturating_sub(4 * halvings).max(8)
     }
@@ -129,8 +145,17 @@ impl<'a> Arrows<'a> {
 /// `source` and `target` come first in merged rows, and stand elsewhere here.
 const ENDS: usize = 2;
 
-/// What people read on an arrow: how much, and of how many transfers.
+/// What people read on an arrow: how much, and in how many transfers.
 pub(crate) fn arrow_label(arrow: &Arrow, tokens: &TokenList, chain_id: u64) -> String {
     let amount = tokens.format_amount(chain_id, &arrow.asset, arrow.amount);
-    if arrow.count == 1 { amount } else { format!("{amount} in {}", arrow.count) }
+    with_count(amount, arrow.count)
+}
+
+/// Adds to an amount in how many transfers it moved, unless in one.
+pub(crate) fn with_count(amount: String, transfers: u64) -> String {
+    if transfers == 1 {
+        amount
+    } else {
+        format!("{amount} in {transfers} transfers")
+    }
 }

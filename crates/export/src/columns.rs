@@ -11,9 +11,9 @@ use polars::{
     io::parquet::write::BatchedWriter as ParquetBatches,
     prelude::{
         BinaryChunkedBuilder, BooleanChunked, Column, CompatLevel, DataFrame, DataType,
-        Float64Chunked, IntoColumn, IntoSeries, NewChunkedArray, ParquetCompression,
-        ParquetWriter, PlSmallStr, PolarsResult, Schema as FrameSchema, SchemaExt,
-        StringChunkedBuilder, UInt32Chunked, UInt64Chunked,
+        Float64Chunked, IntoColumn, IntoSeries, NewChunkedArray, ParquetCompression, ParquetWriter,
+        PlSmallStr, PolarsResult, Schema as FrameSchema, SchemaExt, StringChunkedBuilder,
+        UInt32Chunked, UInt64Chunked,
     },
 };
 use polars_arrow::io::ipc::write as ipc;
@@ -34,7 +34,7 @@ pub(crate) struct ColumnFile {
 }
 
 enum Writer {
-    Parquet(ParquetBatches<Shared>),
+    Parquet(Box<ParquetBatches<Shared>>),
     Ipc(Box<ipc::FileWriter<Shared>>),
 }
 
@@ -46,17 +46,21 @@ impl ColumnFile {
         output: Output,
     ) -> Result<Self> {
         let output = Shared(Arc::new(Mutex::new(output)));
-        let schema: FrameSchema =
-            columns.iter().map(|(name, kind)| (PlSmallStr::from_str(name), kind.clone())).collect();
+        let schema: FrameSchema = columns
+            .iter()
+            .map(|(name, kind)| (PlSmallStr::from_str(name), kind.clone()))
+            .collect();
         let writer = match format {
             TableFormat::Parquet => {
                 let writer = ParquetWriter::new(output.clone())
                     .with_compression(parquet_compression(compression));
-                Writer::Parquet(output.check(writer.batched(&schema))?)
+                Writer::Parquet(Box::new(output.check(writer.batched(&schema))?))
             }
             TableFormat::Ipc => {
                 let schema = Arc::new(schema.to_arrow(IPC_LEVEL));
-                let options = ipc::WriteOptions { compression: ipc_compression(compression)? };
+                let options = ipc::WriteOptions {
+                    compression: ipc_compression(compression)?,
+                };
                 let writer = ipc::FileWriter::try_new(output.clone(), schema, None, options);
                 Writer::Ipc(Box::new(output.check(writer)?))
             }
@@ -64,7 +68,11 @@ impl ColumnFile {
                 return Err(Error::Unsupported(format!("{format} has no column types")));
             }
         };
-        Ok(Self { output, writer, rows: 0 })
+        Ok(Self {
+            output,
+            writer,
+            rows: 0,
+        })
     }
 
     /// Appends one row group or record batch.
@@ -87,19 +95,27 @@ impl ColumnFile {
         match self.writer {
             Writer::Parquet(batches) => {
                 let mut writer = unpoisoned(batches.get_writer().lock());
-                let ours = KeyValue { key: METADATA_KEY.to_owned(), value: Some(text) };
+                let ours = KeyValue {
+                    key: METADATA_KEY.to_owned(),
+                    value: Some(text),
+                };
                 let pairs = vec![schema_to_metadata_key(writer.schema()), ours];
                 let ended = writer.end(Some(pairs));
                 self.output.check(ended)?;
             }
             Writer::Ipc(mut writer) => {
-                let pair = (PlSmallStr::from_static(METADATA_KEY), PlSmallStr::from_string(text));
+                let pair = (
+                    PlSmallStr::from_static(METADATA_KEY),
+                    PlSmallStr::from_string(text),
+                );
                 writer.set_custom_schema_metadata(Arc::new(std::iter::once(pair).collect()));
                 self.output.check(writer.finish())?;
             }
         }
         let Some(output) = Arc::into_inner(self.output.0) else {
-            return Err(Error::Unsupported("the column writer is still in use".to_owned()));
+            return Err(Error::Unsupported(
+                "the column writer is still in use".to_owned(),
+            ));
         };
         let output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
         output.finish(Some(metadata), self.rows)
@@ -137,7 +153,9 @@ impl Shared {
     /// Tells the true failure of writing instead of what polars made of it.
     fn check<T>(&self, result: PolarsResult<T>) -> Result<T> {
         result.map_err(|error| {
-            unpoisoned(self.0.lock()).take_failure().unwrap_or(Error::Columns(error))
+            unpoisoned(self.0.lock())
+                .take_failure()
+                .unwrap_or(Error::Columns(error))
         })
     }
 }
@@ -286,11 +304,17 @@ impl ColumnBuilder {
             }
             Self::Binary(n, builder) => {
                 let next = BinaryChunkedBuilder::new(name(n), 0);
-                std::mem::replace(builder, next).finish().into_series().into_column()
+                std::mem::replace(builder, next)
+                    .finish()
+                    .into_series()
+                    .into_column()
             }
             Self::Text(n, builder) => {
                 let next = StringChunkedBuilder::new(name(n), 0);
-                std::mem::replace(builder, next).finish().into_series().into_column()
+                std::mem::replace(builder, next)
+                    .finish()
+                    .into_series()
+                    .into_column()
             }
         }
     }
@@ -309,7 +333,10 @@ impl NumberBuilder {
             U256Type::String => ColumnBuilder::text(name),
             U256Type::F64 => ColumnBuilder::f64(name),
         };
-        Self { columns: options.u256_columns(name).map(column).collect(), digits: Vec::new() }
+        Self {
+            columns: options.u256_columns(name).map(column).collect(),
+            digits: Vec::new(),
+        }
     }
 
     /// Appends the number with these limbs.

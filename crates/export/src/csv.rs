@@ -1,12 +1,7 @@
 //! Comma-separated values (RFC 4180 with `\n`). Hand-written for speed: no
 //! allocation per row; tests hold it to the `csv` crate.
 
-use crate::{
-    Schema,
-    decimal::push_decimal,
-    schema::HOP,
-    text::printable,
-};
+use crate::{Schema, decimal::push_decimal, schema::HOP, text::printable};
 use alloy_primitives::hex;
 use txgraph_transfers::Transfer;
 
@@ -84,7 +79,9 @@ pub(crate) fn transfer(out: &mut Vec<u8>, transfer: &Transfer, chain_id: &str, h
 /// and never a formula to a spreadsheet (an apostrophe goes before `= + - @`).
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     let text = printable(text);
-    let formula = text.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+    let formula = text
+        .trim_start()
+        .starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
     let quoted = text.contains([',', '"']);
     if quoted {
         out.push(b'"');
@@ -156,7 +153,10 @@ mod tests {
     #[test]
     fn formulas_are_defused() {
         let cases = [
-            ("=HYPERLINK(\"http://x\")", "\"'=HYPERLINK(\"\"http://x\"\")\""),
+            (
+                "=HYPERLINK(\"http://x\")",
+                "\"'=HYPERLINK(\"\"http://x\"\")\"",
+            ),
             ("+1", "'+1"),
             ("-1+1", "'-1+1"),
             ("@SUM(A1)", "'@SUM(A1)"),

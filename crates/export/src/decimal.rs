@@ -59,15 +59,15 @@ const fn low(number: u128) -> u64 {
 }
 
 fn significant(limbs: &[u64]) -> &[u64] {
-    let len = limbs.iter().rposition(|limb| *limb != 0).map_or(0, |last| last + 1);
+    let len = limbs
+        .iter()
+        .rposition(|limb| *limb != 0)
+        .map_or(0, |last| last + 1);
     &limbs[..len]
 }
 
 /// The bytes, most significant first, in the space given.
-pub(crate) fn big_endian<'a>(
-    limbs: &[u64],
-    space: &'a mut [u8; 8 * LIMBS_MAX],
-) -> &'a [u8] {
+pub(crate) fn big_endian<'a>(limbs: &[u64], space: &'a mut [u8; 8 * LIMBS_MAX]) -> &'a [u8] {
     let bytes = &mut space[..8 * limbs.len()];
     for (place, limb) in bytes.chunks_exact_mut(8).zip(limbs.iter().rev()) {
         place.copy_from_slice(&limb.to_be_bytes());
@@ -107,7 +107,10 @@ pub(crate) fn scaled(limbs: &[u64], decimals: u8) -> String {
         }
         text.push(char::from(*digit));
     }
-    let kept = fraction.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
+    let kept = fraction
+        .iter()
+        .rposition(|digit| *digit != b'0')
+        .map_or(0, |last| last + 1);
     if kept > 0 {
         text.push('.');
         text.extend(fraction[..kept].iter().copied().map(char::from));
@@ -132,7 +135,9 @@ mod tests {
         let near = |base: u64, most: u64| {
             (0..=most, 0u64..3).prop_map(move |(power, more)| {
                 let number = U320::from(base).wrapping_pow(U320::from(power));
-                number.wrapping_sub(U320::from(1)).wrapping_add(U320::from(more))
+                number
+                    .wrapping_sub(U320::from(1))
+                    .wrapping_add(U320::from(more))
             })
         };
         let any = (any::<[u64; 5]>(), 0usize..=320)
@@ -167,7 +172,8 @@ mod tests {
             prop_assert!(fraction.len() <= usize::from(decimals));
             prop_assert!(whole == "0" || !whole.starts_with('0'));
             let digits = format!("{whole}{fraction:0<width$}", width = usize::from(decimals));
-            prop_assert_eq!(digits.trim_start_matches('0'), number.to_string().trim_start_matches('0'));
+            let plain = number.to_string();
+            prop_assert_eq!(digits.trim_start_matches('0'), plain.trim_start_matches('0'));
         }
     }
 
@@ -176,7 +182,10 @@ mod tests {
         let half = (U320::from(1u64 << 53) << 200usize) + (U320::from(1) << 200usize >> 1usize);
         assert_eq!(to_f64(half.as_limbs()), 2f64.powi(253));
         let more = half + U320::from(1);
-        assert_eq!(to_f64(more.as_limbs()), (2f64.powi(53) + 1.0) * 2f64.powi(200));
+        assert_eq!(
+            to_f64(more.as_limbs()),
+            (2f64.powi(53) + 1.0) * 2f64.powi(200)
+        );
     }
 
     #[test]

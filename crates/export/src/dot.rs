@@ -7,9 +7,9 @@
 
 use crate::{
     GraphOptions, Metadata, Result, TokenList, Written,
-    arrows::{Arrow, Arrows, arrow_label},
+    arrows::{Arrow, Arrows, arrow_label, with_count},
     output::{Output, TextOutput},
-    text::{printable, printable_short, short_address},
+    text::{counted, printable, printable_short, short_address},
     views::{VertexView, expansion_word, vertices},
 };
 use graphviz_rust::{
@@ -22,6 +22,9 @@ use txgraph_graph::{Expansion, LimitHit, TransferGraph};
 
 /// Characters of a label that are drawn; all of them stand in the tooltip.
 const LABEL_CHARS: usize = 32;
+
+/// Characters of an amount that are drawn; the tooltip has all.
+const AMOUNT_CHARS: usize = 48;
 
 /// Lines of totals in a tooltip.
 const TOTALS_MAX: usize = 10;
@@ -39,7 +42,11 @@ pub(crate) fn write(
     let mut text = TextOutput::new(output);
     print(graph, &arrows, options, metadata, &mut |piece, is_edge| {
         text.buffer.extend_from_slice(piece.as_bytes());
-        if is_edge { text.end_row() } else { text.hand_on() }
+        if is_edge {
+            text.end_row()
+        } else {
+            text.hand_on()
+        }
     })?;
     text.finish(Some(metadata))
 }
@@ -52,15 +59,21 @@ pub(crate) fn print(
     metadata: &Metadata,
     emit: &mut dyn FnMut(&str, bool) -> Result<()>,
 ) -> Result<()> {
+    let unknown = TokenList::default();
+    let tokens = options.tokens.as_ref().unwrap_or(&unknown);
     let pen = Pen {
         chain_id: graph.chain.chain_id,
-        tokens: &options.tokens.clone().unwrap_or_default(),
+        tokens,
         arrows,
     };
     let mut context = PrinterContext::default();
     // Printing an empty graph tells the context that edges are directed and
     // statements indented; its two ends go around our statements.
-    let empty = Graph::DiGraph { id: text_id("transfers"), strict: false, stmts: Vec::new() };
+    let empty = Graph::DiGraph {
+        id: text_id("transfers"),
+        strict: false,
+        stmts: Vec::new(),
+    };
     let frame = empty.print(&mut context);
     let (head, tail) = frame.split_at(frame.rfind('}').unwrap_or(frame.len()));
     emit(head.trim_end(), false)?;
@@ -96,9 +109,13 @@ impl Pen<'_> {
         Ok(vec![
             Stmt::GAttribute(GraphAttributes::Graph(vec![
                 attribute("comment", quoted(&about)),
-                attribute("label", text_id(&title(graph, self.arrows, metadata))),
+                attribute(
+                    "label",
+                    escaped(&title(graph, self.arrows, metadata), "\\l"),
+                ),
                 attribute("labelloc", plain("b")),
                 attribute("labeljust", plain("l")),
+                attribute("fontsize", plain("12")),
                 attribute("rankdir", plain("LR")),
                 attribute("fontname", text_id("Helvetica")),
                 attribute("tooltip", text_id("")),
@@ -123,6 +140,7 @@ impl Pen<'_> {
     fn legend(&self) -> Subgraph {
         let mut stmts = vec![
             Stmt::Attribute(attribute("label", text_id("assets"))),
+            Stmt::Attribute(attribute("labelloc", plain("t"))),
             Stmt::Attribute(attribute("color", text_id("#CCCCCC"))),
         ];
         let entry = |i: usize, label: &str, tooltip: &str, color: &str| {
@@ -134,7 +152,10 @@ impl Pen<'_> {
                 attribute("color", text_id(color)),
                 attribute("fillcolor", text_id(color)),
             ];
-            Stmt::Node(Node::new(NodeId(text_id(&format!("legend {i}")), None), attributes))
+            Stmt::Node(Node::new(
+                NodeId(text_id(&format!("legend {i}")), None),
+                attributes,
+            ))
         };
         let assets = self.arrows.legend();
         for (i, asset) in assets.iter().take(LEGEND_MAX).enumerate() {
@@ -146,11 +167,18 @@ impl Pen<'_> {
             };
             stmts.push(entry(i, &label, &tooltip, self.arrows.color(asset)));
         }
-        if let Some(more) = assets.len().checked_sub(LEGEND_MAX).filter(|more| *more > 0) {
+        if let Some(more) = assets
+            .len()
+            .checked_sub(LEGEND_MAX)
+            .filter(|more| *more > 0)
+        {
             let label = format!("{more} more");
             stmts.push(entry(LEGEND_MAX, &label, &label, "#999999"));
         }
-        Subgraph { id: text_id("cluster legend"), stmts }
+        Subgraph {
+            id: text_id("cluster legend"),
+            stmts,
+        }
     }
 
     fn vertex(&self, view: &VertexView<'_>) -> Stmt {
@@ -193,32 +221,61 @@ impl Pen<'_> {
     fn vertex_tooltip(&self, view: &VertexView<'_>) -> String {
         let vertex = view.vertex;
         let mut lines = vec![vertex.address.to_checksum(None)];
-        lines.extend(vertex.label.as_deref().map(|label| printable(label).into_owned()));
+        lines.extend(
+            vertex
+                .label
+                .as_deref()
+                .map(|label| printable(label).into_owned()),
+        );
         let root = if view.is_root { "root, " } else { "" };
-        lines.push(format!("{root}hop {}, {}", vertex.hop, expansion_word(vertex.expansion)));
-        lines.push(format!("{} senders, {} receivers", vertex.in_degree, vertex.out_degree));
-        lines.extend(vertex.blocks.map(|(first, last)| format!("blocks {first}..={last}")));
+        lines.push(format!(
+            "{root}hop {}, {}",
+            vertex.hop,
+            expansion_word(vertex.expansion)
+        ));
+        let senders = counted(vertex.in_degree.into(), "sender");
+        lines.push(format!(
+            "{senders}, {}",
+            counted(vertex.out_degree.into(), "receiver")
+        ));
+        lines.extend(
+            vertex
+                .blocks
+                .map(|(first, last)| format!("blocks {first}..={last}")),
+        );
         for totals in vertex.totals.iter().take(TOTALS_MAX) {
             for (word, count, amount) in [
                 ("in", totals.in_transfers, totals.in_amount),
                 ("out", totals.out_transfers, totals.out_amount),
             ] {
                 if count > 0 {
-                    let amount = self.tokens.format_amount(self.chain_id, &totals.asset, amount);
-                    lines.push(format!("{word} {amount} in {count}"));
+                    let amount = self
+                        .tokens
+                        .format_amount(self.chain_id, &totals.asset, amount);
+                    lines.push(format!("{word} {}", with_count(amount, count)));
                 }
             }
         }
         if vertex.totals.len() > TOTALS_MAX {
-            lines.push(format!("and {} more assets", vertex.totals.len() - TOTALS_MAX));
+            lines.push(format!(
+                "and {} more assets",
+                vertex.totals.len() - TOTALS_MAX
+            ));
         }
         lines.join("\n")
     }
 
     fn arrow(&self, arrow: &Arrow) -> Stmt {
-        let label = arrow_label(arrow, self.tokens, self.chain_id);
+        let exact = arrow_label(arrow, self.tokens, self.chain_id);
+        let mut label = exact.clone();
+        if label.chars().count() > AMOUNT_CHARS {
+            // Part of a number would be a wrong number.
+            let asset = self.tokens.format_asset(self.chain_id, &arrow.asset);
+            let digits = arrow.amount.to_string().len();
+            label = with_count(format!("{digits} digits of {asset}"), arrow.count);
+        }
         let ends = [arrow.source, arrow.target].map(|end| end.to_checksum(None));
-        let tooltip = format!("{label}\n{} → {}", ends[0], ends[1]);
+        let tooltip = format!("{exact}\n{} → {}", ends[0], ends[1]);
         let width = self.arrows.width_tenths(arrow);
         let width = format!("{}.{}", width / 10, width % 10);
         let color = text_id(self.arrows.color(&arrow.asset));
@@ -239,34 +296,55 @@ impl Pen<'_> {
 
 /// What the picture shows and, just as large, what it does not.
 fn title(graph: &TransferGraph, arrows: &Arrows<'_>, metadata: &Metadata) -> String {
-    let mut lines = vec![format!("chain {}, blocks {}", graph.chain.chain_id, graph.blocks)];
+    let mut lines = vec![format!(
+        "chain {}, blocks {}",
+        graph.chain.chain_id, graph.blocks
+    )];
     let (vertices, transfers) = (graph.graph.node_count(), graph.graph.edge_count());
     let merged = if arrows.len() < transfers {
         format!(" in {} arrows", arrows.len())
     } else {
         String::new()
     };
-    lines.push(format!("{vertices} vertices, {transfers} transfers{merged}"));
+    let addresses = if vertices == 1 {
+        "address"
+    } else {
+        "addresses"
+    };
+    let transfers = counted(transfers as u64, "transfer");
+    lines.push(format!("{vertices} {addresses}, {transfers}{merged}"));
     for gap in &metadata.scan.missing {
-        lines.push(format!("INCOMPLETE: blocks {} are missing ({})", gap.blocks, gap.reason));
+        lines.push(format!(
+            "INCOMPLETE: blocks {} are missing ({})",
+            gap.blocks, gap.reason
+        ));
     }
     lines.extend(graph.limits.iter().map(|limit| match limit {
         LimitHit::MaxDegree { limit, vertices } => {
-            format!("{vertices} hubs not expanded (more than {limit} counterparties)")
+            let hubs = counted(*vertices, "hub");
+            format!("{hubs} not expanded (more than {limit} counterparties)")
         }
         LimitHit::StopList { vertices } => {
-            format!("{vertices} vertices of the stop list not expanded")
+            format!("not expanded because of the stop list: {vertices}")
         }
         LimitHit::ZeroAddress => "the zero address is not expanded".to_owned(),
-        LimitHit::MaxVertices { limit, transfers_left_out } => {
+        LimitHit::MaxVertices {
+            limit,
+            transfers_left_out,
+        } => {
             format!("cut at {limit} vertices: at least {transfers_left_out} transfers left out")
         }
-        LimitHit::MaxEdges { limit, transfers_left_out } => {
+        LimitHit::MaxEdges {
+            limit,
+            transfers_left_out,
+        } => {
             format!("cut at {limit} edges: at least {transfers_left_out} transfers left out")
         }
     }));
-    let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();
-    lines.join("\n")
+    lines
+        .iter()
+        .map(|line| format!("{}\n", printable(line)))
+        .collect()
 }
 
 fn vertex_id(address: alloy_primitives::Address) -> NodeId {
@@ -285,13 +363,18 @@ fn plain(word: &str) -> Id {
 /// Text that is shown. Graphviz reads entities and escapes in it, so its `&`
 /// and `\` are said by theirs; line breaks of ours become theirs.
 fn text_id(text: &str) -> Id {
+    escaped(text, "\\n")
+}
+
+/// Says line breaks as `line_break`: `\n` centres the line before it, `\l` sets it left.
+fn escaped(text: &str, line_break: &str) -> Id {
     let mut escaped = String::with_capacity(text.len() + 2);
     escaped.push('"');
     for c in text.chars() {
         match c {
             '"' => escaped.push_str("\\\""),
             '\\' => escaped.push_str("\\\\"),
-            '\n' => escaped.push_str("\\n"),
+            '\n' => escaped.push_str(line_break),
             '&' => escaped.push_str("&amp;"),
             c => escaped.push(c),
         }
@@ -304,5 +387,8 @@ fn text_id(text: &str) -> Id {
 /// A backslash before the last quote would hide it.
 fn quoted(text: &str) -> Id {
     debug_assert!(!text.ends_with('\\'));
-    Id::Escaped(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+    Id::Escaped(format!(
+        "\"{}\"",
+        text.replace('\\', "\\\\").replace('"', "\\\"")
+    ))
 }

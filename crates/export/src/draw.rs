@@ -48,7 +48,10 @@ pub(crate) fn write(
 /// Runs Graphviz on `text`, within the limits of time and size.
 fn run(drawing: &Drawing, format: GraphFormat, text: String) -> Result<Vec<u8>> {
     let program = &drawing.program;
-    let failed = |reason: String| Error::Graphviz { program: program.clone(), reason };
+    let failed = |reason: String| Error::Graphviz {
+        program: program.clone(),
+        reason,
+    };
     let started = Command::new(program)
         .arg(format!("-T{format}"))
         .stdin(Stdio::piped())
@@ -56,7 +59,9 @@ fn run(drawing: &Drawing, format: GraphFormat, text: String) -> Result<Vec<u8>> 
         .stderr(Stdio::piped())
         .spawn();
     let mut child = started.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NoGraphviz { program: program.clone() },
+        io::ErrorKind::NotFound => Error::NoGraphviz {
+            program: program.clone(),
+        },
         _ => failed(error.to_string()),
     })?;
     let deadline = Instant::now() + drawing.time_max;
@@ -72,24 +77,36 @@ fn run(drawing: &Drawing, format: GraphFormat, text: String) -> Result<Vec<u8>> 
     let complaint = reader(complaint, COMPLAINT_BYTES);
 
     let status = loop {
-        if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
+        if let Some(status) = child
+            .try_wait()
+            .map_err(|error| failed(error.to_string()))?
+        {
             break status;
         }
         if Instant::now() >= deadline {
             stop(&mut child);
             let limit = drawing.time_max;
-            return Err(Error::GraphvizTooSlow { program: program.clone(), limit });
+            return Err(Error::GraphvizTooSlow {
+                program: program.clone(),
+                limit,
+            });
         }
         thread::sleep(PATIENCE);
     };
     let picture = collected(picture).map_err(|error| failed(error.to_string()))?;
     if picture.len() > drawing.bytes_max {
-        return Err(failed(format!("its picture is larger than {} bytes", drawing.bytes_max)));
+        return Err(failed(format!(
+            "its picture is larger than {} bytes",
+            drawing.bytes_max
+        )));
     }
+    let complaint = collected(complaint).unwrap_or_default();
+    let complaint = String::from_utf8_lossy(&complaint);
     if !status.success() {
-        let complaint = collected(complaint).unwrap_or_default();
-        let complaint = String::from_utf8_lossy(&complaint);
         return Err(failed(format!("{status}: {}", complaint.trim())));
+    }
+    if !complaint.is_empty() {
+        tracing::debug!(program = %program.display(), "{}", complaint.trim());
     }
     Ok(picture)
 }
@@ -106,7 +123,9 @@ fn reader(pipe: impl Read + Send + 'static, bytes_max: u64) -> Reader {
 }
 
 fn collected(reader: Reader) -> io::Result<Vec<u8>> {
-    reader.join().unwrap_or_else(|_| Err(io::Error::other("reading its output failed")))
+    reader
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("reading its output failed")))
 }
 
 /// Ends the programme that we started, and waits until it is gone.

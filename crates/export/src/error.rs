@@ -104,8 +104,8 @@ impl Error {
                 Some("free some space, or write elsewhere; Parquet is the smallest format")
             }
             Self::TooLargeToDraw { .. } => Some(
-                "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), merge \
-                 transfers with --merge, or write DOT, GraphML or GEXF and open it in Gephi",
+                "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), or write \
+                 DOT, GraphML or GEXF and open it in Gephi",
             ),
             Self::NoGraphviz { .. } => Some(
                 "install it (apt install graphviz; brew install graphviz) or write DOT and draw \

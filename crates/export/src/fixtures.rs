@@ -12,9 +12,25 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
             .prop_map(|(limbs, shift)| U256::from_limbs(limbs).wrapping_shr(shift))
     };
     (
-        (any::<u64>(), any::<u64>(), any::<u32>(), any::<Option<u32>>(), any::<u32>()),
-        (any::<[u8; 32]>(), option::of(address()), address(), address()),
-        (number(), option::of(number()), select(TokenStandard::ALL), select(Kind::ALL)),
+        (
+            any::<u64>(),
+            any::<u64>(),
+            any::<u32>(),
+            any::<Option<u32>>(),
+            any::<u32>(),
+        ),
+        (
+            any::<[u8; 32]>(),
+            option::of(address()),
+            address(),
+            address(),
+        ),
+        (
+            number(),
+            option::of(number()),
+            select(TokenStandard::ALL),
+            select(Kind::ALL),
+        ),
     )
         .prop_map(|(place, ends, moved)| Transfer {
             block_number: place.0,

@@ -187,7 +187,10 @@ mod tests {
         for format in TableFormat::ALL {
             assert_eq!(GraphFormat::from(*format).table(), Some(*format));
         }
-        assert_eq!(TableFormat::from_extension(Path::new("t.arrow")), Some(TableFormat::Ipc));
+        assert_eq!(
+            TableFormat::from_extension(Path::new("t.arrow")),
+            Some(TableFormat::Ipc)
+        );
         assert_eq!(TableFormat::from_extension(Path::new("t.svg")), None);
         assert_eq!(TableFormat::from_extension(Path::new("csv")), None);
         assert_eq!(

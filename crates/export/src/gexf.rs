@@ -3,7 +3,7 @@
 //! rounded double beside them to rank by.
 
 use crate::{
-    GraphOptions, Metadata, Result, Written,
+    GraphOptions, Metadata, Result, TokenList, Written,
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::{Output, TextOutput},
@@ -27,7 +27,8 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let tokens = options.tokens.clone().unwrap_or_default();
+    let unknown = TokenList::default();
+    let tokens = options.tokens.as_ref().unwrap_or(&unknown);
     let arrows = Arrows::new(graph, options.merge);
     let chain_id = graph.chain.chain_id;
     let mut text = TextOutput::new(output);
@@ -55,13 +56,24 @@ pub(crate) fn write(
     for vertex in vertices(graph) {
         let out = &mut text.buffer;
         let address = vertex.vertex.address;
-        let label = vertex.vertex.label.clone().unwrap_or_else(|| short_address(address));
+        let label = vertex
+            .vertex
+            .label
+            .clone()
+            .unwrap_or_else(|| short_address(address));
         out.extend_from_slice(b"      <node");
         push_attribute(out, "id", &format!("{address:#x}"));
         push_attribute(out, "label", &label);
         out.extend_from_slice(b">\n");
         push_row(out, &vertex_columns, &vertex.row().split_off(2));
-        push_color(out, if vertex.is_root { ROOT_COLOR } else { VERTEX_COLOR });
+        push_color(
+            out,
+            if vertex.is_root {
+                ROOT_COLOR
+            } else {
+                VERTEX_COLOR
+            },
+        );
         out.extend_from_slice(b"      </node>\n");
         text.hand_on()?;
     }
@@ -76,7 +88,7 @@ pub(crate) fn write(
         push_attribute(out, "source", &format!("{:#x}", arrow.source));
         push_attribute(out, "target", &format!("{:#x}", arrow.target));
         push_attribute(out, "kind", &asset_word(&arrow.asset));
-        push_attribute(out, "label", &arrow_label(&arrow, &tokens, chain_id));
+        push_attribute(out, "label", &arrow_label(&arrow, tokens, chain_id));
         push_attribute(out, "weight", &arrow.count.to_string());
         out.extend_from_slice(b">\n");
         push_row(out, &edge_columns, &arrow.row);
@@ -87,7 +99,8 @@ pub(crate) fn write(
         out.extend_from_slice(b"/>\n      </edge>\n");
         text.end_row()?;
     }
-    text.buffer.extend_from_slice(b"    </edges>\n  </graph>\n</gexf>\n");
+    text.buffer
+        .extend_from_slice(b"    </edges>\n  </graph>\n</gexf>\n");
     text.finish(Some(metadata))
 }
 
@@ -157,7 +170,9 @@ fn push_row(out: &mut Vec<u8>, columns: &[Column], row: &[Value<'_>]) {
 fn push_color(out: &mut Vec<u8>, color: &str) {
     out.extend_from_slice(b"        <viz:color");
     for (name, digits) in [("r", 1..3), ("g", 3..5), ("b", 5..7)] {
-        let value = color.get(digits).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let value = color
+            .get(digits)
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         push_attribute(out, name, &value.unwrap_or_default().to_string());
     }
     out.extend_from_slice(b"/>\n");

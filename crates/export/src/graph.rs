@@ -6,9 +6,7 @@ use crate::{
     output::{Output, TextOutput},
     rows::{Column, Kind, TableRows, Value},
     transfers::TransferRows,
-    views::{
-        merged_columns, merged_row, total_columns, totals_column, vertex_columns, vertices,
-    },
+    views::{merged_columns, merged_row, total_columns, totals_column, vertex_columns, vertices},
 };
 use serde::Serialize;
 use txgraph_analysis::{Cell, CellKind, Table};
@@ -54,7 +52,10 @@ fn write_edges(
         return rows.finish(metadata);
     }
     let chain_id = graph.chain.chain_id;
-    let table = TransferTableOptions { chain_id, ..options.table.clone() };
+    let table = TransferTableOptions {
+        chain_id,
+        ..options.table.clone()
+    };
     let mut rows = TransferRows::new(format, &table, true, output)?;
     for edge in graph.graph.edge_weights() {
         rows.push(&edge.transfer, Some(edge.hop))?;

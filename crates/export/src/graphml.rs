@@ -3,7 +3,7 @@
 //! of 256 bits: exact amounts are strings, with a rounded double beside them.
 
 use crate::{
-    GraphOptions, Metadata, Result, Written,
+    GraphOptions, Metadata, Result, TokenList, Written,
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::{Output, TextOutput},
@@ -25,7 +25,8 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let tokens = options.tokens.clone().unwrap_or_default();
+    let unknown = TokenList::default();
+    let tokens = options.tokens.as_ref().unwrap_or(&unknown);
     let arrows = Arrows::new(graph, options.merge);
     let chain_id = graph.chain.chain_id;
     let mut text = TextOutput::new(output);
@@ -38,11 +39,23 @@ pub(crate) fn write(
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
     for column in &vertex_columns {
-        key(out, &format!("v_{}", column.name), "node", &column.name, type_word(column.kind));
+        key(
+            out,
+            &format!("v_{}", column.name),
+            "node",
+            &column.name,
+            type_word(column.kind),
+        );
     }
     key(out, "e_label", "edge", "label", "string");
     for column in &edge_columns {
-        key(out, &format!("e_{}", column.name), "edge", &column.name, type_word(column.kind));
+        key(
+            out,
+            &format!("e_{}", column.name),
+            "edge",
+            &column.name,
+            type_word(column.kind),
+        );
         if column.kind == Kind::Amount {
             let name = format!("{}_f64", column.name);
             key(out, &format!("e_{name}"), "edge", &name, "double");
@@ -73,7 +86,9 @@ pub(crate) fn write(
         push_attribute(out, "source", &format!("{:#x}", arrow.source));
         push_attribute(out, "target", &format!("{:#x}", arrow.target));
         out.extend_from_slice(b">\n");
-        data(out, "      ", "e_label", |out| push_text(out, &arrow_label(&arrow, &tokens, chain_id)));
+        data(out, "      ", "e_label", |out| {
+            push_text(out, &arrow_label(&arrow, tokens, chain_id))
+        });
         push_row(out, "e_", &edge_columns, &arrow.row);
         out.extend_from_slice(b"    </edge>\n");
         text.end_row()?;
@@ -122,7 +137,9 @@ fn push_row(out: &mut Vec<u8>, prefix: &str, columns: &[Column], row: &[Value<'_
         });
         if let Value::Amount(amount) = value {
             let number = Value::F64(to_f64(amount.as_limbs()));
-            data(out, "      ", &format!("{id}_f64"), |out| number.push_plain(out));
+            data(out, "      ", &format!("{id}_f64"), |out| {
+                number.push_plain(out)
+            });
         }
     }
 }

@@ -18,7 +18,8 @@ pub(crate) fn write(
     let mut text = TextOutput::new(output);
     text.buffer.extend_from_slice(b"{\"metadata\":");
     serde_json::to_writer(&mut text.buffer, metadata)?;
-    text.buffer.extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
+    text.buffer
+        .extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
     let mut columns = vertex_columns();
     columns.push(totals_column());
     for (i, vertex) in vertices(graph).enumerate() {
@@ -49,6 +50,7 @@ pub(crate) fn write(
 }
 
 fn next(text: &mut TextOutput, i: usize) -> Result<()> {
-    text.buffer.extend_from_slice(if i == 0 { b"\n" } else { b",\n" });
+    text.buffer
+        .extend_from_slice(if i == 0 { b"\n" } else { b",\n" });
     text.hand_on()
 }

@@ -79,7 +79,9 @@ impl Keys {
             None => out.extend_from_slice(b"null"),
         }
         key(out, 11);
-        quoted(out, |out| out.extend_from_slice(token_standard.as_str().as_bytes()));
+        quoted(out, |out| {
+            out.extend_from_slice(token_standard.as_str().as_bytes())
+        });
         key(out, 12);
         quoted(out, |out| out.extend_from_slice(kind.as_str().as_bytes()));
         key(out, 13);

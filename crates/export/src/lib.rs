@@ -25,14 +25,14 @@ mod transfers;
 mod arrows;
 mod dot;
 mod draw;
+#[cfg(test)]
+mod fixtures;
 mod gexf;
 mod graph;
 mod graphml;
 mod json;
 mod views;
 mod xml;
-#[cfg(test)]
-mod fixtures;
 
 pub use error::{Error, Result};
 pub use format::{Compression, GraphFormat, Schema, TableFormat, U256Type, UnknownWord};

@@ -64,7 +64,14 @@ impl Output {
 
     fn new(sink: Sink, path: PathBuf) -> Self {
         let writer = BufWriter::with_capacity(BUFFER_BYTES, sink);
-        Self { writer, path, overwrite: false, side: None, bytes: 0, failure: None }
+        Self {
+            writer,
+            path,
+            overwrite: false,
+            side: None,
+            bytes: 0,
+            failure: None,
+        }
     }
 
     fn file(path: &Path, overwrite: bool, side: bool) -> Result<Self> {
@@ -84,7 +91,11 @@ impl Output {
             Err(error) => return Err(failed(error)),
         };
         // A link to a file stays a link: what it points to is replaced.
-        let path = if old.is_some() { fs::canonicalize(path).map_err(failed)? } else { path.into() };
+        let path = if old.is_some() {
+            fs::canonicalize(path).map_err(failed)?
+        } else {
+            path.into()
+        };
         let side = side.then(|| {
             let mut name = path.clone().into_os_string();
             name.push(".meta.json");
@@ -95,9 +106,16 @@ impl Output {
         }
         let temporary = temporary(&path)?;
         if let Some(permissions) = old {
-            temporary.as_file().set_permissions(permissions).map_err(|e| io_error(&path, e))?;
+            temporary
+                .as_file()
+                .set_permissions(permissions)
+                .map_err(|e| io_error(&path, e))?;
         }
-        Ok(Self { overwrite, side, ..Self::new(Sink::Temporary(temporary), path) })
+        Ok(Self {
+            overwrite,
+            side,
+            ..Self::new(Sink::Temporary(temporary), path)
+        })
     }
 
     /// Writes all of `data`.
@@ -107,7 +125,8 @@ impl Output {
 
     /// The typed failure behind an error that an encoder passed on.
     pub(crate) fn failed(&mut self, error: io::Error) -> Error {
-        self.take_failure().unwrap_or_else(|| io_error(&self.path, error))
+        self.take_failure()
+            .unwrap_or_else(|| io_error(&self.path, error))
     }
 
     /// The first failure of writing, if there was one.
@@ -119,17 +138,35 @@ impl Output {
     /// file its name, last of all.
     pub(crate) fn finish(mut self, metadata: Option<&Metadata>, rows: u64) -> Result<Written> {
         self.flush().map_err(|error| self.failed(error))?;
-        let Self { writer, path, overwrite, side, bytes, .. } = self;
-        let sink = writer.into_inner().map_err(|error| io_error(&path, error.into_error()))?;
+        let Self {
+            writer,
+            path,
+            overwrite,
+            side,
+            bytes,
+            ..
+        } = self;
+        let sink = writer
+            .into_inner()
+            .map_err(|error| io_error(&path, error.into_error()))?;
         let Sink::Temporary(file) = sink else {
-            return Ok(Written { path: None, metadata_path: None, rows, bytes });
+            return Ok(Written {
+                path: None,
+                metadata_path: None,
+                rows,
+                bytes,
+            });
         };
-        file.as_file().sync_all().map_err(|error| io_error(&path, error))?;
+        file.as_file()
+            .sync_all()
+            .map_err(|error| io_error(&path, error))?;
         let side = match (side, metadata) {
             (Some(side), Some(metadata)) => {
                 let text = metadata.to_json_lines()?;
                 let mut file = temporary(&side)?;
-                let written = file.write_all(&text).and_then(|()| file.as_file().sync_all());
+                let written = file
+                    .write_all(&text)
+                    .and_then(|()| file.as_file().sync_all());
                 written.map_err(|error| io_error(&side, error))?;
                 let replaced = side.exists();
                 persist(file, &side, overwrite)?;
@@ -147,7 +184,12 @@ impl Output {
         // Makes the names durable; not every file system can, and the data is safe already.
         let _ = File::open(folder(&path)).and_then(|folder| folder.sync_all());
         let metadata_path = side.map(|(side, _)| side);
-        Ok(Written { path: Some(path), metadata_path, rows, bytes })
+        Ok(Written {
+            path: Some(path),
+            metadata_path,
+            rows,
+            bytes,
+        })
     }
 
     fn note(&mut self, error: io::Error) -> io::Error {
@@ -191,11 +233,17 @@ fn temporary(path: &Path) -> Result<NamedTempFile> {
     // A temporary file is private by default; a result is as open as the umask lets it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(|error| io_error(path, error))
+    builder
+        .tempfile_in(folder)
+        .map_err(|error| io_error(path, error))
 }
 
 fn persist(file: NamedTempFile, path: &Path, overwrite: bool) -> Result<()> {
-    let renamed = if overwrite { file.persist(path) } else { file.persist_noclobber(path) };
+    let renamed = if overwrite {
+        file.persist(path)
+    } else {
+        file.persist_noclobber(path)
+    };
     match renamed {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
@@ -211,7 +259,10 @@ fn io_error(path: &Path, source: io::Error) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Error::NoSpace { path: path.into() }
         }
-        _ => Error::Io { path: path.into(), source },
+        _ => Error::Io {
+            path: path.into(),
+            source,
+        },
     }
 }
 
@@ -230,7 +281,11 @@ const TEXT_BYTES: usize = 256 * 1024;
 impl TextOutput {
     pub(crate) fn new(output: Output) -> Self {
         // Room for the row that crosses the mark.
-        Self { output, buffer: Vec::with_capacity(TEXT_BYTES + 4096), rows: 0 }
+        Self {
+            output,
+            buffer: Vec::with_capacity(TEXT_BYTES + 4096),
+            rows: 0,
+        }
     }
 
     /// Counts a row, and hands the buffer on when it is full.
@@ -262,7 +317,8 @@ mod tests {
 
     fn names(folder: &TempDir) -> Vec<String> {
         let entries = fs::read_dir(folder.path()).unwrap();
-        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let name =
+            |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
         let mut names: Vec<_> = entries.map(name).collect();
         names.sort();
         names
@@ -288,11 +344,18 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"hello");
         assert_eq!(names(&folder), ["out.csv", "out.csv.meta.json"]);
         assert_eq!((written.rows, written.bytes), (1, 5));
-        assert_eq!(written.metadata_path, Some(folder.path().join("out.csv.meta.json")));
+        assert_eq!(
+            written.metadata_path,
+            Some(folder.path().join("out.csv.meta.json"))
+        );
 
         assert!(matches!(open(&path, false), Err(Error::Exists { .. })));
         drop(open(&path, true).unwrap());
-        assert_eq!(fs::read(&path).unwrap(), b"hello", "dropped: nothing happened");
+        assert_eq!(
+            fs::read(&path).unwrap(),
+            b"hello",
+            "dropped: nothing happened"
+        );
         let mut output = open(&path, true).unwrap();
         output.put(b"new").unwrap();
         output.finish(Some(&metadata()), 1).unwrap();
@@ -306,7 +369,10 @@ mod tests {
         let path = folder.path().join("out.csv");
         let output = open(&path, false).unwrap();
         fs::write(&path, "theirs").unwrap();
-        assert!(matches!(output.finish(Some(&metadata()), 0), Err(Error::Exists { .. })));
+        assert!(matches!(
+            output.finish(Some(&metadata()), 0),
+            Err(Error::Exists { .. })
+        ));
         assert_eq!(fs::read(&path).unwrap(), b"theirs");
         assert_eq!(names(&folder), ["out.csv"]);
     }
@@ -316,11 +382,19 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let missing = folder.path().join("no/such/out.csv");
         let error = open(&missing, false).err().unwrap();
-        assert!(matches!(error, Error::NoFolder { .. }) && error.hint().is_some(), "{error}");
+        assert!(
+            matches!(error, Error::NoFolder { .. }) && error.hint().is_some(),
+            "{error}"
+        );
         assert!(matches!(open(folder.path(), true), Err(Error::Io { .. })));
         fs::write(folder.path().join("a.csv.meta.json"), "").unwrap();
         let error = open(&folder.path().join("a.csv"), false).err().unwrap();
-        assert!(error.to_string().contains("a.csv.meta.json: already exists"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("a.csv.meta.json: already exists"),
+            "{error}"
+        );
     }
 
     #[cfg(unix)]
@@ -348,7 +422,9 @@ mod tests {
     #[test]
     fn a_full_disk_is_named() {
         let mut output = open(Path::new("/dev/full"), false).unwrap();
-        let failed = output.put(&[0; 2 * BUFFER_BYTES]).and_then(|()| output.finish(None, 0));
+        let failed = output
+            .put(&[0; 2 * BUFFER_BYTES])
+            .and_then(|()| output.finish(None, 0));
         assert!(matches!(failed, Err(Error::NoSpace { .. })), "{failed:?}");
         // Small enough for the buffer: found at the end.
         let mut output = open(Path::new("/dev/full"), false).unwrap();

@@ -112,7 +112,13 @@ pub(crate) struct Column {
 
 /// Columns from their names and kinds.
 pub(crate) fn columns(columns: &[(&str, Kind)]) -> Vec<Column> {
-    columns.iter().map(|&(name, kind)| Column { name: name.to_owned(), kind }).collect()
+    columns
+        .iter()
+        .map(|&(name, kind)| Column {
+            name: name.to_owned(),
+            kind,
+        })
+        .collect()
 }
 
 /// Appends one row as a JSON object, without an end of line.
@@ -136,7 +142,12 @@ pub(crate) struct TableRows {
 enum Encoder {
     Csv(TextOutput),
     Jsonl(TextOutput),
-    Columns { file: Box<ColumnFile>, builders: Vec<Builder>, rows: usize, rows_max: usize },
+    Columns {
+        file: Box<ColumnFile>,
+        builders: Vec<Builder>,
+        rows: usize,
+        rows_max: usize,
+    },
 }
 
 enum Builder {
@@ -165,8 +176,10 @@ impl TableRows {
             }
             TableFormat::Jsonl => Encoder::Jsonl(TextOutput::new(output)),
             TableFormat::Parquet | TableFormat::Ipc => {
-                let mut builders: Vec<_> =
-                    columns.iter().map(|column| Builder::new(column, options)).collect();
+                let mut builders: Vec<_> = columns
+                    .iter()
+                    .map(|column| Builder::new(column, options))
+                    .collect();
                 let fields: Vec<_> = builders
                     .iter_mut()
                     .flat_map(Builder::builders)
@@ -174,7 +187,12 @@ impl TableRows {
                     .collect();
                 let file = ColumnFile::new(format, options.compression, &fields, output)?;
                 let rows_max = options.group_rows.max(1);
-                Encoder::Columns { file: Box::new(file), builders, rows: 0, rows_max }
+                Encoder::Columns {
+                    file: Box::new(file),
+                    builders,
+                    rows: 0,
+                    rows_max,
+                }
             }
         };
         Ok(Self { columns, encoder })
@@ -199,7 +217,12 @@ impl TableRows {
                 text.buffer.push(b'\n');
                 text.end_row()
             }
-            Encoder::Columns { file, builders, rows, rows_max } => {
+            Encoder::Columns {
+                file,
+                builders,
+                rows,
+                rows_max,
+            } => {
                 for (builder, value) in builders.iter_mut().zip(row) {
                     builder.push(value);
                 }
@@ -216,7 +239,12 @@ impl TableRows {
     pub(crate) fn finish(self, metadata: &Metadata) -> Result<Written> {
         match self.encoder {
             Encoder::Csv(text) | Encoder::Jsonl(text) => text.finish(Some(metadata)),
-            Encoder::Columns { mut file, mut builders, rows, .. } => {
+            Encoder::Columns {
+                mut file,
+                mut builders,
+                rows,
+                ..
+            } => {
                 if rows > 0 {
                     file.write(take(&mut builders))?;
                 }
@@ -227,7 +255,11 @@ impl TableRows {
 }
 
 fn take(builders: &mut [Builder]) -> Vec<polars::prelude::Column> {
-    builders.iter_mut().flat_map(Builder::builders).map(ColumnBuilder::take).collect()
+    builders
+        .iter_mut()
+        .flat_map(Builder::builders)
+        .map(ColumnBuilder::take)
+        .collect()
 }
 
 impl Builder {

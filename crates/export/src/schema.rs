@@ -85,7 +85,11 @@ impl TransferTableOptions {
             Schema::Etl => way == U256Type::String,
         };
         self.u256.iter().map(move |&way| {
-            let name = if plain(way) { name.to_owned() } else { format!("{name}_{way}") };
+            let name = if plain(way) {
+                name.to_owned()
+            } else {
+                format!("{name}_{way}")
+            };
             (name, way)
         })
     }

@@ -29,7 +29,11 @@ impl Target {
 /// `-` is standard output.
 impl From<PathBuf> for Target {
     fn from(path: PathBuf) -> Self {
-        if path.as_os_str() == "-" { Self::Stdout } else { Self::File(path) }
+        if path.as_os_str() == "-" {
+            Self::Stdout
+        } else {
+            Self::File(path)
+        }
     }
 }
 

@@ -38,8 +38,14 @@ pub(crate) fn printable_short(text: &str, chars: usize) -> String {
     let text = printable(text.trim());
     match text.char_indices().nth(chars) {
         None => text.into_owned(),
-        Some((_, _)) => text.chars().take(chars - 1).chain(['…']).collect(),
+        Some(_) => text.chars().take(chars - 1).chain(['…']).collect(),
     }
+}
+
+/// `1 hub`, `2 hubs`.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{plural}")
 }
 
 /// `0x1234…abcd`, with the capitals of EIP-55.
@@ -54,13 +60,23 @@ mod tests {
 
     #[test]
     fn what_is_seen_is_what_there_is() {
-        assert!(matches!(printable("USD₮ 火 é 🦊 <b>\"x\"</b>"), Cow::Borrowed(_)));
+        assert!(matches!(
+            printable("USD₮ 火 é 🦊 <b>\"x\"</b>"),
+            Cow::Borrowed(_)
+        ));
         let cases = [
             ("a\nb\tc\r\nd", "a b c  d"),
             ("evil\u{202E}txt.exe", "evil\u{FFFD}txt.exe"),
             ("US\u{200B}DC", "US\u{FFFD}DC"),
-            ("nul\0 bell\u{7} esc\u{1b}[31m del\u{7f} c1\u{9b}", "nul\u{FFFD} bell\u{FFFD} esc\u{FFFD}[31m del\u{FFFD} c1\u{FFFD}"),
-            ("\u{FFFE}\u{1FFFF}\u{FDD0}\u{E0041}", "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}"),
+            (
+                "nul\0 bell\u{7} esc\u{1b}[31m",
+                "nul\u{FFFD} bell\u{FFFD} esc\u{FFFD}[31m",
+            ),
+            ("del\u{7f} c1\u{9b}", "del\u{FFFD} c1\u{FFFD}"),
+            (
+                "\u{FFFE}\u{1FFFF}\u{FDD0}\u{E0041}",
+                "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}",
+            ),
         ];
         for (text, shown) in cases {
             assert_eq!(printable(text), shown);
@@ -76,7 +92,9 @@ mod tests {
 
     #[test]
     fn short_addresses_keep_both_ends_and_their_capitals() {
-        let address = "0xdac17f958d2ee523a2206206994597c13d831ec7".parse().unwrap();
+        let address = "0xdac17f958d2ee523a2206206994597c13d831ec7"
+            .parse()
+            .unwrap();
         assert_eq!(short_address(address), "0xdAC1…1ec7");
     }
 }

@@ -62,8 +62,14 @@ impl TokenList {
     /// order; other columns are passed over. Without `chain_id` a token counts
     /// for every chain. Rows without decimals are left out.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = fs::read(path).map_err(|source| Error::Io { path: path.into(), source })?;
-        let error = |reason| Error::TokenList { path: path.into(), reason };
+        let bytes = fs::read(path).map_err(|source| Error::Io {
+            path: path.into(),
+            source,
+        })?;
+        let error = |reason| Error::TokenList {
+            path: path.into(),
+            reason,
+        };
         let text = std::str::from_utf8(&bytes).map_err(|e| error(format!("not UTF-8: {e}")))?;
         Self::parse(text).map_err(error)
     }
@@ -82,22 +88,43 @@ impl TokenList {
             .map_err(|e| format!("not a token list (an object with an array `tokens`): {e}"))?;
         let mut list = Self::default();
         for (i, token) in read.tokens.into_iter().enumerate() {
-            let JsonToken { chain_id, address, decimals, symbol, name } = token;
-            list.insert(&address, Some(chain_id), Token { symbol, decimals, name })
-                .map_err(|reason| format!("token {}: {reason}", i + 1))?;
+            let JsonToken {
+                chain_id,
+                address,
+                decimals,
+                symbol,
+                name,
+            } = token;
+            list.insert(
+                &address,
+                Some(chain_id),
+                Token {
+                    symbol,
+                    decimals,
+                    name,
+                },
+            )
+            .map_err(|reason| format!("token {}: {reason}", i + 1))?;
         }
         Ok(list)
     }
 
     fn parse_csv(text: &str) -> Result<Self, String> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .from_reader(text.as_bytes());
         let headers = reader.headers().map_err(|e| e.to_string())?.clone();
         let column = |names: &[&str]| {
-            headers.iter().position(|h| names.iter().any(|name| h.eq_ignore_ascii_case(name)))
+            headers
+                .iter()
+                .position(|h| names.iter().any(|name| h.eq_ignore_ascii_case(name)))
         };
         let needed = |names: &[&str]| {
             column(names).ok_or_else(|| {
-                format!("no column `{}`; the first line must name the columns", names[0])
+                format!(
+                    "no column `{}`; the first line must name the columns",
+                    names[0]
+                )
             })
         };
         let address = needed(&["address", "token_address"])?;
@@ -163,7 +190,12 @@ impl TokenList {
     /// shortened.
     pub fn format_asset(&self, chain_id: u64, asset: &Asset) -> String {
         let Some(address) = asset.token_address else {
-            return if ETHER_CHAINS.contains(&chain_id) { "ETH" } else { "native coin" }.to_owned();
+            return if ETHER_CHAINS.contains(&chain_id) {
+                "ETH"
+            } else {
+                "native coin"
+            }
+            .to_owned();
         };
         let symbol = self
             .lookup(chain_id, address)
@@ -178,15 +210,28 @@ impl TokenList {
     pub fn format_amount(&self, chain_id: u64, asset: &Asset, amount: AmountSum) -> String {
         let limbs = amount.as_limbs();
         let name = self.format_asset(chain_id, asset);
-        let known = asset.token_address.and_then(|address| self.lookup(chain_id, address));
+        let known = asset
+            .token_address
+            .and_then(|address| self.lookup(chain_id, address));
         match (asset.token_standard, known) {
             (TokenStandard::Native, _) => format!("{} {name}", scaled(limbs, NATIVE_DECIMALS)),
             (TokenStandard::Erc20, Some(token)) => {
                 format!("{} {name}", scaled(limbs, token.decimals))
             }
-            (TokenStandard::Erc20, None) => format!("{} units of {name}", scaled(limbs, 0)),
+            (TokenStandard::Erc20, None) => {
+                let units = if amount == AmountSum::from(1) {
+                    "unit"
+                } else {
+                    "units"
+                };
+                format!("{} {units} of {name}", scaled(limbs, 0))
+            }
             (TokenStandard::Erc721 | TokenStandard::Erc1155, _) => {
-                let items = if amount == AmountSum::from(1) { "item" } else { "items" };
+                let items = if amount == AmountSum::from(1) {
+                    "item"
+                } else {
+                    "items"
+                };
                 format!("{} {items} of {name}", scaled(limbs, 0))
             }
         }
@@ -195,18 +240,23 @@ impl TokenList {
 
 /// Mixed case is a checksum (EIP-55), and must be right.
 fn parse_address(text: &str) -> Result<Address, String> {
-    let address: Address = text.parse().map_err(|e| format!("`{text}` is no address: {e}"))?;
+    let address: Address = text
+        .parse()
+        .map_err(|e| format!("`{text}` is no address: {e}"))?;
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let mixed = digits.contains(|c: char| c.is_ascii_lowercase())
         && digits.contains(|c: char| c.is_ascii_uppercase());
     if mixed && address.to_checksum(None)[2..] != *digits {
-        return Err(format!("`{text}` has a wrong checksum (mixed case; see EIP-55)"));
+        return Err(format!(
+            "`{text}` has a wrong checksum (mixed case; see EIP-55)"
+        ));
     }
     Ok(address)
 }
 
 fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number for `{what}`"))
+    text.parse()
+        .map_err(|_| format!("`{text}` is no number for `{what}`"))
 }
 
 #[cfg(test)]
@@ -217,16 +267,25 @@ mod tests {
     const USDC: Address = address!("a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48");
 
     fn asset(token_address: Option<Address>, token_standard: TokenStandard) -> Asset {
-        Asset { token_address, token_standard }
+        Asset {
+            token_address,
+            token_standard,
+        }
     }
 
     fn json(entries: &str) -> Result<TokenList, String> {
-        TokenList::parse(&format!(r#"{{"name":"x","logoURI":"y","tokens":[{entries}]}}"#))
+        TokenList::parse(&format!(
+            r#"{{"name":"x","logoURI":"y","tokens":[{entries}]}}"#
+        ))
     }
 
     #[test]
     fn both_kinds_of_lists_say_the_same() {
-        let token = Token { symbol: "USDC".into(), decimals: 6, name: "USD Coin".into() };
+        let token = Token {
+            symbol: "USDC".into(),
+            decimals: 6,
+            name: "USD Coin".into(),
+        };
         let list = json(
             r#"{"chainId":1,"address":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","name":"USD Coin","symbol":"USDC","decimals":6,"logoURI":""}"#,
         )
@@ -258,19 +317,36 @@ mod tests {
             (json(&entry("0x12", "6")), "token 1: `0x12` is no address"),
             (json(&entry(wrong_case, "6")), "wrong checksum"),
             (json(&entry(lower, "256")), "not a token list"),
-            (json(&[entry(lower, "6"), entry(lower, "18")].join(",")), "token 2: 0xA0b8"),
+            (
+                json(&[entry(lower, "6"), entry(lower, "18")].join(",")),
+                "token 2: 0xA0b8",
+            ),
             (TokenList::parse("[1]"), "not a token list"),
             (TokenList::parse(""), "no column `address`"),
             (TokenList::parse("address,symbol\n"), "no column `decimals`"),
-            (TokenList::parse("address,symbol,decimals\nx,y,1\n"), "line 2: `x` is no address"),
-            (TokenList::parse("address,symbol,decimals\nx,y,-1\n"), "line 2: `-1` is no number"),
-            (TokenList::parse("address,symbol,decimals\nx,y\n"), "found record with 2 fields"),
+            (
+                TokenList::parse("address,symbol,decimals\nx,y,1\n"),
+                "line 2: `x` is no address",
+            ),
+            (
+                TokenList::parse("address,symbol,decimals\nx,y,-1\n"),
+                "line 2: `-1` is no number",
+            ),
+            (
+                TokenList::parse("address,symbol,decimals\nx,y\n"),
+                "found record with 2 fields",
+            ),
         ];
         for (result, message) in cases {
             let error = result.unwrap_err();
             assert!(error.contains(message), "{error}");
         }
-        assert_eq!(json(&[entry(lower, "6"), entry(lower, "6")].join(",")).unwrap().len(), 1);
+        assert_eq!(
+            json(&[entry(lower, "6"), entry(lower, "6")].join(","))
+                .unwrap()
+                .len(),
+            1
+        );
     }
 
     #[test]
@@ -283,11 +359,20 @@ mod tests {
             list.format_amount(chain, &asset(token, standard), AmountSum::from(amount))
         };
         let (erc20, erc721) = (TokenStandard::Erc20, TokenStandard::Erc721);
-        assert_eq!(format(1, Some(USDC), erc20, 1_234_500_000), "1,234.5 US\u{FFFD}D C");
-        assert_eq!(format(5, Some(USDC), erc20, 1234), "1,234 units of 0xA0b8…eB48");
+        assert_eq!(
+            format(1, Some(USDC), erc20, 1_234_500_000),
+            "1,234.5 US\u{FFFD}D C"
+        );
+        assert_eq!(
+            format(5, Some(USDC), erc20, 1234),
+            "1,234 units of 0xA0b8…eB48"
+        );
         assert_eq!(format(5, Some(USDC), erc721, 1), "1 item of 0xA0b8…eB48");
         assert_eq!(format(5, Some(USDC), erc721, 2), "2 items of 0xA0b8…eB48");
-        assert_eq!(format(1, None, TokenStandard::Native, 1), "0.000000000000000001 ETH");
+        assert_eq!(
+            format(1, None, TokenStandard::Native, 1),
+            "0.000000000000000001 ETH"
+        );
         assert_eq!(format(100, None, TokenStandard::Native, 0), "0 native coin");
     }
 }

@@ -30,7 +30,9 @@ impl TransferWriter {
 
     /// Appends transfers.
     pub fn write(&mut self, transfers: &[Transfer]) -> Result<()> {
-        transfers.iter().try_for_each(|transfer| self.0.push(transfer, None))
+        transfers
+            .iter()
+            .try_for_each(|transfer| self.0.push(transfer, None))
     }
 
     /// Writes what remains, and gives the file its name.
@@ -47,7 +49,7 @@ pub(crate) struct TransferRows {
 
 enum Encoder {
     Csv(TextOutput),
-    Jsonl(TextOutput, Keys),
+    Jsonl(TextOutput, Box<Keys>),
     Columns(Box<ColumnFile>, Box<TransferColumns>),
 }
 
@@ -64,16 +66,20 @@ impl TransferRows {
                 csv::header(&mut text.buffer, options.schema, with_hop);
                 Encoder::Csv(text)
             }
-            TableFormat::Jsonl => Encoder::Jsonl(TextOutput::new(output), Keys::new(options.schema)),
+            TableFormat::Jsonl => {
+                Encoder::Jsonl(TextOutput::new(output), Box::new(Keys::new(options.schema)))
+            }
             TableFormat::Parquet | TableFormat::Ipc => {
                 let mut columns = TransferColumns::new(options, with_hop);
-                let fields: Vec<_> =
-                    columns.builders().map(|builder| builder.field()).collect();
+                let fields: Vec<_> = columns.builders().map(|builder| builder.field()).collect();
                 let file = ColumnFile::new(format, options.compression, &fields, output)?;
                 Encoder::Columns(Box::new(file), Box::new(columns))
             }
         };
-        Ok(Self { chain_id: options.chain_id.to_string(), encoder })
+        Ok(Self {
+            chain_id: options.chain_id.to_string(),
+            encoder,
+        })
     }
 
     /// Appends one. The hop is given for all or for none, as [`Self::new`] was told.
@@ -215,12 +221,15 @@ impl TransferColumns {
         self.transaction_index.push_u32(Some(*transaction_index));
         self.log_index.push_u32(*log_index);
         self.sub_index.push_u32(Some(*sub_index));
-        self.transaction_hash.push_bytes(Some(transaction_hash.as_slice()));
-        self.token_address.push_bytes(token_address.as_ref().map(|token| token.as_slice()));
+        self.transaction_hash
+            .push_bytes(Some(transaction_hash.as_slice()));
+        self.token_address
+            .push_bytes(token_address.as_ref().map(|token| token.as_slice()));
         self.from_address.push_bytes(Some(from_address.as_slice()));
         self.to_address.push_bytes(Some(to_address.as_slice()));
         self.value.push(Some(value.as_limbs()));
-        self.token_id.push(token_id.as_ref().map(|id| id.as_limbs().as_slice()));
+        self.token_id
+            .push(token_id.as_ref().map(|id| id.as_limbs().as_slice()));
         self.token_standard.push_text(Some(token_standard.as_str()));
         self.kind.push_text(Some(kind.as_str()));
         self.chain_id.push_u64(Some(self.chain));

@@ -20,7 +20,11 @@ pub(crate) fn vertices(graph: &TransferGraph) -> impl Iterator<Item = VertexView
         is_root[root.index()] = true;
     }
     let chain_id = graph.chain.chain_id;
-    let view = move |(vertex, is_root)| VertexView { vertex, is_root, chain_id };
+    let view = move |(vertex, is_root)| VertexView {
+        vertex,
+        is_root,
+        chain_id,
+    };
     graph.graph.node_weights().zip(is_root).map(view)
 }
 
@@ -57,14 +61,18 @@ pub(crate) fn vertex_columns() -> Vec<Column> {
 
 /// Added to [`vertex_columns`] in JSON.
 pub(crate) fn totals_column() -> Column {
-    Column { name: "totals".to_owned(), kind: Kind::Json }
+    Column {
+        name: "totals".to_owned(),
+        kind: Kind::Json,
+    }
 }
 
 impl<'a> VertexView<'a> {
     /// The values of [`vertex_columns`].
     pub(crate) fn row(&self) -> Vec<Value<'a>> {
         let vertex = self.vertex;
-        let sum = |count: fn(&AssetTotals) -> u64| Value::U64(vertex.totals.iter().map(count).sum());
+        let sum =
+            |count: fn(&AssetTotals) -> u64| Value::U64(vertex.totals.iter().map(count).sum());
         vec![
             Value::Address(vertex.address),
             Value::some(vertex.label.as_deref(), Value::Text),
@@ -195,7 +203,9 @@ pub(crate) fn transfer_row(edge: &Edge) -> Vec<Value<'static>> {
         Value::Hash(transfer.transaction_hash),
         Value::some(transfer.token_address, Value::Address),
         Value::Amount(txgraph_graph::widen(transfer.value)),
-        Value::some(transfer.token_id, |id| Value::Amount(txgraph_graph::widen(id))),
+        Value::some(transfer.token_id, |id| {
+            Value::Amount(txgraph_graph::widen(id))
+        }),
         Value::Text(transfer.token_standard.as_str()),
         Value::Text(transfer.kind.as_str()),
         Value::U32(edge.hop),

@@ -30,7 +30,13 @@ fn footer(format: TableFormat, path: &Path) -> serde_json::Value {
             let metadata = polars_parquet::read::read_metadata(&mut file).unwrap();
             let pairs = metadata.key_value_metadata().as_ref().unwrap();
             assert!(pairs.iter().any(|pair| pair.key == "ARROW:schema"));
-            pairs.iter().find(|pair| pair.key == "txgraph").unwrap().value.clone().unwrap()
+            pairs
+                .iter()
+                .find(|pair| pair.key == "txgraph")
+                .unwrap()
+                .value
+                .clone()
+                .unwrap()
         }
         _ => {
             let metadata = polars_arrow::io::ipc::read::read_file_metadata(&mut file).unwrap();
@@ -74,10 +80,16 @@ fn expected(transfer: &Transfer, chain_id: u64) -> Vec<String> {
         transfer.block_number.to_string(),
         transfer.block_timestamp.to_string(),
         transfer.transaction_index.to_string(),
-        transfer.log_index.map(|index| index.to_string()).unwrap_or_default(),
+        transfer
+            .log_index
+            .map(|index| index.to_string())
+            .unwrap_or_default(),
         transfer.sub_index.to_string(),
         format!("{:#x}", transfer.transaction_hash),
-        transfer.token_address.map(|token| format!("{token:#x}")).unwrap_or_default(),
+        transfer
+            .token_address
+            .map(|token| format!("{token:#x}"))
+            .unwrap_or_default(),
         format!("{:#x}", transfer.from_address),
         format!("{:#x}", transfer.to_address),
     ];
@@ -97,13 +109,21 @@ fn write_transfers(
 ) {
     let target = Target::File(path.into());
     let mut writer = TransferWriter::new(format, options, &target, true).unwrap();
-    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    batches
+        .iter()
+        .for_each(|batch| writer.write(batch).unwrap());
     let metadata = Metadata::new("transfers", serde_json::json!({"a": "ä\n\""}));
     let written = writer.finish(&metadata).unwrap();
-    assert_eq!(written.rows, batches.iter().map(|batch| batch.len() as u64).sum::<u64>());
+    assert_eq!(
+        written.rows,
+        batches.iter().map(|batch| batch.len() as u64).sum::<u64>()
+    );
     assert_eq!(written.bytes, fs::metadata(path).unwrap().len());
     assert_eq!(written.metadata_path, None);
-    assert_eq!(footer(format, path), serde_json::to_value(&metadata).unwrap());
+    assert_eq!(
+        footer(format, path),
+        serde_json::to_value(&metadata).unwrap()
+    );
 }
 
 #[test]
@@ -112,19 +132,39 @@ fn every_cell_of_every_transfer_reads_back() {
     let path = folder.path().join("t");
     let all = tiny_transfers();
     for format in FORMATS {
-        for compression in [None, Some(Compression::None), Some(Compression::Lz4), Some(Compression::Zstd)]
-        {
-            let options =
-                TransferTableOptions { compression, group_rows: 4, ..TransferTableOptions::new(7) };
+        for compression in [
+            None,
+            Some(Compression::None),
+            Some(Compression::Lz4),
+            Some(Compression::Zstd),
+        ] {
+            let options = TransferTableOptions {
+                compression,
+                group_rows: 4,
+                ..TransferTableOptions::new(7)
+            };
             write_transfers(format, &options, &[&all], &path);
             let frame = read(format, &path);
-            assert_eq!(rows(&frame), all.iter().map(|t| expected(t, 7)).collect::<Vec<_>>());
-            let names: Vec<_> = frame.get_column_names().iter().map(ToString::to_string).collect();
+            assert_eq!(
+                rows(&frame),
+                all.iter().map(|t| expected(t, 7)).collect::<Vec<_>>()
+            );
+            let names: Vec<_> = frame
+                .get_column_names()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             assert_eq!(names, options.binary_columns());
             let types: Vec<_> = frame.dtypes();
-            assert_eq!(types[..3], [DataType::UInt64, DataType::UInt64, DataType::UInt32]);
+            assert_eq!(
+                types[..3],
+                [DataType::UInt64, DataType::UInt64, DataType::UInt32]
+            );
             assert_eq!(types[5], DataType::Binary);
-            assert_eq!(types[9..12], [DataType::Binary, DataType::String, DataType::Float64]);
+            assert_eq!(
+                types[9..12],
+                [DataType::Binary, DataType::String, DataType::Float64]
+            );
             assert_eq!(types.last(), Some(&DataType::UInt64));
         }
     }
@@ -142,22 +182,34 @@ fn files_are_equal_however_the_transfers_came() {
         }));
     }
     for format in FORMATS {
-        let options = TransferTableOptions { group_rows: 64, ..TransferTableOptions::new(1) };
+        let options = TransferTableOptions {
+            group_rows: 64,
+            ..TransferTableOptions::new(1)
+        };
         write_transfers(format, &options, &[&all], &whole);
         let batches: Vec<_> = all.chunks(7).collect();
         write_transfers(format, &options, &batches, &parts);
-        assert!(fs::read(&whole).unwrap() == fs::read(&parts).unwrap(), "{format}");
+        assert!(
+            fs::read(&whole).unwrap() == fs::read(&parts).unwrap(),
+            "{format}"
+        );
         assert_eq!(read(format, &parts).height(), 450);
     }
     write_transfers(
         TableFormat::Parquet,
-        &TransferTableOptions { group_rows: 64, ..TransferTableOptions::new(1) },
+        &TransferTableOptions {
+            group_rows: 64,
+            ..TransferTableOptions::new(1)
+        },
         &[&all],
         &whole,
     );
-    let metadata =
-        polars_parquet::read::read_metadata(&mut File::open(&whole).unwrap()).unwrap();
-    let groups: Vec<_> = metadata.row_groups.iter().map(|group| group.num_rows()).collect();
+    let metadata = polars_parquet::read::read_metadata(&mut File::open(&whole).unwrap()).unwrap();
+    let groups: Vec<_> = metadata
+        .row_groups
+        .iter()
+        .map(|group| group.num_rows())
+        .collect();
     assert_eq!(groups, [64, 64, 64, 64, 64, 64, 64, 2]);
 }
 
@@ -169,7 +221,10 @@ fn no_transfers_make_a_file_with_columns() {
         let options = TransferTableOptions::new(1);
         write_transfers(format, &options, &[], &path);
         let frame = read(format, &path);
-        assert_eq!((frame.height(), frame.width()), (0, options.binary_columns().len()));
+        assert_eq!(
+            (frame.height(), frame.width()),
+            (0, options.binary_columns().len())
+        );
     }
 }
 
@@ -178,12 +233,22 @@ fn names_and_encodings_are_those_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
     for schema in Schema::ALL {
-        for u256 in [vec![U256Type::F64], vec![U256Type::String, U256Type::Binary]] {
-            let options =
-                TransferTableOptions { schema: *schema, u256, ..TransferTableOptions::new(1) };
+        for u256 in [
+            vec![U256Type::F64],
+            vec![U256Type::String, U256Type::Binary],
+        ] {
+            let options = TransferTableOptions {
+                schema: *schema,
+                u256,
+                ..TransferTableOptions::new(1)
+            };
             write_transfers(TableFormat::Parquet, &options, &[&tiny_transfers()], &path);
             let frame = read(TableFormat::Parquet, &path);
-            let names: Vec<_> = frame.get_column_names().iter().map(ToString::to_string).collect();
+            let names: Vec<_> = frame
+                .get_column_names()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             assert_eq!(names, options.binary_columns());
         }
     }
@@ -206,24 +271,43 @@ fn edges_vertices_totals_and_tables_read_back() {
             wanted.last_mut().unwrap().push(edge.hop.to_string());
         }
         assert_eq!(rows(&frame), wanted);
-        assert_eq!(footer(format, &path), serde_json::to_value(&metadata).unwrap());
+        assert_eq!(
+            footer(format, &path),
+            serde_json::to_value(&metadata).unwrap()
+        );
 
         // The rest must say what the text formats say: those are read by eye.
-        let strings = TransferTableOptions { u256: vec![U256Type::String], ..plain.table };
-        let strings = GraphOptions { table: strings, merge: true, ..options() };
+        let strings = TransferTableOptions {
+            u256: vec![U256Type::String],
+            ..plain.table
+        };
+        let strings = GraphOptions {
+            table: strings,
+            merge: true,
+            ..options()
+        };
         let csv = folder.path().join("t.csv");
         let csv_target = Target::File(csv.clone());
-        let mut same = |what: &str, write: &dyn Fn(TableFormat, &Target)| {
+        let same = |what: &str, write: &dyn Fn(TableFormat, &Target)| {
             write(format, &target);
             write(TableFormat::Csv, &csv_target);
             let mut reader = csv::Reader::from_path(&csv).unwrap();
-            let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+            let header: Vec<_> = reader
+                .headers()
+                .unwrap()
+                .iter()
+                .map(str::to_owned)
+                .collect();
             let text: Vec<Vec<_>> = reader
                 .records()
                 .map(|row| row.unwrap().iter().map(str::to_owned).collect())
                 .collect();
             let frame = read(format, &path);
-            let names: Vec<_> = frame.get_column_names().iter().map(ToString::to_string).collect();
+            let names: Vec<_> = frame
+                .get_column_names()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             assert_eq!((names, rows(&frame)), (header, text), "{what}");
         };
         same("merged", &|format, target| {
@@ -241,10 +325,20 @@ fn edges_vertices_totals_and_tables_read_back() {
 #[test]
 fn sums_beyond_256_bits_have_40_bytes() {
     let folder = tempfile::tempdir().unwrap();
-    let mut table =
-        Table::new("t", &[("who", CellKind::Address), ("sum", CellKind::Amount), ("n", CellKind::Ratio)]);
+    let mut table = Table::new(
+        "t",
+        &[
+            ("who", CellKind::Address),
+            ("sum", CellKind::Amount),
+            ("n", CellKind::Ratio),
+        ],
+    );
     table.push(vec![address("a").into(), AmountSum::MAX.into(), 0.5.into()]);
-    table.push(vec![address("b").into(), Option::<AmountSum>::None.into(), Option::<f64>::None.into()]);
+    table.push(vec![
+        address("b").into(),
+        Option::<AmountSum>::None.into(),
+        Option::<f64>::None.into(),
+    ]);
     for format in FORMATS {
         let path = folder.path().join(format.as_str());
         let target = Target::File(path.clone());
@@ -260,11 +354,15 @@ fn sums_beyond_256_bits_have_40_bytes() {
 
 #[test]
 fn ipc_without_a_compression_it_lacks() {
-    let options =
-        TransferTableOptions { compression: Some(Compression::Snappy), ..TransferTableOptions::new(1) };
+    let options = TransferTableOptions {
+        compression: Some(Compression::Snappy),
+        ..TransferTableOptions::new(1)
+    };
     let folder = tempfile::tempdir().unwrap();
     let target = Target::File(folder.path().join("t"));
-    let error = TransferWriter::new(TableFormat::Ipc, &options, &target, false).err().unwrap();
+    let error = TransferWriter::new(TableFormat::Ipc, &options, &target, false)
+        .err()
+        .unwrap();
     assert!(error.to_string().contains("snappy"), "{error}");
     assert!(TransferWriter::new(TableFormat::Parquet, &options, &target, false).is_ok());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -7,13 +7,21 @@ use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
-use txgraph_export::{Drawing, Error, GraphFormat, GraphOptions, Result, Target, Written, write_graph};
+use txgraph_export::{
+    Drawing, Error, GraphFormat, GraphOptions, Result, Target, Written, write_graph,
+};
 
 /// Tests that need it are passed over where it is not installed, and say so.
 pub(crate) fn has_graphviz() -> bool {
-    let found =
-        Command::new("dot").arg("-V").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-    #[expect(clippy::print_stderr, reason = "a test that did not run must not look as if it had")]
+    let found = Command::new("dot")
+        .arg("-V")
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success());
+    #[expect(
+        clippy::print_stderr,
+        reason = "a test that did not run must not look as if it had"
+    )]
     if !found {
         eprintln!("graphviz is not installed: passed over");
     }
@@ -21,15 +29,30 @@ pub(crate) fn has_graphviz() -> bool {
 }
 
 fn program(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name)
 }
 
 /// Draws with these settings; a failure must leave nothing behind.
 fn draw(drawing: Drawing) -> Result<Written> {
     let folder = tempfile::tempdir().unwrap();
     let target = Target::File(folder.path().join("graph.svg"));
-    let (graph, options) = (tiny(), GraphOptions { drawing, ..options() });
-    let result = write_graph(&graph, GraphFormat::Svg, &options, &metadata(&graph), &target, false);
+    let (graph, options) = (
+        tiny(),
+        GraphOptions {
+            drawing,
+            ..options()
+        },
+    );
+    let result = write_graph(
+        &graph,
+        GraphFormat::Svg,
+        &options,
+        &metadata(&graph),
+        &target,
+        false,
+    );
     if result.is_err() {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -47,37 +70,73 @@ fn pictures() {
         "0x616C…0000",
         "Carol&#39;s =exchange, &quot;hot&quot;",
         "INCOMPLETE: blocks 90..=99 are missing (receipts pruned)",
-        "1 hubs not expanded (more than 100 counterparties)",
-        "0.75 USDC in 2",
+        "1 hub not expanded (more than 100 counterparties)",
+        "0.75 USDC in 2 transfers",
         "2 ETH",
     ] {
         let spaced = words.replace(' ', "&#160;");
-        assert!(text.contains(words) || text.contains(&spaced), "{words}\n{text}");
+        assert!(
+            text.contains(words) || text.contains(&spaced),
+            "{words}\n{text}"
+        );
     }
-    assert_eq!(svg, written(&tiny(), GraphFormat::Svg, &options()), "drawn twice");
+    assert_eq!(
+        svg,
+        written(&tiny(), GraphFormat::Svg, &options()),
+        "drawn twice"
+    );
     let png = written(&tiny(), GraphFormat::Png, &options());
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
-    let every = Drawing { every_transfer: true, ..Drawing::default() };
+    let every = Drawing {
+        every_transfer: true,
+        ..Drawing::default()
+    };
     assert_eq!(draw(every).unwrap().rows, tiny().graph.edge_count() as u64);
-    assert_eq!(draw(Drawing::default()).unwrap().rows, tiny().merged().len() as u64);
+    assert_eq!(
+        draw(Drawing::default()).unwrap().rows,
+        tiny().merged().len() as u64
+    );
 }
 
 #[test]
 fn too_much_to_draw_is_refused_but_not_as_dot() {
     for (drawing, what) in [
-        (Drawing { vertices_max: 4, ..Drawing::default() }, "5 vertices are too many"),
-        (Drawing { edges_max: 3, ..Drawing::default() }, "edges are too many to draw (limit 3)"),
+        (
+            Drawing {
+                vertices_max: 4,
+                ..Drawing::default()
+            },
+            "5 vertices are too many",
+        ),
+        (
+            Drawing {
+                edges_max: 3,
+                ..Drawing::default()
+            },
+            "edges are too many to draw (limit 3)",
+        ),
     ] {
         let error = draw(drawing.clone()).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
-        assert!(error.hint().unwrap().contains("--merge"));
-        written(&tiny(), GraphFormat::Dot, &GraphOptions { drawing, ..options() });
+        assert!(error.hint().unwrap().contains("--min-value"));
+        written(
+            &tiny(),
+            GraphFormat::Dot,
+            &GraphOptions {
+                drawing,
+                ..options()
+            },
+        );
     }
 }
 
 #[test]
 fn without_graphviz_it_is_told_how_to_get_it() {
-    let error = draw(Drawing { program: "no-such-dot".into(), ..Drawing::default() }).unwrap_err();
+    let error = draw(Drawing {
+        program: "no-such-dot".into(),
+        ..Drawing::default()
+    })
+    .unwrap_err();
     assert!(matches!(error, Error::NoGraphviz { .. }), "{error}");
     assert!(error.hint().unwrap().contains("apt install graphviz"));
 }
@@ -87,16 +146,32 @@ fn without_graphviz_it_is_told_how_to_get_it() {
 fn a_graphviz_that_misbehaves_is_stopped_and_named() {
     let started = Instant::now();
     let time_max = Duration::from_millis(300);
-    let slow = Drawing { program: program("slow.sh"), time_max, ..Drawing::default() };
+    let slow = Drawing {
+        program: program("slow.sh"),
+        time_max,
+        ..Drawing::default()
+    };
     assert!(matches!(draw(slow), Err(Error::GraphvizTooSlow { .. })));
-    assert!(started.elapsed() < Duration::from_secs(20), "it was stopped");
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "it was stopped"
+    );
 
-    let broken = Drawing { program: program("broken.sh"), ..Drawing::default() };
+    let broken = Drawing {
+        program: program("broken.sh"),
+        ..Drawing::default()
+    };
     let error = draw(broken).unwrap_err().to_string();
-    assert!(error.contains("broken.sh") && error.contains("cannot draw"), "{error}");
+    assert!(
+        error.contains("broken.sh") && error.contains("cannot draw"),
+        "{error}"
+    );
 
-    let endless =
-        Drawing { program: program("endless.sh"), bytes_max: 100_000, ..Drawing::default() };
+    let endless = Drawing {
+        program: program("endless.sh"),
+        bytes_max: 100_000,
+        ..Drawing::default()
+    };
     let error = draw(endless).unwrap_err().to_string();
     assert!(error.contains("larger than 100000 bytes"), "{error}");
 }

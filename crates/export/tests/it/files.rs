@@ -3,7 +3,8 @@
 use crate::tiny::{metadata, options, tiny, tiny_transfers};
 use std::fs;
 use txgraph_export::{
-    Error, GraphFormat, TableFormat, Target, TransferTableOptions, TransferWriter, write_graph,
+    Error, GraphFormat, GraphOptions, TableFormat, Target, TransferTableOptions, TransferWriter,
+    write_graph,
 };
 
 #[test]
@@ -11,10 +12,17 @@ fn a_dropped_writer_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for format in TableFormat::ALL {
         let target = Target::File(folder.path().join("t"));
-        let options = TransferTableOptions { group_rows: 2, ..TransferTableOptions::new(1) };
+        let options = TransferTableOptions {
+            group_rows: 2,
+            ..TransferTableOptions::new(1)
+        };
         let mut writer = TransferWriter::new(*format, &options, &target, false).unwrap();
         writer.write(&tiny_transfers()).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the unfinished file");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "the unfinished file"
+        );
         drop(writer);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -25,27 +33,45 @@ fn existing_files_are_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let graph = tiny();
     for format in GraphFormat::ALL {
-        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz() {
+        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz()
+        {
             continue;
         }
         let path = folder.path().join(format!("graph.{format}"));
         fs::write(&path, "mine").unwrap();
         let target = Target::File(path.clone());
         let write = |overwrite| {
-            write_graph(&graph, *format, &options(), &metadata(&graph), &target, overwrite)
+            write_graph(
+                &graph,
+                *format,
+                &options(),
+                &metadata(&graph),
+                &target,
+                overwrite,
+            )
         };
         let error = write(false).unwrap_err();
-        assert!(matches!(&error, Error::Exists { path: named } if *named == path), "{error}");
+        assert!(
+            matches!(&error, Error::Exists { path: named } if *named == path),
+            "{error}"
+        );
         assert!(error.hint().unwrap().contains("--overwrite"));
         assert_eq!(fs::read(&path).unwrap(), b"mine");
         let first = write(true).unwrap();
         let bytes = fs::read(&path).unwrap();
-        assert_eq!(first.rows, match format {
-            GraphFormat::Dot | GraphFormat::Svg | GraphFormat::Png => graph.merged().len() as u64,
-            _ => graph.graph.edge_count() as u64,
-        });
+        assert_eq!(
+            first.rows,
+            match format {
+                GraphFormat::Dot | GraphFormat::Svg | GraphFormat::Png =>
+                    graph.merged().len() as u64,
+                _ => graph.graph.edge_count() as u64,
+            }
+        );
         assert_eq!(write(true).unwrap(), first);
-        assert!(fs::read(&path).unwrap() == bytes, "{format}: the same question, the same bytes");
+        assert!(
+            fs::read(&path).unwrap() == bytes,
+            "{format}: the same question, the same bytes"
+        );
     }
 }
 
@@ -55,11 +81,41 @@ fn a_full_disk_is_named_by_every_format() {
     let graph = tiny();
     let target = Target::File("/dev/full".into());
     for format in GraphFormat::ALL {
-        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz() {
+        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz()
+        {
             continue;
         }
-        let result = write_graph(&graph, *format, &options(), &metadata(&graph), &target, false);
-        assert!(matches!(result, Err(Error::NoSpace { .. })), "{format}: {result:?}");
+        let result = write_graph(
+            &graph,
+            *format,
+            &options(),
+            &metadata(&graph),
+            &target,
+            false,
+        );
+        assert!(
+            matches!(result, Err(Error::NoSpace { .. })),
+            "{format}: {result:?}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_graph_is_an_answer_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = txgraph_graph::testing::graph(Vec::new());
+    for format in GraphFormat::ALL {
+        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz()
+        {
+            continue;
+        }
+        for merge in [false, true] {
+            let options = GraphOptions { merge, ..options() };
+            let target = Target::File(folder.path().join(format!("{merge}.{format}")));
+            let metadata = metadata(&graph);
+            let written = write_graph(&graph, *format, &options, &metadata, &target, false);
+            assert_eq!(written.unwrap().rows, 0, "{format}");
+        }
     }
 }
 
@@ -68,7 +124,9 @@ fn a_missing_folder_is_told_before_any_work() {
     let target = Target::File("no/such/folder/t.parquet".into());
     for format in TableFormat::ALL {
         let options = TransferTableOptions::new(1);
-        let error = TransferWriter::new(*format, &options, &target, false).err().unwrap();
+        let error = TransferWriter::new(*format, &options, &target, false)
+            .err()
+            .unwrap();
         assert!(matches!(error, Error::NoFolder { .. }), "{error}");
     }
 }

@@ -16,11 +16,19 @@ fn check(name: &str, bytes: &[u8]) {
         fs::write(&path, bytes).unwrap();
     }
     let golden = fs::read(&path).unwrap_or_default();
-    let (ours, golden) = (String::from_utf8_lossy(bytes), String::from_utf8_lossy(&golden));
+    let (ours, golden) = (
+        String::from_utf8_lossy(bytes),
+        String::from_utf8_lossy(&golden),
+    );
     for (i, (ours, golden)) in ours.lines().zip(golden.lines()).enumerate() {
         assert_eq!(ours, golden, "{name}, line {}", i + 1);
     }
-    assert!(ours == golden, "{name}: another length ({} and {})", ours.len(), golden.len());
+    assert!(
+        ours == golden,
+        "{name}: another length ({} and {})",
+        ours.len(),
+        golden.len()
+    );
 }
 
 /// Has `write` make a file of this name, and checks it.
@@ -35,18 +43,27 @@ fn check_file(name: &str, write: impl FnOnce(&Target)) {
 fn graphs() {
     let graph = tiny();
     let plain = options();
-    let merged = txgraph_export::GraphOptions { merge: true, ..options() };
+    let merged = txgraph_export::GraphOptions {
+        merge: true,
+        ..options()
+    };
     for format in ["csv", "jsonl", "json", "dot", "graphml", "gexf"] {
         let parsed: GraphFormat = format.parse().unwrap();
         check(&format!("graph.{format}"), &written(&graph, parsed, &plain));
         if format != "dot" {
-            check(&format!("merged.{format}"), &written(&graph, parsed, &merged));
+            check(
+                &format!("merged.{format}"),
+                &written(&graph, parsed, &merged),
+            );
         }
     }
     let mut every = options();
     every.drawing.every_transfer = true;
     every.tokens = None;
-    check("every_transfer.dot", &written(&graph, GraphFormat::Dot, &every));
+    check(
+        "every_transfer.dot",
+        &written(&graph, GraphFormat::Dot, &every),
+    );
 }
 
 #[test]
@@ -54,8 +71,16 @@ fn metadata_stands_beside_formats_that_cannot_hold_it() {
     let (folder, graph) = (tempfile::tempdir().unwrap(), tiny());
     let path = folder.path().join("graph.csv");
     let target = Target::File(path.clone());
-    let write =
-        |format| write_graph(&graph, format, &options(), &metadata(&graph), &target, false);
+    let write = |format| {
+        write_graph(
+            &graph,
+            format,
+            &options(),
+            &metadata(&graph),
+            &target,
+            false,
+        )
+    };
     let beside = write(GraphFormat::Csv).unwrap().metadata_path.unwrap();
     assert_eq!(beside, folder.path().join("graph.csv.meta.json"));
     check("graph.csv.meta.json", &fs::read(&beside).unwrap());
@@ -74,7 +99,15 @@ fn vertices_and_totals() {
         assert_eq!(written.rows, 5);
     });
     check_file("vertices.jsonl", |target| {
-        write_vertices(&graph, TableFormat::Jsonl, &options, &metadata, target, false).unwrap();
+        write_vertices(
+            &graph,
+            TableFormat::Jsonl,
+            &options,
+            &metadata,
+            target,
+            false,
+        )
+        .unwrap();
     });
     check_file("totals.csv", |target| {
         write_totals(&graph, TableFormat::Csv, &options, &metadata, target, false).unwrap();
@@ -87,9 +120,14 @@ fn transfers_by_schema() {
     for schema in Schema::ALL {
         for format in [TableFormat::Csv, TableFormat::Jsonl] {
             check_file(&format!("transfers_{schema}.{format}"), |target| {
-                let options = TransferTableOptions { schema: *schema, ..TransferTableOptions::new(1) };
+                let options = TransferTableOptions {
+                    schema: *schema,
+                    ..TransferTableOptions::new(1)
+                };
                 let mut writer = TransferWriter::new(format, &options, target, false).unwrap();
-                tiny_transfers().chunks(2).for_each(|batch| writer.write(batch).unwrap());
+                tiny_transfers()
+                    .chunks(2)
+                    .for_each(|batch| writer.write(batch).unwrap());
                 assert_eq!(writer.finish(&metadata).unwrap().rows, 9);
             });
         }
@@ -108,7 +146,13 @@ fn table() -> Table {
         ],
     );
     let row = |name: &str, sum: AmountSum, share: Option<f64>| {
-        vec![name.into(), address("a").into(), 7u64.into(), sum.into(), share.into()]
+        vec![
+            name.into(),
+            address("a").into(),
+            7u64.into(),
+            sum.into(),
+            share.into(),
+        ]
     };
     table.push(row("=cmd|' /C calc'!A0", AmountSum::MAX, Some(0.25)));
     table.push(row("a, \"b\"\n", AmountSum::ZERO, None));
@@ -133,8 +177,16 @@ fn tables_of_an_analysis() {
 fn golden_rows_read_back() {
     let read = |name: &str| {
         let mut reader = csv::Reader::from_path(golden_folder().join(name)).unwrap();
-        let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-        (header, reader.records().map(Result::unwrap).collect::<Vec<_>>())
+        let header: Vec<_> = reader
+            .headers()
+            .unwrap()
+            .iter()
+            .map(str::to_owned)
+            .collect();
+        (
+            header,
+            reader.records().map(Result::unwrap).collect::<Vec<_>>(),
+        )
     };
     let (header, rows) = read("graph.csv");
     assert_eq!(header.last().map(String::as_str), Some("hop"));
@@ -142,10 +194,23 @@ fn golden_rows_read_back() {
     for (row, transfer) in rows.iter().zip(tiny_transfers()) {
         assert_eq!(row[0], transfer.block_number.to_string());
         assert_eq!(row[9], transfer.value.to_string());
-        assert_eq!(row[10], transfer.token_id.map(|id| id.to_string()).unwrap_or_default());
+        assert_eq!(
+            row[10],
+            transfer
+                .token_id
+                .map(|id| id.to_string())
+                .unwrap_or_default()
+        );
     }
     let (header, rows) = read("vertices.csv");
     let label = header.iter().position(|name| name == "label").unwrap();
-    assert!(rows.iter().any(|row| &row[label] == "Carol's =exchange, \"hot\""));
-    assert!(Path::new(&golden_folder()).join("graph.csv.meta.json").exists());
+    assert!(
+        rows.iter()
+            .any(|row| &row[label] == "Carol's =exchange, \"hot\"")
+    );
+    assert!(
+        Path::new(&golden_folder())
+            .join("graph.csv.meta.json")
+            .exists()
+    );
 }

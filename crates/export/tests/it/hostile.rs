@@ -43,19 +43,24 @@ fn options_with_symbol(symbol: &str) -> GraphOptions {
         "decimals": 6,
     }]});
     fs::write(&path, list.to_string()).unwrap();
-    GraphOptions { tokens: Some(TokenList::load(&path).unwrap()), ..options() }
+    GraphOptions {
+        tokens: Some(TokenList::load(&path).unwrap()),
+        ..options()
+    }
 }
 
 /// What Graphviz would show of a quoted string.
 fn shown(id: &Id) -> String {
-    let Id::Escaped(text) = id else { panic!("{id:?} is not quoted") };
+    let Id::Escaped(text) = id else {
+        panic!("{id:?} is not quoted")
+    };
     let inner = text.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
     let mut shown = String::new();
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next().unwrap() {
-                'n' => shown.push('\n'),
+                'n' | 'l' => shown.push('\n'),
                 c @ ('"' | '\\') => shown.push(c),
                 other => panic!("\\{other} means something else to Graphviz"),
             },
@@ -69,14 +74,25 @@ fn shown(id: &Id) -> String {
 #[test]
 fn dot_parses_to_the_same_graph_whatever_the_labels() {
     let count = |graph: &Graph| {
-        let Graph::DiGraph { stmts, .. } = graph else { panic!("not directed") };
-        let edges = stmts.iter().filter(|stmt| matches!(stmt, Stmt::Edge(_))).count();
-        let nodes = stmts.iter().filter(|stmt| matches!(stmt, Stmt::Node(_))).count();
+        let Graph::DiGraph { stmts, .. } = graph else {
+            panic!("not directed")
+        };
+        let edges = stmts
+            .iter()
+            .filter(|stmt| matches!(stmt, Stmt::Edge(_)))
+            .count();
+        let nodes = stmts
+            .iter()
+            .filter(|stmt| matches!(stmt, Stmt::Node(_)))
+            .count();
         (nodes, edges, stmts.len())
     };
     let parse = |graph: &TransferGraph, options: &GraphOptions| {
         let text = String::from_utf8(written(graph, GraphFormat::Dot, options)).unwrap();
-        assert!(text.chars().all(|c| c == '\n' || printable(&c.to_string()) == c.to_string()));
+        assert!(
+            text.chars()
+                .all(|c| c == '\n' || printable(&c.to_string()) == c.to_string())
+        );
         graphviz_rust::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     };
     let plain = count(&parse(&tiny(), &options()));
@@ -85,7 +101,9 @@ fn dot_parses_to_the_same_graph_whatever_the_labels() {
     for label in LABELS {
         let graph = parse(&labelled(label), &options_with_symbol(label));
         assert_eq!(count(&graph), plain, "{label:?}");
-        let Graph::DiGraph { stmts, .. } = &graph else { panic!("not directed") };
+        let Graph::DiGraph { stmts, .. } = &graph else {
+            panic!("not directed")
+        };
         let tooltips: Vec<_> = stmts
             .iter()
             .filter_map(|stmt| match stmt {
@@ -97,7 +115,10 @@ fn dot_parses_to_the_same_graph_whatever_the_labels() {
             .map(|attribute| shown(&attribute.1))
             .collect();
         let wanted = format!("\n{}\n", printable(label));
-        assert!(tooltips.iter().any(|tooltip| tooltip.contains(&wanted)), "{label:?} {tooltips:?}");
+        assert!(
+            tooltips.iter().any(|tooltip| tooltip.contains(&wanted)),
+            "{label:?} {tooltips:?}"
+        );
     }
 }
 
@@ -106,16 +127,30 @@ fn xml_stays_well_formed_and_keeps_the_words() {
     for label in LABELS {
         let (graph, options) = (labelled(label), options_with_symbol(label));
         for merge in [false, true] {
-            let options = GraphOptions { merge, ..options.clone() };
-            let arrows = if merge { graph.merged().len() } else { graph.graph.edge_count() };
+            let options = GraphOptions {
+                merge,
+                ..options.clone()
+            };
+            let arrows = if merge {
+                graph.merged().len()
+            } else {
+                graph.graph.edge_count()
+            };
             for format in [GraphFormat::GraphMl, GraphFormat::Gexf] {
                 let text = String::from_utf8(written(&graph, format, &options)).unwrap();
                 let document = roxmltree::Document::parse(&text)
                     .unwrap_or_else(|error| panic!("{label:?}: {error}"));
-                let named =
-                    |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();
+                let named = |name: &str| {
+                    document
+                        .descendants()
+                        .filter(|n| n.has_tag_name(name))
+                        .count()
+                };
                 let count = |name: &'static str| {
-                    document.descendants().filter(|n| n.tag_name().name() == name).count()
+                    document
+                        .descendants()
+                        .filter(|n| n.tag_name().name() == name)
+                        .count()
                 };
                 assert_eq!(named("node").max(count("node")), 5, "{label:?}");
                 assert_eq!(count("edge"), arrows, "{label:?}");
@@ -136,19 +171,41 @@ fn json_keeps_labels_exactly_and_csv_defuses_them() {
         let graph = labelled(label);
         let bytes = written(&graph, GraphFormat::Json, &options());
         let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-        let labels: Vec<_> =
-            json["vertices"].as_array().unwrap().iter().map(|v| v["label"].clone()).collect();
+        let labels: Vec<_> = json["vertices"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|v| v["label"].clone())
+            .collect();
         assert!(labels.contains(&label.into()), "{labels:?}");
 
         let path = folder.path().join("v.csv");
         let target = Target::File(path.clone());
-        write_vertices(&graph, TableFormat::Csv, &options(), &metadata(&graph), &target, true)
-            .unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 6, "{label:?}");
+        write_vertices(
+            &graph,
+            TableFormat::Csv,
+            &options(),
+            &metadata(&graph),
+            &target,
+            true,
+        )
+        .unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap().lines().count(),
+            6,
+            "{label:?}"
+        );
         let mut reader = csv::Reader::from_path(&path).unwrap();
         let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
-        let field = rows.iter().map(|row| &row[1]).find(|label| !label.is_empty()).unwrap();
-        assert_eq!(field.trim_start_matches('\''), printable(label).trim_start_matches('\''));
+        let field = rows
+            .iter()
+            .map(|row| &row[1])
+            .find(|label| !label.is_empty())
+            .unwrap();
+        assert_eq!(
+            field.trim_start_matches('\''),
+            printable(label).trim_start_matches('\'')
+        );
         assert!(!field.starts_with(['=', '+', '-', '@']), "{field}");
     }
 }
@@ -160,26 +217,42 @@ fn pictures_are_well_formed_and_without_scripts() {
         return;
     }
     for label in LABELS {
-        let svg = written(&labelled(label), GraphFormat::Svg, &options_with_symbol(label));
+        let svg = written(
+            &labelled(label),
+            GraphFormat::Svg,
+            &options_with_symbol(label),
+        );
         let text = String::from_utf8(svg).unwrap();
-        let options =
-            roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
+        let options = roxmltree::ParsingOptions {
+            allow_dtd: true,
+            ..roxmltree::ParsingOptions::default()
+        };
         let document = roxmltree::Document::parse_with_options(&text, options)
             .unwrap_or_else(|error| panic!("{label:?}: {error}"));
         for node in document.descendants().filter(roxmltree::Node::is_element) {
             let name = node.tag_name().name();
             assert!(
-                ["svg", "g", "title", "a", "path", "polygon", "polyline", "ellipse", "text"]
-                    .contains(&name),
+                [
+                    "svg", "g", "title", "a", "path", "polygon", "polyline", "ellipse", "text"
+                ]
+                .contains(&name),
                 "{label:?}: <{name}>"
             );
-            let link = node.attributes().find(|a| a.name() == "href" || a.name().starts_with("on"));
+            let link = node
+                .attributes()
+                .find(|a| a.name() == "href" || a.name().starts_with("on"));
             assert!(link.is_none(), "{label:?}: {link:?}");
         }
         let class = |class| {
-            document.descendants().filter(|n| n.attribute("class") == Some(class)).count()
+            document
+                .descendants()
+                .filter(|n| n.attribute("class") == Some(class))
+                .count()
         };
         let legend = tiny().assets().len();
-        assert_eq!((class("node"), class("edge")), (5 + legend, tiny().merged().len()));
+        assert_eq!(
+            (class("node"), class("edge")),
+            (5 + legend, tiny().merged().len())
+        );
     }
 }

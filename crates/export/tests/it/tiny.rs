@@ -32,7 +32,12 @@ pub(crate) fn tiny() -> TransferGraph {
     for (name, hop, expansion, label) in [
         ("alice", 0, Expansion::Expanded, None),
         ("bob", 1, Expansion::Expanded, None),
-        ("carol", 1, Expansion::StopList, Some("Carol's =exchange, \"hot\"")),
+        (
+            "carol",
+            1,
+            Expansion::StopList,
+            Some("Carol's =exchange, \"hot\""),
+        ),
         ("hub", 1, Expansion::Hub, None),
         ("0", 1, Expansion::ZeroAddress, None),
     ] {
@@ -45,7 +50,10 @@ pub(crate) fn tiny() -> TransferGraph {
         }
     }
     graph.limits = vec![
-        LimitHit::MaxDegree { limit: 100, vertices: 1 },
+        LimitHit::MaxDegree {
+            limit: 100,
+            vertices: 1,
+        },
         LimitHit::StopList { vertices: 1 },
         LimitHit::ZeroAddress,
     ];
@@ -54,17 +62,28 @@ pub(crate) fn tiny() -> TransferGraph {
 
 pub(crate) fn vertex(graph: &TransferGraph, name: &str) -> VertexId {
     let named = |id: &VertexId| graph.graph[*id].address == address(name);
-    graph.graph.node_indices().find(named).expect("a vertex of this name")
+    graph
+        .graph
+        .node_indices()
+        .find(named)
+        .expect("a vertex of this name")
 }
 
 pub(crate) fn metadata(graph: &TransferGraph) -> Metadata {
     let mut metadata = Metadata::new("graph", serde_json::json!({"roots": ["alice"], "hops": 1}));
     metadata.tool = "txgraph test".to_owned();
     metadata.chain = Some(graph.chain.clone());
-    metadata.requested = BlockRange { first: 90, last: 106 }.into();
+    metadata.requested = BlockRange {
+        first: 90,
+        last: 106,
+    }
+    .into();
     metadata.scan = graph.scan.clone();
     metadata.scan.missing = vec![Unavailable {
-        blocks: BlockRange { first: 90, last: 99 },
+        blocks: BlockRange {
+            first: 90,
+            last: 99,
+        },
         reason: "receipts pruned".to_owned(),
     }];
     metadata.limits = graph.limits.clone();
@@ -77,11 +96,18 @@ pub(crate) fn golden_folder() -> PathBuf {
 
 pub(crate) fn options() -> GraphOptions {
     let tokens = TokenList::load(&golden_folder().join("tokens.csv")).expect("a token list");
-    GraphOptions { tokens: Some(tokens), ..GraphOptions::new(1337) }
+    GraphOptions {
+        tokens: Some(tokens),
+        ..GraphOptions::new(1337)
+    }
 }
 
 /// What [`write_graph`] puts into a file.
-pub(crate) fn written(graph: &TransferGraph, format: GraphFormat, options: &GraphOptions) -> Vec<u8> {
+pub(crate) fn written(
+    graph: &TransferGraph,
+    format: GraphFormat,
+    options: &GraphOptions,
+) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
     let target = Target::File(path.clone());
