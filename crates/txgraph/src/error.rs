@@ -157,10 +157,14 @@ impl From<SourceError> for Error {
                     list_available(&available)
                 ),
             )
-            .hint(
-                "ask for available blocks with --blocks, or take --allow-partial to get what \
-                 exists, with the gap stated in the answer",
-            ),
+            .hint(match available.iter().last() {
+                Some(newest) => format!(
+                    "take --allow-partial to get what exists, with the gap stated in the answer, \
+                     or ask for blocks that are there: --from-block {} --to-block {}",
+                    newest.first, newest.last
+                ),
+                None => "`txgraph info` tells what the data directory holds".to_owned(),
+            }),
             SourceError::Reorged { .. } => Self::new(ErrorKind::Reorged, message)
                 .hint("ask again, or leave out the newest blocks"),
             SourceError::Interrupted => Self::new(ErrorKind::Interrupted, message),

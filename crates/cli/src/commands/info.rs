@@ -80,7 +80,10 @@ fn page(info: &Info) -> String {
     line("senders", ranges(&info.senders));
     line(
         "receipts",
-        format!("{}, in {}", ranges(&info.receipts), info.receipts_source),
+        match info.receipts_source {
+            "none" => ranges(&info.receipts),
+            source => format!("{}, in {source}", ranges(&info.receipts)),
+        },
     );
     let withdrawals = info
         .withdrawals

@@ -156,6 +156,10 @@ fn pruned_blocks_are_status_3() {
                 "{name} {blocks}: {told:?}"
             );
         }
+        // The advice is good.
+        let told = sample.run("transfers");
+        let advice = told.stderr.split("that are there: ").last().unwrap();
+        sample.ok(&format!("transfers -q {advice} -o /dev/null -f csv"));
         let whole = sample.ok(&format!("transfers -q -b {}:", lost + 1)).stdout;
         let partial = sample.ok("transfers -b 1: --allow-partial -o partial.csv");
         assert!(
