@@ -93,6 +93,26 @@ impl Density {
     }
 }
 
+/// About `count` blocks of `ranges`, evenly spread, the first among them.
+pub(crate) fn sample(ranges: &BlockRanges, count: u64) -> Vec<u64> {
+    let step = ranges.blocks().div_ceil(count.max(1)).max(1);
+    let mut blocks = Vec::new();
+    // Counted on from range to range, so that many small ranges are not many samples.
+    let mut skip = 0;
+    for range in ranges.iter() {
+        let mut left = range.blocks();
+        let mut next = range.first;
+        while skip < left {
+            next += skip;
+            blocks.push(next);
+            left -= skip;
+            skip = step;
+        }
+        skip -= left;
+    }
+    blocks
+}
+
 /// How chunks are measured.
 #[derive(Clone, Debug)]
 pub(crate) enum Sizing {
@@ -237,6 +257,16 @@ mod tests {
                     prop_assert!(chunk.blocks() == 1 || density.cost(chunk) <= *target);
                 }
             }
+        }
+
+        #[test]
+        fn samples_are_few_and_spread(ranges in ranges(), count in 1u64..300) {
+            let samples = sample(&ranges, count);
+            let all: Vec<u64> = ranges.iter().flat_map(|range| range.first..=range.last).collect();
+            let step = all.len().div_ceil(usize::try_from(count).unwrap()).max(1);
+            let expected: Vec<u64> = all.into_iter().step_by(step).collect();
+            prop_assert!(samples.len() as u64 <= count);
+            prop_assert_eq!(samples, expected);
         }
 
         #[test]

@@ -16,6 +16,10 @@ pub struct ScanOptions {
     /// Blocks per chunk, at least 1; `None`: chosen from the range, its density
     /// and the number of threads.
     pub chunk_blocks: Option<u64>,
+    /// Blocks read under one snapshot at most, at least 1; `None`: 100,000. A
+    /// snapshot also ends after 5 s: the node waits for readers of old ones before
+    /// it replaces blocks.
+    pub snapshot_blocks_max: Option<u64>,
     /// Bound for the transfers that a scan holds at once (those that wait for
     /// their turn, those being decoded), in bytes; a worker may overshoot its share
     /// by one block. `None`: 64 MiB, more with many threads.
@@ -31,6 +35,7 @@ impl fmt::Debug for ScanOptions {
         let Self {
             threads,
             chunk_blocks,
+            snapshot_blocks_max,
             memory_bytes_max,
             progress,
             cancel,
@@ -38,6 +43,7 @@ impl fmt::Debug for ScanOptions {
         f.debug_struct("ScanOptions")
             .field("threads", threads)
             .field("chunk_blocks", chunk_blocks)
+            .field("snapshot_blocks_max", snapshot_blocks_max)
             .field("memory_bytes_max", memory_bytes_max)
             .field("progress", &progress.is_some())
             .field("cancel", cancel)

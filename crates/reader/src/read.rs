@@ -30,8 +30,8 @@ use txgraph_transfers::{
 /// A snapshot is renewed inside a chunk after this time …
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// … or after so many blocks.
-const SNAPSHOT_BLOCKS_MAX: u64 = 100_000;
+/// … or after so many blocks, unless told otherwise.
+pub(crate) const SNAPSHOT_BLOCKS_MAX: u64 = 100_000;
 
 /// A chunk whose blocks are above the tip, although they were not when the scan
 /// began, is waited for a little longer than others (2.5 s): the node is replacing
@@ -56,6 +56,7 @@ pub(crate) struct ChunkReader<'a> {
     pub(crate) parts: Parts,
     /// A piece ends with the block that makes its transfers larger than this.
     pub(crate) piece_bytes: u64,
+    pub(crate) snapshot_blocks_max: u64,
     pub(crate) cancel: &'a CancelFlag,
     /// Set when the scan has ended and outcomes are no longer wanted.
     pub(crate) over: AtomicBool,
@@ -198,7 +199,7 @@ impl ChunkReader<'_> {
             let read = partial.next - blocks.first;
             if halt.is_none()
                 && partial.next <= last
-                && (read >= SNAPSHOT_BLOCKS_MAX || begun.elapsed() >= SNAPSHOT_TIME_MAX)
+                && (read >= self.snapshot_blocks_max || begun.elapsed() >= SNAPSHOT_TIME_MAX)
             {
                 halt = Some(Halt::Renew);
             }

@@ -2,12 +2,12 @@
 
 use crate::{
     availability::{self, Survey},
-    chunk::{Chunks, Density, Sizing},
+    chunk::{Chunks, Density, Sizing, sample},
     error::{Error, Result},
     hashes,
     merge::{Limits, Merge},
     options::{Progress, ScanOptions},
-    read::{ChunkReader, parts},
+    read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     scan::{Run, Stop},
     threads::Threads,
 };
@@ -46,6 +46,9 @@ impl NodeSource {
     pub fn new(db: Arc<NodeDb>, options: ScanOptions, chain_id: Option<u64>) -> Result<Self> {
         if options.chunk_blocks == Some(0) {
             return Err(Error::Options("a chunk holds at least 1 block"));
+        }
+        if options.snapshot_blocks_max == Some(0) {
+            return Err(Error::Options("a snapshot holds at least 1 block"));
         }
         let known = db.chain()?;
         let chain_id = match (chain_id, known.chain_id) {
@@ -104,27 +107,14 @@ impl NodeSource {
     /// How many transactions come before some of the blocks of `ranges`.
     fn density(&self, ranges: &BlockRanges) -> Result<Density> {
         let snapshot = self.db.snapshot()?;
-        let step = (ranges.blocks() / DENSITY_SAMPLES_MAX).max(1);
         let mut samples = Vec::new();
-        // Counts on through gaps, so that many small ranges are not many samples.
-        let mut until_next = 0;
-        for range in ranges.iter() {
-            let mut block = range.first;
-            loop {
-                let Some(at) = block.checked_add(until_next).filter(|at| *at <= range.last) else {
-                    until_next -= range.last - block + 1;
-                    break;
-                };
-                samples.push((at, snapshot.body(at)?.first_tx));
-                (block, until_next) = (at, step);
-            }
+        for block in sample(ranges, DENSITY_SAMPLES_MAX) {
+            samples.push((block, snapshot.body(block)?.first_tx));
         }
         if let Some(span) = ranges.span() {
             let body = snapshot.body(span.last)?;
-            samples.push((
-                span.last.saturating_add(1),
-                body.first_tx.saturating_add(body.tx_count),
-            ));
+            let transactions = body.first_tx.saturating_add(body.tx_count);
+            samples.push((span.last.saturating_add(1), transactions));
         }
         Ok(Density::new(samples))
     }
@@ -157,6 +147,10 @@ impl NodeSource {
             chain_id: self.chain.chain_id,
             parts: parts(&request.filter, request.with_hashes),
             piece_bytes: limits.piece_bytes(),
+            snapshot_blocks_max: self
+                .options
+                .snapshot_blocks_max
+                .unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &self.options.cancel,
             over: AtomicBool::new(false),
         };

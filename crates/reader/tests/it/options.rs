@@ -42,10 +42,14 @@ fn a_chain_id_must_agree_with_the_chain() {
         chunk_blocks: Some(0),
         ..ScanOptions::default()
     };
-    assert!(matches!(
-        NodeSource::new(db, options, None),
-        Err(Error::Options(_))
-    ));
+    let refused = NodeSource::new(Arc::clone(&db), options, None);
+    assert!(matches!(refused, Err(Error::Options(_))));
+    let options = ScanOptions {
+        snapshot_blocks_max: Some(0),
+        ..ScanOptions::default()
+    };
+    let refused = NodeSource::new(db, options, None);
+    assert!(matches!(refused, Err(Error::Options(_))));
 }
 
 #[test]

@@ -189,6 +189,7 @@ fn ask_on(
             chunk_blocks: *[None, Some(1), Some(2), Some(5), Some(30)]
                 .choose(&mut chance)
                 .unwrap(),
+            snapshot_blocks_max: *[None, Some(1), Some(4)].choose(&mut chance).unwrap(),
             ..ScanOptions::default()
         };
         let source = NodeSource::new(Arc::clone(&db), options, None).unwrap();

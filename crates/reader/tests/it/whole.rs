@@ -161,6 +161,8 @@ fn cutting_the_work_changes_nothing() {
                 let options = ScanOptions {
                     threads: Some(threads),
                     chunk_blocks: Some(chunk_blocks),
+                    // With the smaller memory also the shorter snapshots.
+                    snapshot_blocks_max: memory_bytes_max.map(|_| 3),
                     memory_bytes_max,
                     ..ScanOptions::default()
                 };
