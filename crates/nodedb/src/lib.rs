@@ -10,7 +10,8 @@
 //!
 //! It knows nothing of transfers or graphs, starts no threads, and never writes
 //! to the data directory (opening MDBX registers a reader in its lock table).
-//! Every byte is checked before it is believed: damaged files give an [`Error`]
+//! Every byte is checked before it is believed (what a scan cannot afford is in
+//! [`Block::check_roots`]): damaged files give an [`Error`]
 //! that says where, files that changed under the reader give one that says
 //! [`is_stale`](Error::is_stale), and memory stays bounded whatever they hold.
 
@@ -33,6 +34,7 @@ mod blocks;
 mod parts;
 mod rows;
 mod scratch;
+mod verify;
 
 mod header;
 mod receipt;

@@ -137,6 +137,7 @@ fn check(block: &mut Block<'_>, byzantium: u64) -> txgraph_nodedb::Result<()> {
         "block {}",
         block.header.number
     );
+    block.check_roots()?;
     let number = block.header.number;
     for index in 0..block.body.tx_count as u32 {
         let signed = block.signed_transaction(index)?;
