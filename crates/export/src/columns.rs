@@ -10,10 +10,10 @@ use crate::{
 use polars::{
     io::parquet::write::BatchedWriter as ParquetBatches,
     prelude::{
-        BinaryChunkedBuilder, BooleanChunked, Column, CompatLevel, DataFrame, DataType,
-        Float64Chunked, IntoColumn, IntoSeries, NewChunkedArray, ParquetCompression, ParquetWriter,
-        PlSmallStr, PolarsResult, Schema as FrameSchema, SchemaExt, StringChunkedBuilder,
-        UInt32Chunked, UInt64Chunked,
+        ArrowSchema, BinaryChunkedBuilder, BooleanChunked, Column, CompatLevel, DataFrame,
+        DataType, Float64Chunked, IntoColumn, IntoSeries, NewChunkedArray, ParquetCompression,
+        ParquetWriter, PlSmallStr, PolarsResult, Schema as FrameSchema, SchemaExt,
+        StringChunkedBuilder, UInt32Chunked, UInt64Chunked,
     },
 };
 use polars_arrow::io::ipc::write as ipc;
@@ -34,7 +34,8 @@ pub(crate) struct ColumnFile {
 }
 
 enum Writer {
-    Parquet(Box<ParquetBatches<Shared>>),
+    /// With the Arrow schema that readers are told of.
+    Parquet(Box<ParquetBatches<Shared>>, ArrowSchema),
     Ipc(Box<ipc::FileWriter<Shared>>),
 }
 
@@ -54,10 +55,11 @@ impl ColumnFile {
             TableFormat::Parquet => {
                 let writer = ParquetWriter::new(output.clone())
                     .with_compression(parquet_compression(compression));
-                Writer::Parquet(Box::new(output.check(writer.batched(&schema))?))
+                let batches = output.check(writer.batched(&schema))?;
+                Writer::Parquet(Box::new(batches), schema.to_arrow(ARROW_LEVEL))
             }
             TableFormat::Ipc => {
-                let schema = Arc::new(schema.to_arrow(IPC_LEVEL));
+                let schema = Arc::new(schema.to_arrow(ARROW_LEVEL));
                 let options = ipc::WriteOptions {
                     compression: ipc_compression(compression)?,
                 };
@@ -79,9 +81,9 @@ impl ColumnFile {
     pub(crate) fn write(&mut self, columns: Vec<Column>) -> Result<()> {
         let frame = DataFrame::new_infer_height(columns)?;
         let written = match &mut self.writer {
-            Writer::Parquet(writer) => writer.write_batch(&frame),
+            Writer::Parquet(writer, _) => writer.write_batch(&frame),
             Writer::Ipc(writer) => frame
-                .iter_chunks(IPC_LEVEL, false)
+                .iter_chunks(ARROW_LEVEL, false)
                 .try_for_each(|batch| writer.write(&batch, None)),
         };
         self.output.check(written)?;
@@ -93,13 +95,13 @@ impl ColumnFile {
     pub(crate) fn finish(self, metadata: &Metadata) -> Result<Written> {
         let text = metadata.to_json()?;
         match self.writer {
-            Writer::Parquet(batches) => {
+            Writer::Parquet(batches, schema) => {
                 let mut writer = unpoisoned(batches.get_writer().lock());
                 let ours = KeyValue {
                     key: METADATA_KEY.to_owned(),
                     value: Some(text),
                 };
-                let pairs = vec![schema_to_metadata_key(writer.schema()), ours];
+                let pairs = vec![schema_to_metadata_key(&schema), ours];
                 let ended = writer.end(Some(pairs));
                 self.output.check(ended)?;
             }
@@ -122,8 +124,10 @@ impl ColumnFile {
     }
 }
 
-/// Arrow's types from before the "views" of 2023: every reader knows them.
-const IPC_LEVEL: CompatLevel = CompatLevel::oldest();
+/// Arrow's types from before the "views" of 2023: every reader knows them, and
+/// not every function of pyarrow takes views. Parquet itself has only one type
+/// for bytes; what counts is the Arrow schema in its footer.
+const ARROW_LEVEL: CompatLevel = CompatLevel::oldest();
 
 fn parquet_compression(compression: Option<Compression>) -> ParquetCompression {
     match compression {

@@ -17,6 +17,8 @@ pub(crate) struct Output {
     writer: BufWriter<Sink>,
     /// Named in errors; the final name of a file.
     path: PathBuf,
+    /// The name that the caller gave: a link, perhaps.
+    given: PathBuf,
     overwrite: bool,
     /// Where the metadata goes, for formats that cannot hold it.
     side: Option<PathBuf>,
@@ -66,6 +68,7 @@ impl Output {
         let writer = BufWriter::with_capacity(BUFFER_BYTES, sink);
         Self {
             writer,
+            given: path.clone(),
             path,
             overwrite: false,
             side: None,
@@ -90,17 +93,18 @@ impl Output {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(error)),
         };
+        let given = path.to_path_buf();
+        let side = side.then(|| {
+            let mut name = given.clone().into_os_string();
+            name.push(".meta.json");
+            PathBuf::from(name)
+        });
         // A link to a file stays a link: what it points to is replaced.
         let path = if old.is_some() {
             fs::canonicalize(path).map_err(failed)?
         } else {
-            path.into()
+            given.clone()
         };
-        let side = side.then(|| {
-            let mut name = path.clone().into_os_string();
-            name.push(".meta.json");
-            PathBuf::from(name)
-        });
         if let Some(side) = side.as_ref().filter(|side| !overwrite && side.exists()) {
             return Err(Error::Exists { path: side.clone() });
         }
@@ -112,6 +116,7 @@ impl Output {
                 .map_err(|e| io_error(&path, e))?;
         }
         Ok(Self {
+            given,
             overwrite,
             side,
             ..Self::new(Sink::Temporary(temporary), path)
@@ -141,6 +146,7 @@ impl Output {
         let Self {
             writer,
             path,
+            given,
             overwrite,
             side,
             bytes,
@@ -185,7 +191,7 @@ impl Output {
         let _ = File::open(folder(&path)).and_then(|folder| folder.sync_all());
         let metadata_path = side.map(|(side, _)| side);
         Ok(Written {
-            path: Some(path),
+            path: Some(given),
             metadata_path,
             rows,
             bytes,
@@ -412,7 +418,10 @@ mod tests {
         symlink(&path, &link).unwrap();
         let mut output = open(&link, true).unwrap();
         output.put(b"through the link").unwrap();
-        output.finish(None, 0).unwrap();
+        let written = output.finish(Some(&metadata()), 0).unwrap();
+        assert_eq!(written.path.as_ref(), Some(&link));
+        let side = folder.path().join("link.meta.json");
+        assert_eq!(written.metadata_path, Some(side));
         assert_eq!(mode(&path), 0o640);
         assert_eq!(fs::read(&path).unwrap(), b"through the link");
         assert!(link.is_symlink());
