@@ -16,6 +16,19 @@ impl Snapshot<'_> {
         Ok(*self.signed_transaction(block, index, scratch)?.tx_hash())
     }
 
+    /// Hash of the transaction with number `tx`, which is one of `block`. Of many
+    /// that lie close together `last_tx` is the last: reading goes ahead to it.
+    pub fn numbered_transaction_hash(
+        &self,
+        block: u64,
+        tx: u64,
+        last_tx: u64,
+        scratch: &mut Scratch,
+    ) -> Result<B256> {
+        let transaction = self.read_transaction(block, tx, last_tx.max(tx), scratch)?;
+        Ok(*transaction.tx_hash())
+    }
+
     /// One whole transaction, by block and index.
     pub fn signed_transaction(
         &self,

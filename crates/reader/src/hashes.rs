@@ -11,8 +11,8 @@ use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
 };
-use txgraph_nodedb::{self as nodedb, NodeDb, Parts, Scratch, Snapshot};
-use txgraph_transfers::{BlockRange, Kind, SourceError, Transfer};
+use txgraph_nodedb::{self as nodedb, BodyIndices, NodeDb, Parts, Scratch, Snapshot};
+use txgraph_transfers::{BlockRange, BlockRanges, Kind, SourceError, Transfer};
 
 /// Transactions resolved under one snapshot.
 const GROUP: usize = 512;
@@ -39,12 +39,21 @@ impl Key {
     }
 }
 
+/// Reading goes ahead from one wanted transaction to the next where they are, on
+/// average, no further apart than this: below it, the rows between them cost less
+/// than two calls into the kernel for each.
+const AHEAD_ROWS_MAX: u64 = 64;
+
 /// Fills in the hashes of `transfers`, whatever their order. On the caller's pool.
+/// The caller must [check](Pins::check) the pins afterwards: blocks that they hold
+/// are not looked at one by one.
 pub(crate) fn fill(
     db: &NodeDb,
     transfers: &mut [Transfer],
+    pins: &Pins,
     cancel: &CancelFlag,
 ) -> Result<(), SourceError> {
+    let pinned = &pins.runs();
     for transfers in transfers.chunks_mut(STRETCH) {
         let mut keys: Vec<Key> = transfers.iter().filter_map(Key::of).collect();
         keys.sort_unstable();
@@ -52,7 +61,7 @@ pub(crate) fn fill(
         let groups: Vec<Vec<B256>> = keys
             .par_chunks(GROUP)
             .map_init(Scratch::default, |scratch, group| {
-                resolve(db, group, scratch, cancel)
+                resolve(db, group, pinned, scratch, cancel)
             })
             .collect::<Result<_, _>>()?;
         let hashes = groups.concat();
@@ -69,16 +78,19 @@ pub(crate) fn fill(
 fn resolve(
     db: &NodeDb,
     group: &[Key],
+    pinned: &BlockRanges,
     scratch: &mut Scratch,
     cancel: &CancelFlag,
 ) -> Result<Vec<B256>, SourceError> {
     if cancel.is_cancelled() {
         return Err(SourceError::Interrupted);
     }
-    let hashes = retry("transactions", || match attempt_group(db, group, scratch) {
-        Err(Trouble::Replaced { block }) => Ok(Err(SourceError::Reorged { block })),
-        Err(Trouble::NodeDb(error)) => Err(error),
-        Ok(hashes) => Ok(Ok(hashes)),
+    let hashes = retry("transactions", || {
+        match attempt_group(db, group, pinned, scratch) {
+            Err(Trouble::Replaced { block }) => Ok(Err(SourceError::Reorged { block })),
+            Err(Trouble::NodeDb(error)) => Err(error),
+            Ok(hashes) => Ok(Ok(hashes)),
+        }
     });
     hashes.unwrap_or_else(|error| Err(explain(db, group, error, cancel)))
 }
@@ -94,32 +106,50 @@ impl From<nodedb::Error> for Trouble {
     }
 }
 
-fn attempt_group(db: &NodeDb, group: &[Key], scratch: &mut Scratch) -> Result<Vec<B256>, Trouble> {
+fn attempt_group(
+    db: &NodeDb,
+    group: &[Key],
+    pinned: &BlockRanges,
+    scratch: &mut Scratch,
+) -> Result<Vec<B256>, Trouble> {
     let snapshot = db.snapshot()?;
-    let mut hashes = Vec::with_capacity(group.len());
+    let mut numbers = Vec::with_capacity(group.len());
     for keys in group.chunk_by(|a, b| a.block == b.block) {
         let block = keys[0].block;
-        let transactions = transactions_of(&snapshot, keys[0])?;
+        let body = body_of(&snapshot, keys[0], pinned)?;
         for key in keys {
-            if key.timestamp != keys[0].timestamp || u64::from(key.index) >= transactions {
+            if key.timestamp != keys[0].timestamp || u64::from(key.index) >= body.tx_count {
                 return Err(Trouble::Replaced { block });
             }
-            hashes.push(snapshot.transaction_hash(block, key.index, scratch)?);
+            numbers.push((block, body.first_tx + u64::from(key.index)));
         }
     }
-    Ok(hashes)
+    let (Some((_, first)), Some((_, last))) = (numbers.first(), numbers.last()) else {
+        return Ok(Vec::new());
+    };
+    let is_dense = last.saturating_sub(*first) / numbers.len() as u64 <= AHEAD_ROWS_MAX;
+    let hash = |&(block, tx): &(u64, u64)| {
+        let last_tx = if is_dense { *last } else { tx };
+        Ok(snapshot.numbered_transaction_hash(block, tx, last_tx, scratch)?)
+    };
+    numbers.iter().map(hash).collect()
 }
 
-/// How many transactions the block of `key` has, if it is still the same.
-fn transactions_of(snapshot: &Snapshot<'_>, key: Key) -> Result<u64, Trouble> {
+/// The numbers of the transactions of a block that is still the same, as far as
+/// can be told here: of blocks that a scan has pinned, [`Pins::check`] tells.
+fn body_of(
+    snapshot: &Snapshot<'_>,
+    key: Key,
+    pinned: &BlockRanges,
+) -> Result<BodyIndices, Trouble> {
     let replaced = Trouble::Replaced { block: key.block };
     if key.block > snapshot.tip() {
         return Err(replaced);
     }
-    if snapshot.header(key.block)?.timestamp != key.timestamp {
+    if !pinned.contains(key.block) && snapshot.header(key.block)?.timestamp != key.timestamp {
         return Err(replaced);
     }
-    Ok(snapshot.body(key.block)?.tx_count)
+    Ok(snapshot.body(key.block)?)
 }
 
 /// An error that stays: are the transactions of these blocks gone?
@@ -168,6 +198,14 @@ impl Pins {
                 pins.pop_first();
             }
         }
+    }
+
+    /// The blocks of all runs.
+    fn runs(&self) -> BlockRanges {
+        let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pins.iter()
+            .filter_map(|(last, (first, _))| BlockRange::new(*first, *last))
+            .collect()
     }
 
     /// That the scanned runs which hold blocks of `transfers` are still canonical.

@@ -216,7 +216,7 @@ impl TransferSource for NodeSource {
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
         let cancel = &self.options.cancel;
         self.pool
-            .install(|| hashes::fill(&self.db, transfers, cancel))?;
+            .install(|| hashes::fill(&self.db, transfers, &self.pins, cancel))?;
         self.pins.check(&self.db, transfers)
     }
 }
