@@ -9,4 +9,6 @@ need_build
 
 say "asking every saved question on the sample chain (testdata/golden/queries)"
 UPDATE_GOLDEN=1 cargo test --locked -p txgraph-cli --test it query::saved_questions
-git --no-pager diff --stat -- testdata/golden
+say "writing the small graphs in every format (crates/export/tests/golden)"
+UPDATE_GOLDEN=1 cargo test --locked -p txgraph-export --test it
+git --no-pager diff --stat -- testdata/golden crates/export/tests/golden
