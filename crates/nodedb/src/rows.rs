@@ -11,11 +11,6 @@ use crate::{
 use alloy_primitives::B256;
 
 impl Snapshot<'_> {
-    /// Hash of one transaction, by block and index.
-    pub fn transaction_hash(&self, block: u64, index: u32, scratch: &mut Scratch) -> Result<B256> {
-        Ok(*self.signed_transaction(block, index, scratch)?.tx_hash())
-    }
-
     /// Hash of the transaction with number `tx`, which is one of `block`. Of many
     /// that lie close together `last_tx` is the last: reading goes ahead to it.
     pub fn numbered_transaction_hash(

@@ -50,11 +50,7 @@ struct Transfer {
 )]
 fn main() -> Result<()> {
     let args = Args::parse();
-    let db = NodeDb::open(&DataDir {
-        root: args.datadir.clone(),
-        static_files: None,
-        rocksdb: None,
-    })?;
+    let db = NodeDb::open(&DataDir::new(&args.datadir))?;
     let receipts = Receipts::open(&args.datadir)?;
 
     let mut answer = Answer::default();

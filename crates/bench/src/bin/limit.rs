@@ -26,11 +26,7 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     let (first, last) = {
-        let db = NodeDb::open(&DataDir {
-            root: args.datadir.clone(),
-            static_files: None,
-            rocksdb: None,
-        })?;
+        let db = NodeDb::open(&DataDir::new(&args.datadir))?;
         let snapshot = db.snapshot()?;
         let (first, last) = (
             snapshot.body(args.from_block)?,

@@ -234,7 +234,7 @@ fn blocks_that_are_not_there() {
     assert!(error.is_missing(), "{error}");
     assert!(
         snapshot
-            .transaction_hash(1, 9999, &mut Scratch::default())
+            .signed_transaction(1, 9999, &mut Scratch::default())
             .is_err()
     );
     let gaps = snapshot
