@@ -1,0 +1,149 @@
+//! Where state comes from: the trait, and a plain map that implements it.
+
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
+use std::collections::BTreeMap;
+
+/// An account without its code and storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Wei.
+    pub balance: U256,
+    /// Transactions sent, or contracts created.
+    pub nonce: u64,
+    /// Keccak-256 of the code; [`KECCAK256_EMPTY`] for none.
+    pub code_hash: B256,
+}
+
+impl Account {
+    /// As EIP-161 defines it: no balance, no nonce, no code.
+    pub fn is_empty(&self) -> bool {
+        self.nonce == 0 && self.balance.is_zero() && self.code_hash == KECCAK256_EMPTY
+    }
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self {
+            balance: U256::ZERO,
+            nonce: 0,
+            code_hash: KECCAK256_EMPTY,
+        }
+    }
+}
+
+/// Read access to the state before execution. Each thing is asked for at most once
+/// per [`State`](crate::State), code once per hash and code cache.
+///
+/// An error travels out of the execution untouched, as
+/// [`Error::Source`](crate::Error::Source); it is never taken for an EVM failure.
+pub trait StateSource {
+    /// Why something could not be read.
+    type Error;
+
+    /// `None`: no such account.
+    fn account(&mut self, address: Address) -> Result<Option<Account>, Self::Error>;
+
+    /// Zero when never written.
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Self::Error>;
+
+    /// The code with this hash, that an account named; never asked for
+    /// [`KECCAK256_EMPTY`].
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, Self::Error>;
+
+    /// Of one of the 256 blocks before the current one; zero if there is none.
+    fn block_hash(&mut self, number: u64) -> Result<B256, Self::Error>;
+}
+
+impl<S: StateSource + ?Sized> StateSource for &mut S {
+    type Error = S::Error;
+
+    fn account(&mut self, address: Address) -> Result<Option<Account>, S::Error> {
+        (**self).account(address)
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, S::Error> {
+        (**self).storage(address, key)
+    }
+
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, S::Error> {
+        (**self).code(code_hash)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, S::Error> {
+        (**self).block_hash(number)
+    }
+}
+
+/// A whole state in maps, sorted: for tests, tools and genesis files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryState {
+    /// By address.
+    pub accounts: BTreeMap<Address, Account>,
+    /// By address and key; zeros are absent.
+    pub storage: BTreeMap<Address, BTreeMap<U256, U256>>,
+    /// By hash.
+    pub codes: BTreeMap<B256, Bytes>,
+    /// By number.
+    pub block_hashes: BTreeMap<u64, B256>,
+}
+
+impl MemoryState {
+    /// Adds or replaces an account; its storage stays.
+    pub fn insert(&mut self, address: Address, balance: U256, nonce: u64, code: Bytes) {
+        let code_hash = keccak256(&code);
+        if !code.is_empty() {
+            self.codes.insert(code_hash, code);
+        }
+        let account = Account {
+            balance,
+            nonce,
+            code_hash,
+        };
+        self.accounts.insert(address, account);
+    }
+
+    /// Writes a slot; zero removes it.
+    pub fn set_storage(&mut self, address: Address, key: U256, value: U256) {
+        if !value.is_zero() {
+            self.storage.entry(address).or_default().insert(key, value);
+        } else if let Some(slots) = self.storage.get_mut(&address) {
+            slots.remove(&key);
+            if slots.is_empty() {
+                self.storage.remove(&address);
+            }
+        }
+    }
+}
+
+/// What a map lacks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryStateError {
+    /// An account names code that is not there.
+    #[error("no code with hash {0} in the state; insert accounts with their code")]
+    NoCode(B256),
+}
+
+impl StateSource for MemoryState {
+    type Error = MemoryStateError;
+
+    fn account(&mut self, address: Address) -> Result<Option<Account>, MemoryStateError> {
+        Ok(self.accounts.get(&address).copied())
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, MemoryStateError> {
+        let slots = self.storage.get(&address);
+        Ok(slots
+            .and_then(|slots| slots.get(&key))
+            .copied()
+            .unwrap_or_default())
+    }
+
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, MemoryStateError> {
+        let code = self.codes.get(&code_hash);
+        code.cloned().ok_or(MemoryStateError::NoCode(code_hash))
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
+        Ok(self.block_hashes.get(&number).copied().unwrap_or_default())
+    }
+}
