@@ -1,0 +1,231 @@
+//! What a runner asks of an engine, and the embedded interpreter as one.
+
+use crate::{
+    fixture::{FixtureAccount, FixtureState},
+    root::test_block_hash,
+};
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use txgraph_evm::{
+    Account, AccountChange, Block, Error, Evm, Fork, MemoryState, MemoryStateError, Message,
+    Outcome, State, StateSource, Status, Transaction,
+};
+
+/// An execution and what it left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Whether the outermost frame succeeded.
+    pub success: bool,
+    /// Gas charged: that of a transaction after refunds, or of a bare frame.
+    pub gas_used: u64,
+    /// Return data, revert data, or deployed code.
+    pub output: Bytes,
+    /// Logs in order.
+    pub logs: Vec<Log>,
+    /// All accounts afterwards.
+    pub state: FixtureState,
+}
+
+/// Why there was no execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotExecuted {
+    /// The transaction may not be in a block; the state is what is left of a block
+    /// without it.
+    Refused {
+        /// The rule.
+        why: String,
+        /// All accounts afterwards.
+        state: FixtureState,
+    },
+    /// The engine cannot do this.
+    Failed(String),
+}
+
+/// Something that executes transactions on a state. One per thread.
+pub trait Engine {
+    /// One transaction, alone in its block; afterwards the beneficiary is touched, as
+    /// by a reward of zero: so the tests were made.
+    fn transaction(
+        &mut self,
+        fork: Fork,
+        pre: &FixtureState,
+        block: &Block,
+        transaction: &Transaction,
+    ) -> Result<Executed, NotExecuted>;
+
+    /// A block without transactions.
+    fn nothing(&mut self, fork: Fork, pre: &FixtureState, block: &Block) -> FixtureState;
+
+    /// One frame.
+    fn frame(
+        &mut self,
+        fork: Fork,
+        pre: &FixtureState,
+        block: &Block,
+        message: &Message,
+    ) -> Result<Executed, NotExecuted>;
+}
+
+/// A state in memory whose block hashes are those of state tests.
+#[derive(Debug, Default)]
+pub struct TestState(pub MemoryState);
+
+impl TestState {
+    /// A copy for the interpreter.
+    pub fn new(state: &FixtureState) -> Self {
+        let mut memory = MemoryState::default();
+        for (address, account) in state {
+            memory.insert(
+                *address,
+                account.balance,
+                account.nonce,
+                account.code.clone(),
+            );
+            for (key, value) in &account.storage {
+                memory.set_storage(*address, *key, *value);
+            }
+        }
+        Self(memory)
+    }
+}
+
+impl StateSource for TestState {
+    type Error = MemoryStateError;
+
+    fn account(&mut self, address: Address) -> Result<Option<Account>, MemoryStateError> {
+        self.0.account(address)
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, MemoryStateError> {
+        self.0.storage(address, key)
+    }
+
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, MemoryStateError> {
+        self.0.code(code_hash)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
+        Ok(test_block_hash(number))
+    }
+}
+
+/// The state after `changes`.
+pub fn changed(pre: &FixtureState, changes: Vec<AccountChange>) -> FixtureState {
+    let mut state = pre.clone();
+    for change in changes {
+        let Some(present) = change.present else {
+            state.remove(&change.address);
+            continue;
+        };
+        let account = state
+            .entry(change.address)
+            .or_insert_with(FixtureAccount::default);
+        account.balance = present.balance;
+        account.nonce = present.nonce;
+        if let Some(code) = change.code {
+            account.code = code;
+        }
+        if change.storage_cleared {
+            account.storage.clear();
+        }
+        for slot in change.slots {
+            match slot.present.is_zero() {
+                true => account.storage.remove(&slot.key),
+                false => account.storage.insert(slot.key, slot.present),
+            };
+        }
+    }
+    // Files may list slots that are zero.
+    for account in state.values_mut() {
+        account.storage.retain(|_, value| !value.is_zero());
+    }
+    state
+}
+
+/// The embedded interpreter.
+#[derive(Debug)]
+pub struct Own {
+    evm: Evm,
+}
+
+impl Own {
+    /// For the chain of the tests.
+    pub fn new() -> Self {
+        Self {
+            evm: Evm::new(Fork::Osaka, 1),
+        }
+    }
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn unreadable(error: MemoryStateError) -> NotExecuted {
+    NotExecuted::Failed(error.to_string())
+}
+
+fn executed(outcome: Outcome, state: FixtureState) -> Executed {
+    Executed {
+        success: outcome.status == Status::Success,
+        gas_used: outcome.gas_used,
+        output: outcome.output,
+        logs: outcome.logs,
+        state,
+    }
+}
+
+impl Engine for Own {
+    fn transaction(
+        &mut self,
+        fork: Fork,
+        pre: &FixtureState,
+        block: &Block,
+        transaction: &Transaction,
+    ) -> Result<Executed, NotExecuted> {
+        self.evm.set_fork(fork);
+        let mut state = State::new(TestState::new(pre));
+        let outcome = self.evm.execute_transaction(&mut state, block, transaction);
+        let outcome = match outcome {
+            Err(Error::Source(error)) => return Err(unreadable(error)),
+            Err(Error::Invalid(why)) => Err(why),
+            Ok(outcome) => Ok(outcome),
+        };
+        let reward = state.increase_balance(fork, block.beneficiary, U256::ZERO);
+        reward.map_err(unreadable)?;
+        let post = changed(pre, state.changes());
+        match outcome {
+            Ok(outcome) => Ok(executed(outcome, post)),
+            Err(why) => Err(NotExecuted::Refused {
+                why: why.to_string(),
+                state: post,
+            }),
+        }
+    }
+
+    fn nothing(&mut self, fork: Fork, pre: &FixtureState, block: &Block) -> FixtureState {
+        let mut state = State::new(TestState::new(pre));
+        match state.increase_balance(fork, block.beneficiary, U256::ZERO) {
+            Ok(()) => changed(pre, state.changes()),
+            // Reading an account of a map does not fail.
+            Err(_) => pre.clone(),
+        }
+    }
+
+    fn frame(
+        &mut self,
+        fork: Fork,
+        pre: &FixtureState,
+        block: &Block,
+        message: &Message,
+    ) -> Result<Executed, NotExecuted> {
+        self.evm.set_fork(fork);
+        let mut state = State::new(TestState::new(pre));
+        match self.evm.call(&mut state, block, message) {
+            Ok(outcome) => Ok(executed(outcome, changed(pre, state.changes()))),
+            Err(Error::Source(error)) => Err(unreadable(error)),
+            Err(Error::Invalid(why)) => Err(NotExecuted::Failed(why.to_string())),
+        }
+    }
+}
