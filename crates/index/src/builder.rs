@@ -1,0 +1,548 @@
+//! Makes a segment: blocks in, one file out.
+//!
+//! Rows are kept as columns from the beginning, about 40 bytes each, and addresses as
+//! the numbers in which they were first seen. Only when the blocks are complete are the
+//! addresses sorted, the numbers replaced by places in the sorted list, and the rows
+//! grouped by sender and by receiver, with two counting sorts. Parts are written one
+//! after the other, each from one reused buffer, so that nothing is held twice.
+
+use crate::{
+    column,
+    error::{Error, Result},
+    interner::Interner,
+    layout::{
+        ALIGN, CLASS_BYTES, HAS_ID, HAS_TOKEN, HEAD_BYTES, Head, ODD_BYTES, PARTS, Part, Place,
+        STEP,
+    },
+};
+use alloy_primitives::{Address, B256, U256};
+use std::{
+    fs::File,
+    io::{Seek, SeekFrom, Write},
+    path::Path,
+};
+use txgraph_reader::{BlockAccount, OddLogs};
+use txgraph_transfers::{BlockRange, DecodeCounts, Kind, TokenStandard, Transfer};
+
+/// Addresses in a bucket on average.
+const BUCKET: usize = 4;
+
+/// More leading bits than this would not be looked at even with 2^32 addresses.
+pub(crate) const BUCKET_BITS_MAX: u32 = 31;
+
+/// Token, standard, kind, and whether there are token ids.
+type Class = (Option<Address>, TokenStandard, Kind, bool);
+
+/// Block, contract, and what was odd: malformed, those of ERC-1155, dirty, told twice.
+type Odd = (u32, Address, [u32; 4]);
+
+/// A segment under way.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    genesis_hash: B256,
+    chain_id: u64,
+    first: u64,
+    parent_hash: B256,
+    last_hash: B256,
+    counts: DecodeCounts,
+    addresses: Interner,
+    /// Few: hundreds in a segment, thousands at most. Sorted by class.
+    classes: Vec<(Class, u32)>,
+    /// By number.
+    class_rows: Vec<u64>,
+    /// The class of the row before, most often the class of the next.
+    last_class: Option<(Class, u32)>,
+    // By block.
+    block_rows: Vec<u32>,
+    times: Vec<u64>,
+    transactions: Vec<u32>,
+    logs: Vec<u32>,
+    odd: Vec<Odd>,
+    // By row.
+    row_transaction: Vec<u32>,
+    row_log: Vec<u32>,
+    row_sub: Vec<u32>,
+    row_class: Vec<u32>,
+    row_from: Vec<u32>,
+    row_to: Vec<u32>,
+    row_length: Vec<u8>,
+    amounts: Vec<u8>,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) head: Head,
+    /// Length of the file.
+    pub(crate) bytes: u64,
+}
+
+impl Builder {
+    /// A segment that begins with block `first`.
+    pub(crate) fn new(chain_id: u64, genesis_hash: B256, first: u64, parent_hash: B256) -> Self {
+        Self {
+            genesis_hash,
+            chain_id,
+            first,
+            parent_hash,
+            last_hash: B256::ZERO,
+            counts: DecodeCounts::default(),
+            addresses: Interner::default(),
+            classes: Vec::new(),
+            class_rows: Vec::new(),
+            last_class: None,
+            block_rows: Vec::new(),
+            times: Vec::new(),
+            transactions: Vec::new(),
+            logs: Vec::new(),
+            odd: Vec::new(),
+            row_transaction: Vec::new(),
+            row_log: Vec::new(),
+            row_sub: Vec::new(),
+            row_class: Vec::new(),
+            row_from: Vec::new(),
+            row_to: Vec::new(),
+            row_length: Vec::new(),
+            amounts: Vec::new(),
+        }
+    }
+
+    /// Appends consecutive blocks with their transfers in total order. `hash` is that of
+    /// the last one.
+    pub(crate) fn push(
+        &mut self,
+        accounts: &[BlockAccount],
+        odd: &[OddLogs],
+        mut transfers: &[Transfer],
+        hash: B256,
+    ) -> Result<()> {
+        for account in accounts {
+            let rows = usize::try_from(account.counts.transfers).unwrap_or(usize::MAX);
+            let (own, rest) = transfers
+                .split_at_checked(rows)
+                .ok_or_else(|| bad_input(account.number, "fewer transfers than counted"))?;
+            self.block(account, own)?;
+            transfers = rest;
+        }
+        odd.iter().try_for_each(|odd| self.odd(odd))?;
+        match transfers.first() {
+            None => {
+                self.last_hash = hash;
+                Ok(())
+            }
+            Some(more) => Err(bad_input(more.block_number, "more transfers than counted")),
+        }
+    }
+
+    fn block(&mut self, account: &BlockAccount, transfers: &[Transfer]) -> Result<()> {
+        let block = account.number;
+        if Some(block) != self.next_block() {
+            return Err(bad_input(block, "it does not follow the block before"));
+        }
+        let too_large = |what| move |_| Error::TooLarge { block, what };
+        let DecodeCounts {
+            transactions, logs, ..
+        } = account.counts;
+        let number = |number: u64, what| u32::try_from(number).map_err(too_large(what));
+        let first_row = number(self.row_from.len() as u64, "transfers")?;
+        self.block_rows.push(first_row);
+        self.times.push(account.timestamp);
+        self.transactions
+            .push(number(transactions, "transactions")?);
+        self.logs.push(number(logs, "logs")?);
+        self.counts += account.counts;
+        transfers.iter().try_for_each(|transfer| self.row(transfer))
+    }
+
+    fn odd(&mut self, odd: &OddLogs) -> Result<()> {
+        let OddLogs {
+            block,
+            emitter,
+            counts,
+        } = *odd;
+        let number = |number: u64| {
+            u32::try_from(number).map_err(|_| Error::TooLarge {
+                block,
+                what: "odd logs",
+            })
+        };
+        let offset = block.checked_sub(self.first);
+        let offset = offset.ok_or_else(|| bad_input(block, "it is below the segment"))?;
+        self.odd.push((
+            number(offset)?,
+            emitter,
+            [
+                number(counts.malformed)?,
+                number(counts.malformed_erc1155)?,
+                number(counts.dirty_addresses)?,
+                number(counts.wraps_deduplicated)?,
+            ],
+        ));
+        Ok(())
+    }
+
+    fn row(&mut self, transfer: &Transfer) -> Result<()> {
+        let Transfer {
+            block_number: block,
+            block_timestamp: _,
+            transaction_index,
+            log_index,
+            sub_index,
+            transaction_hash: _,
+            token_address,
+            from_address,
+            to_address,
+            value,
+            token_id,
+            token_standard,
+            kind,
+        } = *transfer;
+        let too_large = |what| Error::TooLarge { block, what };
+        let log = log_index.map_or(Some(0), |log| log.checked_add(1));
+        let class = (token_address, token_standard, kind, token_id.is_some());
+        let class = self.class(class).ok_or(too_large("tokens"))?;
+        let mut intern = |address| self.addresses.intern(address).ok_or(too_large("addresses"));
+        let (from, to) = (intern(from_address)?, intern(to_address)?);
+        self.row_transaction.push(transaction_index);
+        self.row_log.push(log.ok_or(too_large("logs"))?);
+        self.row_sub.push(sub_index);
+        self.row_class.push(class);
+        self.row_from.push(from);
+        self.row_to.push(to);
+        let start = self.amounts.len();
+        if let Some(id) = token_id {
+            // At most 32.
+            self.amounts
+                .push(u8::try_from(value.byte_len()).unwrap_or(u8::MAX));
+            push_number(&mut self.amounts, value);
+            push_number(&mut self.amounts, id);
+        } else {
+            push_number(&mut self.amounts, value);
+        }
+        // At most 65.
+        let length = u8::try_from(self.amounts.len() - start).unwrap_or(u8::MAX);
+        self.row_length.push(length);
+        Ok(())
+    }
+
+    #[inline]
+    fn class(&mut self, class: Class) -> Option<u32> {
+        let number = match self.last_class {
+            Some((last, number)) if last == class => number,
+            _ => self.find_class(class)?,
+        };
+        self.last_class = Some((class, number));
+        self.class_rows[number as usize] += 1;
+        Some(number)
+    }
+
+    fn find_class(&mut self, class: Class) -> Option<u32> {
+        match self
+            .classes
+            .binary_search_by_key(&class, |(class, _)| *class)
+        {
+            Ok(at) => Some(self.classes[at].1),
+            Err(at) => {
+                let number = u32::try_from(self.class_rows.len()).ok()?;
+                self.classes.insert(at, (class, number));
+                self.class_rows.push(0);
+                Some(number)
+            }
+        }
+    }
+
+    /// The number of the block that comes next; `None` behind the last there can be.
+    fn next_block(&self) -> Option<u64> {
+        self.first.checked_add(self.times.len() as u64)
+    }
+
+    /// The blocks so far.
+    pub(crate) fn blocks(&self) -> Option<BlockRange> {
+        BlockRange::new(self.first, self.next_block()?.checked_sub(1)?)
+    }
+
+    /// Memory in use, with what [`Self::finish`] will take.
+    pub(crate) fn bytes(&self) -> usize {
+        // Six numbers and a length a row; a number for each of two groupings later.
+        self.row_from.len() * (6 * 4 + 1 + 2 * 4)
+            + self.amounts.len()
+            + self.times.len() * (3 * 4 + 8)
+            + self.addresses.bytes() * 3 / 2
+    }
+
+    /// How many rows so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.row_from.len()
+    }
+
+    /// Writes the segment to `file`, which is empty. Does not sync it.
+    pub(crate) fn finish(mut self, file: &mut File, path: &Path) -> Result<Finished> {
+        let blocks = self
+            .blocks()
+            .ok_or_else(|| bad_input(self.first, "a segment has at least one block"))?;
+        let rows = self.row_from.len();
+        let min_timestamp = self.times.iter().copied().min().unwrap_or(0);
+        let address_count = self.addresses.len();
+        let mut out = Writer::new(file, path)?;
+
+        // Classes, and their numbers in ascending order.
+        let mut class_places = vec![0; self.classes.len()];
+        for (place, ((token, standard, kind, has_id), number)) in (0..).zip(&self.classes) {
+            class_places[*number as usize] = place;
+            out.buffer.extend(token.unwrap_or_default());
+            let flags = if token.is_some() { HAS_TOKEN } else { 0 };
+            let flags = flags | if *has_id { HAS_ID } else { 0 };
+            out.buffer
+                .extend([standard_code(*standard), kind_code(*kind), flags, 0]);
+            out.buffer
+                .extend(self.class_rows[*number as usize].to_le_bytes());
+        }
+        debug_assert_eq!(out.buffer.len(), self.classes.len() * CLASS_BYTES);
+        out.part(Part::Classes, 0)?;
+
+        // Addresses, and the same for them.
+        let sorted = std::mem::take(&mut self.addresses).sorted();
+        let bucket_bits = bucket_bits(sorted.len());
+        let buckets = (0..=1_u64 << bucket_bits).map(|bucket| {
+            sorted.partition_point(|(address, _)| leading_bits(address, bucket_bits) < bucket)
+                as u64
+        });
+        out.column(Part::Buckets, buckets, sorted.len() as u64)?;
+        let mut places = vec![0_u32; sorted.len()];
+        for (place, (address, number)) in (0..).zip(&sorted) {
+            places[*number as usize] = place;
+            out.buffer.extend(address);
+        }
+        out.part(Part::Addresses, 0)?;
+        drop(sorted);
+        for number in self.row_from.iter_mut().chain(&mut self.row_to) {
+            *number = places[*number as usize];
+        }
+        drop(places);
+
+        for (starts_part, rows_part, ends) in [
+            (Part::OutStarts, Part::OutRows, &self.row_from),
+            (Part::InStarts, Part::InRows, &self.row_to),
+        ] {
+            let (starts, grouped) = group(ends, address_count);
+            out.column(
+                starts_part,
+                starts.iter().copied().map(u64::from),
+                rows as u64,
+            )?;
+            let last_row = (rows as u64).saturating_sub(1);
+            out.column(rows_part, grouped.iter().copied().map(u64::from), last_row)?;
+        }
+
+        let block_ends = [u32::try_from(rows).map_err(|_| Error::TooLarge {
+            block: blocks.last,
+            what: "transfers",
+        })?];
+        let block_rows = self.block_rows.iter().chain(&block_ends);
+        out.column(
+            Part::BlockRows,
+            block_rows.copied().map(u64::from),
+            rows as u64,
+        )?;
+        let times = || self.times.iter().map(|time| time - min_timestamp);
+        out.column(Part::Times, times(), times().max().unwrap_or(0))?;
+        out.numbers(Part::Transactions, &self.transactions)?;
+        out.numbers(Part::Logs, &self.logs)?;
+        for (offset, emitter, counts) in &self.odd {
+            out.buffer.extend(offset.to_le_bytes());
+            counts
+                .iter()
+                .for_each(|count| out.buffer.extend(count.to_le_bytes()));
+            out.buffer.extend(emitter);
+        }
+        debug_assert_eq!(out.buffer.len(), self.odd.len() * ODD_BYTES);
+        out.part(Part::Odd, 0)?;
+
+        let row_block = (0_u64..).zip(
+            self.block_rows
+                .iter()
+                .zip(self.block_rows.iter().skip(1).chain(&block_ends)),
+        );
+        let row_block =
+            row_block.flat_map(|(block, (start, end))| (*start..*end).map(move |_| block));
+        out.column(Part::RowBlock, row_block, blocks.blocks() - 1)?;
+        out.numbers(Part::RowTransaction, &self.row_transaction)?;
+        out.numbers(Part::RowLog, &self.row_log)?;
+        out.numbers(Part::RowSub, &self.row_sub)?;
+        for number in &mut self.row_class {
+            *number = class_places[*number as usize];
+        }
+        out.numbers(Part::RowClass, &self.row_class)?;
+        out.numbers(Part::RowFrom, &self.row_from)?;
+        out.numbers(Part::RowTo, &self.row_to)?;
+        let lengths = self.row_length.iter().copied().map(u64::from);
+        // One byte each even if all are zero: they are added up as bytes.
+        out.column(Part::RowLength, lengths, 255)?;
+        let mut end = 0_u64;
+        let mut anchors = Vec::with_capacity(rows / STEP + 1);
+        for lengths in self.row_length.chunks(STEP) {
+            anchors.push(end);
+            end += lengths.iter().copied().map(u64::from).sum::<u64>();
+        }
+        out.column(Part::Anchors, anchors.into_iter(), end)?;
+        std::mem::swap(&mut out.buffer, &mut self.amounts);
+        out.part(Part::Amounts, 0)?;
+
+        let head = Head {
+            genesis_hash: self.genesis_hash,
+            chain_id: self.chain_id,
+            blocks,
+            parent_hash: self.parent_hash,
+            last_hash: self.last_hash,
+            rows: rows as u64,
+            addresses: address_count as u64,
+            min_timestamp,
+            counts: self.counts,
+            bucket_bits,
+            places: out.places,
+        };
+        let bytes = out.finish(&head)?;
+        Ok(Finished { head, bytes })
+    }
+}
+
+/// Little-endian, without the zero bytes at its end.
+fn push_number(out: &mut Vec<u8>, number: U256) {
+    let end = out.len() + number.byte_len();
+    out.extend_from_slice(&number.to_le_bytes::<32>());
+    out.truncate(end);
+}
+
+/// Leading bits that name a bucket when there are so many addresses.
+fn bucket_bits(addresses: usize) -> u32 {
+    (addresses / BUCKET)
+        .checked_ilog2()
+        .unwrap_or(0)
+        .min(BUCKET_BITS_MAX)
+}
+
+/// The bucket of an address.
+#[inline]
+pub(crate) fn leading_bits(address: &Address, bits: u32) -> u64 {
+    let [a, b, c, d, ..] = address.0.0;
+    // Shifting by all 64 bits, for no bits, would overflow 32.
+    u64::from(u32::from_be_bytes([a, b, c, d])) >> (32 - bits)
+}
+
+/// Rows by end, ascending for each: where those of each end start, with the end of the
+/// last, and the rows.
+fn group(ends: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0_u32; count + 1];
+    for end in ends {
+        starts[*end as usize + 1] += 1;
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    let mut next = starts.clone();
+    let mut rows = vec![0; ends.len()];
+    for (row, end) in (0..).zip(ends) {
+        let at = &mut next[*end as usize];
+        rows[*at as usize] = row;
+        *at += 1;
+    }
+    (starts, rows)
+}
+
+/// The number of a standard in a file. Fixed: the order of the enum may change.
+pub(crate) const fn standard_code(standard: TokenStandard) -> u8 {
+    match standard {
+        TokenStandard::Erc20 => 0,
+        TokenStandard::Erc721 => 1,
+        TokenStandard::Erc1155 => 2,
+        TokenStandard::Native => 3,
+    }
+}
+
+/// The number of a kind in a file.
+pub(crate) const fn kind_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Transfer => 0,
+        Kind::Mint => 1,
+        Kind::Burn => 2,
+        Kind::Wrap => 3,
+        Kind::Unwrap => 4,
+        Kind::Value => 5,
+        Kind::Internal => 6,
+        Kind::Withdrawal => 7,
+    }
+}
+
+#[cold]
+fn bad_input(block: u64, what: &str) -> Error {
+    Error::Options(format!("block {block} cannot be indexed: {what}"))
+}
+
+/// Writes parts one after the other.
+struct Writer<'a> {
+    file: &'a mut File,
+    path: &'a Path,
+    /// The part under way.
+    buffer: Vec<u8>,
+    places: [Place; PARTS],
+    end: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn new(file: &'a mut File, path: &'a Path) -> Result<Self> {
+        let writer = Self {
+            file,
+            path,
+            buffer: Vec::new(),
+            places: [Place::default(); PARTS],
+            end: HEAD_BYTES as u64,
+        };
+        writer
+            .file
+            .seek(SeekFrom::Start(writer.end))
+            .map_err(|error| Error::io("write", path, error))?;
+        Ok(writer)
+    }
+
+    fn column(&mut self, part: Part, numbers: impl Iterator<Item = u64>, max: u64) -> Result<()> {
+        let width = column::write(numbers, max, &mut self.buffer);
+        self.part(part, width)
+    }
+
+    fn numbers(&mut self, part: Part, numbers: &[u32]) -> Result<()> {
+        let max = numbers.iter().copied().max().unwrap_or(0);
+        self.column(part, numbers.iter().copied().map(u64::from), max.into())
+    }
+
+    /// Ends the part in the buffer.
+    fn part(&mut self, part: Part, width: usize) -> Result<()> {
+        let bytes = self.buffer.len();
+        self.places[part as usize] = Place {
+            offset: self.end,
+            bytes: bytes as u64,
+            width: u32::try_from(width).unwrap_or(0),
+            crc: crc32fast::hash(&self.buffer),
+        };
+        if part as usize + 1 < PARTS {
+            self.buffer.resize(bytes.next_multiple_of(ALIGN), 0);
+        }
+        self.file
+            .write_all(&self.buffer)
+            .map_err(|error| Error::io("write", self.path, error))?;
+        self.end += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes the head. The length of the file.
+    fn finish(self, head: &Head) -> Result<u64> {
+        let written = self
+            .file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| self.file.write_all(&head.encode()));
+        written.map_err(|error| Error::io("write", self.path, error))?;
+        Ok(self.end)
+    }
+}

@@ -1,0 +1,138 @@
+//! The one error of this crate: what failed, where, and what to do about it.
+
+use alloy_primitives::B256;
+use std::{io, path::PathBuf};
+use txgraph_transfers::SourceError;
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an index cannot be made, opened or asked.
+///
+/// Inside of [`SourceError::Failed`] there is one of these when an index failed under a
+/// question.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// "open", "write", "sync" …
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// There is no index at the path.
+    #[error("{} holds no index: {what}", path.display())]
+    NotAnIndex {
+        /// What was asked for.
+        path: PathBuf,
+        /// What is there instead.
+        what: String,
+    },
+    /// Made by another version of this program.
+    #[error(
+        "{} is of version {found} of the index format; this program knows version {known}",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        found: u32,
+        /// What is known here.
+        known: u32,
+    },
+    /// An index of another chain.
+    #[error(
+        "{} is an index of chain {index_id} (genesis {index_genesis}), not of chain {node_id} \
+         (genesis {node_genesis})",
+        path.display()
+    )]
+    WrongChain {
+        /// The directory.
+        path: PathBuf,
+        /// Chain id of the index.
+        index_id: u64,
+        /// Genesis of the index.
+        index_genesis: B256,
+        /// Chain id of the node.
+        node_id: u64,
+        /// Genesis of the node.
+        node_genesis: B256,
+    },
+    /// Bytes that cannot be right.
+    #[error("{} is damaged: {what}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        what: String,
+    },
+    /// The index says other than the database.
+    #[error("{} contradicts the database at block {block}: {what}", path.display())]
+    Contradicts {
+        /// The segment.
+        path: PathBuf,
+        /// The first block at which they differ.
+        block: u64,
+        /// What differs.
+        what: String,
+    },
+    /// Somebody else writes this index now.
+    #[error("{} is being written by another process", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An option without meaning.
+    #[error("{0}")]
+    Options(String),
+    /// There is more in one block than the format can number.
+    #[error("block {block} has more {what} than a segment can hold")]
+    TooLarge {
+        /// The block.
+        block: u64,
+        /// "transfers", "addresses" …
+        what: &'static str,
+    },
+    /// The node could not be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+impl Error {
+    /// Whether the index itself is at fault, so that making it anew helps.
+    pub const fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Corrupt { .. } | Self::Contradicts { .. } | Self::Version { .. }
+        )
+    }
+
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+
+    pub(crate) fn corrupt(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
+        Self::Corrupt {
+            path: path.into(),
+            what: what.into(),
+        }
+    }
+}
+
+impl From<Error> for SourceError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Source(error) => error,
+            error => Self::Failed(Box::new(error)),
+        }
+    }
+}

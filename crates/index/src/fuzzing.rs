@@ -1,0 +1,179 @@
+//! For fuzzing and tests of damage: a segment from bytes, and everything asked of it.
+
+use crate::{
+    builder::Builder,
+    layout::{HEAD_BYTES, Head, PARTS},
+    segment::Segment,
+};
+use alloy_primitives::{Address, B256, U256};
+use std::path::Path;
+use txgraph_reader::{BlockAccount, OddLogs};
+use txgraph_transfers::{
+    BlockRange, DecodeCounts, Direction, Kind, TokenStandard, Transfer, TransferFilter,
+};
+
+/// A segment of a few blocks with transfers of all sorts, as the writer makes it.
+///
+/// # Panics
+/// When there is no room for a temporary file.
+pub fn small_segment() -> Vec<u8> {
+    let mut builder = Builder::new(1, B256::repeat_byte(1), 100, B256::repeat_byte(2));
+    for block in 100..140 {
+        let mut transfers = Vec::new();
+        for index in 0..block % 7 {
+            let address =
+                |salt: u64| Address::left_padding_from(&(block * salt % 29).to_be_bytes());
+            let at = usize::try_from(block + index).unwrap_or(0);
+            let standard = TokenStandard::ALL[at % TokenStandard::ALL.len()];
+            let is_native = standard == TokenStandard::Native;
+            let has_id = matches!(standard, TokenStandard::Erc721 | TokenStandard::Erc1155);
+            transfers.push(Transfer {
+                block_number: block,
+                block_timestamp: 1_000_000 + 12 * block,
+                transaction_index: u32::try_from(index).unwrap_or(0),
+                log_index: (!is_native).then_some(u32::try_from(at % 9).unwrap_or(0)),
+                sub_index: u32::try_from(at % 2).unwrap_or(0),
+                transaction_hash: B256::ZERO,
+                token_address: (!is_native).then(|| address(7)),
+                from_address: address(3 + index),
+                to_address: address(5 + index),
+                value: U256::from(block) << (at * 5 % 200),
+                token_id: has_id.then(|| U256::from(at) << (at % 250)),
+                token_standard: standard,
+                kind: Kind::ALL[at % Kind::ALL.len()],
+            });
+        }
+        let account = BlockAccount {
+            number: block,
+            timestamp: 1_000_000 + 12 * block,
+            counts: DecodeCounts {
+                blocks: 1,
+                transactions: 8,
+                logs: 9,
+                transfers: transfers.len() as u64,
+                malformed: block % 2,
+                ..DecodeCounts::default()
+            },
+        };
+        let odd = (block % 2 == 1).then(|| OddLogs {
+            block,
+            emitter: Address::repeat_byte(8),
+            counts: DecodeCounts {
+                malformed: 1,
+                ..DecodeCounts::default()
+            },
+        });
+        let odd: Vec<_> = odd.into_iter().collect();
+        builder
+            .push(&[account], &odd, &transfers, B256::repeat_byte(3))
+            .expect("blocks in order");
+    }
+    let path = std::env::temp_dir().join(format!("txgraph-segment-{}", std::process::id()));
+    let mut file = std::fs::File::create(&path).expect("a temporary file");
+    builder
+        .finish(&mut file, &path)
+        .expect("room for a segment");
+    let bytes = std::fs::read(&path).expect("a temporary file");
+    std::fs::remove_file(&path).expect("a temporary file");
+    bytes
+}
+
+/// Opens bytes as a segment and asks all there is to ask. Whatever they are, this must
+/// return; the number says how much was answered.
+pub fn ask_everything(bytes: Vec<u8>) -> u64 {
+    let Ok(segment) = Segment::from_bytes(bytes, Path::new("fuzzed")) else {
+        return 0;
+    };
+    let mut answered = u64::from(segment.check().is_ok());
+    let blocks = segment.blocks();
+    let some = [
+        blocks,
+        BlockRange {
+            last: blocks.first,
+            ..blocks
+        },
+        BlockRange {
+            first: blocks.last,
+            ..blocks
+        },
+    ];
+    for blocks in some {
+        answered += u64::from(segment.counts(blocks).is_ok());
+        answered += u64::from(segment.block(blocks.first).is_ok());
+    }
+    answered += segment.wanted(&TransferFilter::default()).len() as u64;
+    let mut addresses = vec![Address::ZERO, Address::repeat_byte(0xff)];
+    if let Ok(rows) = segment.rows() {
+        // Damaged heads may promise 2^64 rows; those that are there end soon.
+        for row in (0..segment.row_count()).take(10_000) {
+            if let Ok(transfer) = rows.transfer(row) {
+                answered += 1;
+                addresses.extend([transfer.from_address, transfer.to_address]);
+            }
+            answered += u64::from(rows.block(row).is_ok() && rows.value(row).is_ok());
+        }
+    }
+    addresses.sort_unstable();
+    addresses.dedup();
+    let mut degrees = vec![0; addresses.len()];
+    for direction in [Direction::Out, Direction::In, Direction::Both] {
+        for blocks in some {
+            let mut rows = Vec::new();
+            if let Ok(within) = segment.rows_of(blocks)
+                && segment
+                    .rows_touching(&addresses, direction, within, &mut rows)
+                    .is_ok()
+            {
+                answered += rows.len() as u64;
+            }
+        }
+        answered += u64::from(segment.degrees(&addresses, direction, &mut degrees).is_ok());
+    }
+    // Costs as much as the head promises, so only where it promises little.
+    if blocks.blocks() < 1 << 16 && segment.row_count() < 1 << 16 {
+        answered += u64::from(segment.check_structure().is_ok());
+    }
+    answered
+}
+
+/// Writes nonsense into a segment and puts the checksums right, so that only bounds
+/// checks stand between it and the reader. `chance(n)` draws a number below `n`.
+pub fn with_nonsense(mut bytes: Vec<u8>, chance: &mut dyn FnMut(usize) -> usize) -> Vec<u8> {
+    let Ok(mut head) = Head::decode(&bytes, bytes.len() as u64) else {
+        return bytes;
+    };
+    let odd = |chance: &mut dyn FnMut(usize) -> usize| match chance(5) {
+        0 => u64::MAX,
+        1 => 0,
+        2 => 1 << chance(64),
+        3 => u64::MAX - chance(64) as u64,
+        _ => chance(1 << 16) as u64,
+    };
+    for _ in 0..=chance(4) {
+        let part = chance(PARTS);
+        let place = &mut head.places[part];
+        match chance(10) {
+            0 => head.rows = odd(chance),
+            1 => head.addresses = odd(chance),
+            2 => head.bucket_bits = u32::try_from(chance(40)).unwrap_or(0),
+            3 => head.blocks.last = head.blocks.last.max(odd(chance)),
+            4 => head.min_timestamp = odd(chance),
+            5 => place.width = u32::try_from(chance(12)).unwrap_or(0),
+            6 => place.bytes = place.bytes.saturating_sub(chance(64) as u64),
+            _ => {
+                let length = usize::try_from(place.bytes).unwrap_or(0);
+                if length > 0 {
+                    let offset = usize::try_from(place.offset).unwrap_or(0);
+                    bytes[offset + chance(length)] = u8::try_from(chance(256)).unwrap_or(0);
+                }
+            }
+        }
+    }
+    for place in &mut head.places {
+        let start = usize::try_from(place.offset).unwrap_or(0);
+        let end = start + usize::try_from(place.bytes).unwrap_or(0);
+        place.crc = crc32fast::hash(bytes.get(start..end).unwrap_or_default());
+    }
+    bytes[..HEAD_BYTES].copy_from_slice(&head.encode());
+    bytes
+}

@@ -1,0 +1,147 @@
+//! Numbers for addresses while a segment is made.
+
+use alloy_primitives::Address;
+use std::hash::{BuildHasher, RandomState};
+
+/// No number.
+const NONE: u32 = u32::MAX;
+
+/// Addresses numbered in the order in which they were first seen.
+///
+/// An open-addressing table with the address beside its number: one cache miss for a
+/// lookup, which is what interning costs. Keys are drawn at random, because anyone can
+/// grind addresses that collide under known ones; numbers do not depend on them.
+#[derive(Debug)]
+pub(crate) struct Interner {
+    /// A power of two of them, at their hash or at the next free place.
+    slots: Vec<(Address, u32)>,
+    len: usize,
+    keys: [u64; 2],
+}
+
+impl Default for Interner {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self {
+            slots: vec![(Address::ZERO, NONE); 1 << 10],
+            len: 0,
+            keys: [random.hash_one(1), random.hash_one(2)],
+        }
+    }
+}
+
+impl Interner {
+    /// The number of `address`, a new one if it was never seen. `None` when numbers
+    /// have run out.
+    #[inline]
+    pub(crate) fn intern(&mut self, address: Address) -> Option<u32> {
+        let at = self.place(&address);
+        let slot = &mut self.slots[at];
+        if slot.1 != NONE {
+            return Some(slot.1);
+        }
+        let number = u32::try_from(self.len)
+            .ok()
+            .filter(|number| *number < NONE)?;
+        *slot = (address, number);
+        self.len += 1;
+        if self.len * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        Some(number)
+    }
+
+    /// How many addresses.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.slots[..])
+    }
+
+    /// The addresses in ascending order, each with its number.
+    pub(crate) fn sorted(self) -> Vec<(Address, u32)> {
+        let mut all = self.slots;
+        all.retain(|(_, number)| *number != NONE);
+        all.sort_unstable_by_key(|(address, _)| *address);
+        all
+    }
+
+    /// Where `address` is, or would be.
+    #[inline]
+    fn place(&self, address: &Address) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.hash(address) & mask;
+        loop {
+            let (there, number) = &self.slots[at];
+            if *number == NONE || there == address {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Two multiplications that fold the high half onto the low one.
+    #[inline]
+    fn hash(&self, address: &Address) -> usize {
+        let fold = |a: u64, b: u64| {
+            let wide = u128::from(a).wrapping_mul(u128::from(b));
+            #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
+            let folded = (wide as u64) ^ ((wide >> 64) as u64);
+            folded
+        };
+        let bytes = &address.0.0;
+        let word = |at: usize| {
+            bytes[at..]
+                .first_chunk::<8>()
+                .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        // The last word overlaps the second by four bytes.
+        let first = fold(word(0) ^ self.keys[0], word(8) ^ self.keys[1]);
+        let all = fold(first ^ word(12), self.keys[0] | 1);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "masked to the table anyway"
+        )]
+        let hash = all as usize;
+        hash
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let slots = vec![(Address::ZERO, NONE); self.slots.len() * 2];
+        for slot in std::mem::replace(&mut self.slots, slots) {
+            if slot.1 != NONE {
+                let at = self.place(&slot.0);
+                self.slots[at] = slot;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn numbers_are_those_of_a_plain_map() {
+        let mut chance = SmallRng::seed_from_u64(3);
+        let mut interner = Interner::default();
+        let mut map = BTreeMap::new();
+        for _ in 0..20_000 {
+            // Some differ in one byte only, wherever it stands.
+            let mut address = Address::ZERO;
+            address[chance.random_range(0..20)] = chance.random();
+            address[chance.random_range(0..20)] = chance.random();
+            let next = u32::try_from(map.len()).unwrap();
+            let expected = *map.entry(address).or_insert(next);
+            assert_eq!(interner.intern(address), Some(expected));
+        }
+        assert_eq!(interner.len(), map.len());
+        assert!(interner.sorted().into_iter().eq(map));
+    }
+}

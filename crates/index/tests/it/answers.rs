@@ -1,0 +1,267 @@
+//! Same answers with and without an index.
+
+use crate::support::{Twin, ask, assert_same, everything, node, open, options, range};
+use alloy_primitives::Address;
+use rand::{SeedableRng, rngs::SmallRng, seq::IndexedRandom};
+use std::{ops::ControlFlow, path::Path};
+use txgraph_graph::{SearchRequest, search};
+use txgraph_index::{BuildOptions, Index, Indexed, build, verify};
+use txgraph_reader::NodeSource;
+use txgraph_testkit::{
+    chaingen::{Appender, Config, Layout, Profile},
+    fixtures,
+};
+use txgraph_transfers::{
+    Direction, ScanRequest, SourceError, Touching, Transfer, TransferSource, WrappedNative,
+};
+
+/// A chain of a kind, in a folder.
+fn chain(folder: &Path, profile: Profile, blocks: u64) {
+    let config = Config {
+        profile,
+        ..Config::small(7, Layout::V2)
+    };
+    let mut node = Appender::create(folder, config).unwrap();
+    node.append(blocks).unwrap();
+}
+
+/// Compares answers, reports included, to many questions. How many rows there were.
+fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usize {
+    let twin = Twin::of(node);
+    let indexed = Indexed::new(index, node);
+    let mut chance = SmallRng::seed_from_u64(seed);
+    let mut rows = 0;
+    for number in 0..questions {
+        let request = twin.question(&mut chance);
+        let what = format!("question {number} of seed {seed}: {request:?}");
+        let (found, report) = ask(&indexed, &request).unwrap();
+        let (expected, expected_report) = ask(node, &request).unwrap();
+        assert_same(&found, &expected, &what);
+        assert_eq!(report, expected_report, "{what}");
+        let no_hash = |t: &Transfer| Transfer {
+            transaction_hash: Default::default(),
+            ..t.clone()
+        };
+        let plain: Vec<_> = found.iter().map(no_hash).collect();
+        assert_same(&plain, &twin.answer(&request), &what);
+        if let Some(told) = indexed.report(&request).unwrap() {
+            assert_eq!(told, report, "{what}");
+        }
+        check_hubs(&indexed, &request, &found);
+        rows += found.len();
+    }
+    rows
+}
+
+/// Hubs that are named must be hubs; those that are not may be.
+fn check_hubs(indexed: &Indexed<'_>, request: &ScanRequest, transfers: &[Transfer]) {
+    let Some(Touching {
+        addresses,
+        direction,
+    }) = &request.filter.touching
+    else {
+        return;
+    };
+    for degree_max in [0, 1, 5] {
+        let named = indexed.hubs(request, degree_max).unwrap();
+        assert!(named.is_sorted());
+        for hub in named {
+            assert!(addresses.contains(&hub));
+            let others: std::collections::BTreeSet<Address> = transfers
+                .iter()
+                .flat_map(|t| match direction {
+                    Direction::Out => vec![(t.from_address, t.to_address)],
+                    Direction::In => vec![(t.to_address, t.from_address)],
+                    Direction::Both => vec![
+                        (t.from_address, t.to_address),
+                        (t.to_address, t.from_address),
+                    ],
+                })
+                .filter(|(own, other)| *own == hub && *other != hub)
+                .map(|(_, other)| other)
+                .collect();
+            assert!(others.len() > degree_max as usize, "{hub}: {others:?}");
+        }
+    }
+}
+
+#[test]
+fn every_question_has_the_same_answer() {
+    for (profile, blocks) in [
+        (Profile::Mainnet, 300),
+        (Profile::Odd, 150),
+        (Profile::Tokens, 150),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        chain(folder.path(), profile, blocks);
+        let node = node(folder.path());
+        // One segment, many, and many of odd sizes cut short by a lack of memory.
+        for (segment_blocks, seed) in [(1 << 20, 1), (32, 2), (7, 3)] {
+            let place = tempfile::tempdir().unwrap();
+            let built = build(place.path(), &node, &options(segment_blocks)).unwrap();
+            assert_eq!(built.read_blocks, blocks + 1);
+            let index = open(place.path(), &node);
+            assert_eq!(index.blocks(), range(0, blocks).into());
+            assert_eq!(
+                index.segments().len() as u64,
+                (blocks + 1).div_ceil(segment_blocks)
+            );
+            let rows = compare(&node, &index, 120, seed);
+            assert!(rows > 1000, "{rows}");
+            let verified = verify(&index, &node, false).unwrap();
+            assert_eq!(verified.blocks, blocks + 1);
+            assert_eq!(verified.transfers, built.transfers);
+        }
+    }
+}
+
+#[test]
+fn chains_of_real_nodes_have_the_same_answers() {
+    let mut fixtures: Vec<_> = fixtures::committed().into();
+    fixtures.extend(
+        ["dev-v1", "dev-v2", "long-v2"]
+            .into_iter()
+            .filter_map(fixtures::fixture),
+    );
+    for fixture in fixtures {
+        let node = node(fixture.path());
+        let place = tempfile::tempdir().unwrap();
+        build(place.path(), &node, &options(16)).unwrap();
+        let index = open(place.path(), &node);
+        compare(&node, &index, 30, 5);
+        verify(&index, &node, false).unwrap();
+    }
+}
+
+#[test]
+fn what_an_index_lacks_the_node_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    chain(folder.path(), Profile::Mainnet, 200);
+    let node = node(folder.path());
+    let place = tempfile::tempdir().unwrap();
+    // Neither the first blocks nor the last.
+    let middle = BuildOptions {
+        first_block: 50,
+        last_block: Some(149),
+        ..options(16)
+    };
+    build(place.path(), &node, &middle).unwrap();
+    let index = open(place.path(), &node);
+    assert_eq!(index.blocks(), range(50, 149).into());
+    assert!(compare(&node, &index, 100, 11) > 1000);
+    // Above the tip it is the same error, and nothing before it.
+    let indexed = Indexed::new(&index, &node);
+    let above = everything(range(60, 500));
+    let mut batches = 0;
+    let error = indexed
+        .scan(&above, &mut |_| {
+            batches += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap_err();
+    assert_eq!(batches, 0);
+    let expected = ask(&node, &above).unwrap_err();
+    assert!(matches!(error, SourceError::Unavailable { .. }));
+    assert_eq!(error.to_string(), expected.to_string());
+    // And as much as there is, with the same gap.
+    let partial = ScanRequest {
+        allow_partial: true,
+        ..above
+    };
+    let (found, report) = ask(&indexed, &partial).unwrap();
+    let (expected, expected_report) = ask(&node, &partial).unwrap();
+    assert_same(&found, &expected, "partial");
+    assert_eq!(report, expected_report);
+    // Whoever has enough is not told more.
+    let mut batches = 0;
+    let whole = everything(range(0, 200));
+    let report = indexed.scan(&whole, &mut |batch| {
+        batches += 1;
+        match batch.blocks.last >= 100 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    let covered = report.unwrap().covered;
+    assert!(covered.contains(100) && !covered.contains(149), "{covered}");
+}
+
+#[test]
+fn other_wraps_are_asked_of_the_node() {
+    let folder = tempfile::tempdir().unwrap();
+    chain(folder.path(), Profile::Mainnet, 100);
+    let node = node(folder.path());
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(32)).unwrap();
+    let index = open(place.path(), &node);
+    let indexed = Indexed::new(&index, &node);
+    for (wrapped_native, told) in [
+        (WrappedNative::Auto, true),
+        (WrappedNative::Any, true),
+        (WrappedNative::None, false),
+        (WrappedNative::Only(vec![Address::repeat_byte(1)]), false),
+        (WrappedNative::Only(vec![]), false),
+    ] {
+        let request = ScanRequest {
+            wrapped_native,
+            ..everything(range(0, 100))
+        };
+        assert_eq!(!indexed.answers(&request).unwrap().is_empty(), told);
+        let (found, report) = ask(&indexed, &request).unwrap();
+        let (expected, expected_report) = ask(&node, &request).unwrap();
+        assert_same(&found, &expected, "wraps");
+        assert_eq!(report, expected_report);
+    }
+}
+
+#[test]
+fn searches_find_the_same_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    chain(folder.path(), Profile::Tokens, 150);
+    let node = node(folder.path());
+    let twin = Twin::of(&node);
+    let mut chance = SmallRng::seed_from_u64(4);
+    for (last_block, seed) in [(None, 1), (Some(140), 2)] {
+        let place = tempfile::tempdir().unwrap();
+        let options = BuildOptions {
+            last_block,
+            ..options(32)
+        };
+        build(place.path(), &node, &options).unwrap();
+        let index = open(place.path(), &node);
+        let indexed = Indexed::new(&index, &node);
+        let mut edges = 0;
+        for number in 0..40 {
+            let root = twin.all.choose(&mut chance).unwrap().from_address;
+            let request = SearchRequest {
+                hops: [Some(1), Some(2), Some(3), None][number % 4],
+                direction: [Direction::Out, Direction::In, Direction::Both][number % 3],
+                max_degree: [None, Some(3), Some(20)][number / 2 % 3],
+                max_edges: [None, Some(200)][number / 5 % 2],
+                ..SearchRequest::new(vec![root], range(0, 150).into())
+            };
+            let found = search(&indexed, &request).unwrap();
+            let expected = search(&node, &request).unwrap();
+            assert_eq!(found.scan, expected.scan, "{request:?}");
+            assert_eq!(found.limits, expected.limits, "{request:?}");
+            let flat = |graph: &txgraph_graph::TransferGraph| {
+                let vertices: Vec<_> = graph.graph.node_weights().cloned().collect();
+                let edges: Vec<_> = graph
+                    .graph
+                    .edge_indices()
+                    .map(|edge| {
+                        (graph.graph.edge_endpoints(edge), {
+                            let mut e = graph.graph[edge].clone();
+                            e.transfer.block_timestamp = 0;
+                            e
+                        })
+                    })
+                    .collect();
+                format!("{vertices:?} {edges:?}")
+            };
+            assert_eq!(flat(&found), flat(&expected), "seed {seed}: {request:?}");
+            edges += found.graph.edge_count();
+        }
+        assert!(edges > 1000, "{edges}");
+    }
+}

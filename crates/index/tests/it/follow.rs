@@ -1,0 +1,91 @@
+//! Following a node that appends and replaces blocks.
+
+use crate::support::{Twin, ask, assert_same, everything, node, open, options, range};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use txgraph_index::{BuildOptions, Indexed, build, update, verify};
+use txgraph_testkit::chaingen::{Config, Layout, LiveNode};
+use txgraph_transfers::ScanRequest;
+
+#[test]
+fn updates_follow_appends_and_undo_what_was_replaced() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(5, Layout::V2)).unwrap();
+    live.append(90).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    let options = options(32);
+    build(place.path(), &node, &options).unwrap();
+    let mut chance = SmallRng::seed_from_u64(8);
+    let mut undone = 0;
+    for round in 0..12 {
+        // The node goes on, and sometimes back first.
+        if round % 3 == 2 {
+            let back = chance.random_range(1..20);
+            live.unwind(live.tip().number - back).unwrap();
+        }
+        live.append(chance.random_range(1..12)).unwrap();
+        // The index lags behind, and may hold blocks that are gone: same answers.
+        let old = open(place.path(), &node);
+        let twin = Twin::of(&node);
+        for _ in 0..10 {
+            let request = ScanRequest {
+                with_hashes: true,
+                ..twin.question(&mut chance)
+            };
+            let (found, report) = ask(&Indexed::new(&old, &node), &request).unwrap();
+            let (expected, expected_report) = ask(&node, &request).unwrap();
+            assert_same(&found, &expected, "lagging");
+            assert_eq!(report, expected_report);
+        }
+        let buffered = BuildOptions {
+            reorg_buffer: round % 4,
+            ..options.clone()
+        };
+        let built = update(place.path(), &node, &buffered).unwrap();
+        undone += built.undone_blocks;
+        let index = open(place.path(), &node);
+        let tip = live.tip().number;
+        let last = index.blocks().span().unwrap().last;
+        assert!(last >= tip - round % 4, "{last} of {tip}");
+        assert_eq!(index.blocks(), range(0, last).into());
+        verify(&index, &node, false).unwrap();
+        // Full ranges are one segment each; the last has few.
+        let full = usize::try_from((last + 1) / 32).unwrap();
+        assert!(index.segments().len() <= full + 6, "{:?}", index.segments());
+    }
+    assert!(undone > 0);
+    live.kill().unwrap();
+}
+
+#[test]
+fn blocks_that_the_node_has_pruned_stay_in_the_index() {
+    let chain = tempfile::tempdir().unwrap();
+    let config = Config {
+        blocks_per_file: 20,
+        ..Config::small(6, Layout::V2)
+    };
+    let mut live = LiveNode::start("imitated_node", chain.path(), config).unwrap();
+    live.append(120).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(32)).unwrap();
+    let request = everything(range(0, 120));
+    let (expected, expected_report) = ask(&node, &request).unwrap();
+    live.prune_receipts(60)
+        .unwrap()
+        .expect("whole files below block 60");
+    ask(&node, &request).unwrap_err();
+    let index = open(place.path(), &node);
+    let (found, report) = ask(&Indexed::new(&index, &node), &request).unwrap();
+    assert_same(&found, &expected, "pruned");
+    assert_eq!(report, expected_report);
+    let verified = verify(&index, &node, false).unwrap();
+    assert!(!verified.unread.is_empty());
+    assert_eq!(verified.unread.blocks() + verified.blocks, 121);
+    // Following goes on without them.
+    live.append(30).unwrap();
+    update(place.path(), &node, &options(32)).unwrap();
+    assert_eq!(open(place.path(), &node).blocks(), range(0, 150).into());
+    live.kill().unwrap();
+}

@@ -1,0 +1,293 @@
+//! Blocks one after the other on the caller's thread, with an account of each: for
+//! those who keep what they read and bring their own threads.
+
+use crate::{
+    availability,
+    error::Error,
+    merge::{Outcome, Piece},
+    patience::retry,
+    read::{BlockAccount, ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
+    source::NodeSource,
+    threads::canonical,
+};
+use alloy_primitives::{Address, B256};
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    sync::{Mutex, PoisonError, atomic::AtomicBool},
+    time::Duration,
+};
+use txgraph_nodedb::{Blocks, Scratch};
+use txgraph_transfers::{
+    AddressSet, BlockRange, DecodeCounts, Decoder, LogView, ScanRequest, SourceError, TokenFilter,
+    Transfer, TransferFilter,
+};
+
+/// Transfers of a [`Stretch`] take about so many bytes at most: few enough to stay
+/// in the processor's cache until they are kept elsewhere.
+const STRETCH_BYTES: u64 = 1 << 20;
+
+/// How often blocks that are being replaced are asked for again.
+const UNWOUND_MAX: u32 = 3;
+
+/// Consecutive blocks that were read, each naming the hash of the one before.
+#[derive(Debug)]
+pub struct Stretch {
+    /// The blocks.
+    pub blocks: BlockRange,
+    /// Parent hash of the first block.
+    pub parent_hash: B256,
+    /// Hash of the last block.
+    pub hash: B256,
+    /// An account of every block, in order.
+    pub accounts: Vec<BlockAccount>,
+    /// What was odd in them, by block and contract, ascending.
+    pub odd: Vec<OddLogs>,
+    /// The wanted transfers, in total order.
+    pub transfers: Vec<Transfer>,
+}
+
+/// What was odd about the logs of one contract in one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OddLogs {
+    /// Number of the block.
+    pub block: u64,
+    /// The contract.
+    pub emitter: Address,
+    /// What was counted, apart from logs and transfers.
+    pub counts: DecodeCounts,
+}
+
+/// A worker of [`NodeSource::block_reader`], with buffers of its own.
+#[derive(Debug)]
+pub struct BlockReader<'a> {
+    source: &'a NodeSource,
+    request: &'a ScanRequest,
+    scratch: Scratch,
+}
+
+impl NodeSource {
+    /// A reader of blocks for one thread. Of `request` the filter, the wrapped coins
+    /// and `with_hashes` count; which blocks is said to [`BlockReader::read`].
+    pub fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> BlockReader<'a> {
+        BlockReader {
+            source: self,
+            request,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// The highest block that can be read now.
+    pub fn tip(&self) -> Result<u64, SourceError> {
+        let tip = retry("tip", || Ok(self.db().snapshot()?.tip()));
+        Ok(tip.map_err(Error::NodeDb)?)
+    }
+
+    /// Hash of a block in the chain of now; `None` above its tip.
+    pub fn canonical_hash(&self, block: u64) -> Result<Option<B256>, SourceError> {
+        canonical(self.db(), block)
+    }
+
+    /// Hashes of blocks, all under one snapshot: what is canonical together is one chain.
+    pub fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        let hashes = retry("block hashes", || {
+            let snapshot = self.db().snapshot()?;
+            let there = |block: &u64| *block <= snapshot.tip();
+            let hash = |block: &u64| {
+                there(block)
+                    .then(|| snapshot.block_hash(*block))
+                    .transpose()
+            };
+            blocks.iter().map(hash).collect()
+        });
+        Ok(hashes.map_err(Error::NodeDb)?)
+    }
+
+    /// That every block of `request` can be read now; [`SourceError::Unavailable`] with
+    /// what is missing and what is not, as from a scan.
+    pub fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        let parts = parts(&request.filter, request.with_hashes);
+        let cancel = &self.options().cancel;
+        let survey = availability::survey(self.db(), &request.blocks, parts, cancel)?;
+        if survey.missing.is_empty() {
+            return Ok(());
+        }
+        Err(self.unavailable(request, survey.missing))
+    }
+
+    /// Takes the word of a caller who knows the hash of the last of these blocks from
+    /// elsewhere, and that they are one unbroken chain: hashes of their transactions
+    /// are then resolved as after a scan, and the last block's hash is checked instead
+    /// of every header.
+    pub fn pin(&self, blocks: BlockRange, hash: B256) {
+        self.pins().add(&[(blocks, hash)]);
+    }
+}
+
+impl BlockReader<'_> {
+    /// Reads the first of `blocks`, as many as fit into a stretch; all of them must be
+    /// there. Whether the stretch follows what was read before, and is still canonical
+    /// at the end, is the caller's to check.
+    pub fn read(&mut self, blocks: BlockRange) -> Result<Stretch, SourceError> {
+        let accounts = Mutex::new(Vec::new());
+        let books = |account: BlockAccount| {
+            let mut accounts = accounts.lock().unwrap_or_else(PoisonError::into_inner);
+            if account.number == blocks.first {
+                accounts.clear();
+            }
+            accounts.push(account);
+        };
+        let options = self.source.options();
+        let reader = ChunkReader {
+            db: self.source.db(),
+            request: self.request,
+            chain_id: self.source.chain_id(),
+            parts: parts(&self.request.filter, self.request.with_hashes),
+            tokens: None,
+            piece_bytes: STRETCH_BYTES,
+            snapshot_blocks_max: options.snapshot_blocks_max.unwrap_or(SNAPSHOT_BLOCKS_MAX),
+            cancel: &options.cancel,
+            books: Some(&books),
+            over: AtomicBool::new(false),
+        };
+        let mut unwound = 0;
+        let Piece {
+            blocks,
+            parent,
+            hash,
+            transfers,
+            ..
+        } = loop {
+            match reader.read(blocks, &mut self.scratch) {
+                Outcome::Read(piece) => break piece,
+                Outcome::Gone(missing) => {
+                    let available =
+                        availability::everything(reader.db, reader.parts, &options.cancel)?;
+                    return Err(SourceError::Unavailable { missing, available });
+                }
+                Outcome::Unwound { block } if unwound == UNWOUND_MAX => {
+                    return Err(SourceError::Reorged { block });
+                }
+                Outcome::Unwound { .. } => {
+                    unwound += 1;
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                Outcome::Failed(error) => return Err(SourceError::Failed(error)),
+                Outcome::Stopped => return Err(SourceError::Interrupted),
+            }
+        };
+        let accounts = accounts
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        if accounts.len() as u64 != blocks.blocks() {
+            return Err(Error::Incomplete {
+                block: blocks.first,
+                what: "accounts of blocks",
+                given: accounts.len() as u64,
+                expected: blocks.blocks(),
+            }
+            .into());
+        }
+        let mut odd = Vec::new();
+        for account in accounts.iter().filter(|account| is_odd(&account.counts)) {
+            self.odd_logs(account, &mut odd)?;
+        }
+        Ok(Stretch {
+            odd,
+            blocks,
+            parent_hash: parent,
+            hash,
+            accounts,
+            transfers,
+        })
+    }
+
+    /// Whose logs were odd in a block: few blocks have any, so these are read once more,
+    /// the logs of each contract decoded apart.
+    fn odd_logs(
+        &mut self,
+        account: &BlockAccount,
+        odd: &mut Vec<OddLogs>,
+    ) -> Result<(), SourceError> {
+        let filter = TransferFilter::default();
+        let chain_id = self.source.chain_id();
+        let db = self.source.db();
+        let (block, scratch) = (account.number, &mut self.scratch);
+        let by_emitter = retry("odd logs", || {
+            let mut by_emitter: BTreeMap<Address, DecodeCounts> = BTreeMap::new();
+            let mut decoder = Decoder::new(chain_id, &self.request.wrapped_native, &filter);
+            let snapshot = db.snapshot()?;
+            let one = Blocks {
+                first: block,
+                last: block,
+            };
+            let parts = parts(&without_native(), false);
+            let mut rows = Vec::new();
+            snapshot.for_each_block(one, parts, scratch, &mut |block| {
+                decoder.begin_block(block.number, 0);
+                let mut index = 0;
+                while let Some(receipt) = block.next_receipt()? {
+                    let views = receipt.logs().map(|log| LogView {
+                        address: log.address,
+                        topics: log.topics,
+                        data: log.data,
+                    });
+                    let logs: Vec<_> = views.collect();
+                    let mut emitters: Vec<Address> = logs.iter().map(|log| *log.address).collect();
+                    emitters.sort_unstable();
+                    emitters.dedup();
+                    for emitter in emitters {
+                        let before = *decoder.counts();
+                        let own = logs.iter().filter(|log| *log.address == emitter).copied();
+                        decoder.transaction(index, None, own, &mut rows);
+                        let counts = decoder.counts().since(&before);
+                        if is_odd(&counts) {
+                            *by_emitter.entry(emitter).or_default() += counts;
+                        }
+                    }
+                    rows.clear();
+                    index += 1;
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            Ok::<_, txgraph_nodedb::Error>(by_emitter)
+        });
+        let by_emitter = by_emitter.map_err(Error::NodeDb)?;
+        let sum: DecodeCounts = by_emitter.values().copied().sum();
+        if odd_of(&sum) != odd_of(&account.counts) {
+            // The same logs give the same counts.
+            return Err(SourceError::Reorged { block });
+        }
+        odd.extend(by_emitter.into_iter().map(|(emitter, counts)| OddLogs {
+            block,
+            emitter,
+            counts,
+        }));
+        Ok(())
+    }
+}
+
+/// What was odd, apart from how much there was.
+fn odd_of(counts: &DecodeCounts) -> [u64; 4] {
+    [
+        counts.malformed,
+        counts.malformed_erc1155,
+        counts.dirty_addresses,
+        counts.wraps_deduplicated,
+    ]
+}
+
+fn is_odd(counts: &DecodeCounts) -> bool {
+    odd_of(counts) != [0; 4]
+}
+
+/// A filter for which logs suffice.
+fn without_native() -> TransferFilter {
+    TransferFilter {
+        tokens: TokenFilter::Only {
+            tokens: AddressSet::default(),
+            native: false,
+        },
+        ..TransferFilter::default()
+    }
+}

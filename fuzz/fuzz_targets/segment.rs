@@ -1,0 +1,23 @@
+//! A segment of the index. Raw bytes rarely pass the head's checksum, so the input is
+//! also taken as choices of nonsense in a good segment, whose checksums are put right.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+/// The segment of a few blocks, made by the writer itself.
+static GOOD: LazyLock<Vec<u8>> = LazyLock::new(txgraph_index::fuzzing::small_segment);
+
+fuzz_target!(|bytes: &[u8]| {
+    txgraph_index::fuzzing::ask_everything(bytes.to_vec());
+    let mut choices = bytes.iter();
+    let mut chance = |limit: usize| {
+        let mut number = 0_usize;
+        for _ in 0..3 {
+            number = number << 8 | choices.next().copied().map_or(0, usize::from);
+        }
+        number % limit.max(1)
+    };
+    let bad = txgraph_index::fuzzing::with_nonsense(GOOD.clone(), &mut chance);
+    txgraph_index::fuzzing::ask_everything(bad);
+});
