@@ -1,27 +1,75 @@
-//! The executor.
+//! The executor: a transaction, a system call or a bare call from its first check to
+//! its outcome.
 
 use crate::{
-    env::{Block, Message, Transaction},
+    code::{Code, CodeCache},
+    env::{Authorization, Block, Message, Transaction},
     fork::Fork,
-    inspect::Inspector,
-    outcome::{Error, Outcome},
-    source::StateSource,
-    state::State,
+    frame::{Context, Input, Request},
+    gas::{self, Schedule},
+    inspect::{FrameKind, Inspector},
+    keccak::KeccakCache,
+    machine::{Ended, Machine},
+    memory::Memory,
+    outcome::{Error, InvalidTransaction, Outcome, Status},
+    source::{Erased, Failed, Source, StateSource},
+    state::{Checkpoint, Journal, State},
+    transaction::{self, Bill},
+    word::Word,
 };
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, address, keccak256};
+use std::sync::Arc;
+
+/// Who calls in the protocol's name (EIP-4788).
+const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 /// Executes transactions of one chain under one fork. Reuse it: it owns the stacks,
-/// memory and decoded code that make the next execution cheap.
+/// the memory and the decoded code that make the next execution cheap. One per thread;
+/// they may share a [`CodeCache`].
 #[derive(Debug)]
 pub struct Evm {
     fork: Fork,
     chain_id: u64,
+    codes: Arc<CodeCache>,
+    machine: Machine,
+    memory: Memory,
+    keccaks: KeccakCache,
+}
+
+/// Why a transaction has no outcome, before the source's error is known.
+enum Refused {
+    Invalid(InvalidTransaction),
+    Source(Failed),
+}
+
+impl From<InvalidTransaction> for Refused {
+    fn from(invalid: InvalidTransaction) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+impl From<Failed> for Refused {
+    fn from(failed: Failed) -> Self {
+        Self::Source(failed)
+    }
 }
 
 impl Evm {
-    /// Nothing allocated yet.
+    /// With a cache of its own.
     pub fn new(fork: Fork, chain_id: u64) -> Self {
-        Self { fork, chain_id }
+        Self::with_code_cache(fork, chain_id, Arc::default())
+    }
+
+    /// With a cache that others use too.
+    pub fn with_code_cache(fork: Fork, chain_id: u64, codes: Arc<CodeCache>) -> Self {
+        Self {
+            fork,
+            chain_id,
+            codes,
+            machine: Machine::default(),
+            memory: Memory::default(),
+            keccaks: KeccakCache::default(),
+        }
     }
 
     /// The rules.
@@ -43,55 +91,334 @@ impl Evm {
     /// in `state` afterwards; after an error `state` is as before.
     pub fn execute_transaction<S: StateSource>(
         &mut self,
-        _state: &mut State<S>,
-        _block: &Block,
-        _transaction: &Transaction,
+        state: &mut State<S>,
+        block: &Block,
+        transaction: &Transaction,
     ) -> Result<Outcome, Error<S::Error>> {
-        todo!()
+        self.with(state, |evm, journal, source| {
+            evm.transact(journal, source, block, transaction, None)
+        })
     }
 
     /// As [`execute_transaction`](Self::execute_transaction), watched.
     pub fn execute_transaction_inspected<S: StateSource>(
         &mut self,
-        _state: &mut State<S>,
-        _block: &Block,
-        _transaction: &Transaction,
-        _inspector: &mut dyn Inspector,
+        state: &mut State<S>,
+        block: &Block,
+        transaction: &Transaction,
+        inspector: &mut dyn Inspector,
     ) -> Result<Outcome, Error<S::Error>> {
-        todo!()
+        self.with(state, |evm, journal, source| {
+            evm.transact(journal, source, block, transaction, Some(inspector))
+        })
     }
 
     /// A call by the protocol itself (EIP-4788, 2935, 7002, 7251): from 0xff…fe, with
     /// 30 million gas, no fee, no nonce. Nothing happens when `contract` has no code.
     pub fn system_call<S: StateSource>(
         &mut self,
-        _state: &mut State<S>,
-        _block: &Block,
-        _contract: Address,
-        _input: Bytes,
+        state: &mut State<S>,
+        block: &Block,
+        contract: Address,
+        input: Bytes,
     ) -> Result<Outcome, Error<S::Error>> {
-        todo!()
+        let message = Message {
+            caller: SYSTEM,
+            to: Some(contract),
+            input,
+            gas_limit: gas::SYSTEM_CALL,
+            ..Message::default()
+        };
+        self.call(state, block, &message)
     }
 
-    /// A bare call: gas without the intrinsic part, no fees, no nonces. Its changes are
-    /// in `state` afterwards.
+    /// A bare call: gas without the intrinsic part, no fees, no nonces (a creation
+    /// raises its caller's). Its changes are in `state` afterwards.
     pub fn call<S: StateSource>(
         &mut self,
-        _state: &mut State<S>,
-        _block: &Block,
-        _message: &Message,
+        state: &mut State<S>,
+        block: &Block,
+        message: &Message,
     ) -> Result<Outcome, Error<S::Error>> {
-        todo!()
+        self.with(state, |evm, journal, source| {
+            evm.message(journal, source, block, message, None)
+        })
     }
 
     /// As [`call`](Self::call), watched.
     pub fn call_inspected<S: StateSource>(
         &mut self,
-        _state: &mut State<S>,
-        _block: &Block,
-        _message: &Message,
-        _inspector: &mut dyn Inspector,
+        state: &mut State<S>,
+        block: &Block,
+        message: &Message,
+        inspector: &mut dyn Inspector,
     ) -> Result<Outcome, Error<S::Error>> {
-        todo!()
+        self.with(state, |evm, journal, source| {
+            evm.message(journal, source, block, message, Some(inspector))
+        })
     }
+
+    /// Runs `execute` over the state, without the source's error type; undoes
+    /// everything if there is no outcome.
+    fn with<S: StateSource>(
+        &mut self,
+        state: &mut State<S>,
+        execute: impl FnOnce(&mut Self, &mut Journal, &mut dyn Source) -> Result<Outcome, Refused>,
+    ) -> Result<Outcome, Error<S::Error>> {
+        let mut source = Erased::new(&mut state.source);
+        let outcome = execute(self, &mut state.journal, &mut source);
+        if outcome.is_err() {
+            state.journal.revert(Checkpoint::default());
+        }
+        state.journal.finish_transaction(self.fork);
+        outcome.map_err(|refused| match refused {
+            Refused::Invalid(invalid) => Error::Invalid(invalid),
+            Refused::Source(failed) => Error::Source(source.into_error(failed)),
+        })
+    }
+
+    fn transact<'a>(
+        &'a mut self,
+        journal: &'a mut Journal,
+        source: &'a mut dyn Source,
+        block: &'a Block,
+        tx: &'a Transaction,
+        inspector: Option<&'a mut dyn Inspector>,
+    ) -> Result<Outcome, Refused> {
+        let bill = transaction::check(self.fork, self.chain_id, block, tx)?;
+        let mut cx = Context {
+            fork: self.fork,
+            schedule: Schedule::of(self.fork),
+            chain_id: self.chain_id,
+            block,
+            origin: tx.caller,
+            gas_price: bill.gas_price.into(),
+            blob_hashes: &tx.blob_hashes,
+            journal,
+            source,
+            codes: &self.codes,
+            memory: &mut self.memory,
+            keccaks: &mut self.keccaks,
+            steps: inspector
+                .as_ref()
+                .is_some_and(|inspector| inspector.wants_steps()),
+            inspector,
+            request: Request::default(),
+            depth: 0,
+        };
+        let sender = pay_ahead(&mut cx, &bill, tx)?;
+        warm_up(&mut cx, tx.caller, tx.to)?;
+        for item in &tx.access_list {
+            let account = cx.load(item.address)?;
+            cx.journal.warm_account(account);
+            for key in &item.storage_keys {
+                let slot = cx.journal.slot(cx.source, account, (*key).into())?;
+                cx.journal.warm_slot(slot);
+            }
+        }
+        for authorization in &tx.authorizations {
+            authorize(&mut cx, authorization)?;
+        }
+        let gas = tx.gas_limit - bill.intrinsic;
+        // What authorizations give back stays, whatever becomes of the call.
+        let ahead = cx.journal.refund;
+        request(&mut cx, tx.caller, tx.to, tx.value, &tx.input, gas)?;
+        let ended = self.machine.execute(&mut cx)?;
+
+        if ended.status != Status::Success {
+            cx.journal.refund = ahead;
+        }
+        let refund = u64::try_from(cx.journal.refund).unwrap_or(0);
+        settle(&mut cx, &bill, tx, sender, ended, refund)
+    }
+
+    fn message<'a>(
+        &'a mut self,
+        journal: &'a mut Journal,
+        source: &'a mut dyn Source,
+        block: &'a Block,
+        message: &Message,
+        inspector: Option<&'a mut dyn Inspector>,
+    ) -> Result<Outcome, Refused> {
+        let mut cx = Context {
+            fork: self.fork,
+            schedule: Schedule::of(self.fork),
+            chain_id: self.chain_id,
+            block,
+            origin: message.caller,
+            gas_price: message.gas_price.into(),
+            blob_hashes: &[],
+            journal,
+            source,
+            codes: &self.codes,
+            memory: &mut self.memory,
+            keccaks: &mut self.keccaks,
+            steps: inspector
+                .as_ref()
+                .is_some_and(|inspector| inspector.wants_steps()),
+            inspector,
+            request: Request::default(),
+            depth: 0,
+        };
+        warm_up(&mut cx, message.caller, message.to)?;
+        let (caller, to) = (message.caller, message.to);
+        if to.is_none() {
+            let account = cx.load(caller)?;
+            let nonce = cx.journal.account(account).nonce;
+            cx.journal.set_nonce(account, nonce.saturating_add(1));
+        }
+        let gas = message.gas_limit;
+        request(&mut cx, caller, to, message.value, &message.input, gas)?;
+        cx.request.is_static = message.is_static;
+        if !message.moves_value {
+            cx.request.transfer = Word::ZERO;
+        }
+        let ended = self.machine.execute(&mut cx)?;
+        Ok(Outcome {
+            status: ended.status,
+            gas_used: gas - ended.gas_left.cast_unsigned(),
+            gas_refunded: u64::try_from(cx.journal.refund).unwrap_or(0),
+            logs: std::mem::take(&mut cx.journal.logs),
+            output: ended.output,
+            created: ended.created,
+        })
+    }
+}
+
+/// Takes the fees of all gas from the sender, and raises its nonce.
+fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32, Refused> {
+    let sender = cx.load(tx.caller)?;
+    let entry = cx.journal.account(sender);
+    let account = crate::source::Account {
+        balance: entry.balance.u256(),
+        nonce: entry.nonce,
+        code_hash: entry.code_hash,
+    };
+    let has_own_code =
+        entry.has_code() && !(cx.fork >= Fork::Prague && cx.code(sender)?.delegate.is_some());
+    transaction::check_sender(bill, tx.max_fee_per_gas, tx, &account, has_own_code)?;
+    // At most what was just checked.
+    let fees = bill.gas_price * U256::from(tx.gas_limit) + bill.blob_fee;
+    let paid = cx.journal.subtract_balance(sender, fees.into());
+    debug_assert!(paid, "the balance was looked at");
+    cx.journal.set_nonce(sender, tx.nonce + 1);
+    Ok(sender)
+}
+
+/// What is warm from the start (EIP-2929, 3651); precompiled contracts always are.
+fn warm_up(cx: &mut Context<'_>, caller: Address, to: Option<Address>) -> Result<(), Failed> {
+    if cx.fork < Fork::Berlin {
+        return Ok(());
+    }
+    let beneficiary = (cx.fork >= Fork::Shanghai).then_some(cx.block.beneficiary);
+    for address in [Some(caller), to, beneficiary].into_iter().flatten() {
+        let account = cx.load(address)?;
+        cx.journal.warm_account(account);
+    }
+    Ok(())
+}
+
+/// Sets the code of an authority, or skips an authorization that is not valid
+/// (EIP-7702).
+fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), Failed> {
+    let Authorization {
+        chain_id,
+        address,
+        nonce,
+        authority,
+    } = *authorization;
+    let any_chain = chain_id.is_zero();
+    if !any_chain && chain_id != U256::from(cx.chain_id) || nonce == u64::MAX {
+        return Ok(());
+    }
+    let Some(authority) = authority else {
+        return Ok(());
+    };
+    let account = cx.load(authority)?;
+    cx.journal.warm_account(account);
+    let has_own_code =
+        cx.journal.account(account).has_code() && cx.code(account)?.delegate.is_none();
+    let entry = cx.journal.account(account);
+    if has_own_code || entry.nonce != nonce {
+        return Ok(());
+    }
+    if entry.exists {
+        cx.journal.refund += gas::AUTHORIZATION_REFUND;
+    }
+    let (hash, code) = if address.is_zero() {
+        (KECCAK256_EMPTY, Bytes::new())
+    } else {
+        let code = Code::delegation(address);
+        (keccak256(&code), code)
+    };
+    cx.journal
+        .set_code(account, hash, Arc::new(Code::new(code)));
+    cx.journal.set_nonce(account, nonce + 1);
+    Ok(())
+}
+
+/// Makes the outermost request.
+fn request(
+    cx: &mut Context<'_>,
+    caller: Address,
+    to: Option<Address>,
+    value: U256,
+    input: &Bytes,
+    gas: u64,
+) -> Result<(), Failed> {
+    let value = Word::from(value);
+    cx.request = Request {
+        caller,
+        value,
+        transfer: value,
+        input: Input::outside(input),
+        // No gas limit of any chain comes near 2^63.
+        gas: i64::try_from(gas).unwrap_or(i64::MAX),
+        ..Request::default()
+    };
+    let Some(to) = to else {
+        cx.request.kind = FrameKind::Create;
+        return Ok(());
+    };
+    let account = cx.load(to)?;
+    cx.request.address = to;
+    cx.request.code_address = to;
+    cx.request.account = account;
+    let code = cx.code(account)?;
+    cx.request.code = match code.delegate.filter(|_| cx.fork >= Fork::Prague) {
+        None => Some(code),
+        Some(delegate) => {
+            let (account, _) = cx.access(delegate)?;
+            cx.request.delegated = true;
+            Some(cx.code(account)?)
+        }
+    };
+    Ok(())
+}
+
+/// Gives back what was paid ahead and not used, and pays the beneficiary.
+fn settle(
+    cx: &mut Context<'_>,
+    bill: &Bill,
+    tx: &Transaction,
+    sender: u32,
+    ended: Ended,
+    refund: u64,
+) -> Result<Outcome, Refused> {
+    let spent = tx.gas_limit - ended.gas_left.cast_unsigned();
+    let refund = refund.min(spent / cx.schedule.refund_quotient);
+    let gas_used = (spent - refund).max(bill.floor);
+    let unused = bill.gas_price * U256::from(tx.gas_limit - gas_used);
+    cx.journal.add_balance(sender, unused.into());
+    let beneficiary = cx.load(cx.block.beneficiary)?;
+    let reward = bill.tip * U256::from(gas_used);
+    cx.journal.add_balance(beneficiary, reward.into());
+    Ok(Outcome {
+        status: ended.status,
+        gas_used,
+        gas_refunded: refund,
+        logs: std::mem::take(&mut cx.journal.logs),
+        output: ended.output,
+        created: ended.created,
+    })
 }

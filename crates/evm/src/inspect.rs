@@ -14,10 +14,10 @@ pub trait Inspector {
     /// Before an instruction, its gas not yet charged.
     fn step(&mut self, _step: &Step<'_>) {}
 
-    /// After an instruction: `cost` gas was charged, of which a call's part for its
-    /// frame may come back. Told before that frame begins, and not when the
-    /// instruction halted.
-    fn step_end(&mut self, _cost: u64) {}
+    /// After an instruction, with the gas that is left then: the difference to
+    /// [`Step::gas`] was charged, of which a call's part for its frame may come back.
+    /// Told before that frame begins, and not when the instruction halted.
+    fn step_end(&mut self, _gas_left: u64) {}
 
     /// A frame begins (also one that fails at once, and precompiled contracts).
     fn enter(&mut self, _frame: &FrameStart<'_>) {}

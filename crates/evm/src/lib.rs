@@ -1,21 +1,50 @@
 //! The embedded EVM: transactions in, outcomes out. Reads state through
-//! [`StateSource`]; knows no disk, clock, thread or global state.
+//! [`StateSource`]; knows no disk, clock or thread.
 //!
 //! ```text
 //! Evm::execute_transaction(State, Block, Transaction) ─► Outcome
-//!                            │
-//!                            ├─ StateSource   state before, read on demand
-//!                            └─ changes()     what execution changed
+//!   transaction   checks, fees, authorizations                  StateSource
+//!   machine       frames within frames                              │ read once
+//!   interpreter   the loop ─ instructions, Word, Stack ─────────► State: journal
+//!   code, decode  prepared code, shared by hash                     │
+//!                                                                changes()
 //! ```
+//!
+//! All forks from Frontier to Osaka, chosen at run time: facts of opcodes are in
+//! [`opcode::FACTS`], prices in `gas.rs`, each fork as its predecessor's plus the
+//! differences. To add an opcode: a line in `opcode.rs`, its price in `gas.rs`, its arm
+//! in `interpreter.rs`, and a body in `instructions/` if it needs more than words.
+//!
+//! Limits: memory of all frames together is bounded by 1 GiB (more than any gas limit
+//! of a chain pays for), stacks by 32 MiB, prepared code by its [`CodeCache`].
 
 mod env;
-mod evm;
 mod fork;
-mod inspect;
+mod gas;
+pub mod opcode;
 mod outcome;
+mod word;
+
+mod code;
+mod decode;
+
 mod source;
 mod state;
 
+mod frame;
+mod instructions;
+mod interpreter;
+mod keccak;
+mod machine;
+mod memory;
+mod precompiles;
+mod stack;
+
+mod evm;
+mod inspect;
+mod transaction;
+
+pub use code::CodeCache;
 pub use env::{
     AccessListItem, Authorization, BlobSchedule, Block, Message, Transaction, TransactionType,
 };

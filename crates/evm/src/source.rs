@@ -52,6 +52,13 @@ pub trait StateSource {
 
     /// Of one of the 256 blocks before the current one; zero if there is none.
     fn block_hash(&mut self, number: u64) -> Result<B256, Self::Error>;
+
+    /// Whether any slot of the account was ever written. Asked only when a contract is
+    /// created where an account is (EIP-7610); 28 accounts of mainnet make a
+    /// difference, and nobody can create contracts there.
+    fn has_storage(&mut self, _address: Address) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
 }
 
 impl<S: StateSource + ?Sized> StateSource for &mut S {
@@ -71,6 +78,74 @@ impl<S: StateSource + ?Sized> StateSource for &mut S {
 
     fn block_hash(&mut self, number: u64) -> Result<B256, S::Error> {
         (**self).block_hash(number)
+    }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool, S::Error> {
+        (**self).has_storage(address)
+    }
+}
+
+/// The source failed; why is kept in [`Erased`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed;
+
+/// A [`StateSource`] without its error's type, so that the interpreter is compiled
+/// once and not per source.
+pub(crate) trait Source {
+    fn account(&mut self, address: Address) -> Result<Option<Account>, Failed>;
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Failed>;
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, Failed>;
+    fn block_hash(&mut self, number: u64) -> Result<B256, Failed>;
+    fn has_storage(&mut self, address: Address) -> Result<bool, Failed>;
+}
+
+/// Keeps the error while [`Failed`] travels out.
+#[derive(Debug)]
+pub(crate) struct Erased<'a, S: StateSource> {
+    source: &'a mut S,
+    error: Option<S::Error>,
+}
+
+impl<'a, S: StateSource> Erased<'a, S> {
+    pub(crate) fn new(source: &'a mut S) -> Self {
+        Self {
+            source,
+            error: None,
+        }
+    }
+
+    /// Why it failed.
+    pub(crate) fn into_error(self, Failed: Failed) -> S::Error {
+        self.error.expect("kept when the source failed")
+    }
+
+    fn keep<T>(&mut self, read: impl FnOnce(&mut S) -> Result<T, S::Error>) -> Result<T, Failed> {
+        read(self.source).map_err(|error| {
+            self.error = Some(error);
+            Failed
+        })
+    }
+}
+
+impl<S: StateSource> Source for Erased<'_, S> {
+    fn account(&mut self, address: Address) -> Result<Option<Account>, Failed> {
+        self.keep(|source| source.account(address))
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Failed> {
+        self.keep(|source| source.storage(address, key))
+    }
+
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, Failed> {
+        self.keep(|source| source.code(code_hash))
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, Failed> {
+        self.keep(|source| source.block_hash(number))
+    }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool, Failed> {
+        self.keep(|source| source.has_storage(address))
     }
 }
 
@@ -145,5 +220,9 @@ impl StateSource for MemoryState {
 
     fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
         Ok(self.block_hashes.get(&number).copied().unwrap_or_default())
+    }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool, MemoryStateError> {
+        Ok(self.storage.contains_key(&address))
     }
 }

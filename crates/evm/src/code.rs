@@ -1,0 +1,208 @@
+//! Code, prepared once: padded, with its jump destinations, and on demand decoded
+//! ([`Decoded`]). Shared between threads through a [`CodeCache`].
+
+use crate::{decode::Decoded, fork::Fork, opcode};
+use alloy_primitives::{Address, B256, Bytes, map::HashMap};
+use std::sync::{
+    Arc, OnceLock, RwLock,
+    atomic::{AtomicU32, Ordering},
+};
+
+/// What stands before the address of a delegation (EIP-7702).
+const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
+
+/// Zeros after the code, so that neither the loop nor a `PUSH32` in the last byte
+/// needs an end check: they read `STOP`.
+const PADDING: usize = 33;
+
+/// Code with what is known of it.
+#[derive(Debug)]
+pub(crate) struct Code {
+    /// The code, then [`PADDING`] zeros.
+    padded: Box<[u8]>,
+    /// As the state has it.
+    bytes: Bytes,
+    /// One bit per byte that is a `JUMPDEST` and not data.
+    destinations: Box<[u64]>,
+    /// By fork: decoded once it proved to be worth it.
+    decoded: [OnceLock<Box<Decoded>>; Fork::ALL.len()],
+    /// How often it began to run.
+    runs: AtomicU32,
+    /// Set when it is a delegation.
+    pub(crate) delegate: Option<Address>,
+}
+
+impl Code {
+    pub(crate) fn new(bytes: Bytes) -> Self {
+        let mut padded = Vec::with_capacity(bytes.len() + PADDING);
+        padded.extend_from_slice(&bytes);
+        padded.resize(bytes.len() + PADDING, opcode::STOP);
+        let delegate = match bytes.strip_prefix(&DELEGATION) {
+            Some(address) if address.len() == 20 => Some(Address::from_slice(address)),
+            _ => None,
+        };
+        Self {
+            destinations: jump_destinations(&bytes),
+            padded: padded.into(),
+            bytes,
+            decoded: [const { OnceLock::new() }; Fork::ALL.len()],
+            runs: AtomicU32::new(0),
+            delegate,
+        }
+    }
+
+    /// Code that delegates to `address` (EIP-7702).
+    pub(crate) fn delegation(address: Address) -> Bytes {
+        [&DELEGATION[..], address.as_slice()].concat().into()
+    }
+
+    /// Without padding.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// With padding.
+    pub(crate) fn padded(&self) -> &[u8] {
+        &self.padded
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_destination(&self, pc: u64) -> bool {
+        pc < self.bytes.len() as u64 && self.destinations[(pc / 64) as usize] >> (pc % 64) & 1 == 1
+    }
+
+    /// Decoded for `fork`, if it was.
+    #[inline(always)]
+    pub(crate) fn decoded(&self, fork: Fork) -> Option<&Decoded> {
+        self.decoded[fork as usize].get().map(|decoded| &**decoded)
+    }
+
+    /// Decodes it for `fork`, unless it was.
+    pub(crate) fn decode(&self, fork: Fork) -> &Decoded {
+        self.decoded[fork as usize].get_or_init(|| Box::new(Decoded::new(self, fork)))
+    }
+
+    /// Counts a run, and decodes code that runs for the second time: code that runs
+    /// once (init code, most contracts of a block) must not pay for that.
+    pub(crate) fn begin_run(&self, fork: Fork) -> Option<&Decoded> {
+        if let Some(decoded) = self.decoded(fork) {
+            return Some(decoded);
+        }
+        let runs = self.runs.load(Ordering::Relaxed);
+        self.runs.store(runs.saturating_add(1), Ordering::Relaxed);
+        (runs > 0).then(|| self.decode(fork))
+    }
+
+    /// Backward jumps after which a first run is worth decoding: decoding costs about
+    /// as much as executing one instruction per byte of code.
+    pub(crate) fn jumps_before_decoding(&self) -> u32 {
+        u32::try_from(self.bytes.len() / 8).unwrap_or(u32::MAX) + 16
+    }
+}
+
+/// See [`Code::destinations`].
+fn jump_destinations(code: &[u8]) -> Box<[u64]> {
+    let mut bits = vec![0u64; code.len().div_ceil(64)].into_boxed_slice();
+    let mut pc = 0;
+    while let Some(&byte) = code.get(pc) {
+        if byte == opcode::JUMPDEST {
+            bits[pc / 64] |= 1 << (pc % 64);
+        } else if let opcode::PUSH1..=opcode::PUSH32 = byte {
+            pc += usize::from(byte - opcode::PUSH1) + 1;
+        }
+        pc += 1;
+    }
+    bits
+}
+
+/// Prepared code by its hash, for any number of [`Evm`](crate::Evm)s on any number
+/// of threads. Holds a limited number of bytes; when full, it starts over.
+#[derive(Debug)]
+pub struct CodeCache {
+    codes: RwLock<Held>,
+    bytes_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    by_hash: HashMap<B256, Arc<Code>>,
+    bytes: usize,
+}
+
+impl CodeCache {
+    /// Holds code of `bytes_max` bytes at most, counted before decoding (which makes
+    /// twenty times as much of it at worst).
+    pub fn new(bytes_max: usize) -> Self {
+        Self {
+            codes: RwLock::default(),
+            bytes_max,
+        }
+    }
+
+    pub(crate) fn get(&self, hash: &B256) -> Option<Arc<Code>> {
+        let held = self.codes.read().unwrap_or_else(|e| e.into_inner());
+        held.by_hash.get(hash).cloned()
+    }
+
+    /// What another thread put there meanwhile is kept.
+    pub(crate) fn insert(&self, hash: B256, code: Code) -> Arc<Code> {
+        let mut held = self.codes.write().unwrap_or_else(|e| e.into_inner());
+        if let Some(known) = held.by_hash.get(&hash) {
+            return Arc::clone(known);
+        }
+        let code = Arc::new(code);
+        if held.bytes + code.bytes.len() > self.bytes_max {
+            *held = Held::default();
+        }
+        held.bytes += code.bytes.len();
+        held.by_hash.insert(hash, Arc::clone(&code));
+        code
+    }
+}
+
+impl Default for CodeCache {
+    /// 64 MiB of code: some thousand contracts.
+    fn default() -> Self {
+        Self::new(64 << 20)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_in_data_do_not_count() {
+        let code = Code::new(Bytes::from_static(&[0x5b, 0x61, 0x5b, 0x5b, 0x5b, 0x60]));
+        let found: Vec<_> = (0..50).filter(|pc| code.is_destination(*pc)).collect();
+        assert_eq!(found, [0, 4]);
+        assert!(!code.is_destination(u64::MAX));
+    }
+
+    #[test]
+    fn delegations_are_23_bytes() {
+        let to = Address::repeat_byte(7);
+        assert_eq!(Code::new(Code::delegation(to)).delegate, Some(to));
+        let longer = [&Code::delegation(to)[..], &[0]].concat();
+        assert_eq!(Code::new(longer.into()).delegate, None);
+    }
+
+    #[test]
+    fn a_full_cache_starts_over() {
+        let cache = CodeCache::new(10);
+        let code = |byte| Code::new(Bytes::from(vec![byte; 6]));
+        cache.insert(B256::repeat_byte(1), code(1));
+        assert!(cache.get(&B256::repeat_byte(1)).is_some());
+        cache.insert(B256::repeat_byte(2), code(2));
+        assert!(cache.get(&B256::repeat_byte(1)).is_none());
+        assert!(cache.get(&B256::repeat_byte(2)).is_some());
+    }
+
+    #[test]
+    fn the_second_run_is_decoded() {
+        let code = Code::new(Bytes::from_static(&[0x00]));
+        assert!(code.begin_run(Fork::Cancun).is_none());
+        assert!(code.begin_run(Fork::Cancun).is_some());
+        assert!(code.decoded(Fork::London).is_none());
+    }
+}

@@ -1,0 +1,588 @@
+//! Code as the fast loop wants it: instructions of eight bytes, grouped in blocks.
+//!
+//! A *block* is a run of instructions that is entered at its first one only and left
+//! at its last one only, so what it needs can be checked once: the gas that its
+//! instructions cost whatever their operands, and the stack's height at entry for
+//! which no instruction in it underflows or overflows. Blocks begin at `JUMPDEST`s
+//! and after `JUMPI`, calls and creations (which must see the exact gas), and end with
+//! those, with `JUMP`, and with whatever ends the frame.
+//!
+//! What each block saves is on the road between them, so jumps read the head of the
+//! block they go to themselves. A jump to a constant holds the place of that head. A
+//! jump to something that is no destination goes to [`INVALID_TARGET`], which is a
+//! block like others, with one instruction that halts.
+//!
+//! Pairs that compilers write everywhere are fused into one instruction ([`fused`]).
+
+use crate::{
+    code::Code,
+    fork::Fork,
+    gas::Schedule,
+    opcode::{self, FACTS},
+    word::Word,
+};
+
+/// One instruction: an opcode's byte, or a number of [`fused`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(8))]
+pub(crate) struct Instruction {
+    pub(crate) op: u16,
+    pub(crate) arg: u16,
+    pub(crate) imm: u32,
+}
+
+/// Instructions that are no opcodes. "Of the top" is the topmost word before it.
+pub(crate) mod fused {
+    /// Head of a block: `arg` is the lowest height of the stack at entry, `imm` its
+    /// gas; the next slot's `arg` is how much higher than that the stack may be.
+    /// Heights are in bytes.
+    pub(crate) const BLOCK: u16 = 256;
+    /// Halts: a jump went astray.
+    pub(crate) const INVALID_JUMP: u16 = 257;
+    /// A byte (`arg`) that the fork does not know, or `INVALID`.
+    pub(crate) const UNKNOWN: u16 = 258;
+    /// A constant of four bytes at most.
+    pub(crate) const PUSH: u16 = 259;
+    /// A wider one, number `imm` of the pool.
+    pub(crate) const PUSH_WIDE: u16 = 260;
+    /// `PUSH JUMP`; `imm` is the target's head.
+    pub(crate) const JUMP_TO: u16 = 261;
+    /// `PUSH JUMPI`.
+    pub(crate) const JUMPI_TO: u16 = 262;
+    /// `ISZERO PUSH JUMPI`.
+    pub(crate) const JUMPI_TO_IF_ZERO: u16 = 263;
+    /// `LT PUSH JUMPI`, and so on; the ones below with `ISZERO` between.
+    pub(crate) const JUMPI_TO_IF_LT: u16 = 264;
+    pub(crate) const JUMPI_TO_IF_GT: u16 = 265;
+    pub(crate) const JUMPI_TO_IF_SLT: u16 = 266;
+    pub(crate) const JUMPI_TO_IF_SGT: u16 = 267;
+    pub(crate) const JUMPI_TO_IF_EQ: u16 = 268;
+    pub(crate) const JUMPI_TO_UNLESS_LT: u16 = 269;
+    pub(crate) const JUMPI_TO_UNLESS_GT: u16 = 270;
+    pub(crate) const JUMPI_TO_UNLESS_SLT: u16 = 271;
+    pub(crate) const JUMPI_TO_UNLESS_SGT: u16 = 272;
+    pub(crate) const JUMPI_TO_UNLESS_EQ: u16 = 273;
+    /// `PUSH op`: the constant is the first operand.
+    pub(crate) const PUSH_ADD: u16 = 274;
+    pub(crate) const PUSH_MUL: u16 = 275;
+    pub(crate) const PUSH_AND: u16 = 276;
+    pub(crate) const PUSH_OR: u16 = 277;
+    pub(crate) const PUSH_SHL: u16 = 278;
+    pub(crate) const PUSH_SHR: u16 = 279;
+    pub(crate) const PUSH_SAR: u16 = 280;
+    pub(crate) const PUSH_EQ: u16 = 281;
+    pub(crate) const PUSH_LT: u16 = 282;
+    pub(crate) const PUSH_GT: u16 = 283;
+    pub(crate) const PUSH_SUB: u16 = 284;
+    pub(crate) const PUSH_MLOAD: u16 = 285;
+    pub(crate) const PUSH_MSTORE: u16 = 286;
+    /// `PUSH SWAP1 op`: the constant is the second operand.
+    pub(crate) const SUB_PUSHED: u16 = 287;
+    pub(crate) const DIV_PUSHED: u16 = 288;
+    /// With a constant of the pool.
+    pub(crate) const PUSH_WIDE_AND: u16 = 289;
+    pub(crate) const PUSH_WIDE_ADD: u16 = 290;
+    /// `SWAPn POP`, n in `arg`.
+    pub(crate) const SWAP_POP: u16 = 291;
+    pub(crate) const POP_POP: u16 = 292;
+    /// `DUPn PUSH`: n in `arg`.
+    pub(crate) const DUP_PUSH: u16 = 293;
+    /// `DUPn MLOAD`.
+    pub(crate) const DUP_MLOAD: u16 = 294;
+    /// `DUPn op`.
+    pub(crate) const DUP_ADD: u16 = 295;
+    pub(crate) const DUP_SUB: u16 = 296;
+    /// `DUP1 PUSH EQ PUSH JUMPI`: how a contract finds its function. The constant
+    /// stands in the next slot.
+    pub(crate) const SELECT: u16 = 299;
+    /// `DUPn DUPm`: n in the low byte of `arg`, m in its high byte.
+    pub(crate) const DUP_DUP: u16 = 300;
+    /// `SWAPn SWAPm`.
+    pub(crate) const SWAP_SWAP: u16 = 301;
+    /// `SWAP1 SUB`.
+    pub(crate) const SWAP_SUB: u16 = 302;
+    /// `ISZERO ISZERO`.
+    pub(crate) const IS_NOT_ZERO: u16 = 303;
+    /// How many there are, opcodes included.
+    pub(crate) const END: u16 = 304;
+}
+
+/// Slot of the block that halts.
+pub(crate) const INVALID_TARGET: u32 = 0;
+/// Slot of the first instruction's block.
+pub(crate) const ENTRY: u32 = 3;
+
+/// A block is cut when its gas would not fit; no real code comes near.
+const BLOCK_GAS_MAX: u64 = 1 << 30;
+
+/// The stack's limit, in words.
+const STACK_WORDS: i32 = 1024;
+const WORD_BYTES: i32 = 32;
+
+/// Code decoded for a fork.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    instructions: Box<[Instruction]>,
+    pool: Box<[Word]>,
+    /// By position in the code: the slot of the block that begins there with a
+    /// `JUMPDEST`; [`INVALID_TARGET`] elsewhere.
+    targets: Box<[u32]>,
+    /// Slot and position of each block, ascending.
+    blocks: Box<[(u32, u32)]>,
+}
+
+impl Decoded {
+    pub(crate) fn new(code: &Code, fork: Fork) -> Self {
+        let mut decoder = Decoder::new(code, fork);
+        decoder.run();
+        decoder.finish()
+    }
+
+    /// The stream; every path through it ends with an instruction that ends the frame.
+    #[inline(always)]
+    pub(crate) fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    #[inline(always)]
+    pub(crate) fn pool(&self) -> &[Word] {
+        &self.pool
+    }
+
+    #[inline(always)]
+    pub(crate) fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+
+    /// Where the block at `slot` begins in the code.
+    #[cold]
+    pub(crate) fn position(&self, slot: u32) -> usize {
+        let found = self.blocks.binary_search_by_key(&slot, |(slot, _)| *slot);
+        found.map_or(0, |at| self.blocks[at].1 as usize)
+    }
+}
+
+/// The block under construction.
+#[derive(Default)]
+struct Block {
+    /// Slot of its head.
+    head: usize,
+    gas: u64,
+    /// Words above the height at entry.
+    height: i32,
+    /// Words below the height at entry that are needed.
+    need: i32,
+    /// Highest `height`.
+    growth: i32,
+    /// `GAS` and `SSTORE` in it, with the gas of the block up to and with them: they
+    /// must know what of the block's gas is not theirs.
+    exact: Vec<(usize, u64)>,
+}
+
+struct Decoder<'a> {
+    code: &'a Code,
+    fork: Fork,
+    schedule: &'static Schedule,
+    out: Vec<Instruction>,
+    pool: Vec<Word>,
+    targets: Vec<u32>,
+    blocks: Vec<(u32, u32)>,
+    /// Slots whose `imm` is still a position in the code.
+    jumps: Vec<usize>,
+    block: Block,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(code: &'a Code, fork: Fork) -> Self {
+        let len = code.bytes().len();
+        Self {
+            code,
+            fork,
+            schedule: Schedule::of(fork),
+            out: Vec::with_capacity(len + len / 4 + 8),
+            pool: Vec::new(),
+            targets: vec![INVALID_TARGET; len],
+            blocks: Vec::with_capacity(len / 8 + 1),
+            jumps: Vec::with_capacity(len / 8 + 1),
+            block: Block::default(),
+        }
+    }
+
+    fn run(&mut self) {
+        // The block at INVALID_TARGET: any height will do.
+        self.emit(fused::BLOCK, 0, 0);
+        self.emit(fused::BLOCK, u16::MAX, 0);
+        self.emit(fused::INVALID_JUMP, 0, 0);
+        let code = self.code;
+        let bytes = code.padded();
+        // Padding counts as one more byte: the `STOP` that code runs into.
+        let end = code.bytes().len() + 1;
+        let mut pc = 0;
+        self.begin_block(pc);
+        while pc < end {
+            let byte = bytes[pc];
+            let facts = &FACTS[usize::from(byte)];
+            if byte == opcode::JUMPDEST {
+                if self.block.gas != 0 || self.out.len() != self.block.head + 2 {
+                    self.end_block();
+                    self.begin_block(pc);
+                }
+                self.targets[pc] = self.block.head as u32;
+            }
+            if !facts.exists(self.fork) || byte == opcode::INVALID {
+                self.emit(fused::UNKNOWN, u16::from(byte), 0);
+                self.end_block();
+                pc = self.skip_unreachable(pc + 1, end);
+                continue;
+            }
+            self.count(byte);
+            let next = pc + 1 + usize::from(facts.immediate);
+            match byte {
+                opcode::JUMPDEST => {}
+                opcode::PUSH0..=opcode::PUSH32 => {
+                    self.push(Word::from_be_slice(&bytes[pc + 1..next]))
+                }
+                opcode::PC => self.push(Word::new(pc as u64)),
+                opcode::JUMPI => self.jump_if(),
+                opcode::JUMP => self.jump(),
+                opcode::GAS | opcode::SSTORE => {
+                    self.block.exact.push((self.out.len(), self.block.gas));
+                    self.emit(u16::from(byte), 0, 0);
+                }
+                _ => self.operation(byte),
+            }
+            pc = match byte {
+                opcode::JUMP
+                | opcode::STOP
+                | opcode::RETURN
+                | opcode::REVERT
+                | opcode::SELFDESTRUCT => {
+                    self.end_block();
+                    self.skip_unreachable(next, end)
+                }
+                opcode::JUMPI
+                | opcode::CALL
+                | opcode::CALLCODE
+                | opcode::DELEGATECALL
+                | opcode::STATICCALL
+                | opcode::CREATE
+                | opcode::CREATE2 => {
+                    self.end_block();
+                    self.begin_block(next);
+                    next
+                }
+                _ if self.block.gas > BLOCK_GAS_MAX => {
+                    self.end_block();
+                    self.begin_block(next);
+                    next
+                }
+                _ => next,
+            };
+        }
+        // Only after a cut push in the last bytes is there an open end.
+        self.emit(u16::from(opcode::STOP), 0, 0);
+        self.end_block();
+    }
+
+    /// From `pc`, where nothing arrives, to the next `JUMPDEST`.
+    fn skip_unreachable(&mut self, mut pc: usize, end: usize) -> usize {
+        let bytes = self.code.padded();
+        while pc < end - 1 && !self.code.is_destination(pc as u64) {
+            pc += 1 + usize::from(FACTS[usize::from(bytes[pc])].immediate);
+        }
+        if pc < end - 1 {
+            self.begin_block(pc);
+            pc
+        } else {
+            end
+        }
+    }
+
+    fn emit(&mut self, op: u16, arg: u16, imm: u32) {
+        self.out.push(Instruction { op, arg, imm });
+    }
+
+    fn begin_block(&mut self, pc: usize) {
+        let head = self.out.len();
+        self.blocks.push((head as u32, pc as u32));
+        self.block.head = head;
+        self.block.gas = 0;
+        self.block.height = 0;
+        self.block.need = 0;
+        self.block.growth = 0;
+        self.emit(fused::BLOCK, 0, 0);
+        self.emit(fused::BLOCK, 0, 0);
+    }
+
+    fn end_block(&mut self) {
+        let Block {
+            head,
+            gas,
+            need,
+            growth,
+            ..
+        } = self.block;
+        let lowest = need * WORD_BYTES;
+        let room = (STACK_WORDS - growth) * WORD_BYTES - lowest;
+        // No height will do: one that is never reached makes the check fail.
+        let (lowest, room) = if room < 0 {
+            (i32::from(u16::MAX), 0)
+        } else {
+            (lowest, room)
+        };
+        self.out[head].arg = lowest as u16;
+        self.out[head].imm = gas as u32;
+        self.out[head + 1].arg = room as u16;
+        for (slot, so_far) in self.block.exact.drain(..) {
+            self.out[slot].imm = (gas - so_far) as u32;
+        }
+    }
+
+    /// Adds an instruction's gas and stack movement to the block.
+    fn count(&mut self, byte: u8) {
+        let facts = &FACTS[usize::from(byte)];
+        let block = &mut self.block;
+        block.gas += u64::from(self.schedule.base[usize::from(byte)]);
+        block.need = block.need.max(i32::from(facts.inputs) - block.height);
+        block.height += facts.change();
+        block.growth = block.growth.max(block.height);
+    }
+
+    /// The `n`-th instruction from the end, if it belongs to the block and was not
+    /// fused into something that must stay.
+    fn last(&self, n: usize) -> Option<Instruction> {
+        let at = self.out.len().checked_sub(n)?;
+        (at >= self.block.head + 2).then(|| self.out[at])
+    }
+
+    fn push(&mut self, value: Word) {
+        match value.to_u64().map(u32::try_from) {
+            Some(Ok(small)) => match self.last(1) {
+                Some(last) if is_dup(last.op) => {
+                    self.out.pop();
+                    self.emit(
+                        fused::DUP_PUSH,
+                        last.op - u16::from(opcode::DUP1) + 1,
+                        small,
+                    );
+                }
+                _ => self.emit(fused::PUSH, 0, small),
+            },
+            _ => {
+                let at = self.pool.len() as u32;
+                self.pool.push(value);
+                self.emit(fused::PUSH_WIDE, 0, at);
+            }
+        }
+    }
+
+    /// Takes a constant that was pushed last; what it was fused with stays.
+    fn take_constant(&mut self) -> Option<u32> {
+        let last = self.last(1)?;
+        match last.op {
+            fused::PUSH => {
+                self.out.pop();
+                Some(last.imm)
+            }
+            fused::DUP_PUSH => {
+                self.out.pop();
+                self.emit(u16::from(opcode::DUP1) + last.arg - 1, 0, 0);
+                Some(last.imm)
+            }
+            _ => None,
+        }
+    }
+
+    fn jump(&mut self) {
+        match self.take_constant() {
+            Some(target) => {
+                self.jumps.push(self.out.len());
+                self.emit(fused::JUMP_TO, 0, target);
+            }
+            None => self.emit(u16::from(opcode::JUMP), 0, 0),
+        }
+    }
+
+    fn jump_if(&mut self) {
+        let Some(target) = self.take_constant() else {
+            self.emit(u16::from(opcode::JUMPI), 0, 0);
+            return;
+        };
+        let last = self.last(1).map_or(fused::END, |last| last.op);
+        let (taken, op) = match opcode_of(last) {
+            Some(opcode::ISZERO) => {
+                let before = self.last(2).and_then(|before| opcode_of(before.op));
+                match before.and_then(|before| compare(before, false)) {
+                    Some(op) => (2, op),
+                    None => (1, fused::JUMPI_TO_IF_ZERO),
+                }
+            }
+            Some(last) => match compare(last, true) {
+                Some(op) => (1, op),
+                None => (0, fused::JUMPI_TO),
+            },
+            None => (0, fused::JUMPI_TO),
+        };
+        if last == fused::PUSH_EQ && self.select(target) {
+            return;
+        }
+        self.out.truncate(self.out.len() - taken);
+        self.jumps.push(self.out.len());
+        self.emit(op, 0, target);
+    }
+
+    /// `DUP1 PUSH EQ` stands last, and `PUSH JUMPI` follow.
+    fn select(&mut self, target: u32) -> bool {
+        let (Some(equal), Some(dup)) = (self.last(1), self.last(2)) else {
+            return false;
+        };
+        if dup.op != u16::from(opcode::DUP1) {
+            return false;
+        }
+        self.out.truncate(self.out.len() - 2);
+        self.jumps.push(self.out.len());
+        self.emit(fused::SELECT, 0, target);
+        self.emit(fused::SELECT, 0, equal.imm);
+        true
+    }
+
+    /// Any other instruction, fused with the one before it if there is a word for that.
+    fn operation(&mut self, byte: u8) {
+        let Some(last) = self.last(1) else {
+            self.emit(u16::from(byte), 0, 0);
+            return;
+        };
+        if let Some(op) = pushed_first(byte)
+            && let Some(constant) = self.take_constant()
+        {
+            self.emit(op, 0, constant);
+            return;
+        }
+        let fused = match (opcode_of(last.op), byte) {
+            (Some(opcode::SWAP1), opcode::SUB | opcode::DIV) => {
+                self.out.pop();
+                match self.take_constant() {
+                    Some(constant) if byte == opcode::SUB => (fused::SUB_PUSHED, 0, constant),
+                    Some(constant) => (fused::DIV_PUSHED, 0, constant),
+                    None if byte == opcode::SUB => (fused::SWAP_SUB, 0, 0),
+                    None => {
+                        self.out.push(last);
+                        (u16::from(byte), 0, 0)
+                    }
+                }
+            }
+            (Some(swap @ opcode::SWAP1..=opcode::SWAP16), opcode::POP) => {
+                self.out.pop();
+                (fused::SWAP_POP, u16::from(swap - opcode::SWAP1) + 1, 0)
+            }
+            (Some(opcode::POP), opcode::POP) => {
+                self.out.pop();
+                (fused::POP_POP, 0, 0)
+            }
+            (Some(opcode::ISZERO), opcode::ISZERO) => {
+                self.out.pop();
+                (fused::IS_NOT_ZERO, 0, 0)
+            }
+            (Some(dup @ opcode::DUP1..=opcode::DUP16), _) => {
+                let n = u16::from(dup - opcode::DUP1) + 1;
+                match dup_with(byte) {
+                    Some(op) => {
+                        self.out.pop();
+                        let m = match byte {
+                            opcode::DUP1..=opcode::DUP16 => u16::from(byte - opcode::DUP1) + 1,
+                            _ => 0,
+                        };
+                        (op, n | m << 8, 0)
+                    }
+                    None => (u16::from(byte), 0, 0),
+                }
+            }
+            (Some(swap @ opcode::SWAP1..=opcode::SWAP16), opcode::SWAP1..=opcode::SWAP16) => {
+                self.out.pop();
+                let (n, m) = (swap - opcode::SWAP1 + 1, byte - opcode::SWAP1 + 1);
+                (fused::SWAP_SWAP, u16::from(n) | u16::from(m) << 8, 0)
+            }
+            (None, opcode::AND) if last.op == fused::PUSH_WIDE => {
+                self.out.pop();
+                (fused::PUSH_WIDE_AND, 0, last.imm)
+            }
+            (None, opcode::ADD) if last.op == fused::PUSH_WIDE => {
+                self.out.pop();
+                (fused::PUSH_WIDE_ADD, 0, last.imm)
+            }
+            _ => (u16::from(byte), 0, 0),
+        };
+        self.emit(fused.0, fused.1, fused.2);
+    }
+
+    fn finish(mut self) -> Decoded {
+        for slot in self.jumps {
+            let position = self.out[slot].imm as usize;
+            let target = self.targets.get(position).copied();
+            self.out[slot].imm = target.unwrap_or(INVALID_TARGET);
+        }
+        Decoded {
+            instructions: self.out.into(),
+            pool: self.pool.into(),
+            targets: self.targets.into(),
+            blocks: self.blocks.into(),
+        }
+    }
+}
+
+/// An instruction that is an opcode, not fused.
+fn opcode_of(op: u16) -> Option<u8> {
+    u8::try_from(op).ok()
+}
+
+fn is_dup(op: u16) -> bool {
+    (u16::from(opcode::DUP1)..=u16::from(opcode::DUP16)).contains(&op)
+}
+
+/// `byte PUSH JUMPI`, or with `ISZERO` between.
+fn compare(byte: u8, holds: bool) -> Option<u16> {
+    Some(match (byte, holds) {
+        (opcode::LT, true) => fused::JUMPI_TO_IF_LT,
+        (opcode::GT, true) => fused::JUMPI_TO_IF_GT,
+        (opcode::SLT, true) => fused::JUMPI_TO_IF_SLT,
+        (opcode::SGT, true) => fused::JUMPI_TO_IF_SGT,
+        (opcode::EQ, true) => fused::JUMPI_TO_IF_EQ,
+        (opcode::LT, false) => fused::JUMPI_TO_UNLESS_LT,
+        (opcode::GT, false) => fused::JUMPI_TO_UNLESS_GT,
+        (opcode::SLT, false) => fused::JUMPI_TO_UNLESS_SLT,
+        (opcode::SGT, false) => fused::JUMPI_TO_UNLESS_SGT,
+        (opcode::EQ, false) => fused::JUMPI_TO_UNLESS_EQ,
+        _ => return None,
+    })
+}
+
+/// `PUSH byte`.
+fn pushed_first(byte: u8) -> Option<u16> {
+    Some(match byte {
+        opcode::ADD => fused::PUSH_ADD,
+        opcode::MUL => fused::PUSH_MUL,
+        opcode::SUB => fused::PUSH_SUB,
+        opcode::AND => fused::PUSH_AND,
+        opcode::OR => fused::PUSH_OR,
+        opcode::SHL => fused::PUSH_SHL,
+        opcode::SHR => fused::PUSH_SHR,
+        opcode::SAR => fused::PUSH_SAR,
+        opcode::EQ => fused::PUSH_EQ,
+        opcode::LT => fused::PUSH_LT,
+        opcode::GT => fused::PUSH_GT,
+        opcode::MLOAD => fused::PUSH_MLOAD,
+        opcode::MSTORE => fused::PUSH_MSTORE,
+        _ => return None,
+    })
+}
+
+/// `DUPn byte`.
+fn dup_with(byte: u8) -> Option<u16> {
+    Some(match byte {
+        opcode::MLOAD => fused::DUP_MLOAD,
+        opcode::ADD => fused::DUP_ADD,
+        opcode::SUB => fused::DUP_SUB,
+        opcode::DUP1..=opcode::DUP16 => fused::DUP_DUP,
+        _ => return None,
+    })
+}

@@ -1,0 +1,409 @@
+//! A call frame at rest, and what all frames of an execution share.
+
+use crate::{
+    code::{Code, CodeCache},
+    env::Block,
+    fork::Fork,
+    gas::{self, Schedule},
+    inspect::{FrameKind, Inspector},
+    keccak::KeccakCache,
+    memory::{Memory, growth_cost},
+    outcome::Halt,
+    source::{Failed, Source},
+    stack::Stack,
+    state::{Checkpoint, Journal},
+    word::Word,
+};
+use alloy_primitives::{Address, B256};
+use std::sync::Arc;
+
+/// Why an instruction could not be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The frame halts.
+    Halt(Halt),
+    /// The whole execution is given up.
+    Source,
+}
+
+impl From<Halt> for Fault {
+    fn from(halt: Halt) -> Self {
+        Self::Halt(halt)
+    }
+}
+
+impl From<Failed> for Fault {
+    fn from(Failed: Failed) -> Self {
+        Self::Source
+    }
+}
+
+/// What instructions of any frame see and change.
+pub(crate) struct Context<'a> {
+    pub(crate) fork: Fork,
+    pub(crate) schedule: &'static Schedule,
+    pub(crate) chain_id: u64,
+    pub(crate) block: &'a Block,
+    pub(crate) origin: Address,
+    pub(crate) gas_price: Word,
+    pub(crate) blob_hashes: &'a [B256],
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) source: &'a mut dyn Source,
+    pub(crate) codes: &'a CodeCache,
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) keccaks: &'a mut KeccakCache,
+    pub(crate) inspector: Option<&'a mut dyn Inspector>,
+    /// The inspector wants to see every instruction.
+    pub(crate) steps: bool,
+    /// What a call or creation asks for, until its frame is made.
+    pub(crate) request: Request,
+    /// Frames around the current one.
+    pub(crate) depth: usize,
+}
+
+impl Context<'_> {
+    /// The account's number.
+    #[inline]
+    pub(crate) fn load(&mut self, address: Address) -> Result<u32, Failed> {
+        self.journal.load(self.source, address)
+    }
+
+    /// Its number, and whether it was cold (EIP-2929).
+    #[inline]
+    pub(crate) fn access(&mut self, address: Address) -> Result<(u32, bool), Failed> {
+        let account = self.load(address)?;
+        let cold = self.fork >= Fork::Berlin
+            && self.journal.warm_account(account)
+            && !crate::precompiles::is_precompile(self.fork, &address);
+        Ok((account, cold))
+    }
+
+    pub(crate) fn code(&mut self, account: u32) -> Result<Arc<Code>, Failed> {
+        self.journal.code(self.source, self.codes, account)
+    }
+}
+
+/// What `CALL`, `CREATE` and their kin ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) kind: FrameKind,
+    pub(crate) caller: Address,
+    /// In whose name the frame runs.
+    pub(crate) address: Address,
+    pub(crate) code_address: Address,
+    /// Of `address`.
+    pub(crate) account: u32,
+    /// Wei as the frame sees it.
+    pub(crate) value: Word,
+    /// Wei that moves.
+    pub(crate) transfer: Word,
+    pub(crate) input: Input,
+    pub(crate) gas: i64,
+    pub(crate) is_static: bool,
+    /// Code to run; `None` until it is known.
+    pub(crate) code: Option<Arc<Code>>,
+    /// The code is somebody else's by EIP-7702: precompiled contracts do not run then.
+    pub(crate) delegated: bool,
+    /// Of `CREATE2`.
+    pub(crate) salt: Word,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            kind: FrameKind::Call,
+            caller: Address::ZERO,
+            address: Address::ZERO,
+            code_address: Address::ZERO,
+            account: 0,
+            value: Word::ZERO,
+            transfer: Word::ZERO,
+            input: Input::NONE,
+            gas: 0,
+            is_static: false,
+            code: None,
+            delegated: false,
+            salt: Word::ZERO,
+        }
+    }
+}
+
+/// Calldata or init code: outside, or in the memory of the calling frame, which rests
+/// as long as its callee runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input {
+    start: *const u8,
+    len: usize,
+    /// Its place in the buffer of all memories, which may move.
+    in_memory: Option<usize>,
+}
+
+impl Input {
+    pub(crate) const NONE: Self = Self {
+        start: std::ptr::dangling(),
+        len: 0,
+        in_memory: None,
+    };
+
+    /// Must outlive the execution; the caller of [`Context`]'s maker sees to that.
+    pub(crate) fn outside(bytes: &[u8]) -> Self {
+        Self {
+            start: bytes.as_ptr(),
+            len: bytes.len(),
+            in_memory: None,
+        }
+    }
+
+    fn rebase(&mut self, base: *mut u8) {
+        if let Some(at) = self.in_memory {
+            self.start = base.wrapping_add(at);
+        }
+    }
+
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "bytes that rest while the frame runs")]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `start` and `len` describe bytes that outlive the execution, or a
+        // part of a resting frame's memory; those are rebased when the buffer moves.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+/// A call frame. What the loop keeps in registers is here while it does not run.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) stack: Stack,
+    pub(crate) gas: i64,
+    /// In the code, or the slot of a block when `decoded`.
+    pub(crate) position: usize,
+    /// Runs decoded.
+    pub(crate) decoded: bool,
+
+    /// Where its memory begins now…
+    memory: *mut u8,
+    /// …in bytes, a multiple of 32…
+    pub(crate) memory_len: usize,
+    /// …and in the buffer of all memories.
+    memory_start: usize,
+
+    pub(crate) code: Arc<Code>,
+    pub(crate) input: Input,
+    pub(crate) kind: FrameKind,
+    pub(crate) caller: Address,
+    pub(crate) address: Address,
+    /// Of `address`.
+    pub(crate) account: u32,
+    pub(crate) value: Word,
+    pub(crate) is_static: bool,
+
+    /// Of the last call.
+    pub(crate) return_data: Vec<u8>,
+    /// Where in its memory the output of a call goes, and at the end its own output is.
+    pub(crate) output: (usize, usize),
+    /// Before anything it did.
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) gas_limit: i64,
+}
+
+impl Frame {
+    /// With nothing in it, to be filled by [`begin`](Self::begin).
+    pub(crate) fn new(stack: Stack, code: Arc<Code>) -> Self {
+        Self {
+            stack,
+            gas: 0,
+            position: 0,
+            decoded: false,
+            memory: std::ptr::dangling_mut(),
+            memory_len: 0,
+            memory_start: 0,
+            code,
+            input: Input::NONE,
+            kind: FrameKind::Call,
+            caller: Address::ZERO,
+            address: Address::ZERO,
+            account: 0,
+            value: Word::ZERO,
+            is_static: false,
+            return_data: Vec::new(),
+            output: (0, 0),
+            checkpoint: Checkpoint::default(),
+            gas_limit: 0,
+        }
+    }
+
+    /// Fills it from a request, its memory beginning at `memory_start`.
+    pub(crate) fn begin(
+        &mut self,
+        bottom: Stack,
+        request: &Request,
+        code: Arc<Code>,
+        memory_start: usize,
+        checkpoint: Checkpoint,
+    ) {
+        self.stack = bottom;
+        self.gas = request.gas;
+        self.gas_limit = request.gas;
+        self.memory_len = 0;
+        self.memory_start = memory_start;
+        self.code = code;
+        self.input = request.input;
+        self.kind = request.kind;
+        self.caller = request.caller;
+        self.address = request.address;
+        self.account = request.account;
+        self.value = request.value;
+        self.is_static = request.is_static;
+        self.return_data.clear();
+        self.output = (0, 0);
+        self.checkpoint = checkpoint;
+    }
+
+    /// The buffer of all memories may have moved.
+    pub(crate) fn rebase(&mut self, memory: &mut Memory) {
+        let base = memory.base();
+        self.memory = base.wrapping_add(self.memory_start);
+        self.input.rebase(base);
+    }
+
+    /// Where a callee's memory begins.
+    pub(crate) fn memory_end(&self) -> usize {
+        self.memory_start + self.memory_len
+    }
+
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, gas: i64) -> Result<(), Fault> {
+        self.gas -= gas;
+        if self.gas < 0 {
+            return Err(Halt::OutOfGas.into());
+        }
+        Ok(())
+    }
+
+    /// Whether memory holds `len` bytes at `offset`.
+    #[inline(always)]
+    pub(crate) fn covers(&self, offset: u64, len: u64) -> bool {
+        offset.saturating_add(len) <= self.memory_len as u64
+    }
+
+    /// Pays for memory up to `offset + len`, and gives the place. An empty range is at
+    /// no place and costs nothing.
+    #[inline]
+    pub(crate) fn range(
+        &mut self,
+        memory: &mut Memory,
+        offset: Word,
+        len: Word,
+    ) -> Result<(usize, usize), Fault> {
+        let (offset, len) = (offset.saturating_u64(), len.saturating_u64());
+        if len == 0 {
+            return Ok((0, 0));
+        }
+        if !self.covers(offset, len) {
+            self.grow(memory, offset, len)?;
+        }
+        Ok((offset as usize, len as usize))
+    }
+
+    /// Pays for memory up to `offset + len`, and makes it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn grow(&mut self, memory: &mut Memory, offset: u64, len: u64) -> Result<(), Fault> {
+        let end = offset.saturating_add(len);
+        if end > crate::memory::MEMORY_MAX as u64 {
+            return Err(Halt::OutOfGas.into());
+        }
+        let end = (end as usize).next_multiple_of(32);
+        self.charge(growth_cost(self.memory_len, end))?;
+        let (from, to) = (self.memory_start + self.memory_len, self.memory_start + end);
+        if !memory.grow(from, to) {
+            return Err(Halt::OutOfGas.into());
+        }
+        self.memory_len = end;
+        self.rebase(memory);
+        Ok(())
+    }
+
+    /// Its memory.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "a part of the buffer of all memories")]
+    pub(crate) fn memory(&self) -> &[u8] {
+        if self.memory_len == 0 {
+            return &[];
+        }
+        // SAFETY: `grow` made that many bytes at `memory`, and rebases it when the
+        // buffer moves; no other frame's part overlaps.
+        unsafe { std::slice::from_raw_parts(self.memory, self.memory_len) }
+    }
+
+    /// Its memory, to write.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "a part of the buffer of all memories")]
+    pub(crate) fn memory_mut(&mut self) -> &mut [u8] {
+        if self.memory_len == 0 {
+            return &mut [];
+        }
+        // SAFETY: as in `memory`; `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, self.memory_len) }
+    }
+
+    /// 32 bytes at `offset`, which memory [`covers`](Self::covers).
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "bounds were checked when gas was")]
+    pub(crate) fn read_word(&self, offset: u64) -> Word {
+        debug_assert!(self.covers(offset, 32), "reads beyond the memory");
+        // SAFETY: within `memory`, as the caller checked.
+        let bytes = unsafe { self.memory.add(offset as usize).cast::<[u8; 32]>().read() };
+        Word::from_be_bytes(&bytes)
+    }
+
+    /// Writes 32 bytes at `offset`, which memory [`covers`](Self::covers).
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "bounds were checked when gas was")]
+    pub(crate) fn write_word(&mut self, offset: u64, word: Word) {
+        debug_assert!(self.covers(offset, 32), "writes beyond the memory");
+        // SAFETY: within `memory`, as the caller checked.
+        unsafe { (self.memory.add(offset as usize).cast::<[u8; 32]>()).write(word.to_be_bytes()) };
+    }
+
+    /// A part of its memory as a callee's input.
+    pub(crate) fn input_of(&self, (offset, len): (usize, usize)) -> Input {
+        if len == 0 {
+            return Input::NONE;
+        }
+        Input {
+            start: self.memory().as_ptr().wrapping_add(offset),
+            len,
+            in_memory: Some(self.memory_start + offset),
+        }
+    }
+
+    /// Copies `source` from `offset` on into memory at `to`, zeros beyond its end.
+    pub(crate) fn copy_padded(&mut self, to: (usize, usize), source: &[u8], offset: Word) {
+        let (at, len) = to;
+        let target = &mut self.memory_mut()[at..at + len];
+        let from = usize::try_from(offset.saturating_u64()).unwrap_or(usize::MAX);
+        let available = source.get(from..).unwrap_or_default();
+        let copied = available.len().min(len);
+        target[..copied].copy_from_slice(&available[..copied]);
+        target[copied..].fill(0);
+    }
+
+    /// Gas for words copied, besides memory.
+    #[inline(always)]
+    pub(crate) fn charge_copy(&mut self, len: Word) -> Result<(), Fault> {
+        self.charge_words(len, gas::COPY_WORD)
+    }
+
+    /// Gas per word of `len` bytes.
+    #[inline(always)]
+    pub(crate) fn charge_words(&mut self, len: Word, per_word: i64) -> Result<(), Fault> {
+        // No gas pays for 2^40 bytes; what is below does not overflow.
+        let bytes = len.saturating_u64().min(1 << 40);
+        self.charge(gas::words(bytes) * per_word)
+    }
+}
+
+// SAFETY: its pointers are into memory that the machine around it owns, or that is
+// borrowed for one execution; between executions they are not used.
+#[expect(unsafe_code, reason = "pointers that mean nothing between executions")]
+unsafe impl Send for Frame {}

@@ -1,0 +1,114 @@
+//! `CALL`, `CALLCODE`, `DELEGATECALL` and `STATICCALL`.
+
+use crate::{
+    fork::Fork,
+    frame::{Context, Fault, Frame, Request},
+    gas::{self, CALL_STIPEND, CALL_VALUE, COLD_ACCOUNT_EXTRA, NEW_ACCOUNT, WARM_ACCESS},
+    inspect::FrameKind,
+    outcome::Halt,
+    stack::Stack,
+    word::Word,
+};
+
+/// Pays for the call and leaves a [`Request`]; the frame is made outside of the loop.
+///
+/// Operands: gas, address, (value,) place and length of the calldata, place and length
+/// for the output.
+pub(crate) fn call(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+    kind: FrameKind,
+) -> Result<(), Fault> {
+    let has_value = matches!(kind, FrameKind::Call | FrameKind::CallCode);
+    let (value, rest) = if has_value {
+        (stack.at(2), 3)
+    } else {
+        (Word::ZERO, 2)
+    };
+    if kind == FrameKind::Call && frame.is_static && !value.is_zero() {
+        return Err(Halt::StaticViolation.into());
+    }
+    let input = frame.range(cx.memory, stack.at(rest), stack.at(rest + 1))?;
+    let output = frame.range(cx.memory, stack.at(rest + 2), stack.at(rest + 3))?;
+
+    let code_address = stack.at(1).to_address();
+    let (code_account, cold) = cx.access(code_address)?;
+    let mut cost = if cold { COLD_ACCOUNT_EXTRA } else { 0 };
+    if !value.is_zero() {
+        cost += CALL_VALUE;
+    }
+    if kind == FrameKind::Call && makes_account(cx, code_account, value) {
+        cost += NEW_ACCOUNT;
+    }
+    frame.charge(cost)?;
+    let (code, delegated) = code_of(cx, frame, code_account)?;
+
+    let requested = stack.at(0).saturating_u64();
+    let mut gas = i64::try_from(requested).unwrap_or(i64::MAX);
+    if cx.fork >= Fork::TangerineWhistle {
+        gas = gas.min(gas::all_but_one_64th(frame.gas));
+    }
+    if gas > frame.gas {
+        return Err(Halt::OutOfGas.into());
+    }
+    frame.gas -= gas;
+    if !value.is_zero() {
+        gas += CALL_STIPEND;
+    }
+
+    frame.return_data.clear();
+    frame.output = output;
+    let own = kind == FrameKind::CallCode || kind == FrameKind::DelegateCall;
+    let delegate = kind == FrameKind::DelegateCall;
+    cx.request = Request {
+        kind,
+        caller: if delegate {
+            frame.caller
+        } else {
+            frame.address
+        },
+        address: if own { frame.address } else { code_address },
+        account: if own { frame.account } else { code_account },
+        code_address,
+        value: if delegate { frame.value } else { value },
+        transfer: if own { Word::ZERO } else { value },
+        input: frame.input_of(input),
+        gas,
+        is_static: frame.is_static || kind == FrameKind::StaticCall,
+        code: Some(code),
+        delegated,
+        salt: Word::ZERO,
+    };
+    Ok(())
+}
+
+/// Whether the call makes an account exist that did not, which costs more.
+fn makes_account(cx: &Context<'_>, account: u32, value: Word) -> bool {
+    let entry = cx.journal.account(account);
+    if cx.fork >= Fork::SpuriousDragon {
+        !value.is_zero() && entry.is_empty()
+    } else {
+        !entry.exists
+    }
+}
+
+/// The code that a call of the account runs: its own, or since EIP-7702 that of
+/// another account, whose access is paid too.
+fn code_of(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    account: u32,
+) -> Result<(std::sync::Arc<crate::code::Code>, bool), Fault> {
+    let code = cx.code(account)?;
+    let Some(delegate) = code.delegate.filter(|_| cx.fork >= Fork::Prague) else {
+        return Ok((code, false));
+    };
+    let (account, cold) = cx.access(delegate)?;
+    frame.charge(if cold {
+        COLD_ACCOUNT_EXTRA + WARM_ACCESS
+    } else {
+        WARM_ACCESS
+    })?;
+    Ok((cx.code(account)?, true))
+}

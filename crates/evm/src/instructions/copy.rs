@@ -1,0 +1,82 @@
+//! Copies into memory. Operands: where to, where from, how many bytes.
+
+use crate::{
+    frame::{Context, Fault, Frame},
+    gas::COLD_ACCOUNT_EXTRA,
+    outcome::Halt,
+    stack::Stack,
+};
+
+/// `CALLDATACOPY`: zeros beyond the end.
+pub(crate) fn calldatacopy(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+) -> Result<(), Fault> {
+    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+    frame.charge_copy(len)?;
+    let to = frame.range(cx.memory, to, len)?;
+    let input = frame.input;
+    frame.copy_padded(to, input.bytes(), from);
+    Ok(())
+}
+
+/// `CODECOPY`: zeros beyond the end.
+pub(crate) fn codecopy(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
+    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+    frame.charge_copy(len)?;
+    let to = frame.range(cx.memory, to, len)?;
+    let code = frame.code.bytes().clone();
+    frame.copy_padded(to, &code, from);
+    Ok(())
+}
+
+/// `EXTCODECOPY`: zeros beyond the end.
+pub(crate) fn extcodecopy(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+) -> Result<(), Fault> {
+    let (to, from, len) = (stack.at(1), stack.at(2), stack.at(3));
+    frame.charge_copy(len)?;
+    let to = frame.range(cx.memory, to, len)?;
+    let (account, cold) = cx.access(stack.at(0).to_address())?;
+    if cold {
+        frame.charge(COLD_ACCOUNT_EXTRA)?;
+    }
+    let code = cx.code(account)?;
+    frame.copy_padded(to, code.bytes(), from);
+    Ok(())
+}
+
+/// `RETURNDATACOPY` (EIP-211): halts beyond the end.
+pub(crate) fn returndatacopy(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+) -> Result<(), Fault> {
+    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+    let end = from.saturating_u64().saturating_add(len.saturating_u64());
+    if end > frame.return_data.len() as u64 {
+        return Err(Halt::ReturnDataOutOfBounds.into());
+    }
+    frame.charge_copy(len)?;
+    let to = frame.range(cx.memory, to, len)?;
+    let data = std::mem::take(&mut frame.return_data);
+    frame.copy_padded(to, &data, from);
+    frame.return_data = data;
+    Ok(())
+}
+
+/// `MCOPY` (EIP-5656): source and target may overlap.
+pub(crate) fn mcopy(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
+    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+    frame.charge_copy(len)?;
+    // Memory grows to the end of whichever ends later.
+    let later = if to.lt(from) { from } else { to };
+    frame.range(cx.memory, later, len)?;
+    let (to, len) = frame.range(cx.memory, to, len)?;
+    let (from, _) = frame.range(cx.memory, from, stack.at(2))?;
+    frame.memory_mut().copy_within(from..from + len, to);
+    Ok(())
+}

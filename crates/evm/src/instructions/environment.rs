@@ -1,0 +1,74 @@
+//! What is known of accounts and of the message.
+
+use crate::{
+    frame::{Context, Fault, Frame},
+    gas::COLD_ACCOUNT_EXTRA,
+    stack::Stack,
+    word::Word,
+};
+
+/// The account whose address is on top; pays for it if it is cold.
+fn access(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<u32, Fault> {
+    let (account, cold) = cx.access(stack.at(0).to_address())?;
+    if cold {
+        frame.charge(COLD_ACCOUNT_EXTRA)?;
+    }
+    Ok(account)
+}
+
+/// `BALANCE`
+pub(crate) fn balance(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
+    let account = access(cx, frame, stack)?;
+    stack.put(0, cx.journal.account(account).balance);
+    Ok(())
+}
+
+/// `SELFBALANCE` (EIP-1884)
+pub(crate) fn self_balance(cx: &Context<'_>, frame: &Frame) -> Word {
+    cx.journal.account(frame.account).balance
+}
+
+/// `EXTCODESIZE`
+pub(crate) fn extcodesize(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+) -> Result<(), Fault> {
+    let account = access(cx, frame, stack)?;
+    let code = cx.code(account)?;
+    stack.put(0, Word::new(code.bytes().len() as u64));
+    Ok(())
+}
+
+/// `EXTCODEHASH` (EIP-1052): zero for an account that is empty or does not exist.
+pub(crate) fn extcodehash(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+) -> Result<(), Fault> {
+    let account = access(cx, frame, stack)?;
+    let entry = cx.journal.account(account);
+    let hash = if entry.is_empty() {
+        Word::ZERO
+    } else {
+        entry.code_hash.into()
+    };
+    stack.put(0, hash);
+    Ok(())
+}
+
+/// `CALLDATALOAD`: zeros beyond the end.
+#[inline(always)]
+pub(crate) fn calldataload(frame: &Frame, offset: Word) -> Word {
+    let data = frame.input.bytes();
+    let offset = usize::try_from(offset.saturating_u64()).unwrap_or(usize::MAX);
+    let rest = data.get(offset..).unwrap_or_default();
+    match rest.first_chunk::<32>() {
+        Some(bytes) => Word::from_be_bytes(bytes),
+        None => {
+            let mut padded = [0; 32];
+            padded[..rest.len()].copy_from_slice(rest);
+            Word::from_be_bytes(&padded)
+        }
+    }
+}

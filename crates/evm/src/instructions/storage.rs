@@ -1,0 +1,192 @@
+//! Slots, and the end of an account.
+
+use crate::{
+    fork::Fork,
+    frame::{Context, Fault, Frame},
+    gas::{
+        CALL_STIPEND, COLD_ACCOUNT_EXTRA, COLD_SLOT, COLD_SLOT_EXTRA, NEW_ACCOUNT,
+        SELFDESTRUCT_REFUND, SSTORE_SET, SstoreRule,
+    },
+    outcome::Halt,
+    stack::Stack,
+    word::Word,
+};
+
+/// `SLOAD`
+pub(crate) fn sload(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
+    let slot = cx.journal.slot(cx.source, frame.account, stack.at(0))?;
+    if cx.fork >= Fork::Berlin && cx.journal.warm_slot(slot) {
+        frame.charge(COLD_SLOT_EXTRA)?;
+    }
+    stack.put(0, cx.journal.slot_value(slot));
+    Ok(())
+}
+
+/// `SSTORE`; `later` is gas of the block that is paid already but not this
+/// instruction's.
+pub(crate) fn sstore(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+    later: i64,
+) -> Result<(), Fault> {
+    if frame.is_static {
+        return Err(Halt::StaticViolation.into());
+    }
+    let (key, value) = (stack.at(0), stack.at(1));
+    let rule = cx.schedule.sstore;
+    if let SstoreRule::Net {
+        stipend_guard: true,
+        ..
+    } = rule
+        && frame.gas + later <= CALL_STIPEND
+    {
+        return Err(Halt::OutOfGas.into());
+    }
+    let slot = cx.journal.slot(cx.source, frame.account, key)?;
+    let cold = cx.fork >= Fork::Berlin && cx.journal.warm_slot(slot);
+    let original = cx.journal.slot_original(slot);
+    let present = cx.journal.slot_value(slot);
+    let (gas, refund) = sstore_cost(rule, original, present, value);
+    frame.charge(if cold { gas + COLD_SLOT } else { gas })?;
+    cx.journal.refund += refund;
+    if !present.same(value) {
+        cx.journal.set_slot(slot, value);
+    }
+    Ok(())
+}
+
+/// Gas and refund of writing `new` over `present`, where `original` stood before the
+/// transaction (EIP-1283, 2200, 3529).
+#[inline]
+fn sstore_cost(rule: SstoreRule, original: Word, present: Word, new: Word) -> (i64, i64) {
+    let SstoreRule::Net {
+        dirty,
+        reset,
+        clear_refund,
+        ..
+    } = rule
+    else {
+        return match (present.is_zero(), new.is_zero()) {
+            (true, false) => (SSTORE_SET, 0),
+            (false, true) => (5_000, 15_000),
+            _ => (5_000, 0),
+        };
+    };
+    if present.same(new) {
+        return (dirty, 0);
+    }
+    if original.same(present) {
+        return match (original.is_zero(), new.is_zero()) {
+            (true, _) => (SSTORE_SET, 0),
+            (false, true) => (reset, clear_refund),
+            (false, false) => (reset, 0),
+        };
+    }
+    let mut refund = 0;
+    if !original.is_zero() {
+        if present.is_zero() {
+            refund -= clear_refund;
+        } else if new.is_zero() {
+            refund += clear_refund;
+        }
+    }
+    if original.same(new) {
+        refund += if original.is_zero() {
+            SSTORE_SET
+        } else {
+            reset
+        } - dirty;
+    }
+    (dirty, refund)
+}
+
+/// `TLOAD` (EIP-1153)
+pub(crate) fn tload(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
+    stack.put(0, cx.journal.transient(frame.account, stack.at(0)));
+    Ok(())
+}
+
+/// `TSTORE` (EIP-1153)
+pub(crate) fn tstore(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
+    if frame.is_static {
+        return Err(Halt::StaticViolation.into());
+    }
+    cx.journal
+        .set_transient(frame.account, stack.at(0), stack.at(1));
+    Ok(())
+}
+
+/// `SELFDESTRUCT`: all wei go to the beneficiary; the account ceases to exist, since
+/// EIP-6780 only if it was created in the same transaction.
+pub(crate) fn selfdestruct(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    stack: Stack,
+) -> Result<(), Fault> {
+    if frame.is_static {
+        return Err(Halt::StaticViolation.into());
+    }
+    let (heir, cold) = cx.access(stack.at(0).to_address())?;
+    if cold {
+        frame.charge(COLD_ACCOUNT_EXTRA + 100)?;
+    }
+    let balance = cx.journal.account(frame.account).balance;
+    let makes_account = match cx.fork {
+        Fork::Frontier | Fork::Homestead => false,
+        Fork::TangerineWhistle => !cx.journal.account(heir).exists,
+        _ => !balance.is_zero() && cx.journal.account(heir).is_empty(),
+    };
+    if makes_account {
+        frame.charge(NEW_ACCOUNT)?;
+    }
+    if let Some(inspector) = &mut cx.inspector {
+        let heir = cx.journal.account(heir).address;
+        inspector.selfdestruct(frame.address, heir, balance.u256());
+    }
+    let destroys = cx.fork < Fork::Cancun || cx.journal.was_created_now(frame.account);
+    if heir != frame.account {
+        let all = cx.journal.subtract_balance(frame.account, balance);
+        debug_assert!(all, "the balance is what it is");
+        cx.journal.add_balance(heir, balance);
+    } else if destroys {
+        // Its wei go with it.
+        let all = cx.journal.subtract_balance(frame.account, balance);
+        debug_assert!(all, "the balance is what it is");
+    }
+    if destroys && cx.journal.mark_destroyed(frame.account) && cx.fork < Fork::London {
+        cx.journal.refund += SELFDESTRUCT_REFUND;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gas::Schedule;
+
+    /// The examples of EIP-2200 and EIP-3529: original, then the values written one
+    /// after the other; gas and refund of all writes.
+    #[test]
+    fn net_metering() {
+        let cases: [(&[u64], i64, i64); 6] = [
+            (&[0, 0, 0], 200, 0),
+            (&[0, 1, 0], 20_100, 19_900),
+            (&[1, 0], 2_900, 4_800),
+            (&[1, 0, 1], 3_000, 2_800),
+            (&[1, 2, 3], 3_000, 0),
+            (&[1, 0, 2], 3_000, 0),
+        ];
+        let rule = Schedule::of(Fork::London).sstore;
+        for (values, gas, refund) in cases {
+            let original = Word::new(values[0]);
+            let mut sum = (0, 0);
+            for pair in values.windows(2) {
+                let (present, new) = (Word::new(pair[0]), Word::new(pair[1]));
+                let cost = sstore_cost(rule, original, present, new);
+                sum = (sum.0 + cost.0, sum.1 + cost.1);
+            }
+            assert_eq!(sum, (gas, refund), "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Frames within frames: makes one for each call and creation, runs the innermost, and
+//! hands what it returned to the one around it.
+//!
+//! Frames, their stacks and the buffer of their memories are kept and used again. There
+//! is no recursion: 1,025 frames need no more of the thread's own stack than one.
+
+use crate::{
+    code::Code,
+    fork::Fork,
+    frame::{Context, Fault, Frame, Request},
+    gas::CODE_DEPOSIT_BYTE,
+    inspect::{FrameEnd, FrameKind, FrameStart},
+    interpreter::{self, Exit},
+    outcome::{Halt, Status},
+    precompiles,
+    source::Failed,
+    stack::StackChunk,
+    word::Word,
+};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, keccak256};
+use std::sync::Arc;
+
+/// Frames within the outermost one at most.
+const DEPTH_MAX: usize = 1024;
+/// Bytes of deployed code at most (EIP-170).
+const CODE_MAX: usize = 24_576;
+
+/// What is kept between executions.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
+    stacks: Vec<StackChunk>,
+    frames: Vec<Frame>,
+}
+
+/// How a frame ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: Status,
+    pub(crate) gas_left: i64,
+    /// Of the outermost frame, or of one that did not run.
+    pub(crate) output: Bytes,
+    pub(crate) created: Option<Address>,
+}
+
+impl Ended {
+    fn halt(halt: Halt) -> Self {
+        Self {
+            status: Status::Halt(halt),
+            gas_left: 0,
+            output: Bytes::new(),
+            created: None,
+        }
+    }
+
+    /// The call could not begin; its gas comes back.
+    fn refused(halt: Halt, gas: i64) -> Self {
+        Self {
+            gas_left: gas,
+            ..Self::halt(halt)
+        }
+    }
+}
+
+/// What became of a request.
+enum Begun {
+    /// There is a frame to run.
+    Frame,
+    /// It is over already.
+    Ended(Ended),
+}
+
+impl Machine {
+    /// Executes `cx.request` as the outermost frame.
+    pub(crate) fn execute(&mut self, cx: &mut Context<'_>) -> Result<Ended, Failed> {
+        cx.depth = 0;
+        if let Begun::Ended(ended) = self.begin(cx, 0)? {
+            return Ok(ended);
+        }
+        loop {
+            let frame = &mut self.frames[cx.depth];
+            let ended = match interpreter::run(cx, frame) {
+                Exit::Again => continue,
+                Exit::Request => {
+                    cx.depth += 1;
+                    let memory_start = frame.memory_end();
+                    match self.begin(cx, memory_start)? {
+                        Begun::Frame => continue,
+                        Begun::Ended(ended) => {
+                            cx.depth -= 1;
+                            resume_without_frame(cx, &mut self.frames[cx.depth], ended);
+                            continue;
+                        }
+                    }
+                }
+                Exit::Done => finish(cx, frame)?,
+                Exit::Revert => {
+                    cx.journal.revert(frame.checkpoint);
+                    Status::Revert
+                }
+                Exit::Fault(Fault::Halt(halt)) => fail(cx, frame, halt),
+                Exit::Fault(Fault::Source) => return Err(Failed),
+            };
+            tell_exit(cx, frame, ended);
+            if cx.depth == 0 {
+                return Ok(outermost(frame, ended));
+            }
+            cx.depth -= 1;
+            let [caller, callee] = &mut self.frames[cx.depth..cx.depth + 2] else {
+                unreachable!("two frames, the inner one just ended");
+            };
+            resume(cx, caller, callee, ended);
+        }
+    }
+
+    /// Makes the frame that `cx.request` asks for, at `cx.depth`.
+    fn begin(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
+        let begun = match cx.request.kind {
+            FrameKind::Create | FrameKind::Create2 => self.begin_create(cx, memory_start)?,
+            _ => {
+                tell_enter(cx);
+                self.begin_call(cx, memory_start)?
+            }
+        };
+        if let (Begun::Ended(ended), Some(inspector)) = (&begun, &mut cx.inspector) {
+            inspector.exit(&FrameEnd {
+                status: ended.status,
+                depth: cx.depth,
+                gas_used: (cx.request.gas - ended.gas_left).cast_unsigned(),
+                output: &ended.output,
+                created: ended.created,
+            });
+        }
+        Ok(begun)
+    }
+
+    fn begin_call(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
+        let gas = cx.request.gas;
+        if let Some(refused) = refusal(cx)? {
+            return Ok(Begun::Ended(Ended::refused(refused, gas)));
+        }
+        let checkpoint = cx.journal.checkpoint();
+        let account = cx.request.account;
+        match cx.request.kind {
+            // A static call touches, too: by zero wei.
+            FrameKind::Call | FrameKind::StaticCall => transfer(cx, account)?,
+            _ => {}
+        }
+        if !cx.request.delegated
+            && let Some(precompile) = precompiles::get(cx.fork, &cx.request.code_address)
+        {
+            let input = cx.request.input;
+            let ended = match precompiles::run(precompile, input.bytes(), gas.cast_unsigned()) {
+                Ok((used, output)) => Ended {
+                    status: Status::Success,
+                    gas_left: gas - used.cast_signed(),
+                    output,
+                    created: None,
+                },
+                Err(halt) => {
+                    cx.journal.revert(checkpoint);
+                    Ended::halt(halt)
+                }
+            };
+            return Ok(Begun::Ended(ended));
+        }
+        let code = match cx.request.code.take() {
+            Some(code) => code,
+            None => cx.code(account)?,
+        };
+        if code.bytes().is_empty() {
+            return Ok(Begun::Ended(Ended {
+                status: Status::Success,
+                gas_left: gas,
+                output: Bytes::new(),
+                created: None,
+            }));
+        }
+        let frame = self.frame(cx.depth, &code);
+        frame.begin_with(cx, code, memory_start, checkpoint);
+        Ok(Begun::Frame)
+    }
+
+    fn begin_create(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
+        let gas = cx.request.gas;
+        let creator = cx.load(cx.request.caller)?;
+        let nonce = cx.journal.account(creator).nonce;
+        let refused = match refusal(cx)? {
+            // A transaction raised the nonce already.
+            None if cx.depth > 0 && nonce == u64::MAX => Some(Halt::NonceOverflow),
+            refused => refused,
+        };
+        let before = if cx.depth > 0 {
+            nonce
+        } else {
+            nonce.saturating_sub(1)
+        };
+        let input = cx.request.input;
+        let address = match cx.request.kind {
+            FrameKind::Create2 => {
+                let salt = cx.request.salt.to_be_bytes();
+                cx.request.caller.create2_from_code(salt, input.bytes())
+            }
+            _ => cx.request.caller.create(before),
+        };
+        cx.request.address = address;
+        cx.request.code_address = address;
+        tell_enter(cx);
+        if let Some(refused) = refused {
+            return Ok(Begun::Ended(Ended::refused(refused, gas)));
+        }
+        if cx.depth > 0 {
+            cx.journal.set_nonce(creator, nonce + 1);
+        }
+        let account = cx.load(address)?;
+        if cx.fork >= Fork::Berlin {
+            cx.journal.warm_account(account);
+        }
+        let entry = cx.journal.account(account);
+        if entry.nonce != 0 || entry.has_code() || cx.journal.has_storage(cx.source, account)? {
+            return Ok(Begun::Ended(Ended::halt(Halt::AddressCollision)));
+        }
+        cx.request.account = account;
+        let checkpoint = cx.journal.checkpoint();
+        cx.journal.mark_created(account);
+        if cx.fork >= Fork::SpuriousDragon {
+            cx.journal.set_nonce(account, 1);
+        }
+        transfer(cx, account)?;
+        let code = Arc::new(Code::new(Bytes::copy_from_slice(input.bytes())));
+        cx.request.input = crate::frame::Input::NONE;
+        let frame = self.frame(cx.depth, &code);
+        frame.begin_with(cx, code, memory_start, checkpoint);
+        Ok(Begun::Frame)
+    }
+
+    /// The frame of a depth, made when that is first reached.
+    fn frame(&mut self, depth: usize, code: &Arc<Code>) -> &mut Frame {
+        if depth == self.frames.len() {
+            let chunk = StackChunk::new();
+            self.frames
+                .push(Frame::new(chunk.bottom(), Arc::clone(code)));
+            self.stacks.push(chunk);
+        }
+        let frame = &mut self.frames[depth];
+        frame.stack = self.stacks[depth].bottom();
+        frame
+    }
+}
+
+impl Frame {
+    fn begin_with(
+        &mut self,
+        cx: &mut Context<'_>,
+        code: Arc<Code>,
+        memory_start: usize,
+        checkpoint: crate::state::Checkpoint,
+    ) {
+        let is_creation = matches!(cx.request.kind, FrameKind::Create | FrameKind::Create2);
+        self.decoded = !cx.steps && !is_creation && code.begin_run(cx.fork).is_some();
+        self.position = if self.decoded { interpreter::FIRST } else { 0 };
+        self.begin(self.stack, &cx.request, code, memory_start, checkpoint);
+        self.rebase(cx.memory);
+    }
+}
+
+/// Why a frame cannot begin, if so.
+fn refusal(cx: &mut Context<'_>) -> Result<Option<Halt>, Failed> {
+    if cx.depth > DEPTH_MAX {
+        return Ok(Some(Halt::CallDepth));
+    }
+    let (kind, value) = (cx.request.kind, cx.request.value);
+    if kind == FrameKind::DelegateCall || value.is_zero() {
+        return Ok(None);
+    }
+    if kind == FrameKind::Call && cx.request.transfer.is_zero() {
+        // Seen, but not moved.
+        return Ok(None);
+    }
+    let caller = cx.load(cx.request.caller)?;
+    let poor = cx.journal.account(caller).balance.lt(value);
+    Ok(poor.then_some(Halt::InsufficientBalance))
+}
+
+/// Moves the request's wei to `account`, which is touched even by none.
+fn transfer(cx: &mut Context<'_>, account: u32) -> Result<(), Failed> {
+    let amount = cx.request.transfer;
+    if amount.is_zero() {
+        cx.journal.touch(account);
+        return Ok(());
+    }
+    let caller = cx.load(cx.request.caller)?;
+    let enough = cx.journal.subtract_balance(caller, amount);
+    debug_assert!(enough, "the balance was looked at");
+    cx.journal.add_balance(account, amount);
+    Ok(())
+}
+
+/// A frame came to its end; code of a creation is stored.
+fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
+    if !matches!(frame.kind, FrameKind::Create | FrameKind::Create2) {
+        return Ok(Status::Success);
+    }
+    let (at, len) = frame.output;
+    let code = &frame.memory()[at..at + len];
+    let deposit = CODE_DEPOSIT_BYTE * len as i64;
+    let refused = if cx.fork >= Fork::London && code.first() == Some(&0xef) {
+        Some(Halt::CodeStartsWithEf)
+    } else if cx.fork >= Fork::SpuriousDragon && len > CODE_MAX {
+        Some(Halt::CodeTooLarge)
+    } else if frame.gas < deposit {
+        if cx.fork == Fork::Frontier {
+            // The contract stays without code (changed by EIP-2).
+            frame.output = (0, 0);
+            return Ok(Status::Success);
+        }
+        Some(Halt::CodeDepositOutOfGas)
+    } else {
+        None
+    };
+    if let Some(halt) = refused {
+        return Ok(fail(cx, frame, halt));
+    }
+    let code = Bytes::copy_from_slice(code);
+    frame.gas -= deposit;
+    if !code.is_empty() {
+        let hash = keccak256(&code);
+        let code = match cx.codes.get(&hash) {
+            Some(code) => code,
+            None => Arc::new(Code::new(code)),
+        };
+        cx.journal.set_code(frame.account, hash, code);
+    } else {
+        debug_assert_eq!(cx.journal.account(frame.account).code_hash, KECCAK256_EMPTY);
+    }
+    Ok(Status::Success)
+}
+
+/// All gas is gone, and all changes.
+fn fail(cx: &mut Context<'_>, frame: &mut Frame, halt: Halt) -> Status {
+    cx.journal.revert(frame.checkpoint);
+    frame.gas = 0;
+    frame.output = (0, 0);
+    Status::Halt(halt)
+}
+
+/// Hands the result of `callee` to its caller.
+fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: Status) {
+    caller.gas += callee.gas;
+    caller.rebase(cx.memory);
+    let is_creation = matches!(callee.kind, FrameKind::Create | FrameKind::Create2);
+    let (at, len) = callee.output;
+    let output = &callee.memory()[at..at + len];
+    if is_creation {
+        let address = match status {
+            Status::Success => callee.address.into(),
+            _ => Word::ZERO,
+        };
+        caller.stack.put(0, address);
+        if status == Status::Revert {
+            caller.return_data.extend_from_slice(output);
+        }
+    } else {
+        let success = status == Status::Success;
+        caller.stack.put(0, Word::from_bool(success));
+        caller.return_data.extend_from_slice(output);
+        copy_output(caller, output);
+    }
+}
+
+/// The same for what ended before it had a frame.
+fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) {
+    caller.gas += ended.gas_left;
+    let success = ended.status == Status::Success;
+    let is_creation = matches!(cx.request.kind, FrameKind::Create | FrameKind::Create2);
+    // A creation without a frame failed.
+    caller
+        .stack
+        .put(0, Word::from_bool(success && !is_creation));
+    caller.return_data.extend_from_slice(&ended.output);
+    copy_output(caller, &ended.output);
+}
+
+/// As much of the output as the caller made room for.
+fn copy_output(caller: &mut Frame, output: &[u8]) {
+    // Taken, so that a frame that stops later has no output of its own.
+    let (at, len) = std::mem::take(&mut caller.output);
+    let len = len.min(output.len());
+    if len > 0 {
+        caller.memory_mut()[at..at + len].copy_from_slice(&output[..len]);
+    }
+}
+
+fn outermost(frame: &Frame, status: Status) -> Ended {
+    let (at, len) = frame.output;
+    let is_creation = matches!(frame.kind, FrameKind::Create | FrameKind::Create2);
+    Ended {
+        status,
+        gas_left: frame.gas,
+        output: Bytes::copy_from_slice(&frame.memory()[at..at + len]),
+        created: (is_creation && status == Status::Success).then_some(frame.address),
+    }
+}
+
+fn tell_enter(cx: &mut Context<'_>) {
+    let request: &Request = &cx.request;
+    if let Some(inspector) = &mut cx.inspector {
+        inspector.enter(&FrameStart {
+            kind: request.kind,
+            depth: cx.depth,
+            caller: request.caller,
+            address: request.address,
+            code_address: request.code_address,
+            value: request.value.u256(),
+            input: request.input.bytes(),
+            gas_limit: request.gas.cast_unsigned(),
+        });
+    }
+}
+
+fn tell_exit(cx: &mut Context<'_>, frame: &Frame, status: Status) {
+    let depth = cx.depth;
+    if let Some(inspector) = &mut cx.inspector {
+        let (at, len) = frame.output;
+        let is_creation = matches!(frame.kind, FrameKind::Create | FrameKind::Create2);
+        inspector.exit(&FrameEnd {
+            status,
+            depth,
+            gas_used: (frame.gas_limit - frame.gas).cast_unsigned(),
+            output: &frame.memory()[at..at + len],
+            created: (is_creation && status == Status::Success).then_some(frame.address),
+        });
+    }
+}

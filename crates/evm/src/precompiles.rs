@@ -1,0 +1,88 @@
+//! Precompiled contracts: revm's, by fork.
+
+use crate::{fork::Fork, outcome::Halt};
+use alloy_primitives::{Address, Bytes};
+use revm_precompile::{Precompile, PrecompileSpecId, PrecompileStatus, Precompiles};
+
+/// Highest address of those that are numbered from 1, by fork.
+const fn highest(fork: Fork) -> u16 {
+    match fork {
+        Fork::Frontier | Fork::Homestead | Fork::TangerineWhistle | Fork::SpuriousDragon => 0x04,
+        Fork::Byzantium | Fork::Constantinople | Fork::Petersburg => 0x08,
+        Fork::Istanbul | Fork::Berlin | Fork::London | Fork::Paris | Fork::Shanghai => 0x09,
+        Fork::Cancun => 0x0a,
+        Fork::Prague | Fork::Osaka | Fork::Amsterdam => 0x11,
+    }
+}
+
+/// P256VERIFY (EIP-7951).
+const P256VERIFY: u16 = 0x100;
+
+/// Whether a precompiled contract is at `address`.
+#[inline]
+pub(crate) fn is_precompile(fork: Fork, address: &Address) -> bool {
+    let bytes = &address.0.0;
+    if bytes[..18] != [0; 18] {
+        return false;
+    }
+    let number = u16::from_be_bytes([bytes[18], bytes[19]]);
+    (1..=highest(fork)).contains(&number) || number == P256VERIFY && fork >= Fork::Osaka
+}
+
+/// The contract at `address`.
+pub(crate) fn get(fork: Fork, address: &Address) -> Option<&'static Precompile> {
+    if !is_precompile(fork, address) {
+        return None;
+    }
+    let set = match fork {
+        Fork::Frontier | Fork::Homestead | Fork::TangerineWhistle | Fork::SpuriousDragon => {
+            PrecompileSpecId::HOMESTEAD
+        }
+        Fork::Byzantium | Fork::Constantinople | Fork::Petersburg => PrecompileSpecId::BYZANTIUM,
+        Fork::Istanbul => PrecompileSpecId::ISTANBUL,
+        Fork::Berlin | Fork::London | Fork::Paris | Fork::Shanghai => PrecompileSpecId::BERLIN,
+        Fork::Cancun => PrecompileSpecId::CANCUN,
+        Fork::Prague => PrecompileSpecId::PRAGUE,
+        Fork::Osaka | Fork::Amsterdam => PrecompileSpecId::OSAKA,
+    };
+    Precompiles::new(set).get(address)
+}
+
+/// Gas used and output.
+pub(crate) fn run(
+    precompile: &Precompile,
+    input: &[u8],
+    gas_limit: u64,
+) -> Result<(u64, Bytes), Halt> {
+    // Fatal errors exist only for contracts of other chains.
+    let output = precompile
+        .execute(input, gas_limit, 0)
+        .map_err(|_| Halt::PrecompileFailed)?;
+    match output.status {
+        PrecompileStatus::Success if output.gas_used <= gas_limit => {
+            Ok((output.gas_used, output.bytes))
+        }
+        PrecompileStatus::Halt(reason) if !reason.is_oog() => Err(Halt::PrecompileFailed),
+        PrecompileStatus::Revert => Err(Halt::PrecompileFailed),
+        _ => Err(Halt::OutOfGas),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said to exist does, and nothing else.
+    #[test]
+    fn sets_are_whole() {
+        for fork in Fork::ALL {
+            for number in 0..0x200u16 {
+                let mut address = Address::ZERO;
+                address.0[18..].copy_from_slice(&number.to_be_bytes());
+                let exists = get(fork, &address).is_some();
+                assert_eq!(exists, is_precompile(fork, &address), "{fork} 0x{number:x}");
+            }
+        }
+        assert!(!is_precompile(Fork::Osaka, &Address::repeat_byte(1)));
+    }
+}

@@ -1,0 +1,262 @@
+//! Accounts in the journal.
+
+use super::{
+    hash::AddressKey,
+    journal::{Change, Journal},
+    storage::NO_SLOT,
+};
+use crate::{
+    code::{Code, CodeCache},
+    source::{Account, Failed, Source},
+    word::Word,
+};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY};
+use std::sync::Arc;
+
+/// An account that was read.
+#[derive(Debug)]
+pub(crate) struct AccountEntry {
+    pub(crate) address: Address,
+    pub(crate) balance: Word,
+    pub(crate) nonce: u64,
+    pub(crate) code_hash: B256,
+    /// Once it was needed.
+    pub(super) code: Option<Arc<Code>>,
+    /// Before EIP-161 an empty account may exist.
+    pub(crate) exists: bool,
+    /// What the source says of its storage is no longer true.
+    pub(super) storage_cleared: bool,
+    /// In the source.
+    pub(super) original: Option<Account>,
+    /// Of the slots that were read.
+    pub(super) first_slot: u32,
+    /// The transaction in which it became warm (EIP-2929)…
+    pub(super) warm: u32,
+    /// …was touched (EIP-161)…
+    pub(super) touched: u32,
+    /// …became a contract (EIP-6780)…
+    pub(super) created: u32,
+    /// …was destroyed.
+    pub(super) destroyed: u32,
+}
+
+impl AccountEntry {
+    fn new(address: Address, original: Option<Account>) -> Self {
+        let account = original.unwrap_or_default();
+        Self {
+            address,
+            balance: account.balance.into(),
+            nonce: account.nonce,
+            code_hash: account.code_hash,
+            code: None,
+            exists: original.is_some(),
+            storage_cleared: false,
+            original,
+            first_slot: NO_SLOT,
+            warm: 0,
+            touched: 0,
+            created: 0,
+            destroyed: 0,
+        }
+    }
+
+    pub(crate) fn has_code(&self) -> bool {
+        self.code_hash != KECCAK256_EMPTY
+    }
+
+    /// As EIP-161 defines it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nonce == 0 && self.balance.is_zero() && !self.has_code()
+    }
+
+    pub(super) fn present(&self) -> Option<Account> {
+        self.exists.then(|| Account {
+            balance: self.balance.u256(),
+            nonce: self.nonce,
+            code_hash: self.code_hash,
+        })
+    }
+
+    pub(super) fn forget_marks(&mut self) {
+        (self.warm, self.touched, self.created, self.destroyed) = (0, 0, 0, 0);
+    }
+}
+
+impl Journal {
+    /// The number of an account, which is read if it was not.
+    #[inline]
+    pub(crate) fn load(
+        &mut self,
+        source: &mut dyn Source,
+        address: Address,
+    ) -> Result<u32, Failed> {
+        match self.account_ids.get(&AddressKey(address)) {
+            Some(account) => Ok(*account),
+            None => self.load_new(source, address),
+        }
+    }
+
+    #[cold]
+    fn load_new(&mut self, source: &mut dyn Source, address: Address) -> Result<u32, Failed> {
+        let original = source.account(address)?;
+        let account = self.accounts.len() as u32;
+        self.accounts.push(AccountEntry::new(address, original));
+        self.account_ids.insert(AddressKey(address), account);
+        Ok(account)
+    }
+
+    #[inline(always)]
+    pub(crate) fn account(&self, account: u32) -> &AccountEntry {
+        &self.accounts[account as usize]
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(&mut self, account: u32) -> &mut AccountEntry {
+        &mut self.accounts[account as usize]
+    }
+
+    /// Whether it was cold in this transaction; it no longer is.
+    #[inline(always)]
+    pub(crate) fn warm_account(&mut self, account: u32) -> bool {
+        let transaction = self.transaction;
+        let entry = self.entry(account);
+        if entry.warm == transaction {
+            return false;
+        }
+        entry.warm = transaction;
+        self.changes.push(Change::AccountWarmed { account });
+        true
+    }
+
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, account: u32) {
+        let transaction = self.transaction;
+        let entry = self.entry(account);
+        if entry.touched != transaction {
+            entry.touched = transaction;
+            let existed = std::mem::replace(&mut entry.exists, true);
+            self.changes.push(Change::Touched { account, existed });
+            self.touched.push(account);
+        }
+    }
+
+    fn set_balance(&mut self, account: u32, balance: Word) {
+        self.touch(account);
+        let before = std::mem::replace(&mut self.entry(account).balance, balance);
+        self.changes.push(Change::Balance { account, before });
+    }
+
+    /// Wraps where no state of a real chain gets.
+    pub(crate) fn add_balance(&mut self, account: u32, amount: Word) {
+        if amount.is_zero() {
+            self.touch(account);
+        } else {
+            let balance = self.account(account).balance.wrapping_add(amount);
+            self.set_balance(account, balance);
+        }
+    }
+
+    /// `false`: there is less.
+    #[must_use]
+    pub(crate) fn subtract_balance(&mut self, account: u32, amount: Word) -> bool {
+        let balance = self.account(account).balance;
+        if balance.lt(amount) {
+            return false;
+        }
+        if amount.is_zero() {
+            self.touch(account);
+        } else {
+            self.set_balance(account, balance.wrapping_sub(amount));
+        }
+        true
+    }
+
+    pub(crate) fn set_nonce(&mut self, account: u32, nonce: u64) {
+        self.touch(account);
+        let before = std::mem::replace(&mut self.entry(account).nonce, nonce);
+        self.changes.push(Change::Nonce { account, before });
+    }
+
+    pub(crate) fn set_code(&mut self, account: u32, code_hash: B256, code: Arc<Code>) {
+        self.touch(account);
+        let entry = self.entry(account);
+        let before = (
+            std::mem::replace(&mut entry.code_hash, code_hash),
+            entry.code.replace(code),
+        );
+        let before = Box::new(before);
+        self.changes.push(Change::Code { account, before });
+    }
+
+    /// The account becomes a contract.
+    pub(crate) fn mark_created(&mut self, account: u32) {
+        self.touch(account);
+        let transaction = self.transaction;
+        let before = std::mem::replace(&mut self.entry(account).created, transaction);
+        self.changes.push(Change::Created { account, before });
+    }
+
+    pub(crate) fn was_created_now(&self, account: u32) -> bool {
+        self.account(account).created == self.transaction
+    }
+
+    /// Whether it was not destroyed in this transaction before.
+    pub(crate) fn mark_destroyed(&mut self, account: u32) -> bool {
+        self.touch(account);
+        let transaction = self.transaction;
+        let entry = self.entry(account);
+        if entry.destroyed == transaction {
+            return false;
+        }
+        entry.destroyed = transaction;
+        self.changes.push(Change::Destroyed { account });
+        true
+    }
+
+    /// Prepared code of an account.
+    #[inline]
+    pub(crate) fn code(
+        &mut self,
+        source: &mut dyn Source,
+        cache: &CodeCache,
+        account: u32,
+    ) -> Result<Arc<Code>, Failed> {
+        match &self.account(account).code {
+            Some(code) => Ok(Arc::clone(code)),
+            None => self.load_code(source, cache, account),
+        }
+    }
+
+    #[cold]
+    fn load_code(
+        &mut self,
+        source: &mut dyn Source,
+        cache: &CodeCache,
+        account: u32,
+    ) -> Result<Arc<Code>, Failed> {
+        let hash = self.account(account).code_hash;
+        let code = if hash == KECCAK256_EMPTY {
+            Arc::clone(&self.no_code)
+        } else if let Some(code) = cache.get(&hash) {
+            code
+        } else {
+            cache.insert(hash, Code::new(source.code(hash)?))
+        };
+        self.entry(account).code = Some(Arc::clone(&code));
+        Ok(code)
+    }
+
+    /// Code as the state has it.
+    pub(super) fn code_bytes(
+        &mut self,
+        source: &mut dyn Source,
+        account: u32,
+    ) -> Result<Bytes, Failed> {
+        let entry = self.account(account);
+        match &entry.code {
+            Some(code) => Ok(code.bytes().clone()),
+            None if entry.has_code() => source.code(entry.code_hash),
+            None => Ok(Bytes::new()),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What can be undone: every change is written down with what was there before.
+//!
+//! Marks that hold for one transaction only (warm, touched, created, destroyed) are
+//! the number of that transaction, so that nothing is reset between transactions.
+
+use super::{
+    AccountChange, SlotChange,
+    accounts::AccountEntry,
+    hash::{AddressKey, FoldMap, SlotKey},
+    storage::{NO_SLOT, Slot, TransientSlot},
+};
+use crate::{code::Code, fork::Fork, word::Word};
+use alloy_primitives::{Address, B256, Log, address};
+use std::sync::Arc;
+
+/// Touching it is never undone: one transaction of mainnet did so by a bug of all
+/// clients then, and rules follow (EIP-161, block 2,675,119).
+const RIPEMD160: Address = address!("0000000000000000000000000000000000000003");
+
+/// One undoable step.
+#[derive(Debug)]
+pub(super) enum Change {
+    AccountWarmed {
+        account: u32,
+    },
+    Touched {
+        account: u32,
+        existed: bool,
+    },
+    Balance {
+        account: u32,
+        before: Word,
+    },
+    Nonce {
+        account: u32,
+        before: u64,
+    },
+    Code {
+        account: u32,
+        before: Box<(B256, Option<Arc<Code>>)>,
+    },
+    Created {
+        account: u32,
+        before: u32,
+    },
+    Destroyed {
+        account: u32,
+    },
+    SlotWarmed {
+        slot: u32,
+    },
+    Slot {
+        slot: u32,
+        before: Word,
+    },
+    Transient {
+        slot: u32,
+        before: Word,
+    },
+}
+
+/// A place in the journal to go back to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Checkpoint {
+    changes: usize,
+    logs: usize,
+    refund: i64,
+}
+
+/// Accounts and slots by number, and the journal over them.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    pub(super) accounts: Vec<AccountEntry>,
+    pub(super) account_ids: FoldMap<AddressKey, u32>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) slot_ids: FoldMap<SlotKey, u32>,
+    pub(super) transient: Vec<TransientSlot>,
+    pub(super) transient_ids: FoldMap<SlotKey, u32>,
+    pub(super) block_hashes: FoldMap<u64, B256>,
+    pub(super) changes: Vec<Change>,
+    /// Accounts that were touched, some of them perhaps undone.
+    pub(super) touched: Vec<u32>,
+    pub(super) no_code: Arc<Code>,
+    /// Number of the transaction, from 1.
+    pub(super) transaction: u32,
+    /// Of the transaction so far.
+    pub(crate) logs: Vec<Log>,
+    /// Gas to be given back; below zero within a frame sometimes.
+    pub(crate) refund: i64,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self {
+            accounts: Vec::new(),
+            account_ids: FoldMap::default(),
+            slots: Vec::new(),
+            slot_ids: FoldMap::default(),
+            transient: Vec::new(),
+            transient_ids: FoldMap::default(),
+            block_hashes: FoldMap::default(),
+            changes: Vec::new(),
+            touched: Vec::new(),
+            no_code: Arc::new(Code::new(alloy_primitives::Bytes::new())),
+            transaction: 1,
+            logs: Vec::new(),
+            refund: 0,
+        }
+    }
+}
+
+impl Journal {
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            changes: self.changes.len(),
+            logs: self.logs.len(),
+            refund: self.refund,
+        }
+    }
+
+    /// Undoes everything since `checkpoint`, the last first.
+    pub(crate) fn revert(&mut self, checkpoint: Checkpoint) {
+        while self.changes.len() > checkpoint.changes {
+            if let Some(change) = self.changes.pop() {
+                self.undo(change);
+            }
+        }
+        self.logs.truncate(checkpoint.logs);
+        self.refund = checkpoint.refund;
+    }
+
+    fn undo(&mut self, change: Change) {
+        match change {
+            Change::AccountWarmed { account } => self.entry(account).warm = 0,
+            Change::Touched { account, existed } => {
+                let entry = self.entry(account);
+                entry.exists = existed;
+                if entry.address != RIPEMD160 {
+                    entry.touched = 0;
+                }
+            }
+            Change::Balance { account, before } => self.entry(account).balance = before,
+            Change::Nonce { account, before } => self.entry(account).nonce = before,
+            Change::Code { account, before } => {
+                let entry = self.entry(account);
+                (entry.code_hash, entry.code) = *before;
+            }
+            Change::Created { account, before } => self.entry(account).created = before,
+            Change::Destroyed { account } => self.entry(account).destroyed = 0,
+            Change::SlotWarmed { slot } => self.slots[slot as usize].warm = 0,
+            Change::Slot { slot, before } => self.slots[slot as usize].present = before,
+            Change::Transient { slot, before } => self.transient[slot as usize].present = before,
+        }
+    }
+
+    /// Settles a transaction: destroyed accounts go, and touched ones that are empty
+    /// (EIP-161). What was done can no longer be undone.
+    pub(crate) fn finish_transaction(&mut self, fork: Fork) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for account in touched.drain(..) {
+            let transaction = self.transaction;
+            let entry = self.entry(account);
+            let destroyed = entry.destroyed == transaction;
+            let empty =
+                fork >= Fork::SpuriousDragon && entry.touched == transaction && entry.is_empty();
+            if destroyed || empty {
+                self.delete(account);
+            }
+        }
+        self.touched = touched;
+        self.changes.clear();
+        self.logs.clear();
+        self.refund = 0;
+        if !self.transient.is_empty() {
+            self.transient.clear();
+            self.transient_ids.clear();
+        }
+        self.next_transaction();
+    }
+
+    fn next_transaction(&mut self) {
+        self.transaction = self.transaction.checked_add(1).unwrap_or_else(|| {
+            // Marks of four thousand million transactions ago would look new.
+            for entry in &mut self.accounts {
+                entry.forget_marks();
+            }
+            for slot in &mut self.slots {
+                slot.forget_marks();
+            }
+            1
+        });
+    }
+
+    /// Account and storage cease to exist.
+    fn delete(&mut self, account: u32) {
+        let entry = self.entry(account);
+        entry.balance = Word::ZERO;
+        entry.nonce = 0;
+        entry.code_hash = alloy_primitives::KECCAK256_EMPTY;
+        entry.code = None;
+        entry.exists = false;
+        entry.storage_cleared = true;
+        let mut slot = entry.first_slot;
+        while slot != NO_SLOT {
+            let entry = &mut self.slots[slot as usize];
+            entry.present = Word::ZERO;
+            slot = entry.next;
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.accounts.clear();
+        self.account_ids.clear();
+        self.slots.clear();
+        self.slot_ids.clear();
+        self.transient.clear();
+        self.transient_ids.clear();
+        self.block_hashes.clear();
+        self.changes.clear();
+        self.touched.clear();
+        self.logs.clear();
+        self.refund = 0;
+    }
+
+    pub(super) fn changes(&self) -> Vec<AccountChange> {
+        let mut changes: Vec<_> = (self.accounts.iter())
+            .filter_map(|entry| self.change(entry))
+            .collect();
+        changes.sort_unstable_by_key(|change| change.address);
+        changes
+    }
+
+    fn change(&self, entry: &AccountEntry) -> Option<AccountChange> {
+        let mut slots = Vec::new();
+        let mut next = entry.first_slot;
+        while next != NO_SLOT {
+            let slot = &self.slots[next as usize];
+            if slot.present != slot.source {
+                slots.push(SlotChange {
+                    key: slot.key.u256(),
+                    original: slot.source.u256(),
+                    present: slot.present.u256(),
+                });
+            }
+            next = slot.next;
+        }
+        let present = entry.present();
+        let storage_cleared = entry.storage_cleared && entry.original.is_some();
+        if present == entry.original && slots.is_empty() && !storage_cleared {
+            return None;
+        }
+        slots.sort_unstable_by_key(|slot| slot.key);
+        let code_changed = present.map(|account| account.code_hash)
+            != entry.original.map(|account| account.code_hash);
+        let code = entry
+            .code
+            .as_ref()
+            .filter(|code| code_changed && !code.bytes().is_empty());
+        Some(AccountChange {
+            address: entry.address,
+            original: entry.original,
+            present,
+            code: code.map(|code| code.bytes().clone()),
+            storage_cleared,
+            slots,
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! The journaled state of a block: everything read and changed so far, over a source
+//! that is never written.
+
+mod accounts;
+mod hash;
+mod journal;
+mod storage;
+
+pub(crate) use journal::{Checkpoint, Journal};
+
+use crate::{
+    fork::Fork,
+    source::{Account, Erased, StateSource},
+};
+use alloy_primitives::{Address, Bytes, U256};
+
+/// Reads what it must from `S`, once; keeps every change in memory. Lives as long as
+/// the transactions of a block, or of several blocks.
+#[derive(Debug)]
+pub struct State<S> {
+    pub(crate) journal: Journal,
+    pub(crate) source: S,
+}
+
+/// An account that changed since the state was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountChange {
+    /// Whose.
+    pub address: Address,
+    /// In the source; `None`: it did not exist.
+    pub original: Option<Account>,
+    /// Now; `None`: it does not exist.
+    pub present: Option<Account>,
+    /// The code, if it changed to another than none.
+    pub code: Option<Bytes>,
+    /// All storage that the source has is gone; what is there now is in `slots`.
+    pub storage_cleared: bool,
+    /// Slots with another value than in the source, by key.
+    pub slots: Vec<SlotChange>,
+}
+
+/// A slot that changed since the state was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotChange {
+    /// Which.
+    pub key: U256,
+    /// In the source. After the account's storage was cleared it is not read for new
+    /// slots, and zero here.
+    pub original: U256,
+    /// Now.
+    pub present: U256,
+}
+
+impl<S: StateSource> State<S> {
+    /// Nothing read yet.
+    pub fn new(source: S) -> Self {
+        Self {
+            journal: Journal::default(),
+            source,
+        }
+    }
+
+    /// What lies below.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// What lies below; changes of what was read already are not noticed.
+    pub fn source_mut(&mut self) -> &mut S {
+        &mut self.source
+    }
+
+    /// The account now.
+    pub fn account(&mut self, address: Address) -> Result<Option<Account>, S::Error> {
+        self.read(|journal, source| {
+            let id = journal.load(source, address)?;
+            Ok(journal.account(id).present())
+        })
+    }
+
+    /// The slot now.
+    pub fn storage(&mut self, address: Address, key: U256) -> Result<U256, S::Error> {
+        self.read(|journal, source| {
+            let id = journal.load(source, address)?;
+            let slot = journal.slot(source, id, key.into())?;
+            Ok(journal.slot_value(slot).u256())
+        })
+    }
+
+    /// The code now.
+    pub fn code(&mut self, address: Address) -> Result<Bytes, S::Error> {
+        self.read(|journal, source| {
+            let id = journal.load(source, address)?;
+            journal.code_bytes(source, id)
+        })
+    }
+
+    /// Adds wei outside of any transaction: withdrawals (EIP-4895), block rewards. By
+    /// the rules of `fork` an account that stays empty does not exist (EIP-161), or
+    /// begins to (before it).
+    pub fn increase_balance(
+        &mut self,
+        fork: Fork,
+        address: Address,
+        amount: U256,
+    ) -> Result<(), S::Error> {
+        self.read(|journal, source| {
+            let id = journal.load(source, address)?;
+            journal.add_balance(id, amount.into());
+            journal.finish_transaction(fork);
+            Ok(())
+        })
+    }
+
+    /// What differs from the source, by address.
+    pub fn changes(&self) -> Vec<AccountChange> {
+        self.journal.changes()
+    }
+
+    /// Forgets everything read and changed; keeps its memory for the next block.
+    pub fn clear(&mut self) {
+        self.journal.clear();
+    }
+
+    fn read<T>(
+        &mut self,
+        read: impl FnOnce(&mut Journal, &mut Erased<'_, S>) -> Result<T, crate::source::Failed>,
+    ) -> Result<T, S::Error> {
+        let mut source = Erased::new(&mut self.source);
+        read(&mut self.journal, &mut source).map_err(|failed| source.into_error(failed))
+    }
+}

@@ -1,0 +1,179 @@
+//! Slots in the journal, persistent and transient.
+
+use super::{
+    hash::SlotKey,
+    journal::{Change, Journal},
+};
+use crate::{
+    source::{Failed, Source},
+    word::Word,
+};
+use alloy_primitives::B256;
+
+/// End of an account's list of slots.
+pub(super) const NO_SLOT: u32 = u32::MAX;
+
+/// A slot that was read.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) key: Word,
+    /// In the source.
+    pub(super) source: Word,
+    /// Before the transaction `seen`.
+    pub(super) original: Word,
+    pub(super) present: Word,
+    /// The last transaction that used it.
+    seen: u32,
+    /// The transaction in which it became warm (EIP-2929).
+    pub(super) warm: u32,
+    /// The account's next slot.
+    pub(super) next: u32,
+}
+
+impl Slot {
+    pub(super) fn forget_marks(&mut self) {
+        (self.seen, self.warm) = (0, 0);
+    }
+}
+
+/// A slot that lives as long as its transaction (EIP-1153).
+#[derive(Debug)]
+pub(super) struct TransientSlot {
+    pub(super) present: Word,
+}
+
+impl Journal {
+    /// The number of a slot, which is read if it was not.
+    #[inline]
+    pub(crate) fn slot(
+        &mut self,
+        source: &mut dyn Source,
+        account: u32,
+        key: Word,
+    ) -> Result<u32, Failed> {
+        let Some(&slot) = self.slot_ids.get(&SlotKey { account, key }) else {
+            return self.load_slot(source, account, key);
+        };
+        let entry = &mut self.slots[slot as usize];
+        if entry.seen != self.transaction {
+            entry.seen = self.transaction;
+            entry.original = entry.present;
+        }
+        Ok(slot)
+    }
+
+    #[cold]
+    fn load_slot(
+        &mut self,
+        source: &mut dyn Source,
+        account: u32,
+        key: Word,
+    ) -> Result<u32, Failed> {
+        let entry = self.account(account);
+        // What did not exist has no storage, nor has what was created just now
+        // (EIP-7610) or deleted before.
+        let value =
+            if entry.storage_cleared || entry.original.is_none() || self.was_created_now(account) {
+                Word::ZERO
+            } else {
+                source.storage(entry.address, key.u256())?.into()
+            };
+        let slot = self.slots.len() as u32;
+        let entry = self.entry(account);
+        let next = std::mem::replace(&mut entry.first_slot, slot);
+        self.slots.push(Slot {
+            key,
+            source: value,
+            original: value,
+            present: value,
+            seen: self.transaction,
+            warm: 0,
+            next,
+        });
+        self.slot_ids.insert(SlotKey { account, key }, slot);
+        Ok(slot)
+    }
+
+    /// Whether it was cold in this transaction; it no longer is.
+    #[inline(always)]
+    pub(crate) fn warm_slot(&mut self, slot: u32) -> bool {
+        let entry = &mut self.slots[slot as usize];
+        if entry.warm == self.transaction {
+            return false;
+        }
+        entry.warm = self.transaction;
+        self.changes.push(Change::SlotWarmed { slot });
+        true
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot_value(&self, slot: u32) -> Word {
+        self.slots[slot as usize].present
+    }
+
+    /// Before this transaction.
+    #[inline(always)]
+    pub(crate) fn slot_original(&self, slot: u32) -> Word {
+        self.slots[slot as usize].original
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_slot(&mut self, slot: u32, value: Word) {
+        let before = std::mem::replace(&mut self.slots[slot as usize].present, value);
+        self.changes.push(Change::Slot { slot, before });
+    }
+
+    /// Whether the account has storage, in the source or written since (EIP-7610).
+    pub(crate) fn has_storage(
+        &mut self,
+        source: &mut dyn Source,
+        account: u32,
+    ) -> Result<bool, Failed> {
+        let entry = self.account(account);
+        let mut slot = entry.first_slot;
+        while slot != NO_SLOT {
+            let entry = &self.slots[slot as usize];
+            if !entry.present.is_zero() {
+                return Ok(true);
+            }
+            slot = entry.next;
+        }
+        if entry.storage_cleared || entry.original.is_none() {
+            return Ok(false);
+        }
+        source.has_storage(entry.address)
+    }
+
+    pub(crate) fn transient(&self, account: u32, key: Word) -> Word {
+        let slot = self.transient_ids.get(&SlotKey { account, key });
+        slot.map_or(Word::ZERO, |slot| self.transient[*slot as usize].present)
+    }
+
+    pub(crate) fn set_transient(&mut self, account: u32, key: Word, value: Word) {
+        let next = self.transient.len() as u32;
+        let slot = *(self.transient_ids)
+            .entry(SlotKey { account, key })
+            .or_insert(next);
+        if slot == next {
+            self.transient.push(TransientSlot {
+                present: Word::ZERO,
+            });
+        }
+        let before = std::mem::replace(&mut self.transient[slot as usize].present, value);
+        self.changes.push(Change::Transient { slot, before });
+    }
+
+    /// Of a block that lies in the window of `BLOCKHASH`.
+    pub(crate) fn block_hash(
+        &mut self,
+        source: &mut dyn Source,
+        number: u64,
+    ) -> Result<B256, Failed> {
+        if let Some(hash) = self.block_hashes.get(&number) {
+            return Ok(*hash);
+        }
+        let hash = source.block_hash(number)?;
+        self.block_hashes.insert(number, hash);
+        Ok(hash)
+    }
+}
