@@ -7,8 +7,8 @@ use crate::{
     views::{merged_columns, merged_row, transfer_columns, transfer_row},
 };
 use alloy_primitives::Address;
-use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_graph::{AmountSum, Asset, TransferGraph, widen};
+use std::{cmp::Reverse, collections::HashMap, ops::Range, panic::resume_unwind, thread};
+use txgraph_graph::{AmountSum, Asset, TransferGraph, VertexId, widen};
 
 /// Colours that are told apart by most people and on paper (Paul Tol's "bright"
 /// and "vibrant"). Tokens with most transfers first.
@@ -35,13 +35,23 @@ pub(crate) struct Arrow {
     pub(crate) row: Vec<Value<'static>>,
 }
 
+/// An arrow without its row: what its picture is made from.
+pub(crate) struct Ends {
+    pub(crate) source: (VertexId, Address),
+    pub(crate) target: (VertexId, Address),
+    pub(crate) asset: Asset,
+    pub(crate) amount: AmountSum,
+    /// How many transfers it stands for.
+    pub(crate) count: u64,
+}
+
 /// The arrows of a graph and the style of their assets.
 pub(crate) struct Arrows<'a> {
     graph: &'a TransferGraph,
     merged: Option<Vec<txgraph_graph::MergedEdge>>,
     /// Assets with most transfers first.
     legend: Vec<Asset>,
-    styles: BTreeMap<Asset, Style>,
+    styles: HashMap<Asset, Style>,
 }
 
 #[derive(Default)]
@@ -52,16 +62,12 @@ struct Style {
 }
 
 impl<'a> Arrows<'a> {
-    pub(crate) fn new(graph: &'a TransferGraph, merge: bool) -> Self {
-        let mut styles: BTreeMap<Asset, Style> = BTreeMap::new();
-        for edge in graph.graph.edge_weights() {
-            let style = styles.entry(Asset::of(&edge.transfer)).or_default();
-            style.transfers += 1;
-            style.total += widen(edge.transfer.value);
-        }
-        let mut legend: Vec<_> = styles.keys().copied().collect();
+    /// With so many threads to count what each asset moved.
+    pub(crate) fn new(graph: &'a TransferGraph, merge: bool, threads: usize) -> Self {
+        let mut styles = count_styles(graph, threads);
+        let mut legend = graph.assets();
         // Stable: equally busy assets stay in their own order.
-        legend.sort_by_key(|asset| Reverse(styles[asset].transfers));
+        legend.sort_by_key(|asset| Reverse(styles.get(asset).map_or(0, |style| style.transfers)));
         let mut palette = PALETTE.into_iter();
         for asset in &legend {
             if let Some(style) = styles.get_mut(asset) {
@@ -108,6 +114,34 @@ impl<'a> Arrows<'a> {
         }
     }
 
+    /// An arrow by its number in [`Self::iter`].
+    pub(crate) fn ends(&self, number: usize) -> Ends {
+        match &self.merged {
+            Some(merged) => {
+                let edge = &merged[number];
+                let end = |vertex: VertexId| (vertex, self.graph.graph[vertex].address);
+                Ends {
+                    source: end(edge.source),
+                    target: end(edge.target),
+                    asset: edge.asset,
+                    amount: edge.sum,
+                    count: edge.count,
+                }
+            }
+            None => {
+                let edge = &self.graph.graph.raw_edges()[number];
+                let transfer = &edge.weight.transfer;
+                Ends {
+                    source: (edge.source(), transfer.from_address),
+                    target: (edge.target(), transfer.to_address),
+                    asset: Asset::of(transfer),
+                    amount: widen(transfer.value),
+                    count: 1,
+                }
+            }
+        }
+    }
+
     /// Headings of [`Arrow::row`].
     pub(crate) fn columns(&self) -> Vec<Column> {
         if self.merged.is_some() {
@@ -122,24 +156,63 @@ impl<'a> Arrows<'a> {
         &self.legend
     }
 
-    /// `#rrggbb`.
-    pub(crate) fn color(&self, asset: &Asset) -> &'static str {
-        self.styles
-            .get(asset)
-            .map_or(OTHER_COLOR, |style| style.color)
+    /// Its colour, `#rrggbb`, and how thick an arrow is, in tenths: 50 for all there
+    /// is of its asset, four less each time the share is halved, never below 8. Whole
+    /// numbers, so that every machine draws the same.
+    pub(crate) fn color_and_width(
+        &self,
+        asset: &Asset,
+        amount: AmountSum,
+    ) -> (&'static str, usize) {
+        let (color, total) = self.styles.get(asset).map_or((OTHER_COLOR, 0), |style| {
+            (style.color, style.total.bit_len())
+        });
+        let halvings = total.saturating_sub(amount.bit_len());
+        (color, 50usize.saturating_sub(4 * halvings).max(8))
     }
 
-    /// How thick an arrow is, in tenths: 50 for all there is of its asset, four
-    /// less each time the share is halved, never below 8. Whole numbers, so that
-    /// every machine draws the same.
-    pub(crate) fn width_tenths(&self, arrow: &Arrow) -> usize {
-        let total = self
-            .styles
-            .get(&arrow.asset)
-            .map_or(0, |style| style.total.bit_len());
-        let halvings = total.saturating_sub(arrow.amount.bit_len());
-        50usize.saturating_sub(4 * halvings).max(8)
+    /// `#rrggbb`.
+    pub(crate) fn color(&self, asset: &Asset) -> &'static str {
+        self.color_and_width(asset, AmountSum::ZERO).0
     }
+}
+
+/// How often and how much each asset moved.
+fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> {
+    /// Edges that are worth a thread.
+    const PART: usize = 8192;
+    let edges = graph.graph.raw_edges();
+    let count = |range: Range<usize>| {
+        let mut styles: HashMap<Asset, Style> = HashMap::new();
+        for edge in &edges[range] {
+            let transfer = &edge.weight.transfer;
+            let style = styles.entry(Asset::of(transfer)).or_default();
+            style.transfers += 1;
+            style.total += widen(transfer.value);
+        }
+        styles
+    };
+    let part = edges.len().div_ceil(threads).max(PART);
+    let range = |first: usize| first..edges.len().min(first + part);
+    let counted: Vec<_> = thread::scope(|scope| {
+        let others: Vec<_> = (part..edges.len())
+            .step_by(part)
+            .map(|first| scope.spawn(move || count(range(first))))
+            .collect();
+        let first = count(range(0));
+        let others = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        std::iter::once(first).chain(others).collect()
+    });
+    let mut all: HashMap<Asset, Style> = HashMap::new();
+    // Sums do not depend on the order.
+    counted.into_iter().flatten().for_each(|(asset, style)| {
+        let sum = all.entry(asset).or_default();
+        sum.transfers += style.transfers;
+        sum.total += style.total;
+    });
+    all
 }
 
 /// `source` and `target` come first in merged rows, and stand elsewhere here.

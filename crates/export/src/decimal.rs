@@ -93,29 +93,35 @@ pub(crate) fn to_f64(limbs: &[u64]) -> f64 {
 /// An exact amount with this many decimal places, for people: thousands are
 /// set apart, zeros at the end left out.
 pub(crate) fn scaled(limbs: &[u64], decimals: u8) -> String {
-    let mut digits = Vec::new();
-    push_decimal(&mut digits, limbs);
+    let mut text = Vec::new();
+    push_scaled(&mut text, limbs, decimals);
+    text.into_iter().map(char::from).collect()
+}
+
+/// Appends what [`scaled`] says.
+pub(crate) fn push_scaled(out: &mut Vec<u8>, limbs: &[u64], decimals: u8) {
+    let start = out.len();
+    push_decimal(out, limbs);
     let places = usize::from(decimals);
-    if digits.len() <= places {
-        digits.splice(0..0, std::iter::repeat_n(b'0', places + 1 - digits.len()));
+    let count = out.len() - start;
+    if count <= places {
+        let missing = places + 1 - count;
+        out.splice(start..start, std::iter::repeat_n(b'0', missing));
     }
-    let (whole, fraction) = digits.split_at(digits.len() - places);
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (i, digit) in whole.iter().enumerate() {
-        if i > 0 && (whole.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(char::from(*digit));
+    let mut end = out.len();
+    let point = end - places;
+    while end > point && out[end - 1] == b'0' {
+        end -= 1;
     }
-    let kept = fraction
-        .iter()
-        .rposition(|digit| *digit != b'0')
-        .map_or(0, |last| last + 1);
-    if kept > 0 {
-        text.push('.');
-        text.extend(fraction[..kept].iter().copied().map(char::from));
+    out.truncate(end);
+    if end > point {
+        out.insert(point, b'.');
     }
-    text
+    let mut comma = point;
+    while comma > start + 3 {
+        comma -= 3;
+        out.insert(comma, b',');
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! The language of Graphviz (<https://graphviz.org/doc/info/lang.html>), by the
-//! syntax tree and printer of `graphviz-rust`, one statement at a time.
+//! The language of Graphviz (<https://graphviz.org/doc/info/lang.html>): its frame
+//! by the syntax tree and printer of `graphviz-rust`, its many vertices and arrows
+//! by `dot_rows`, which the same syntax tree checks in the tests.
 //!
 //! Labels and symbols are hostile until shown otherwise: everything is a quoted
 //! string, so no label is ever HTML to Graphviz, and what is not seen as it is
@@ -7,27 +8,26 @@
 
 use crate::{
     GraphOptions, Metadata, Result, TokenList, Written,
-    arrows::{Arrow, Arrows, arrow_label, with_count},
+    arrows::Arrows,
+    dot_rows::Rows,
     output::{Output, TextOutput},
-    text::{counted, printable, printable_short, short_address},
-    views::{VertexView, expansion_word, vertices},
+    pieces::thread_count,
+    text::{counted, printable},
 };
 use graphviz_rust::{
-    dot_structures::{
-        Attribute, Edge, EdgeTy, Graph, GraphAttributes, Id, Node, NodeId, Stmt, Subgraph, Vertex,
-    },
+    dot_structures::{Attribute, Graph, GraphAttributes, Id, Node, NodeId, Stmt, Subgraph},
     printer::{DotPrinter, PrinterContext},
 };
 use txgraph_graph::{Expansion, LimitHit, TransferGraph};
 
 /// Characters of a label that are drawn; all of them stand in the tooltip.
-const LABEL_CHARS: usize = 32;
+pub(crate) const LABEL_CHARS: usize = 32;
 
 /// Characters of an amount that are drawn; the tooltip has all.
-const AMOUNT_CHARS: usize = 48;
+pub(crate) const AMOUNT_CHARS: usize = 48;
 
 /// Lines of totals in a tooltip.
-const TOTALS_MAX: usize = 10;
+pub(crate) const TOTALS_MAX: usize = 10;
 
 /// Assets of the legend.
 const LEGEND_MAX: usize = 12;
@@ -38,62 +38,40 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let arrows = Arrows::new(graph, !options.drawing.every_transfer);
-    let mut text = TextOutput::new(output);
-    print(graph, &arrows, options, metadata, &mut |piece, is_edge| {
-        text.buffer.extend_from_slice(piece.as_bytes());
-        if is_edge {
-            text.end_row()
-        } else {
-            text.hand_on()
-        }
+    let threads = thread_count(options.table.threads);
+    let mut text = TextOutput::with_threads(output, Some(threads));
+    let arrows = Arrows::new(graph, !options.drawing.every_transfer, threads);
+    let tokens = options.tokens.clone().unwrap_or_default();
+    let (head, tail) = Pen::new(graph, &arrows, &tokens).frame(graph, metadata)?;
+    let rows = Rows::new(graph, &arrows, &tokens, threads);
+    text.buffer.extend_from_slice(head.as_bytes());
+    text.write_items(graph.graph.node_count(), &|numbers, out| {
+        rows.vertices(numbers, out);
+        Ok(())
     })?;
+    text.write_rows(arrows.len(), &|numbers, out| {
+        rows.arrows(numbers, out);
+        Ok(())
+    })?;
+    text.buffer.extend_from_slice(tail.as_bytes());
     text.finish(Some(metadata))
 }
 
-/// Hands over the file piece by piece, and whether a piece is an edge.
-pub(crate) fn print(
+/// The file in memory, for a graph that is small enough to be drawn.
+pub(crate) fn text(
     graph: &TransferGraph,
     arrows: &Arrows<'_>,
     options: &GraphOptions,
     metadata: &Metadata,
-    emit: &mut dyn FnMut(&str, bool) -> Result<()>,
-) -> Result<()> {
-    let unknown = TokenList::default();
-    let tokens = options.tokens.as_ref().unwrap_or(&unknown);
-    let pen = Pen {
-        chain_id: graph.chain.chain_id,
-        tokens,
-        arrows,
-    };
-    let mut context = PrinterContext::default();
-    // Printing an empty graph tells the context that edges are directed and
-    // statements indented; its two ends go around our statements.
-    let empty = Graph::DiGraph {
-        id: text_id("transfers"),
-        strict: false,
-        stmts: Vec::new(),
-    };
-    let frame = empty.print(&mut context);
-    let (head, tail) = frame.split_at(frame.rfind('}').unwrap_or(frame.len()));
-    emit(head.trim_end(), false)?;
-    emit("\n", false)?;
-    let mut statement = |stmt: Stmt, is_edge| {
-        let mut line = stmt.print(&mut context);
-        line.push('\n');
-        emit(&line, is_edge)
-    };
-    for stmt in pen.heading(graph, metadata)? {
-        statement(stmt, false)?;
-    }
-    for vertex in vertices(graph) {
-        statement(pen.vertex(&vertex), false)?;
-    }
-    for arrow in arrows.iter() {
-        statement(pen.arrow(&arrow), true)?;
-    }
-    emit(tail, false)?;
-    emit("\n", false)
+) -> Result<Vec<u8>> {
+    let tokens = options.tokens.clone().unwrap_or_default();
+    let (head, tail) = Pen::new(graph, arrows, &tokens).frame(graph, metadata)?;
+    let rows = Rows::new(graph, arrows, &tokens, 1);
+    let mut text = head.into_bytes();
+    rows.vertices(0..graph.graph.node_count(), &mut text);
+    rows.arrows(0..arrows.len(), &mut text);
+    text.extend_from_slice(tail.as_bytes());
+    Ok(text)
 }
 
 /// What every statement needs to know.
@@ -103,16 +81,41 @@ struct Pen<'a> {
     arrows: &'a Arrows<'a>,
 }
 
-impl Pen<'_> {
+impl<'a> Pen<'a> {
+    fn new(graph: &TransferGraph, arrows: &'a Arrows<'a>, tokens: &'a TokenList) -> Self {
+        Self {
+            chain_id: graph.chain.chain_id,
+            tokens,
+            arrows,
+        }
+    }
+
+    /// What stands before and behind the vertices and arrows.
+    fn frame(&self, graph: &TransferGraph, metadata: &Metadata) -> Result<(String, String)> {
+        let mut context = PrinterContext::default();
+        // Printing an empty graph tells the context that edges are directed and
+        // statements indented; its two ends go around our statements.
+        let empty = Graph::DiGraph {
+            id: text_id("transfers"),
+            strict: false,
+            stmts: Vec::new(),
+        };
+        let frame = empty.print(&mut context);
+        let (head, tail) = frame.split_at(frame.rfind('}').unwrap_or(frame.len()));
+        let mut head = format!("{}\n", head.trim_end());
+        for statement in self.heading(graph, metadata)? {
+            head.push_str(&statement.print(&mut context));
+            head.push('\n');
+        }
+        Ok((head, format!("{tail}\n")))
+    }
+
     fn heading(&self, graph: &TransferGraph, metadata: &Metadata) -> Result<Vec<Stmt>> {
         let about = metadata.to_json()?;
         Ok(vec![
             Stmt::GAttribute(GraphAttributes::Graph(vec![
                 attribute("comment", quoted(&about)),
-                attribute(
-                    "label",
-                    escaped(&title(graph, self.arrows, metadata), "\\l"),
-                ),
+                attribute("label", shown(&title(graph, self.arrows, metadata), "\\l")),
                 attribute("labelloc", plain("b")),
                 attribute("labeljust", plain("l")),
                 attribute("fontsize", plain("12")),
@@ -180,117 +183,32 @@ impl Pen<'_> {
             stmts,
         }
     }
+}
 
-    fn vertex(&self, view: &VertexView<'_>) -> Stmt {
-        let vertex = view.vertex;
-        let mut label = String::new();
-        if let Some(name) = &vertex.label {
-            label = format!("{}\n", printable_short(name, LABEL_CHARS));
-        }
-        label.push_str(&short_address(vertex.address));
-        let (shape, fill, style, note) = match vertex.expansion {
-            _ if view.is_root => ("ellipse", "#FFE3C2", "filled,bold", ""),
-            Expansion::Expanded | Expansion::LastHop => ("ellipse", "#FFFFFF", "filled", ""),
-            Expansion::Hub => ("octagon", "#E6E6E6", "filled", "hub, not expanded"),
-            Expansion::StopList => ("box", "#DCE9F9", "filled", "stop list, not expanded"),
-            Expansion::ZeroAddress => ("diamond", "#E6E6E6", "filled", "mint and burn"),
-            Expansion::Limit => ("ellipse", "#FFFFFF", "filled,dashed", "limit reached"),
-        };
-        if !note.is_empty() {
-            label = format!("{label}\n{note}");
-        }
-        let mut attributes = vec![
-            attribute("label", text_id(&label)),
-            attribute("tooltip", text_id(&self.vertex_tooltip(view))),
-        ];
-        if shape != "ellipse" {
-            attributes.push(attribute("shape", plain(shape)));
-        }
-        if style != "filled" {
-            attributes.push(attribute("style", text_id(style)));
-        }
-        if fill != "#FFFFFF" {
-            attributes.push(attribute("fillcolor", text_id(fill)));
-        }
-        if view.is_root {
-            attributes.push(attribute("peripheries", plain("2")));
-        }
-        Stmt::Node(Node::new(vertex_id(vertex.address), attributes))
-    }
+/// How a vertex is drawn.
+pub(crate) struct Look {
+    pub(crate) shape: &'static str,
+    pub(crate) fill: &'static str,
+    pub(crate) style: &'static str,
+    /// What people read below its name; may be empty.
+    pub(crate) note: &'static str,
+}
 
-    fn vertex_tooltip(&self, view: &VertexView<'_>) -> String {
-        let vertex = view.vertex;
-        let mut lines = vec![vertex.address.to_checksum(None)];
-        lines.extend(
-            vertex
-                .label
-                .as_deref()
-                .map(|label| printable(label).into_owned()),
-        );
-        let root = if view.is_root { "root, " } else { "" };
-        lines.push(format!(
-            "{root}hop {}, {}",
-            vertex.hop,
-            expansion_word(vertex.expansion)
-        ));
-        let senders = counted(vertex.in_degree.into(), "sender");
-        lines.push(format!(
-            "{senders}, {}",
-            counted(vertex.out_degree.into(), "receiver")
-        ));
-        lines.extend(
-            vertex
-                .blocks
-                .map(|(first, last)| format!("blocks {first}..={last}")),
-        );
-        for totals in vertex.totals.iter().take(TOTALS_MAX) {
-            for (word, count, amount) in [
-                ("in", totals.in_transfers, totals.in_amount),
-                ("out", totals.out_transfers, totals.out_amount),
-            ] {
-                if count > 0 {
-                    let amount = self
-                        .tokens
-                        .format_amount(self.chain_id, &totals.asset, amount);
-                    lines.push(format!("{word} {}", with_count(amount, count)));
-                }
-            }
-        }
-        if vertex.totals.len() > TOTALS_MAX {
-            lines.push(format!(
-                "and {} more assets",
-                vertex.totals.len() - TOTALS_MAX
-            ));
-        }
-        lines.join("\n")
-    }
-
-    fn arrow(&self, arrow: &Arrow) -> Stmt {
-        let exact = arrow_label(arrow, self.tokens, self.chain_id);
-        let mut label = exact.clone();
-        if label.chars().count() > AMOUNT_CHARS {
-            // Part of a number would be a wrong number.
-            let asset = self.tokens.format_asset(self.chain_id, &arrow.asset);
-            let digits = arrow.amount.to_string().len();
-            label = with_count(format!("{digits} digits of {asset}"), arrow.count);
-        }
-        let ends = [arrow.source, arrow.target].map(|end| end.to_checksum(None));
-        let tooltip = format!("{exact}\n{} → {}", ends[0], ends[1]);
-        let width = self.arrows.width_tenths(arrow);
-        let width = format!("{}.{}", width / 10, width % 10);
-        let color = text_id(self.arrows.color(&arrow.asset));
-        let end = |address| Vertex::N(vertex_id(address));
-        Stmt::Edge(Edge {
-            ty: EdgeTy::Pair(end(arrow.source), end(arrow.target)),
-            attributes: vec![
-                attribute("label", text_id(&label)),
-                attribute("color", color.clone()),
-                attribute("fontcolor", color),
-                attribute("penwidth", plain(&width)),
-                attribute("tooltip", text_id(&tooltip)),
-                attribute("labeltooltip", text_id(&tooltip)),
-            ],
-        })
+/// How a vertex is drawn.
+pub(crate) const fn look(expansion: Expansion, is_root: bool) -> Look {
+    let (shape, fill, style, note) = match expansion {
+        _ if is_root => ("ellipse", "#FFE3C2", "filled,bold", ""),
+        Expansion::Expanded | Expansion::LastHop => ("ellipse", "#FFFFFF", "filled", ""),
+        Expansion::Hub => ("octagon", "#E6E6E6", "filled", "hub, not expanded"),
+        Expansion::StopList => ("box", "#DCE9F9", "filled", "stop list, not expanded"),
+        Expansion::ZeroAddress => ("diamond", "#E6E6E6", "filled", "mint and burn"),
+        Expansion::Limit => ("ellipse", "#FFFFFF", "filled,dashed", "limit reached"),
+    };
+    Look {
+        shape,
+        fill,
+        style,
+        note,
     }
 }
 
@@ -347,10 +265,6 @@ fn title(graph: &TransferGraph, arrows: &Arrows<'_>, metadata: &Metadata) -> Str
         .collect()
 }
 
-fn vertex_id(address: alloy_primitives::Address) -> NodeId {
-    NodeId(quoted(&format!("{address:#x}")), None)
-}
-
 fn attribute(name: &str, value: Id) -> Attribute {
     Attribute(plain(name), value)
 }
@@ -360,16 +274,20 @@ fn plain(word: &str) -> Id {
     Id::Plain(word.to_owned())
 }
 
-/// Text that is shown. Graphviz reads entities and escapes in it, so its `&`
-/// and `\` are said by theirs; line breaks of ours become theirs.
+/// Text that is shown, see [`escaped`].
 fn text_id(text: &str) -> Id {
-    escaped(text, "\\n")
+    shown(text, "\\n")
 }
 
-/// Says line breaks as `line_break`: `\n` centres the line before it, `\l` sets it left.
-fn escaped(text: &str, line_break: &str) -> Id {
-    let mut escaped = String::with_capacity(text.len() + 2);
-    escaped.push('"');
+fn shown(text: &str, line_break: &str) -> Id {
+    Id::Escaped(format!("\"{}\"", escaped(text, line_break)))
+}
+
+/// Text that is shown. Graphviz reads entities and escapes in it, so its `&`
+/// and `\` are said by theirs; line breaks of ours become `line_break`: `\n` centres
+/// the line before it, `\l` sets it left.
+pub(crate) fn escaped(text: &str, line_break: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '"' => escaped.push_str("\\\""),
@@ -379,8 +297,7 @@ fn escaped(text: &str, line_break: &str) -> Id {
             c => escaped.push(c),
         }
     }
-    escaped.push('"');
-    Id::Escaped(escaped)
+    escaped
 }
 
 /// Text that is not shown, where Graphviz knows no escape but that of the quote.
@@ -391,4 +308,217 @@ fn quoted(text: &str) -> Id {
         "\"{}\"",
         text.replace('\\', "\\\\").replace('"', "\\\"")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        arrows::{Arrow, arrow_label, with_count},
+        fixtures::any_transfer,
+        text::{printable_short, short_address},
+        views::{VertexView, expansion_word, vertices},
+    };
+    use graphviz_rust::dot_structures::{Edge, EdgeTy, Vertex};
+    use proptest::{option, prelude::*, sample::select};
+    use std::fmt::Write;
+    use txgraph_graph::{TransferGraph, testing};
+
+    /// Vertices and arrows as a syntax tree: the plain twin of [`Rows`].
+    impl Pen<'_> {
+        fn vertex(&self, view: &VertexView<'_>) -> Stmt {
+            let vertex = view.vertex;
+            let mut label = String::new();
+            if let Some(name) = &vertex.label {
+                label = format!("{}\n", printable_short(name, LABEL_CHARS));
+            }
+            label.push_str(&short_address(vertex.address));
+            let Look {
+                shape,
+                fill,
+                style,
+                note,
+            } = look(vertex.expansion, view.is_root);
+            if !note.is_empty() {
+                label = format!("{label}\n{note}");
+            }
+            let mut attributes = vec![
+                attribute("label", text_id(&label)),
+                attribute("tooltip", text_id(&self.vertex_tooltip(view))),
+            ];
+            if shape != "ellipse" {
+                attributes.push(attribute("shape", plain(shape)));
+            }
+            if style != "filled" {
+                attributes.push(attribute("style", text_id(style)));
+            }
+            if fill != "#FFFFFF" {
+                attributes.push(attribute("fillcolor", text_id(fill)));
+            }
+            if view.is_root {
+                attributes.push(attribute("peripheries", plain("2")));
+            }
+            Stmt::Node(Node::new(vertex_id(vertex.address), attributes))
+        }
+
+        fn vertex_tooltip(&self, view: &VertexView<'_>) -> String {
+            let vertex = view.vertex;
+            let mut lines = vec![vertex.address.to_checksum(None)];
+            lines.extend(
+                vertex
+                    .label
+                    .as_deref()
+                    .map(|label| printable(label).into_owned()),
+            );
+            let root = if view.is_root { "root, " } else { "" };
+            lines.push(format!(
+                "{root}hop {}, {}",
+                vertex.hop,
+                expansion_word(vertex.expansion)
+            ));
+            let senders = counted(vertex.in_degree.into(), "sender");
+            lines.push(format!(
+                "{senders}, {}",
+                counted(vertex.out_degree.into(), "receiver")
+            ));
+            lines.extend(
+                vertex
+                    .blocks
+                    .map(|(first, last)| format!("blocks {first}..={last}")),
+            );
+            for totals in vertex.totals.iter().take(TOTALS_MAX) {
+                for (word, count, amount) in [
+                    ("in", totals.in_transfers, totals.in_amount),
+                    ("out", totals.out_transfers, totals.out_amount),
+                ] {
+                    if count > 0 {
+                        let amount =
+                            self.tokens
+                                .format_amount(self.chain_id, &totals.asset, amount);
+                        lines.push(format!("{word} {}", with_count(amount, count)));
+                    }
+                }
+            }
+            if vertex.totals.len() > TOTALS_MAX {
+                lines.push(format!(
+                    "and {} more assets",
+                    vertex.totals.len() - TOTALS_MAX
+                ));
+            }
+            lines.join("\n")
+        }
+
+        fn arrow(&self, arrow: &Arrow) -> Stmt {
+            let exact = arrow_label(arrow, self.tokens, self.chain_id);
+            let mut label = exact.clone();
+            if label.chars().count() > AMOUNT_CHARS {
+                // Part of a number would be a wrong number.
+                let asset = self.tokens.format_asset(self.chain_id, &arrow.asset);
+                let digits = arrow.amount.to_string().len();
+                label = with_count(format!("{digits} digits of {asset}"), arrow.count);
+            }
+            let ends = [arrow.source, arrow.target].map(|end| end.to_checksum(None));
+            let tooltip = format!("{exact}\n{} → {}", ends[0], ends[1]);
+            let (color, width) = self.arrows.color_and_width(&arrow.asset, arrow.amount);
+            let width = format!("{}.{}", width / 10, width % 10);
+            let color = text_id(color);
+            let end = |address| Vertex::N(vertex_id(address));
+            Stmt::Edge(Edge {
+                ty: EdgeTy::Pair(end(arrow.source), end(arrow.target)),
+                attributes: vec![
+                    attribute("label", text_id(&label)),
+                    attribute("color", color.clone()),
+                    attribute("fontcolor", color),
+                    attribute("penwidth", plain(&width)),
+                    attribute("tooltip", text_id(&tooltip)),
+                    attribute("labeltooltip", text_id(&tooltip)),
+                ],
+            })
+        }
+    }
+
+    fn vertex_id(address: alloy_primitives::Address) -> NodeId {
+        NodeId(quoted(&format!("{address:#x}")), None)
+    }
+
+    /// Everything of the file but its frame.
+    fn twin(pen: &Pen<'_>, graph: &TransferGraph) -> String {
+        let mut context = PrinterContext::default();
+        let id = text_id("transfers");
+        let empty = Graph::DiGraph {
+            id,
+            strict: false,
+            stmts: Vec::new(),
+        };
+        empty.print(&mut context);
+        let vertices: Vec<_> = vertices(graph).map(|view| pen.vertex(&view)).collect();
+        let arrows = pen.arrows.iter().map(|arrow| pen.arrow(&arrow));
+        let mut text = String::new();
+        for statement in vertices.into_iter().chain(arrows) {
+            writeln!(text, "{}", statement.print(&mut context)).unwrap();
+        }
+        text
+    }
+
+    const EXPANSIONS: [Expansion; 6] = [
+        Expansion::Expanded,
+        Expansion::LastHop,
+        Expansion::Hub,
+        Expansion::StopList,
+        Expansion::ZeroAddress,
+        Expansion::Limit,
+    ];
+
+    proptest! {
+        #[test]
+        fn rows_are_those_of_the_syntax_tree(
+            mut transfers in prop::collection::vec(any_transfer(), 1..30),
+            places in prop::collection::vec((0usize..4, 0usize..4, 0usize..14), 30),
+            looks in prop::collection::vec(
+                (select(&EXPANSIONS[..]), option::of(any::<String>()), any::<u32>(), any::<bool>()),
+                4,
+            ),
+            tokens in prop::collection::vec((any::<String>(), 0u8..40), 14),
+            chain_id in select(vec![1u64, 5]),
+            merge: bool,
+        ) {
+            // Few addresses and assets, so that arrows run side by side.
+            let one = transfers[0].clone();
+            let ends = [one.from_address, one.to_address, testing::address("a"), testing::address("0")];
+            let token = |i: usize| testing::address(&format!("token{i}"));
+            for (transfer, (from, to, asset)) in transfers.iter_mut().zip(&places) {
+                transfer.from_address = ends[*from];
+                transfer.to_address = ends[*to];
+                transfer.token_address = (*asset > 0).then(|| token(*asset));
+            }
+            let mut graph = testing::graph(transfers);
+            graph.chain.chain_id = chain_id;
+            let numbers: Vec<_> = graph.graph.node_indices().collect();
+            for (number, (expansion, label, hop, is_root)) in numbers.into_iter().zip(looks) {
+                let vertex = &mut graph.graph[number];
+                vertex.expansion = expansion;
+                vertex.label = label;
+                vertex.hop = hop;
+                if is_root {
+                    graph.roots.push(number);
+                }
+            }
+            let list = serde_json::json!({"tokens": tokens.iter().enumerate().skip(5).map(|(i, (symbol, decimals))| {
+                serde_json::json!({
+                    "chainId": chain_id,
+                    "address": token(i).to_string(),
+                    "symbol": symbol,
+                    "decimals": decimals,
+                })
+            }).collect::<Vec<_>>()});
+            let tokens = TokenList::parse(&list.to_string()).unwrap();
+            let arrows = Arrows::new(&graph, merge, 1);
+            let rows = Rows::new(&graph, &arrows, &tokens, 1);
+            let mut ours = Vec::new();
+            rows.vertices(0..graph.graph.node_count(), &mut ours);
+            rows.arrows(0..arrows.len(), &mut ours);
+            let pen = Pen::new(&graph, &arrows, &tokens);
+            prop_assert_eq!(String::from_utf8(ours).unwrap(), twin(&pen, &graph));
+        }
+    }
 }

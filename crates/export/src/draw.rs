@@ -26,7 +26,7 @@ pub(crate) fn write(
     mut output: Output,
 ) -> Result<Written> {
     let drawing = &options.drawing;
-    let arrows = Arrows::new(graph, !drawing.every_transfer);
+    let arrows = Arrows::new(graph, !drawing.every_transfer, 1);
     for (what, count, limit) in [
         ("vertices", graph.graph.node_count(), drawing.vertices_max),
         ("edges", arrows.len(), drawing.edges_max),
@@ -35,18 +35,14 @@ pub(crate) fn write(
             return Err(Error::TooLargeToDraw { what, count, limit });
         }
     }
-    let mut text = String::new();
-    dot::print(graph, &arrows, options, metadata, &mut |piece, _| {
-        text.push_str(piece);
-        Ok(())
-    })?;
+    let text = dot::text(graph, &arrows, options, metadata)?;
     let picture = run(drawing, format, text)?;
     output.put(&picture)?;
     output.finish(Some(metadata), arrows.len() as u64)
 }
 
 /// Runs Graphviz on `text`, within the limits of time and size.
-fn run(drawing: &Drawing, format: GraphFormat, text: String) -> Result<Vec<u8>> {
+fn run(drawing: &Drawing, format: GraphFormat, text: Vec<u8>) -> Result<Vec<u8>> {
     let program = &drawing.program;
     let failed = |reason: String| Error::Graphviz {
         program: program.clone(),
@@ -71,7 +67,7 @@ fn run(drawing: &Drawing, format: GraphFormat, text: String) -> Result<Vec<u8>> 
         return Err(failed("its pipes are missing".to_owned()));
     };
     // A programme that stops reading is told by its exit, not by our write.
-    let _writer = thread::spawn(move || input.write_all(text.as_bytes()));
+    let _writer = thread::spawn(move || input.write_all(&text));
     // One byte more than allowed shows that there was more.
     let picture = reader(picture, drawing.bytes_max as u64 + 1);
     let complaint = reader(complaint, COMPLAINT_BYTES);

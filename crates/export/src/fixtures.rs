@@ -69,3 +69,22 @@ pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<Stri
         Some(chain_id.to_string()),
     ]
 }
+
+/// Every field as long as it gets.
+pub(crate) fn longest_transfer() -> Transfer {
+    Transfer {
+        block_number: u64::MAX,
+        block_timestamp: u64::MAX,
+        transaction_index: u32::MAX,
+        log_index: Some(u32::MAX),
+        sub_index: u32::MAX,
+        transaction_hash: B256::repeat_byte(0xff),
+        token_address: Some(Address::repeat_byte(0xff)),
+        from_address: Address::repeat_byte(0xff),
+        to_address: Address::repeat_byte(0xff),
+        value: U256::MAX,
+        token_id: Some(U256::MAX),
+        token_standard: TokenStandard::Erc1155,
+        kind: Kind::Withdrawal,
+    }
+}

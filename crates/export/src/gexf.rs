@@ -7,6 +7,7 @@ use crate::{
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::{Output, TextOutput},
+    pieces::thread_count,
     rows::{Column, Kind, Value},
     text::short_address,
     views::{vertex_columns, vertices},
@@ -29,7 +30,7 @@ pub(crate) fn write(
 ) -> Result<Written> {
     let unknown = TokenList::default();
     let tokens = options.tokens.as_ref().unwrap_or(&unknown);
-    let arrows = Arrows::new(graph, options.merge);
+    let arrows = Arrows::new(graph, options.merge, thread_count(options.table.threads));
     let chain_id = graph.chain.chain_id;
     let mut text = TextOutput::new(output);
     let out = &mut text.buffer;
@@ -93,7 +94,7 @@ pub(crate) fn write(
         out.extend_from_slice(b">\n");
         push_row(out, &edge_columns, &arrow.row);
         push_color(out, arrows.color(&arrow.asset));
-        let width = arrows.width_tenths(&arrow);
+        let (_, width) = arrows.color_and_width(&arrow.asset, arrow.amount);
         out.extend_from_slice(b"        <viz:thickness");
         push_attribute(out, "value", &format!("{}.{}", width / 10, width % 10));
         out.extend_from_slice(b"/>\n      </edge>\n");

@@ -57,9 +57,11 @@ fn write_edges(
         ..options.table.clone()
     };
     let mut rows = TransferRows::new(format, &table, true, output)?;
-    for edge in graph.graph.edge_weights() {
-        rows.push(&edge.transfer, Some(edge.hop))?;
-    }
+    let edges = graph.graph.raw_edges();
+    rows.write(edges.len(), &|i| {
+        let edge = &edges[i].weight;
+        (&edge.transfer, Some(edge.hop))
+    })?;
     rows.finish(metadata)
 }
 

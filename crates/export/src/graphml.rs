@@ -7,6 +7,7 @@ use crate::{
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::{Output, TextOutput},
+    pieces::thread_count,
     rows::{Column, Kind, Value},
     text::short_address,
     views::{vertex_columns, vertices},
@@ -27,7 +28,7 @@ pub(crate) fn write(
 ) -> Result<Written> {
     let unknown = TokenList::default();
     let tokens = options.tokens.as_ref().unwrap_or(&unknown);
-    let arrows = Arrows::new(graph, options.merge);
+    let arrows = Arrows::new(graph, options.merge, thread_count(options.table.threads));
     let chain_id = graph.chain.chain_id;
     let mut text = TextOutput::new(output);
     let out = &mut text.buffer;

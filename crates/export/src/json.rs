@@ -3,6 +3,7 @@
 use crate::{
     GraphOptions, Metadata, Result, Written,
     jsonl::Keys,
+    line::Line,
     output::{Output, TextOutput},
     rows::push_object,
     views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
@@ -15,7 +16,7 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let mut text = TextOutput::new(output);
+    let mut text = TextOutput::with_threads(output, options.table.threads);
     text.buffer.extend_from_slice(b"{\"metadata\":");
     serde_json::to_writer(&mut text.buffer, metadata)?;
     text.buffer
@@ -37,20 +38,28 @@ pub(crate) fn write(
             text.end_row()?;
         }
     } else {
-        let keys = Keys::new(options.table.schema);
-        let chain_id = graph.chain.chain_id.to_string();
-        for (i, edge) in graph.graph.edge_weights().enumerate() {
-            next(&mut text, i)?;
-            keys.transfer(&mut text.buffer, &edge.transfer, &chain_id, Some(edge.hop));
-            text.end_row()?;
-        }
+        let keys = Keys::new(options.table.schema, graph.chain.chain_id);
+        let edges = graph.graph.raw_edges();
+        text.write_rows(edges.len(), &|rows, out| {
+            let mut line = Line::new();
+            for i in rows {
+                let edge = &edges[i].weight;
+                out.extend_from_slice(between(i));
+                keys.push(&mut line, &edge.transfer, Some(edge.hop));
+                out.extend_from_slice(line.as_bytes());
+            }
+            Ok(())
+        })?;
     }
     text.buffer.extend_from_slice(b"\n]}\n");
     text.finish(Some(metadata))
 }
 
 fn next(text: &mut TextOutput, i: usize) -> Result<()> {
-    text.buffer
-        .extend_from_slice(if i == 0 { b"\n" } else { b",\n" });
+    text.buffer.extend_from_slice(between(i));
     text.hand_on()
+}
+
+const fn between(i: usize) -> &'static [u8] {
+    if i == 0 { b"\n" } else { b",\n" }
 }

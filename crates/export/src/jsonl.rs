@@ -3,33 +3,69 @@
 
 use crate::{
     Result, Schema,
-    csv::{push_hex, push_integer},
-    decimal::push_decimal,
-    schema::{HOP, WIDTH},
+    line::{Line, Word},
+    schema::HOP,
 };
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
-/// What stands before each value of a transfer: `,"name":`.
-pub(crate) struct Keys([String; WIDTH]);
+/// The object of a transfer: what stands around its values. Numbers of 256 bits
+/// are strings: most readers hold 53 bits.
+pub(crate) struct Keys {
+    /// What stands before each value up to the token id, with its first quote
+    /// where there always is one, and the last one of the value before.
+    before: [Word<40>; TOKEN_STANDARD],
+    /// The words at the end, by standard and kind.
+    tails: [[Word<128>; Kind::ALL.len()]; TokenStandard::ALL.len()],
+    hop: Word<8>,
+}
+
+/// Columns of an object.
+const HASH: usize = 5;
+const TOKEN: usize = 6;
+const FROM: usize = 7;
+const TO: usize = 8;
+const VALUE: usize = 9;
+const TOKEN_ID: usize = 10;
+const TOKEN_STANDARD: usize = 11;
 
 impl Keys {
-    pub(crate) fn new(schema: Schema) -> Self {
-        let mut first = true;
-        Self(schema.text_columns().map(|name| {
-            let before = if std::mem::take(&mut first) { '{' } else { ',' };
-            format!("{before}\"{name}\":")
-        }))
+    pub(crate) fn new(schema: Schema, chain_id: u64) -> Self {
+        let names = schema.text_columns();
+        let before = std::array::from_fn(|i| {
+            let open = match i {
+                0 => "{",
+                TOKEN | TO | VALUE | TOKEN_ID => "\",",
+                _ => ",",
+            };
+            let quote = match i {
+                HASH | FROM | TO => "\"0x",
+                VALUE => "\"",
+                _ => "",
+            };
+            Word::new(&format!("{open}\"{}\":{quote}", names[i]))
+        });
+        let mut tails = [[Word::new(""); Kind::ALL.len()]; TokenStandard::ALL.len()];
+        let [standard_key, kind_key, chain_key] = &names[TOKEN_STANDARD..] else {
+            unreachable!("three columns follow the token id")
+        };
+        for &standard in TokenStandard::ALL {
+            for &kind in Kind::ALL {
+                tails[standard as usize][kind as usize] = Word::new(&format!(
+                    ",\"{standard_key}\":\"{standard}\",\"{kind_key}\":\"{kind}\",\"{chain_key}\":{chain_id}"
+                ));
+            }
+        }
+        Self {
+            before,
+            tails,
+            hop: Word::new(&format!(",\"{HOP}\":")),
+        }
     }
 
-    /// Appends one transfer as an object, without an end of line. Numbers of
-    /// 256 bits are strings: most readers hold 53 bits.
-    pub(crate) fn transfer(
-        &self,
-        out: &mut Vec<u8>,
-        transfer: &Transfer,
-        chain_id: &str,
-        hop: Option<u32>,
-    ) {
+    /// One transfer as an object, without an end of line. Whatever stood there before
+    /// must be an object of these keys.
+    #[inline]
+    pub(crate) fn push(&self, line: &mut Line, transfer: &Transfer, hop: Option<u32>) {
         // Taken apart, so that a new field cannot be forgotten.
         let Transfer {
             block_number,
@@ -46,52 +82,53 @@ impl Keys {
             token_standard,
             kind,
         } = transfer;
-        let key = |out: &mut Vec<u8>, i: usize| out.extend_from_slice(self.0[i].as_bytes());
-        key(out, 0);
-        push_integer(out, *block_number);
-        key(out, 1);
-        push_integer(out, *block_timestamp);
-        key(out, 2);
-        push_integer(out, *transaction_index);
-        key(out, 3);
-        match log_index {
-            Some(log_index) => push_integer(out, *log_index),
-            None => out.extend_from_slice(b"null"),
-        }
-        key(out, 4);
-        push_integer(out, *sub_index);
-        key(out, 5);
-        quoted(out, |out| push_hex(out, transaction_hash.as_slice()));
-        key(out, 6);
-        match token_address {
-            Some(token_address) => quoted(out, |out| push_hex(out, token_address.as_slice())),
-            None => out.extend_from_slice(b"null"),
-        }
-        key(out, 7);
-        quoted(out, |out| push_hex(out, from_address.as_slice()));
-        key(out, 8);
-        quoted(out, |out| push_hex(out, to_address.as_slice()));
-        key(out, 9);
-        quoted(out, |out| push_decimal(out, value.as_limbs()));
-        key(out, 10);
-        match token_id {
-            Some(token_id) => quoted(out, |out| push_decimal(out, token_id.as_limbs())),
-            None => out.extend_from_slice(b"null"),
-        }
-        key(out, 11);
-        quoted(out, |out| {
-            out.extend_from_slice(token_standard.as_str().as_bytes())
+        line.begin((*block_number, *block_timestamp), |line| {
+            line.word(&self.before[0]);
+            line.integer(*block_number);
+            line.word(&self.before[1]);
+            line.integer(*block_timestamp);
+            line.word(&self.before[2]);
         });
-        key(out, 12);
-        quoted(out, |out| out.extend_from_slice(kind.as_str().as_bytes()));
-        key(out, 13);
-        out.extend_from_slice(chain_id.as_bytes());
-        if let Some(hop) = hop {
-            out.push(b',');
-            push_key(out, HOP);
-            push_integer(out, hop);
+        line.integer(*transaction_index);
+        line.word(&self.before[3]);
+        match log_index {
+            Some(log_index) => line.integer(*log_index),
+            None => line.text(b"null"),
         }
-        out.push(b'}');
+        line.word(&self.before[4]);
+        line.integer(*sub_index);
+        line.word(&self.before[HASH]);
+        line.hex(transaction_hash);
+        line.word(&self.before[TOKEN]);
+        match token_address {
+            Some(token_address) => {
+                line.text(b"\"0x");
+                line.hex(token_address);
+                line.byte(b'"');
+            }
+            None => line.text(b"null"),
+        }
+        line.word(&self.before[FROM]);
+        line.hex(from_address);
+        line.word(&self.before[TO]);
+        line.hex(to_address);
+        line.word(&self.before[VALUE]);
+        line.decimal(value.as_limbs());
+        line.word(&self.before[TOKEN_ID]);
+        match token_id {
+            Some(token_id) => {
+                line.byte(b'"');
+                line.decimal(token_id.as_limbs());
+                line.byte(b'"');
+            }
+            None => line.text(b"null"),
+        }
+        line.word(&self.tails[*token_standard as usize][*kind as usize]);
+        if let Some(hop) = hop {
+            line.word(&self.hop);
+            line.integer(hop);
+        }
+        line.byte(b'}');
     }
 }
 
@@ -116,7 +153,7 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{any_transfer, text_fields};
+    use crate::fixtures::{any_transfer, longest_transfer, text_fields};
     use proptest::prelude::*;
     use serde_json::{Map, Value};
 
@@ -127,8 +164,8 @@ mod tests {
             chain_id: u64,
             hop in prop::option::of(any::<u32>()),
         ) {
-            let mut ours = Vec::new();
-            Keys::new(Schema::Txgraph).transfer(&mut ours, &one, &chain_id.to_string(), hop);
+            let mut ours = Line::new();
+            Keys::new(Schema::Txgraph, chain_id).push(&mut ours, &one, hop);
 
             let numbers = ["block_number", "block_timestamp", "transaction_index", "log_index", "sub_index", "chain_id"];
             let mut naive = Map::new();
@@ -141,7 +178,16 @@ mod tests {
                 naive.insert(name.to_owned(), value);
             }
             naive.extend(hop.map(|hop| (HOP.to_owned(), Value::from(hop))));
-            prop_assert_eq!(String::from_utf8(ours).unwrap(), Value::Object(naive).to_string());
+            prop_assert_eq!(str::from_utf8(ours.as_bytes()).unwrap(), Value::Object(naive).to_string());
+        }
+    }
+
+    #[test]
+    fn the_longest_row_fits_its_line() {
+        for &schema in Schema::ALL {
+            let mut line = Line::new();
+            Keys::new(schema, u64::MAX).push(&mut line, &longest_transfer(), Some(u32::MAX));
+            assert!(line.as_bytes().len() < 800);
         }
     }
 }

@@ -13,7 +13,9 @@ mod target;
 mod tokens;
 // Bytes on their way.
 mod decimal;
+mod line;
 mod output;
+mod pieces;
 mod text;
 // Rows.
 mod columns;
@@ -24,6 +26,7 @@ mod transfers;
 // Graphs.
 mod arrows;
 mod dot;
+mod dot_rows;
 mod draw;
 #[cfg(test)]
 mod fixtures;

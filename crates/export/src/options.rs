@@ -19,6 +19,10 @@ pub struct TransferTableOptions {
     /// Rows of a Parquet row group or an Arrow record batch, and so of the
     /// memory that writing takes: about 400 bytes per row.
     pub group_rows: usize,
+    /// Threads that format text, when there is much of it. Absent: as
+    /// `RAYON_NUM_THREADS` says, else one for each core. The bytes are the same for
+    /// any number.
+    pub threads: Option<usize>,
 }
 
 impl TransferTableOptions {
@@ -30,6 +34,7 @@ impl TransferTableOptions {
             u256: vec![U256Type::Binary, U256Type::String, U256Type::F64],
             compression: None,
             group_rows: 64 * 1024,
+            threads: None,
         }
     }
 }

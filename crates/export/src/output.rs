@@ -1,10 +1,13 @@
 //! The way to the disk: a file gets its name when it is complete and synced,
 //! and on any failure leaves nothing behind.
 
-use crate::{Error, Metadata, Result, Target, Written};
+use crate::{
+    Error, Metadata, Result, Target, Written,
+    pieces::{Format, PIECE_BYTES, Pieces},
+};
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, IoSlice, Write},
     path::{Path, PathBuf},
 };
 use tempfile::NamedTempFile;
@@ -41,6 +44,13 @@ impl Write for Sink {
         }
     }
 
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Stream(stream) => stream.write_vectored(pieces),
+            Self::Temporary(file) => file.as_file_mut().write_vectored(pieces),
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stream(stream) => stream.flush(),
@@ -54,7 +64,13 @@ impl Output {
     /// metadata goes to a file beside it.
     pub(crate) fn open(target: &Target, overwrite: bool, side: bool) -> Result<Self> {
         match target {
-            Target::Stdout => Ok(Self::stream(io::stdout(), target.to_string().into())),
+            Target::Stdout => {
+                let name = target.to_string().into();
+                Ok(match bare_stdout() {
+                    Some(stdout) => Self::stream(stdout, name),
+                    None => Self::stream(io::stdout(), name),
+                })
+            }
             Target::File(path) => Self::file(path, overwrite, side),
         }
     }
@@ -126,6 +142,33 @@ impl Output {
     /// Writes all of `data`.
     pub(crate) fn put(&mut self, data: &[u8]) -> Result<()> {
         self.write_all(data).map_err(|error| self.failed(error))
+    }
+
+    /// Writes all of `pieces`, in as few calls as the system lets it, past the buffer.
+    pub(crate) fn put_all(&mut self, pieces: &[Vec<u8>]) -> Result<()> {
+        self.flush().map_err(|error| self.failed(error))?;
+        let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut rest = &mut slices[..];
+        // Empty ones are passed over, here and below.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            match self.writer.get_mut().write_vectored(rest) {
+                Ok(0) => {
+                    let error = self.note(io::ErrorKind::WriteZero.into());
+                    return Err(self.failed(error));
+                }
+                Ok(written) => {
+                    self.bytes += written as u64;
+                    IoSlice::advance_slices(&mut rest, written);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let error = self.note(error);
+                    return Err(self.failed(error));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The typed failure behind an error that an encoder passed on.
@@ -219,6 +262,21 @@ impl Write for Output {
     }
 }
 
+/// Standard output without the buffer that the standard library keeps: that one
+/// looks for the end of a line in every piece, and copies what stands behind it.
+fn bare_stdout() -> Option<File> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        let mut stdout = io::stdout();
+        // What was printed before comes first.
+        stdout.flush().ok()?;
+        Some(stdout.as_fd().try_clone_to_owned().ok()?.into())
+    }
+    #[cfg(not(unix))]
+    None
+}
+
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -279,18 +337,23 @@ pub(crate) struct TextOutput {
     /// Append here, then call [`Self::end_row`].
     pub(crate) buffer: Vec<u8>,
     rows: u64,
+    pieces: Pieces,
 }
 
-/// When the buffer is handed on.
-const TEXT_BYTES: usize = 256 * 1024;
-
 impl TextOutput {
+    /// For rows that come one at a time.
     pub(crate) fn new(output: Output) -> Self {
-        // Room for the row that crosses the mark.
+        Self::with_threads(output, Some(1))
+    }
+
+    /// With so many threads for [`Self::write_rows`]; absent: one for each core.
+    pub(crate) fn with_threads(output: Output, threads: Option<usize>) -> Self {
         Self {
             output,
-            buffer: Vec::with_capacity(TEXT_BYTES + 4096),
+            // Room for the rows that cross the mark.
+            buffer: Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8),
             rows: 0,
+            pieces: Pieces::new(threads),
         }
     }
 
@@ -302,9 +365,36 @@ impl TextOutput {
 
     /// Hands the buffer on when it is full.
     pub(crate) fn hand_on(&mut self) -> Result<()> {
-        if self.buffer.len() >= TEXT_BYTES {
-            self.output.put(&self.buffer)?;
-            self.buffer.clear();
+        if self.buffer.len() >= PIECE_BYTES {
+            self.empty()?;
+        }
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<()> {
+        self.output.put(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Appends and counts so many rows. `format` is given the numbers of rows that
+    /// follow each other, on several threads when there are many: it must append
+    /// the same text for them however they are cut.
+    pub(crate) fn write_rows(&mut self, rows: usize, format: &Format<'_>) -> Result<()> {
+        self.write_items(rows, format)?;
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// [`Self::write_rows`], of what does not count as rows.
+    pub(crate) fn write_items(&mut self, items: usize, format: &Format<'_>) -> Result<()> {
+        if self.pieces.are_worth_it(items) {
+            self.empty()?;
+            return self.pieces.write(items, &mut self.output, format);
+        }
+        for first in (0..items).step_by(STEP_ITEMS) {
+            format(first..items.min(first + STEP_ITEMS), &mut self.buffer)?;
+            self.hand_on()?;
         }
         Ok(())
     }
@@ -315,6 +405,9 @@ impl TextOutput {
         self.output.finish(metadata, self.rows)
     }
 }
+
+/// After so many items one thread looks whether its buffer is full.
+const STEP_ITEMS: usize = 128;
 
 #[cfg(test)]
 mod tests {
@@ -446,7 +539,7 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let mut output = TextOutput::new(Output::stream(writer, "standard output".into()));
-        output.buffer.resize(TEXT_BYTES, b'x');
+        output.buffer.resize(PIECE_BYTES, b'x');
         assert!(output.end_row().unwrap_err().is_broken_pipe());
     }
 }

@@ -74,7 +74,7 @@ impl TokenList {
         Self::parse(text).map_err(error)
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{FEFF}');
         if text.trim_start().starts_with(['{', '[']) {
             Self::parse_json(text)
@@ -202,6 +202,17 @@ impl TokenList {
             .map(|token| printable_short(&token.symbol, SYMBOL_CHARS))
             .filter(|symbol| !symbol.is_empty());
         symbol.unwrap_or_else(|| short_address(address))
+    }
+
+    /// Decimal places that [`Self::format_amount`] sets apart.
+    pub(crate) fn decimals(&self, chain_id: u64, asset: &Asset) -> u8 {
+        match (asset.token_standard, asset.token_address) {
+            (TokenStandard::Native, _) => NATIVE_DECIMALS,
+            (TokenStandard::Erc20, Some(token)) => self
+                .lookup(chain_id, token)
+                .map_or(0, |token| token.decimals),
+            _ => 0,
+        }
     }
 
     /// An exact amount for people: `1,234.5 USDC`. In raw units when the list

@@ -5,6 +5,7 @@ use crate::{
     columns::{ColumnBuilder, ColumnFile, NumberBuilder},
     csv,
     jsonl::Keys,
+    line::Line,
     output::{Output, TextOutput},
     schema::HOP,
 };
@@ -30,9 +31,7 @@ impl TransferWriter {
 
     /// Appends transfers.
     pub fn write(&mut self, transfers: &[Transfer]) -> Result<()> {
-        transfers
-            .iter()
-            .try_for_each(|transfer| self.0.push(transfer, None))
+        self.0.write(transfers.len(), &|i| (&transfers[i], None))
     }
 
     /// Writes what remains, and gives the file its name.
@@ -42,16 +41,16 @@ impl TransferWriter {
 }
 
 /// Transfers as rows, with or without the hop they have in a graph.
-pub(crate) struct TransferRows {
-    chain_id: String,
-    encoder: Encoder,
-}
+pub(crate) struct TransferRows(Encoder);
 
 enum Encoder {
-    Csv(TextOutput),
+    Csv(TextOutput, Box<csv::Rows>),
     Jsonl(TextOutput, Box<Keys>),
     Columns(Box<ColumnFile>, Box<TransferColumns>),
 }
+
+/// A transfer by its number among those that are written together, and its hop.
+type Row<'a> = (&'a Transfer, Option<u32>);
 
 impl TransferRows {
     pub(crate) fn new(
@@ -60,14 +59,16 @@ impl TransferRows {
         with_hop: bool,
         output: Output,
     ) -> Result<Self> {
-        let encoder = match format {
+        let text = |output| TextOutput::with_threads(output, options.threads);
+        Ok(Self(match format {
             TableFormat::Csv => {
-                let mut text = TextOutput::new(output);
+                let mut text = text(output);
                 csv::header(&mut text.buffer, options.schema, with_hop);
-                Encoder::Csv(text)
+                Encoder::Csv(text, Box::new(csv::Rows::new(options.chain_id)))
             }
             TableFormat::Jsonl => {
-                Encoder::Jsonl(TextOutput::new(output), Box::new(Keys::new(options.schema)))
+                let keys = Keys::new(options.schema, options.chain_id);
+                Encoder::Jsonl(text(output), Box::new(keys))
             }
             TableFormat::Parquet | TableFormat::Ipc => {
                 let mut columns = TransferColumns::new(options, with_hop);
@@ -75,29 +76,39 @@ impl TransferRows {
                 let file = ColumnFile::new(format, options.compression, &fields, output)?;
                 Encoder::Columns(Box::new(file), Box::new(columns))
             }
-        };
-        Ok(Self {
-            chain_id: options.chain_id.to_string(),
-            encoder,
-        })
+        }))
     }
 
-    /// Appends one. The hop is given for all or for none, as [`Self::new`] was told.
-    pub(crate) fn push(&mut self, transfer: &Transfer, hop: Option<u32>) -> Result<()> {
-        match &mut self.encoder {
-            Encoder::Csv(text) => {
-                csv::transfer(&mut text.buffer, transfer, &self.chain_id, hop);
-                text.end_row()
-            }
-            Encoder::Jsonl(text, keys) => {
-                keys.transfer(&mut text.buffer, transfer, &self.chain_id, hop);
-                text.buffer.push(b'\n');
-                text.end_row()
-            }
+    /// Appends so many rows. The hop is given for all or for none, as [`Self::new`] was told.
+    pub(crate) fn write<'a>(
+        &mut self,
+        count: usize,
+        row: &(impl Fn(usize) -> Row<'a> + Sync),
+    ) -> Result<()> {
+        match &mut self.0 {
+            Encoder::Csv(text, rows) => text.write_rows(count, &|numbers, out| {
+                let mut line = Line::new();
+                for (transfer, hop) in numbers.map(row) {
+                    rows.push(&mut line, transfer, hop);
+                    out.extend_from_slice(line.as_bytes());
+                }
+                Ok(())
+            }),
+            Encoder::Jsonl(text, keys) => text.write_rows(count, &|numbers, out| {
+                let mut line = Line::new();
+                for (transfer, hop) in numbers.map(row) {
+                    keys.push(&mut line, transfer, hop);
+                    line.byte(b'\n');
+                    out.extend_from_slice(line.as_bytes());
+                }
+                Ok(())
+            }),
             Encoder::Columns(file, columns) => {
-                columns.push(transfer, hop);
-                if columns.rows >= columns.rows_max {
-                    file.write(columns.take())?;
+                for (transfer, hop) in (0..count).map(row) {
+                    columns.push(transfer, hop);
+                    if columns.rows >= columns.rows_max {
+                        file.write(columns.take())?;
+                    }
                 }
                 Ok(())
             }
@@ -105,8 +116,8 @@ impl TransferRows {
     }
 
     pub(crate) fn finish(self, metadata: &Metadata) -> Result<Written> {
-        match self.encoder {
-            Encoder::Csv(text) | Encoder::Jsonl(text, _) => text.finish(Some(metadata)),
+        match self.0 {
+            Encoder::Csv(text, _) | Encoder::Jsonl(text, _) => text.finish(Some(metadata)),
             Encoder::Columns(mut file, mut columns) => {
                 if columns.rows > 0 {
                     file.write(columns.take())?;

@@ -134,6 +134,55 @@ fn transfers_by_schema() {
     }
 }
 
+/// So many rows that threads share them: the bytes are those of one thread, in every
+/// text format.
+#[test]
+fn many_rows_are_the_same_on_any_number_of_threads() {
+    let mut all = Vec::new();
+    for block in 0..2500 {
+        for (i, mut transfer) in tiny_transfers().into_iter().enumerate() {
+            transfer.block_number = 1000 + block;
+            transfer.block_timestamp = 5_000_000 + 12 * block;
+            transfer.log_index = transfer.log_index.map(|_| u32::try_from(i).unwrap());
+            all.push(transfer);
+        }
+    }
+    let metadata = Metadata::new("transfers", serde_json::Value::Null);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows");
+    let target = Target::File(path.clone());
+    for format in [TableFormat::Csv, TableFormat::Jsonl] {
+        let write = |threads: usize, batch: usize| {
+            let options = TransferTableOptions {
+                threads: Some(threads),
+                ..TransferTableOptions::new(1)
+            };
+            let mut writer = TransferWriter::new(format, &options, &target, true).unwrap();
+            all.chunks(batch)
+                .for_each(|batch| writer.write(batch).unwrap());
+            let written = writer.finish(&metadata).unwrap();
+            let bytes = fs::read(&path).unwrap();
+            assert_eq!(written.rows, all.len() as u64);
+            assert_eq!(written.bytes, bytes.len() as u64);
+            bytes
+        };
+        let plain = write(1, 1000);
+        assert!(plain == write(1, usize::MAX), "{format}");
+        assert!(plain == write(2, usize::MAX), "{format}");
+        assert!(plain == write(5, 10_000), "{format}");
+    }
+    let graph = txgraph_graph::testing::graph(all);
+    for format in [GraphFormat::Csv, GraphFormat::Json, GraphFormat::Dot] {
+        let write = |threads| {
+            let mut options = options();
+            options.drawing.every_transfer = true;
+            options.table.threads = Some(threads);
+            written(&graph, format, &options)
+        };
+        assert!(write(1) == write(3), "{format}");
+    }
+}
+
 fn table() -> Table {
     let mut table = Table::new(
         "senders",

@@ -1,0 +1,335 @@
+//! The vertices and arrows of a DOT file, formatted into bytes without an
+//! allocation for each. What people read of an asset is put together once; the
+//! capitals of an address (EIP-55) cost a keccak, so they are found once for each
+//! vertex and kept as 40 bits. The plain twin is the syntax tree in `dot`.
+
+use crate::{
+    TokenList,
+    arrows::{Arrows, Ends, with_count},
+    csv::push_integer,
+    decimal::push_scaled,
+    dot::{AMOUNT_CHARS, LABEL_CHARS, TOTALS_MAX, escaped, look},
+    line::Line,
+    text::{printable, printable_short},
+    views::expansion_word,
+};
+use alloy_primitives::Address;
+use std::{collections::HashMap, ops::Range, thread};
+use txgraph_graph::{AmountSum, Asset, TransferGraph, Vertex};
+
+/// The rows of one file.
+pub(crate) struct Rows<'a> {
+    graph: &'a TransferGraph,
+    arrows: &'a Arrows<'a>,
+    is_root: Vec<bool>,
+    /// By vertex.
+    capitals: Vec<Capitals>,
+    units: HashMap<Asset, Unit>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(
+        graph: &'a TransferGraph,
+        arrows: &'a Arrows<'a>,
+        tokens: &TokenList,
+        threads: usize,
+    ) -> Self {
+        let mut is_root = vec![false; graph.graph.node_count()];
+        for root in &graph.roots {
+            is_root[root.index()] = true;
+        }
+        let chain_id = graph.chain.chain_id;
+        let unit = |asset: &Asset| (*asset, Unit::new(tokens, chain_id, asset));
+        Self {
+            graph,
+            arrows,
+            is_root,
+            capitals: all_capitals(graph, threads),
+            units: arrows.legend().iter().map(unit).collect(),
+        }
+    }
+
+    /// Appends vertices.
+    pub(crate) fn vertices(&self, numbers: Range<usize>, out: &mut Vec<u8>) {
+        let mut line = Line::new();
+        numbers.for_each(|number| self.vertex(number, &mut line, out));
+    }
+
+    /// Appends arrows.
+    pub(crate) fn arrows(&self, numbers: Range<usize>, out: &mut Vec<u8>) {
+        let mut line = Line::new();
+        numbers.for_each(|number| self.arrow(number, &mut line, out));
+    }
+
+    fn vertex(&self, number: usize, line: &mut Line, out: &mut Vec<u8>) {
+        let vertex = &self.graph.graph.raw_nodes()[number].weight;
+        let is_root = self.is_root[number];
+        let look = look(vertex.expansion, is_root);
+        push_id(out, line, b"  ", vertex.address);
+        line.clear();
+        self.capitals[number].push(line, vertex.address);
+        let checksum = line.as_bytes();
+        out.extend_from_slice(b"[label=\"");
+        if let Some(name) = &vertex.label {
+            push_escaped(out, &printable_short(name, LABEL_CHARS));
+            out.extend_from_slice(b"\\n");
+        }
+        out.extend_from_slice(&checksum[..6]);
+        out.extend_from_slice("…".as_bytes());
+        out.extend_from_slice(&checksum[38..]);
+        if !look.note.is_empty() {
+            out.extend_from_slice(b"\\n");
+            out.extend_from_slice(look.note.as_bytes());
+        }
+        out.extend_from_slice(b"\" tooltip=\"");
+        out.extend_from_slice(checksum);
+        self.push_tooltip(vertex, is_root, out);
+        out.push(b'"');
+        if look.shape != "ellipse" {
+            out.extend_from_slice(b" shape=");
+            out.extend_from_slice(look.shape.as_bytes());
+        }
+        for (name, value, usual) in [
+            ("style", look.style, "filled"),
+            ("fillcolor", look.fill, "#FFFFFF"),
+        ] {
+            if value != usual {
+                for piece in [" ", name, "=\"", value, "\""] {
+                    out.extend_from_slice(piece.as_bytes());
+                }
+            }
+        }
+        if is_root {
+            out.extend_from_slice(b" peripheries=2");
+        }
+        out.extend_from_slice(b"]\n");
+    }
+
+    fn push_tooltip(&self, vertex: &Vertex, is_root: bool, out: &mut Vec<u8>) {
+        if let Some(label) = &vertex.label {
+            out.extend_from_slice(b"\\n");
+            push_escaped(out, &printable(label));
+        }
+        out.extend_from_slice(if is_root {
+            b"\\nroot, hop "
+        } else {
+            b"\\nhop "
+        });
+        push_integer(out, vertex.hop);
+        out.extend_from_slice(b", ");
+        out.extend_from_slice(expansion_word(vertex.expansion).as_bytes());
+        out.extend_from_slice(b"\\n");
+        push_counted(out, vertex.in_degree, "sender");
+        out.extend_from_slice(b", ");
+        push_counted(out, vertex.out_degree, "receiver");
+        if let Some((first, last)) = vertex.blocks {
+            out.extend_from_slice(b"\\nblocks ");
+            push_integer(out, first);
+            out.extend_from_slice(b"..=");
+            push_integer(out, last);
+        }
+        for totals in vertex.totals.iter().take(TOTALS_MAX) {
+            for (word, count, amount) in [
+                ("\\nin ", totals.in_transfers, totals.in_amount),
+                ("\\nout ", totals.out_transfers, totals.out_amount),
+            ] {
+                // Every asset of a vertex is one of an arrow.
+                if let Some(unit) = self.units.get(&totals.asset).filter(|_| count > 0) {
+                    out.extend_from_slice(word.as_bytes());
+                    unit.push_amount(out, amount, count);
+                }
+            }
+        }
+        if let Some(more) = vertex.totals.len().checked_sub(TOTALS_MAX + 1) {
+            out.extend_from_slice(b"\\nand ");
+            push_integer(out, more + 1);
+            out.extend_from_slice(b" more assets");
+        }
+    }
+
+    fn arrow(&self, number: usize, line: &mut Line, out: &mut Vec<u8>) {
+        let arrow = self.arrows.ends(number);
+        let Ends {
+            source,
+            target,
+            asset,
+            amount,
+            count,
+        } = &arrow;
+        let Some(unit) = self.units.get(asset) else {
+            debug_assert!(false, "an arrow of an unknown asset");
+            return;
+        };
+        push_id(out, line, b"  ", source.1);
+        push_id(out, line, b" -> ", target.1);
+        out.extend_from_slice(b" [label=\"");
+        let start = out.len();
+        let chars = unit.push_amount(out, *amount, *count);
+        // What the tooltip says of it, copied from the label where it is the same.
+        let mut exact = start..out.len();
+        let mut long = Vec::new();
+        if chars > AMOUNT_CHARS {
+            // Part of a number would be a wrong number.
+            long.extend(out.drain(start..));
+            let digits = amount.to_string().len();
+            let label = with_count(format!("{digits} digits of {}", unit.name), *count);
+            out.extend_from_slice(label.as_bytes());
+            exact = 0..0;
+        }
+        let (color, width) = self.arrows.color_and_width(asset, *amount);
+        for piece in [
+            "\" color=\"",
+            color,
+            "\" fontcolor=\"",
+            color,
+            "\" penwidth=",
+        ] {
+            out.extend_from_slice(piece.as_bytes());
+        }
+        push_integer(out, width / 10);
+        out.push(b'.');
+        push_integer(out, width % 10);
+        out.extend_from_slice(b" tooltip=\"");
+        let start = out.len();
+        out.extend_from_within(exact);
+        out.extend_from_slice(&long);
+        line.clear();
+        line.text(b"\\n");
+        self.capitals[source.0.index()].push(line, source.1);
+        line.text(b" \xE2\x86\x92 ");
+        self.capitals[target.0.index()].push(line, target.1);
+        line.text(b"\"");
+        out.extend_from_slice(line.as_bytes());
+        let end = out.len();
+        out.extend_from_slice(b" labeltooltip=\"");
+        out.extend_from_within(start..end);
+        out.extend_from_slice(b"]\n");
+    }
+}
+
+/// Appends the name of a vertex behind some text.
+fn push_id<const N: usize>(out: &mut Vec<u8>, line: &mut Line, before: &[u8; N], address: Address) {
+    line.clear();
+    line.text(before);
+    line.text(b"\"0x");
+    line.hex(&address);
+    line.byte(b'"');
+    out.extend_from_slice(line.as_bytes());
+}
+
+/// `1 sender`, `2 senders`.
+fn push_counted(out: &mut Vec<u8>, count: u32, one: &str) {
+    push_integer(out, count);
+    out.push(b' ');
+    out.extend_from_slice(one.as_bytes());
+    if count != 1 {
+        out.push(b's');
+    }
+}
+
+fn push_escaped(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(escaped(text, "\\n").as_bytes());
+}
+
+/// How amounts of an asset are said: the words of
+/// [`TokenList::format_amount`](crate::TokenList::format_amount), escaped.
+struct Unit {
+    /// Decimal places.
+    places: u8,
+    /// What follows the number one in the smallest unit, and any other number.
+    one: Words,
+    many: Words,
+    /// The asset.
+    name: String,
+}
+
+struct Words {
+    escaped: String,
+    /// Characters before they were escaped.
+    chars: usize,
+}
+
+impl Unit {
+    fn new(tokens: &TokenList, chain_id: u64, asset: &Asset) -> Self {
+        let words = |amount: u64| {
+            let said = tokens.format_amount(chain_id, asset, AmountSum::from(amount));
+            // The number holds no space, and the words follow the first one.
+            let words = said.find(' ').map_or("", |space| &said[space..]);
+            Words {
+                escaped: escaped(words, "\\n"),
+                chars: words.chars().count(),
+            }
+        };
+        let name = tokens.format_asset(chain_id, asset);
+        Self {
+            places: tokens.decimals(chain_id, asset),
+            one: words(1),
+            many: words(2),
+            name: escaped(&name, "\\n"),
+        }
+    }
+
+    /// Appends an amount and in how many transfers it moved, unless in one. Says
+    /// how many characters that is before they are escaped.
+    fn push_amount(&self, out: &mut Vec<u8>, amount: AmountSum, count: u64) -> usize {
+        let start = out.len();
+        push_scaled(out, amount.as_limbs(), self.places);
+        let one = amount == AmountSum::from(1);
+        let words = if one { &self.one } else { &self.many };
+        let mut chars = out.len() - start + words.chars;
+        out.extend_from_slice(words.escaped.as_bytes());
+        if count != 1 {
+            let start = out.len();
+            out.extend_from_slice(b" in ");
+            push_integer(out, count);
+            out.extend_from_slice(b" transfers");
+            chars += out.len() - start;
+        }
+        chars
+    }
+}
+
+/// Which of the 40 digits of an address are capitals (EIP-55), the first in the
+/// lowest bit.
+#[derive(Clone, Copy, Default)]
+struct Capitals(u64);
+
+impl Capitals {
+    fn of(address: Address) -> Self {
+        let mut text = [0; 42];
+        let text = address.to_checksum_raw(&mut text, None).as_bytes();
+        let bit = |(i, c): (usize, &u8)| u64::from(c.is_ascii_uppercase()) << i;
+        Self(text[2..].iter().enumerate().map(bit).sum())
+    }
+
+    /// Appends the address.
+    #[inline]
+    fn push(self, line: &mut Line, address: Address) {
+        line.text(b"0x");
+        line.hex_with_capitals(&address, self.0);
+    }
+}
+
+fn all_capitals(graph: &TransferGraph, threads: usize) -> Vec<Capitals> {
+    /// Vertices that are worth a thread.
+    const PART: usize = 4096;
+    let vertices = graph.graph.raw_nodes();
+    let mut capitals = vec![Capitals::default(); vertices.len()];
+    let part = vertices.len().div_ceil(threads).max(PART);
+    let find = |number: usize, capitals: &mut [Capitals]| {
+        for (place, vertex) in capitals.iter_mut().zip(&vertices[number * part..]) {
+            *place = Capitals::of(vertex.weight.address);
+        }
+    };
+    thread::scope(|scope| {
+        let mut parts = capitals.chunks_mut(part).enumerate();
+        let first = parts.next();
+        for (number, part) in parts {
+            scope.spawn(move || find(number, part));
+        }
+        first
+            .into_iter()
+            .for_each(|(number, part)| find(number, part));
+    });
+    capitals
+}
