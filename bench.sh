@@ -5,6 +5,8 @@
 #
 #   ./bench.sh            everything (about an hour on 2 cores)
 #   ./bench.sh --quick    a few settings, within 5 minutes
+#   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
+#   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
 #   RUNS=3 THREADS=1,2,4 ./bench.sh
 #
 # Results: benchmarks/results/{summary.md,raw.csv,chunks.svg,threads.svg}.
@@ -13,13 +15,22 @@ cd "$(dirname "$0")"
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
+if [ "${1:-}" = writers ]; then
+    shift
+    exec scripts/bench-writers.sh "$@"
+fi
+if [ "${1:-}" = evm ]; then
+    shift
+    exec scripts/bench-evm.sh "$@"
+fi
+
 quick=()
 runs=${RUNS:-5}
 blocks=200000
 case "${1:-}" in
     "") ;;
     --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick]" ;;
+    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|writers [--quick]" ;;
 esac
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The writers beside `cat` of the same finished file and beside polars, and the table
+# of ways to hand pieces to the system. Every output is checked against
+# benchmarks/writers.toml.
+#
+#   ./bench.sh writers            10 M rows of CSV, 2 M of the rest (some 10 GB of disk)
+#   ./bench.sh writers --quick    a tenth of it
+#   ROUNDS=9 SCRATCH=/fast/disk ./bench.sh writers
+#
+# Results: benchmarks/results/writers/{summary.md,raw.csv,table.csv}.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+quick=()
+case "${1:-}" in
+    "") ;;
+    --quick) quick=(--quick) ;;
+    *) die "usage: ./bench.sh writers [--quick]" ;;
+esac
+need_build
+say "building the writers and polars (release)"
+cargo build --release --locked -p txgraph-bench --features writers --bin txgraph-bench-writers
+
+cores=$(nproc)
+setup="commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ' with local changes');
+$(date -u +%Y-%m-%d); $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $cores cores; $(uname -sr); $(rustc --version); $(cat --version | head -1)"
+scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-writers.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+"$CARGO_TARGET_DIR/release/txgraph-bench-writers" run --definitions benchmarks/writers.toml \
+    --scratch "$scratch" --out benchmarks/results/writers --rounds "${ROUNDS:-5}" \
+    --threads "${THREADS:-$cores}" --setup "$setup" "${quick[@]}"
+cat benchmarks/results/writers/summary.md
