@@ -1,9 +1,6 @@
 //! What a runner asks of an engine, and the embedded interpreter as one.
 
-use crate::{
-    fixture::{FixtureAccount, FixtureState},
-    root::test_block_hash,
-};
+use crate::{fixture::FixtureState, root::test_block_hash};
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use txgraph_evm::{
     Account, AccountChange, Block, Error, Evm, Fork, MemoryState, MemoryStateError, Message,
@@ -28,14 +25,8 @@ pub struct Executed {
 /// Why there was no execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotExecuted {
-    /// The transaction may not be in a block; the state is what is left of a block
-    /// without it.
-    Refused {
-        /// The rule.
-        why: String,
-        /// All accounts afterwards.
-        state: FixtureState,
-    },
+    /// The transaction may not be in a block, for this reason; the state is as before.
+    Refused(String),
     /// The engine cannot do this.
     Failed(String),
 }
@@ -51,9 +42,6 @@ pub trait Engine {
         block: &Block,
         transaction: &Transaction,
     ) -> Result<Executed, NotExecuted>;
-
-    /// A block without transactions.
-    fn nothing(&mut self, fork: Fork, pre: &FixtureState, block: &Block) -> FixtureState;
 
     /// One frame.
     fn frame(
@@ -106,6 +94,10 @@ impl StateSource for TestState {
     fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
         Ok(test_block_hash(number))
     }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool, MemoryStateError> {
+        self.0.has_storage(address)
+    }
 }
 
 /// The state after `changes`.
@@ -116,9 +108,7 @@ pub fn changed(pre: &FixtureState, changes: Vec<AccountChange>) -> FixtureState 
             state.remove(&change.address);
             continue;
         };
-        let account = state
-            .entry(change.address)
-            .or_insert_with(FixtureAccount::default);
+        let account = state.entry(change.address).or_default();
         account.balance = present.balance;
         account.nonce = present.nonce;
         if let Some(code) = change.code {
@@ -186,30 +176,14 @@ impl Engine for Own {
     ) -> Result<Executed, NotExecuted> {
         self.evm.set_fork(fork);
         let mut state = State::new(TestState::new(pre));
-        let outcome = self.evm.execute_transaction(&mut state, block, transaction);
-        let outcome = match outcome {
-            Err(Error::Source(error)) => return Err(unreadable(error)),
-            Err(Error::Invalid(why)) => Err(why),
-            Ok(outcome) => Ok(outcome),
-        };
-        let reward = state.increase_balance(fork, block.beneficiary, U256::ZERO);
-        reward.map_err(unreadable)?;
-        let post = changed(pre, state.changes());
-        match outcome {
-            Ok(outcome) => Ok(executed(outcome, post)),
-            Err(why) => Err(NotExecuted::Refused {
-                why: why.to_string(),
-                state: post,
-            }),
-        }
-    }
-
-    fn nothing(&mut self, fork: Fork, pre: &FixtureState, block: &Block) -> FixtureState {
-        let mut state = State::new(TestState::new(pre));
-        match state.increase_balance(fork, block.beneficiary, U256::ZERO) {
-            Ok(()) => changed(pre, state.changes()),
-            // Reading an account of a map does not fail.
-            Err(_) => pre.clone(),
+        match self.evm.execute_transaction(&mut state, block, transaction) {
+            Err(Error::Source(error)) => Err(unreadable(error)),
+            Err(Error::Invalid(why)) => Err(NotExecuted::Refused(why.to_string())),
+            Ok(outcome) => {
+                let reward = state.increase_balance(fork, block.beneficiary, U256::ZERO);
+                reward.map_err(unreadable)?;
+                Ok(executed(outcome, changed(pre, state.changes())))
+            }
         }
     }
 

@@ -12,12 +12,14 @@
 //! Hex with or without `0x`, `-` for empty, `#` for comments. Gas is decimal: that of
 //! the frame, without the intrinsic part of a transaction.
 
+use crate::engine::TestState;
 use crate::{
     error::{Error, Result},
     fixture::{FixtureAccount, FixtureState},
 };
 use alloy_primitives::{Address, Bytes, U256, hex};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use txgraph_evm::{Block, Evm, Fork, MemoryStateError, Message, Outcome, State};
 
 /// A call of a contract, and the state it meets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +56,34 @@ impl Program {
             .to_string_lossy()
             .into_owned();
         Ok(program)
+    }
+
+    /// Reads `.prog` files, and those of folders in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// A path does not exist, a file is no program, or there is none.
+    pub fn open_all(paths: &[PathBuf]) -> Result<Vec<Self>> {
+        let mut programs = Vec::new();
+        for path in paths {
+            if !path.is_dir() {
+                programs.push(Self::open(path)?);
+                continue;
+            }
+            let entries = std::fs::read_dir(path).map_err(Error::io(path))?;
+            let files = entries.map(|entry| entry.map(|entry| entry.path()));
+            let mut files: Vec<PathBuf> =
+                files.collect::<Result<_, _>>().map_err(Error::io(path))?;
+            files.retain(|file| file.extension().is_some_and(|end| end == "prog"));
+            files.sort();
+            if files.is_empty() {
+                return Err(Error::format(path, "", "no `.prog` files in this folder"));
+            }
+            for file in files {
+                programs.push(Self::open(&file)?);
+            }
+        }
+        Ok(programs)
     }
 
     /// Understands the text of a `.prog` file; a failure names the line, from one.
@@ -107,6 +137,48 @@ impl Program {
         let account: &mut FixtureAccount = self.state.entry(address(at)?).or_default();
         account.storage.insert(word(key)?, word(value)?);
         Ok(())
+    }
+}
+
+/// Runs a program's call as a bare frame, in a block without fees.
+///
+/// # Errors
+///
+/// The state contradicts itself, which one that was read from a file does not.
+pub fn run_program(
+    program: &Program,
+    fork: Fork,
+) -> Result<Outcome, txgraph_evm::Error<MemoryStateError>> {
+    let (mut evm, mut state) = (
+        Evm::new(fork, 1),
+        State::new(TestState::new(&program.state)),
+    );
+    evm.call(&mut state, &program.block(), &program.message())
+}
+
+impl Program {
+    /// The block it runs in: the first one, with room for any gas and without fees.
+    pub fn block(&self) -> Block {
+        Block {
+            number: 1,
+            timestamp: 1_000,
+            gas_limit: u64::MAX,
+            blobs_max: 6,
+            ..Block::default()
+        }
+    }
+
+    /// The call itself.
+    pub fn message(&self) -> Message {
+        Message {
+            caller: self.caller,
+            to: Some(self.to),
+            value: self.value,
+            moves_value: true,
+            input: self.data.clone(),
+            gas_limit: self.gas,
+            ..Message::default()
+        }
     }
 }
 

@@ -27,7 +27,6 @@ fn trie_account(account: &FixtureAccount) -> TrieAccount {
             slots.map(|(slot, value)| (B256::from(slot.to_be_bytes::<32>()), *value)),
         ),
         code_hash: keccak256(&account.code),
-        ..TrieAccount::default()
     }
 }
 

@@ -1,0 +1,404 @@
+//! `txgraph-evm-bench`: times programs on the embedded interpreter and on revm.
+
+use alloy_primitives::{Bytes, keccak256};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use txgraph_evm_bench::{
+    flat::FlatState,
+    ladder,
+    measure::{Answer, Subject, Times, interleaved},
+    subjects::{Codes, OwnFrame, OwnTransaction, PeerTransaction, plain_transfer, transaction},
+    table::{Kind, Row, duration, ladder_markdown, markdown},
+};
+use txgraph_evm_tools::{asm::assemble, program::Program};
+
+const USAGE: &str = "\
+usage: txgraph-evm-bench --programs FOLDER [--filter TEXT] [--rounds N] [--ms N]
+                         [--out FOLDER] [--setup TEXT] [--ladder]
+
+Times every `.prog` of the folder as a transaction on the embedded interpreter and on
+revm, and as a bare frame on the embedded interpreter. Gas and return data are compared
+with each other and with `expected.json` before anything is timed. With --ladder: the
+steps of gas accounting on a small interpreter instead, on the programs of the study.
+";
+
+/// Code variants for runs that must not meet the same code twice.
+const VARIANTS: usize = 2_000;
+
+struct Args {
+    programs: PathBuf,
+    filter: String,
+    rounds: usize,
+    round_ms: u64,
+    out: Option<PathBuf>,
+    setup: String,
+    ladder: bool,
+}
+
+fn args() -> Result<Args> {
+    let mut parsed = Args {
+        programs: PathBuf::new(),
+        filter: String::new(),
+        rounds: 5,
+        round_ms: 100,
+        out: None,
+        setup: String::new(),
+        ladder: false,
+    };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || {
+            args.next()
+                .with_context(|| format!("{arg} needs a value\n{USAGE}"))
+        };
+        match arg.as_str() {
+            "--programs" => parsed.programs = value()?.into(),
+            "--filter" => parsed.filter = value()?,
+            "--rounds" => parsed.rounds = value()?.parse().context("--rounds")?,
+            "--ms" => parsed.round_ms = value()?.parse().context("--ms")?,
+            "--out" => parsed.out = Some(value()?.into()),
+            "--ladder" => parsed.ladder = true,
+            "--setup" => parsed.setup = value()?,
+            _ => bail!("{USAGE}"),
+        }
+    }
+    ensure!(parsed.programs.is_dir(), "which programs?\n{USAGE}");
+    Ok(parsed)
+}
+
+fn main() -> Result<()> {
+    let args = args()?;
+    if args.ladder {
+        return ladder_table(&args);
+    }
+    let mut rows = Vec::new();
+    for mut job in jobs(&args)? {
+        check(&job)?;
+        let answers: Vec<Answer> = job
+            .subjects
+            .iter_mut()
+            .map(|subject| subject.answer())
+            .collect();
+        // The frame's gas lacks the intrinsic part, and is compared with the list.
+        ensure!(
+            answers[0] == answers[1],
+            "{}: own {:?}, revm {:?}",
+            job.name,
+            short(&answers[0]),
+            short(&answers[1])
+        );
+        let times = interleaved(&mut job.subjects, args.rounds, args.round_ms);
+        let names = job.subjects.iter().map(|subject| subject.name().to_owned());
+        let row = Row {
+            name: job.name,
+            kind: job.kind,
+            gas_used: answers[0].gas_used,
+            engines: names.zip(times).collect(),
+        };
+        let shown: Vec<String> = row
+            .engines
+            .iter()
+            .map(|(name, times)| format!("{name} {}", duration(times.min_ns)))
+            .collect();
+        eprintln_row(&row.name, &shown.join("  "), row.ratio());
+        rows.push(row);
+    }
+    ensure!(
+        !rows.is_empty(),
+        "no program is called like {:?}",
+        args.filter
+    );
+    let table = format!(
+        "# The interpreter and its peers\n\n{}\n{}",
+        args.setup,
+        markdown(&rows)
+    );
+    if let Some(out) = &args.out {
+        fs::create_dir_all(out)?;
+        fs::write(out.join("summary.md"), &table)?;
+        let raw = json!({ "setup": args.setup, "rows": rows });
+        fs::write(
+            out.join("raw.json"),
+            serde_json::to_string_pretty(&raw)? + "\n",
+        )?;
+    }
+    std::io::Write::write_all(&mut std::io::stdout(), table.as_bytes())?;
+    Ok(())
+}
+
+/// The programs of the gas study.
+const STUDY: [&str; 4] = [
+    "count1000",
+    "fact100",
+    "bench-erc20-transfer",
+    "bench-snailtracer",
+];
+
+/// Times the steps of gas accounting, and the real interpreter beside them.
+fn ladder_table(args: &Args) -> Result<()> {
+    let mut columns: Vec<(&str, Vec<(String, Times)>)> = Vec::new();
+    for name in STUDY {
+        let path = args.programs.join(format!("{name}.prog"));
+        if !name.contains(&args.filter) || !path.exists() {
+            continue;
+        }
+        let program = Program::open(&path)?;
+        let mut subjects = ladder::rungs(&program);
+        subjects.push(Box::new(OwnFrame::new(&program)));
+        let answers: Vec<Answer> = subjects
+            .iter_mut()
+            .map(|subject| subject.answer())
+            .collect();
+        let own = &answers[answers.len() - 1];
+        for (subject, answer) in subjects.iter().zip(&answers) {
+            // The last step counts nothing.
+            let gas_used = if answer.gas_used == 0 {
+                own.gas_used
+            } else {
+                answer.gas_used
+            };
+            let answer = Answer {
+                gas_used,
+                ..answer.clone()
+            };
+            ensure!(
+                answer == *own,
+                "{name}, {}: {}",
+                subject.name(),
+                short(&answer)
+            );
+        }
+        let times = interleaved(&mut subjects, args.rounds, args.round_ms);
+        let names = subjects.iter().map(|subject| subject.name().to_owned());
+        columns.push((name, names.zip(times).collect()));
+    }
+    ensure!(
+        !columns.is_empty(),
+        "none of the programs of the study is there"
+    );
+    let table = format!(
+        "# Gas accounting in steps\n\n{}\n\n{}",
+        args.setup,
+        ladder_markdown(&columns)
+    );
+    if let Some(out) = &args.out {
+        fs::create_dir_all(out)?;
+        fs::write(out.join("ladder.md"), &table)?;
+        let raw = json!({ "setup": args.setup, "programs": columns });
+        fs::write(
+            out.join("ladder.json"),
+            serde_json::to_string_pretty(&raw)? + "\n",
+        )?;
+    }
+    std::io::Write::write_all(&mut std::io::stdout(), table.as_bytes())?;
+    Ok(())
+}
+
+fn eprintln_row(name: &str, times: &str, ratio: f64) {
+    let line = format!("{name:<40} {ratio:>6.2} ×  {times}\n");
+    // Progress only: a closed stderr is no failure.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+}
+
+fn short(answer: &Answer) -> String {
+    let hash = keccak256(&answer.output);
+    let Answer {
+        success,
+        gas_used,
+        output,
+    } = answer;
+    format!(
+        "success {success}, gas {gas_used}, {} bytes of output, keccak {hash}",
+        output.len()
+    )
+}
+
+struct Job {
+    name: String,
+    kind: Kind,
+    subjects: Vec<Box<dyn Subject>>,
+    /// Of the frame: gas, and its output or the keccak of it.
+    expected: Option<(u64, String)>,
+    program: Program,
+}
+
+/// The frame, where the list of expected results has it.
+fn check(job: &Job) -> Result<()> {
+    let Some((gas, output)) = &job.expected else {
+        return Ok(());
+    };
+    let answer = OwnFrame::new(&job.program).answer();
+    ensure!(answer.success, "{}: the frame failed", job.name);
+    ensure!(
+        answer.gas_used == *gas,
+        "{}: frame gas {}, expected {gas}",
+        job.name,
+        answer.gas_used
+    );
+    let found = match output.strip_prefix("keccak:") {
+        Some(_) => format!(
+            "keccak:{}",
+            alloy_primitives::hex::encode(keccak256(&answer.output))
+        ),
+        None => alloy_primitives::hex::encode(&answer.output),
+    };
+    ensure!(
+        found == *output,
+        "{}: output {found}, expected {output}",
+        job.name
+    );
+    Ok(())
+}
+
+fn jobs(args: &Args) -> Result<Vec<Job>> {
+    let expected = expected(&args.programs.join("expected.json"))?;
+    let mut jobs = Vec::new();
+    let wanted = |name: &str| name.contains(&args.filter);
+    for program in Program::open_all(std::slice::from_ref(&args.programs))? {
+        let name = program.name.clone();
+        let (fresh, deployed) = (format!("{name} (fresh)"), format!("{name} (deployed)"));
+        if wanted(&fresh) && FRESH.contains(&name.as_str()) {
+            jobs.push(fresh_code(fresh, &program));
+        }
+        if wanted(&deployed) && DEPLOYED.contains(&name.as_str()) {
+            jobs.push(init_code(deployed, &program)?);
+        }
+        if wanted(&name) {
+            let (kind, expected) = (Kind::of(&name), expected.get(&name).cloned());
+            jobs.push(whole(name, kind, program, expected));
+        }
+    }
+    if wanted("transfer") {
+        jobs.push(whole(
+            "transfer of wei".to_owned(),
+            Kind::Overhead,
+            plain_transfer(),
+            None,
+        ));
+    }
+    if wanted("stop") {
+        let mut program = plain_transfer();
+        program.gas = 1_000;
+        program.state.entry(program.to).or_default().code = Bytes::from_static(&[0]);
+        jobs.push(whole(
+            "call of STOP".to_owned(),
+            Kind::Overhead,
+            program,
+            None,
+        ));
+    }
+    Ok(jobs)
+}
+
+/// Contracts whose calls are also timed with code that was never met.
+const FRESH: [&str; 7] = [
+    "real-weth",
+    "real-usdc_proxy",
+    "real-uniswap_v2_pair",
+    "real-univ2_router",
+    "real-curve-stableswap-2pool",
+    "fact100",
+    "ips-swap_math-received",
+];
+
+/// Contracts that are also deployed by init code that was never met.
+const DEPLOYED: [&str; 3] = [
+    "real-weth",
+    "real-uniswap_v2_pair",
+    "real-curve-stableswap-2pool",
+];
+
+fn whole(name: String, kind: Kind, program: Program, expected: Option<(u64, String)>) -> Job {
+    let (state, tx) = (FlatState::new(&program.state), transaction(&program));
+    let subjects: Vec<Box<dyn Subject>> = vec![
+        Box::new(OwnTransaction::new(state.clone(), tx.clone(), Codes::Same)),
+        Box::new(PeerTransaction::new(state, &tx, Codes::Same)),
+        Box::new(OwnFrame::new(&program)),
+    ];
+    Job {
+        name,
+        kind,
+        subjects,
+        expected,
+        program,
+    }
+}
+
+fn fresh_code(name: String, program: &Program) -> Job {
+    let (mut state, tx) = (FlatState::new(&program.state), transaction(program));
+    let code = program.state[&program.to].code.clone();
+    // Behind the code's end, where it changes nothing but the hash.
+    let variant = |variant: u64| [&code[..], &[0xfe], &variant.to_be_bytes()].concat();
+    let hashes = (0..VARIANTS as u64).map(|number| state.insert_code(variant(number).into()));
+    let codes = Codes::Fresh(program.to, hashes.collect());
+    let subjects: Vec<Box<dyn Subject>> = vec![
+        Box::new(OwnTransaction::new(
+            state.clone(),
+            tx.clone(),
+            codes.clone(),
+        )),
+        Box::new(PeerTransaction::new(state, &tx, codes)),
+    ];
+    Job {
+        name,
+        kind: Kind::Once,
+        subjects,
+        expected: None,
+        program: program.clone(),
+    }
+}
+
+fn init_code(name: String, program: &Program) -> Result<Job> {
+    let code = &program.state[&program.to].code;
+    let source = format!(
+        "PUSH {} DUP1 PUSH code PUSH 0 CODECOPY PUSH 0 RETURN code:",
+        code.len()
+    );
+    let prefix = assemble(&source)?;
+    let inputs: Vec<Bytes> = (0..VARIANTS as u64)
+        .map(|variant| [&prefix[..], code, &variant.to_be_bytes()].concat().into())
+        .collect();
+    let mut program = program.clone();
+    program.gas = 30_000_000;
+    let mut tx = transaction(&program);
+    (tx.to, tx.input) = (None, inputs[0].clone());
+    let state = FlatState::new(&program.state);
+    let subjects: Vec<Box<dyn Subject>> = vec![
+        Box::new(OwnTransaction::new(
+            state.clone(),
+            tx.clone(),
+            Codes::FreshInput(inputs.clone()),
+        )),
+        Box::new(PeerTransaction::new(state, &tx, Codes::FreshInput(inputs))),
+    ];
+    Ok(Job {
+        name,
+        kind: Kind::Once,
+        subjects,
+        expected: None,
+        program,
+    })
+}
+
+/// Frame gas and output by program.
+fn expected(path: &Path) -> Result<BTreeMap<String, (u64, String)>> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let entries: Vec<Value> = serde_json::from_str(&text)?;
+    let entry = |entry: &Value| {
+        let (name, gas, out) = (&entry["name"], &entry["frame_gas"], &entry["out"]);
+        let parts = (name.as_str(), gas.as_u64(), out.as_str());
+        let (Some(name), Some(gas), Some(out)) = parts else {
+            bail!(
+                "{}: an entry lacks name, frame_gas or out: {entry}",
+                path.display()
+            );
+        };
+        Ok((name.to_owned(), (gas, out.to_owned())))
+    };
+    entries.iter().map(entry).collect()
+}

@@ -1,0 +1,159 @@
+//! Timing: CPU time of the running thread, in interleaved rounds.
+
+use nix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use std::hint::black_box;
+
+/// CPU nanoseconds of this thread: what others on the machine do costs none.
+fn cpu_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux has this clock");
+    let (seconds, nanos) = (now.tv_sec(), now.tv_nsec());
+    u64::try_from(seconds).unwrap_or(0) * 1_000_000_000 + u64::try_from(nanos).unwrap_or(0)
+}
+
+/// Something to time.
+pub trait Subject {
+    /// How it is called in tables.
+    fn name(&self) -> &'static str;
+
+    /// Runs it once and says what came out, to be compared.
+    fn answer(&mut self) -> Answer;
+
+    /// Runs it once; returns something that depends on the run.
+    fn run(&mut self) -> u64;
+}
+
+/// What engines must agree on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether it succeeded.
+    pub success: bool,
+    /// Gas charged.
+    pub gas_used: u64,
+    /// Return data.
+    pub output: Vec<u8>,
+}
+
+/// Nanoseconds of one run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Times {
+    /// Of each round, in order.
+    pub rounds_ns: Vec<f64>,
+    /// The smallest: what the machine can do.
+    pub min_ns: f64,
+    /// Half of the rounds were faster.
+    pub median_ns: f64,
+    /// Largest less smallest, as part of the median.
+    pub spread: f64,
+    /// Runs in each round.
+    pub runs: u64,
+}
+
+impl Times {
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a short run")]
+    fn new(rounds: &[u64], runs: u64) -> Self {
+        let rounds_ns: Vec<f64> = rounds.iter().map(|ns| *ns as f64 / runs as f64).collect();
+        let mut sorted = rounds_ns.clone();
+        sorted.sort_by(f64::total_cmp);
+        let (min_ns, max_ns) = (sorted[0], sorted[sorted.len() - 1]);
+        let median_ns = sorted[sorted.len() / 2];
+        let spread = (max_ns - min_ns) / median_ns;
+        Self {
+            rounds_ns,
+            min_ns,
+            median_ns,
+            spread,
+            runs,
+        }
+    }
+}
+
+/// Times all subjects in turn, `rounds` times, each turn about `round_ms` long.
+pub fn interleaved(subjects: &mut [Box<dyn Subject>], rounds: usize, round_ms: u64) -> Vec<Times> {
+    let runs: Vec<u64> = subjects
+        .iter_mut()
+        .map(|subject| calibrate(&mut **subject, round_ms))
+        .collect();
+    let mut samples = vec![Vec::new(); subjects.len()];
+    for _ in 0..rounds.max(1) {
+        for ((subject, runs), samples) in subjects.iter_mut().zip(&runs).zip(&mut samples) {
+            samples.push(time(&mut **subject, *runs));
+        }
+    }
+    samples
+        .iter()
+        .zip(runs)
+        .map(|(rounds, runs)| Times::new(rounds, runs))
+        .collect()
+}
+
+fn time(subject: &mut dyn Subject, runs: u64) -> u64 {
+    let start = cpu_ns();
+    for _ in 0..runs {
+        black_box(subject.run());
+    }
+    cpu_ns() - start
+}
+
+/// How many runs take about `round_ms`; warms caches on the way.
+fn calibrate(subject: &mut dyn Subject, round_ms: u64) -> u64 {
+    let wanted = round_ms * 1_000_000;
+    let mut runs = 1;
+    loop {
+        let took = time(subject, runs).max(1);
+        if took * 4 > wanted {
+            return (runs * wanted / took).max(1);
+        }
+        runs *= 2;
+    }
+}
+
+/// The geometric mean; 1 of nothing.
+pub fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = ratios.fold((0.0, 0.0), |(sum, count), ratio| {
+        (sum + ratio.ln(), count + 1.0)
+    });
+    if count == 0.0 {
+        1.0
+    } else {
+        f64::exp(sum / count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_and_medians() {
+        assert!((geometric_mean([2.0, 8.0].into_iter()) - 4.0).abs() < 1e-9);
+        let times = Times::new(&[30, 10, 20], 10);
+        assert_eq!(
+            (times.min_ns, times.median_ns, times.spread),
+            (1.0, 2.0, 1.0)
+        );
+    }
+
+    #[test]
+    fn work_takes_time() {
+        struct Sum;
+        impl Subject for Sum {
+            fn name(&self) -> &'static str {
+                "sum"
+            }
+            fn answer(&mut self) -> Answer {
+                Answer {
+                    success: true,
+                    gas_used: 0,
+                    output: Vec::new(),
+                }
+            }
+            fn run(&mut self) -> u64 {
+                (0..black_box(1000u64)).map(black_box).sum()
+            }
+        }
+        let times = interleaved(&mut [Box::new(Sum)], 3, 2);
+        assert_eq!(times[0].rounds_ns.len(), 3);
+        assert!(times[0].min_ns > 0.0);
+    }
+}

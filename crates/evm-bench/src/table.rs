@@ -1,0 +1,225 @@
+//! The table that people read.
+
+use crate::measure::{Times, geometric_mean};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// What a row says about real use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Programs as people deploy and call them, mostly computing.
+    Realistic,
+    /// The same, mostly reading and writing state, calling, logging.
+    State,
+    /// One instruction over and over.
+    Synthetic,
+    /// Each run meets code that no run met before.
+    Once,
+    /// What a transaction costs without any code to run.
+    Overhead,
+}
+
+impl Kind {
+    /// In the order of the table.
+    pub const ALL: [Self; 5] = [
+        Self::Realistic,
+        Self::State,
+        Self::Synthetic,
+        Self::Once,
+        Self::Overhead,
+    ];
+
+    /// Of a program by its name.
+    pub fn of(name: &str) -> Self {
+        const STATE: [&str; 6] = [
+            "bench-erc20",
+            "real-",
+            "sstore",
+            "erc20",
+            "weth",
+            "transfer",
+        ];
+        const SYNTHETIC: [&str; 8] = [
+            "ips-JUMPDEST",
+            "ips-loop",
+            "ips-memory_grow",
+            "ips-signextend",
+            "loop1m",
+            "arithmix",
+            "mcopy",
+            "memsweep",
+        ];
+        // Real contracts that compute and hardly touch state.
+        const COMPUTE: [&str; 2] = ["real-bswap64", "real-onchain-lm"];
+        let begins = |names: &[&str]| names.iter().any(|begin| name.starts_with(begin));
+        if begins(&SYNTHETIC) {
+            Self::Synthetic
+        } else if begins(&STATE) && !begins(&COMPUTE) {
+            Self::State
+        } else {
+            Self::Realistic
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Realistic => "Realistic, computing",
+            Self::State => "Realistic, state-heavy",
+            Self::Synthetic => "Synthetic",
+            Self::Once => "Code that runs once",
+            Self::Overhead => "Overhead of a transaction",
+        }
+    }
+}
+
+/// A program and how long each engine took.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The program.
+    pub name: String,
+    /// What it stands for.
+    pub kind: Kind,
+    /// Gas of the transaction.
+    pub gas_used: u64,
+    /// By engine, in the order of the columns: own, revm, own frame.
+    pub engines: Vec<(String, Times)>,
+}
+
+impl Row {
+    /// The peer's time by ours; both the smallest of all rounds.
+    pub fn ratio(&self) -> f64 {
+        match &self.engines[..] {
+            [(_, own), (_, peer), ..] => peer.min_ns / own.min_ns,
+            _ => 1.0,
+        }
+    }
+}
+
+/// All rows in Markdown, with the geometric means.
+pub fn markdown(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for kind in Kind::ALL {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            text,
+            "\n### {}\n\n| program | gas | own | revm | revm ÷ own | medians | own, frame | spread |\n\
+             | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+            kind.title()
+        );
+        for row in &rows {
+            let times: Vec<&Times> = row.engines.iter().map(|(_, times)| times).collect();
+            let medians = times[1].median_ns / times[0].median_ns;
+            let frame = times
+                .get(2)
+                .map_or("–".to_owned(), |times| duration(times.min_ns));
+            let spread = times.iter().map(|times| times.spread).fold(0.0, f64::max);
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | **{:.2}** | {medians:.2} | {frame} | {:.0} % |",
+                row.name,
+                row.gas_used,
+                duration(times[0].min_ns),
+                duration(times[1].min_ns),
+                row.ratio(),
+                spread * 100.0
+            );
+        }
+        let mean = geometric_mean(rows.iter().map(|row| row.ratio()));
+        let _ = writeln!(text, "| geometric mean | | | | **{mean:.2}** | | | |");
+    }
+    let mean = |wanted: &[Kind]| {
+        let rows = rows.iter().filter(|row| wanted.contains(&row.kind));
+        geometric_mean(rows.map(Row::ratio))
+    };
+    let realistic = mean(&[Kind::Realistic, Kind::State]);
+    let all = mean(&[Kind::Realistic, Kind::State, Kind::Synthetic]);
+    let slowest = rows.iter().min_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    let _ = write!(
+        text,
+        "\nGeometric mean, revm ÷ own: **{realistic:.2}** over the realistic programs, **{all:.2}** over all programs."
+    );
+    if let Some(row) = slowest {
+        let _ = write!(text, " The least: {:.2} ({}).", row.ratio(), row.name);
+    }
+    text.push('\n');
+    text
+}
+
+/// Steps as rows, programs as columns: time, and how much of it is gas accounting, by
+/// the last step of the ladder, which counts none.
+pub fn ladder_markdown(columns: &[(&str, Vec<(String, Times)>)]) -> String {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let mut text = format!(
+        "| step | {} |\n| --- |{}\n",
+        names.join(" | "),
+        " ---: |".repeat(names.len())
+    );
+    let steps = columns.first().map_or(0, |(_, times)| times.len());
+    for step in 0..steps {
+        let cells = columns.iter().map(|(_, rows)| {
+            let times = &rows[step].1;
+            // The one before the real interpreter, which is in the last row.
+            let free = &rows[steps - 2].1;
+            let share = (times.min_ns - free.min_ns) / times.min_ns * 100.0;
+            match step + 2 < steps {
+                true => format!("{} ({share:.0} %)", duration(times.min_ns)),
+                false => duration(times.min_ns),
+            }
+        });
+        let cells: Vec<String> = cells.collect();
+        let _ = writeln!(text, "| {} | {} |", columns[0].1[step].0, cells.join(" | "));
+    }
+    text
+}
+
+/// Nanoseconds for people.
+pub fn duration(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e6 => format!("{:.2} ms", ns / 1e6),
+        ns if ns >= 1e3 => format!("{:.2} µs", ns / 1e3),
+        ns => format!("{ns:.0} ns"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_by_name() {
+        for (name, kind) in [
+            ("real-weth", Kind::State),
+            ("real-bswap64", Kind::Realistic),
+            ("bench-snailtracer", Kind::Realistic),
+            ("ips-memory_grow_mload-by1", Kind::Synthetic),
+            ("sstore2k", Kind::State),
+            ("fact100", Kind::Realistic),
+        ] {
+            assert_eq!(Kind::of(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_theirs_by_ours() {
+        let times = |min_ns| Times {
+            min_ns,
+            median_ns: min_ns,
+            ..Times::default()
+        };
+        let row = Row {
+            name: "x".to_owned(),
+            kind: Kind::Realistic,
+            gas_used: 1,
+            engines: vec![
+                ("own".to_owned(), times(10.0)),
+                ("revm".to_owned(), times(25.0)),
+            ],
+        };
+        assert_eq!(row.ratio(), 2.5);
+        assert!(markdown(&[row]).contains("| x | 1 | 10 ns | 25 ns | **2.50** |"));
+    }
+}

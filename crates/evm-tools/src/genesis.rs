@@ -1,0 +1,131 @@
+//! States as genesis files write them: `{"alloc": {ADDRESS: {balance, nonce, code,
+//! storage}}}`, or the inner map alone.
+
+use crate::{
+    error::{Error, Result},
+    fixture::{FixtureAccount, FixtureState},
+};
+use alloy_primitives::{Address, Bytes, U256};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use std::{collections::BTreeMap, path::Path};
+
+/// A genesis file, of which the accounts are of interest.
+#[derive(Deserialize)]
+struct Genesis {
+    alloc: BTreeMap<LooseAddress, GenesisAccount>,
+}
+
+/// Addresses with or without `0x`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct LooseAddress(Address);
+
+impl<'de> Deserialize<'de> for LooseAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse()
+            .map(Self)
+            .map_err(|e| D::Error::custom(format!("address {text:?}: {e}")))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GenesisAccount {
+    #[serde(default)]
+    balance: U256,
+    #[serde(default)]
+    nonce: U256,
+    #[serde(default)]
+    code: Bytes,
+    #[serde(default)]
+    storage: BTreeMap<U256, U256>,
+    /// Some writers add it; it is no part of the state.
+    #[serde(default, rename = "secretKey")]
+    _secret_key: Option<String>,
+}
+
+/// Reads a state from a JSON file.
+///
+/// # Errors
+///
+/// The file cannot be read or is no such state; the place is named.
+pub fn open(path: &Path) -> Result<FixtureState> {
+    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+    parse(&text).map_err(|what| Error::format(path, "", what))
+}
+
+/// Understands the text of such a file.
+///
+/// # Errors
+///
+/// What is wrong, and where.
+pub fn parse(text: &str) -> Result<FixtureState, String> {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let has_alloc = value.get("alloc").is_some();
+    let accounts = match has_alloc {
+        true => serde_json::from_value::<Genesis>(value).map(|genesis| genesis.alloc),
+        false => serde_json::from_value(value),
+    };
+    let accounts: BTreeMap<LooseAddress, GenesisAccount> = accounts.map_err(|e| e.to_string())?;
+    let account = |(LooseAddress(address), account): (LooseAddress, GenesisAccount)| {
+        let GenesisAccount {
+            balance,
+            nonce,
+            code,
+            storage,
+            ..
+        } = account;
+        let nonce = nonce
+            .try_into()
+            .map_err(|_| format!("nonce of {address}: above 2^64 - 1"))?;
+        Ok((
+            address,
+            FixtureAccount {
+                balance,
+                nonce,
+                code,
+                storage,
+            },
+        ))
+    };
+    accounts.into_iter().map(account).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let inner = r#"{"00000000000000000000000000000000000000aa":
+            {"balance": "0x10", "nonce": "0x1", "code": "0x6001", "storage": {"0x0": "0x2"}},
+            "0x00000000000000000000000000000000000000bb": {"balance": "17"}}"#;
+        let state = parse(inner).unwrap();
+        assert_eq!(
+            parse(&format!(r#"{{"config": {{}}, "alloc": {inner}}}"#)).unwrap(),
+            state
+        );
+        let account = &state[&Address::with_last_byte(0xaa)];
+        assert_eq!((account.nonce, account.balance), (1, U256::from(16)));
+        assert_eq!(account.storage[&U256::ZERO], U256::from(2));
+        assert_eq!(
+            state[&Address::with_last_byte(0xbb)].balance,
+            U256::from(17)
+        );
+    }
+
+    #[test]
+    fn faults_are_named() {
+        for (text, what) in [
+            (r#"{"xyz": {}}"#, "xyz"),
+            (
+                r#"{"00000000000000000000000000000000000000aa": {"balanse": "0x1"}}"#,
+                "balanse",
+            ),
+            ("[", "EOF"),
+        ] {
+            let told = parse(text).unwrap_err();
+            assert!(told.contains(what), "{told}");
+        }
+    }
+}

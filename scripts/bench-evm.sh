@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Times the embedded interpreter beside revm, on whole transactions: same build, same
+# state in memory, CPU time, interleaved rounds. Gas and return data of all engines are
+# compared before anything is timed. Called by `./bench.sh evm`.
+#
+#   ./bench.sh evm               all programs (about ten minutes), and the gas ladder
+#   ./bench.sh evm --quick       a minute
+#   ./bench.sh evm --filter weth
+#
+# Programs: ../shared/fixtures/evm/programs (or TXGRAPH_FIXTURES) when present, else
+# the ones in testdata/. Results: benchmarks/results/evm/{summary,ladder}.md and raw JSON.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+settings=(--rounds 7 --ms 200)
+rest=()
+for arg in "$@"; do
+    case $arg in
+        --quick) settings=(--rounds 3 --ms 20) ;;
+        *) rest+=("$arg") ;;
+    esac
+done
+
+need_build
+say "building the interpreter and its peers (release)"
+cargo build --release --locked -p txgraph-evm-bench
+programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
+[ -d "$programs" ] || programs=testdata/evm/programs
+
+setup="commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ' with local changes');
+$(date -u +%Y-%m-%d); $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores;
+$(uname -sr); $(rustc --version); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock)"
+
+say "timing (programs of $programs)"
+"$CARGO_TARGET_DIR/release/txgraph-evm-bench" --programs "$programs" \
+    --out benchmarks/results/evm --setup "$setup" "${settings[@]}" "${rest[@]}"
+
+say "timing the steps of gas accounting"
+"$CARGO_TARGET_DIR/release/txgraph-evm-bench" --programs "$programs" --ladder \
+    --out benchmarks/results/evm --setup "$setup" "${settings[@]}" "${rest[@]}"

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Compares EIP-3155 traces of the interpreter, instruction by instruction, with those of
+# geth's (scripts/peers-geth.sh): place, opcode, gas, cost, stack, memory size, depth,
+# refunds. Programs with long traces are cut after LINES lines.
+#
+#   scripts/compare-traces.sh                  all programs
+#   scripts/compare-traces.sh a.prog b.prog
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+lines=${LINES_MAX:-200000}
+txgraph=${TXGRAPH:-$CARGO_TARGET_DIR/release/txgraph}
+[ -x "$txgraph" ] || die "$txgraph is missing: cargo build --release -p txgraph-cli, or set TXGRAPH"
+if [ $# -eq 0 ]; then
+    programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
+    [ -d "$programs" ] || programs=testdata/evm/programs
+    set -- "$programs"/*.prog
+fi
+
+# Ends of traces are cut off, so writers may find nobody listening.
+own() { "$txgraph" evm run --program "$1" --trace 2>&1 >/dev/null || true; }
+geth() { scripts/peers-geth.sh -trace "$1" 2>/dev/null || true; }
+steps() { grep '^{"pc"' | head -n "$lines" || true; }
+
+failed=0
+for program in "$@"; do
+    name=$(basename "$program" .prog)
+    compared=$(own "$program" | steps | wc -l)
+    [ "$compared" -gt 0 ] || die "$name: no trace"
+    if difference=$(diff <(geth "$program" | steps) <(own "$program" | steps)); then
+        printf '%-40s %8d steps, equal\n' "$name" "$compared"
+    else
+        printf '%-40s differs (< geth, > own):\n' "$name"
+        printf '%s\n' "$difference" | head -n 4
+        failed=1
+    fi
+done
+exit $failed

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds geth's interpreter outside of the repository, from the Go module proxy, and
+# times the benchmark programs on it: one frame after another on a state in memory.
+#
+#   scripts/peers-geth.sh                  all programs, a line of JSON each
+#   scripts/peers-geth.sh a.prog b.prog    these
+#   scripts/peers-geth.sh -trace a.prog    an EIP-3155 trace in place of times
+#   GETH=v1.17.10 ROUNDS=5 MS=200 scripts/peers-geth.sh
+#
+# Results go to stdout. Compare with `txgraph evm bench --json` or the column `own,
+# frame` of `./bench.sh evm`: both are frames, on the wall clock here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+geth=${GETH:-v1.17.10}
+home=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/peers-geth-$geth
+command -v go >/dev/null 2>&1 || die "Go is missing: https://go.dev/dl"
+
+mkdir -p "$home"
+if ! cmp -s scripts/peers-geth/main.go "$home/main.go" || [ ! -x "$home/peers-geth" ]; then
+    say "building geth's interpreter ($geth) in $home"
+    cp scripts/peers-geth/main.go "$home/main.go"
+    (
+        cd "$home"
+        [ -e go.mod ] || go mod init txgraph-peers >&2
+        go get "github.com/ethereum/go-ethereum@$geth" >&2
+        go mod tidy >&2
+        go build -o peers-geth . >&2
+    )
+fi
+
+if [ "${1:-}" = -trace ]; then
+    exec "$home/peers-geth" "$@"
+fi
+if [ $# -eq 0 ]; then
+    programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
+    [ -d "$programs" ] || programs=testdata/evm/programs
+    set -- "$programs"/*.prog
+fi
+say "timing $# programs on geth $geth"
+exec "$home/peers-geth" -rounds "${ROUNDS:-5}" -ms "${MS:-200}" "$@"
