@@ -151,6 +151,8 @@ impl Head {
         let DecodeCounts {
             // Known from the range.
             blocks: _,
+            // Never of an index.
+            skipped_blocks: _,
             transactions,
             logs,
             transfers: _,
@@ -221,6 +223,7 @@ impl Head {
         let (rows, addresses, min_timestamp) = (rest.u64()?, rest.u64()?, rest.u64()?);
         let counts = DecodeCounts {
             blocks: blocks.blocks(),
+            skipped_blocks: 0,
             transactions: rest.u64()?,
             logs: rest.u64()?,
             transfers: rows,
@@ -324,6 +327,7 @@ mod tests {
             min_timestamp: 13,
             counts: DecodeCounts {
                 blocks: 13,
+                skipped_blocks: 0,
                 transactions: 14,
                 logs: 15,
                 transfers: 11,

@@ -31,6 +31,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{Sender, channel},
     },
+    thread,
     time::{Duration, Instant},
 };
 use txgraph_reader::{BlockAccount, BlockReader, NodeSource};
@@ -351,8 +352,8 @@ impl<'a> Work<'a> {
         }
         let (sender, news) = channel();
         let mut failed = None;
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
+        thread::scope(|scope| {
+            for number in 0..threads {
                 let mut worker = Worker {
                     folder: self.folder,
                     chain: self.node.chain(),
@@ -362,14 +363,19 @@ impl<'a> Work<'a> {
                     news: sender.clone(),
                 };
                 let jobs = &jobs;
-                scope.spawn(move || {
+                let work = move || {
                     while let Some(job) = next(jobs) {
                         if let Err(error) = worker.write(job) {
                             worker.tell(News::Failed(error));
                             break;
                         }
                     }
-                });
+                };
+                let named = thread::Builder::new().name(format!("txgraph-index-{number}"));
+                if let Err(error) = named.spawn_scoped(scope, work) {
+                    over.store(true, Ordering::Relaxed);
+                    failed.get_or_insert(Error::io("start a thread for", self.folder, error));
+                }
             }
             drop(sender);
             for news in news {

@@ -12,7 +12,7 @@ use txgraph_testkit::{
     fixtures,
 };
 use txgraph_transfers::{
-    Direction, ScanRequest, SourceError, Touching, Transfer, TransferSource, WrappedNative,
+    Direction, ScanReport, ScanRequest, SourceError, Touching, Transfer, TransferSource, WrappedNative,
 };
 
 /// A chain of a kind, in a folder.
@@ -37,7 +37,7 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         let (found, report) = ask(&indexed, &request).unwrap();
         let (expected, expected_report) = ask(node, &request).unwrap();
         assert_same(&found, &expected, &what);
-        assert_eq!(report, expected_report, "{what}");
+        assert_eq!(seen(&report, &expected_report), expected_report, "{what}");
         let no_hash = |t: &Transfer| Transfer {
             transaction_hash: Default::default(),
             ..t.clone()
@@ -51,6 +51,20 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         rows += found.len();
     }
     rows
+}
+
+/// The report of an index as that of a scan which left out blocks where no log of the
+/// tokens can be: the index has their transactions and logs anyway.
+pub(crate) fn seen(report: &ScanReport, of_scan: &ScanReport) -> ScanReport {
+    let mut report = report.clone();
+    let (ours, scan) = (&mut report.counts, &of_scan.counts);
+    if scan.skipped_blocks > 0 {
+        assert!(ours.transactions >= scan.transactions && ours.logs >= scan.logs);
+        ours.skipped_blocks = scan.skipped_blocks;
+        ours.transactions = scan.transactions;
+        ours.logs = scan.logs;
+    }
+    report
 }
 
 /// Hubs that are named must be hubs; those that are not may be.
@@ -249,13 +263,7 @@ fn searches_find_the_same_graph() {
                 let edges: Vec<_> = graph
                     .graph
                     .edge_indices()
-                    .map(|edge| {
-                        (graph.graph.edge_endpoints(edge), {
-                            let mut e = graph.graph[edge].clone();
-                            e.transfer.block_timestamp = 0;
-                            e
-                        })
-                    })
+                    .map(|edge| (graph.graph.edge_endpoints(edge), graph.graph[edge].clone()))
                     .collect();
                 format!("{vertices:?} {edges:?}")
             };
