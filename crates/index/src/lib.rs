@@ -39,6 +39,7 @@ mod manifest;
 // What people do with an index.
 mod source;
 mod verify;
+mod worker;
 mod write;
 
 #[doc(hidden)]

@@ -5,8 +5,12 @@
 //! access checks its bounds, and damage in between is an error ([`Error::Corrupt`]) or, if
 //! it hits an amount, not seen: as with the node's own files.
 
+mod check;
+mod dictionary;
+mod rows;
+
 use crate::{
-    builder::{BUCKET_BITS_MAX, kind_code, leading_bits, standard_code},
+    builder::{BUCKET_BITS_MAX, kind_code, standard_code},
     column::Column,
     error::{Error, Result},
     layout::{
@@ -14,8 +18,10 @@ use crate::{
         STEP, VERSION,
     },
 };
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::Address;
+use dictionary::{ADDRESS_BYTES, Adjacency, Dictionary, address_at};
 use memmap2::Mmap;
+pub(crate) use rows::Rows;
 use std::{
     fs::File,
     ops::Range,
@@ -24,11 +30,8 @@ use std::{
 use txgraph_reader::OddLogs;
 use txgraph_transfers::{
     BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, Kind, TokenFilter, TokenStandard,
-    Transfer, TransferFilter,
+    TransferFilter,
 };
-
-/// Bytes of an address.
-const ADDRESS_BYTES: usize = 20;
 
 /// The bytes of a segment: mapped from a file, or in memory for tests.
 enum Bytes {
@@ -75,24 +78,6 @@ pub(crate) struct Class {
     has_id: bool,
     /// How many rows.
     pub(crate) rows: u64,
-}
-
-/// The columns of the rows, looked up once for many rows.
-#[derive(Debug)]
-pub(crate) struct Rows<'a> {
-    segment: &'a Segment,
-    block: Column<'a>,
-    transaction: Column<'a>,
-    log: Column<'a>,
-    sub: Column<'a>,
-    class: Column<'a>,
-    from: Column<'a>,
-    to: Column<'a>,
-    times: Column<'a>,
-    addresses: &'a [u8],
-    lengths: &'a [u8],
-    anchors: Column<'a>,
-    amounts: &'a [u8],
 }
 
 impl Segment {
@@ -460,71 +445,6 @@ impl Segment {
             amounts: self.part(Part::Amounts),
         })
     }
-
-    /// What a checksum cannot show, as somebody could have computed it over nonsense:
-    /// that addresses ascend, and that the rows of the two groupings are those of the
-    /// rows' own ends.
-    pub(crate) fn check_structure(&self) -> Result<()> {
-        let dictionary = self.dictionary()?;
-        let rows = self.rows()?;
-        let mut before = None;
-        for number in 0..self.addresses {
-            let address = dictionary.address(number);
-            if address <= before || address.map(|it| dictionary.find(&it)) != Some(Some(number)) {
-                return Err(self.corrupt(format!("address {number} is not in its place")));
-            }
-            before = address;
-        }
-        for (starts, order, ends) in [
-            (Part::OutStarts, Part::OutRows, &rows.from),
-            (Part::InStarts, Part::InRows, &rows.to),
-        ] {
-            let adjacency = self.adjacency(starts, order)?;
-            let mut seen = 0;
-            for number in 0..self.addresses {
-                let run = adjacency.of(number).filter(|run| run.start == seen);
-                let run = run.ok_or_else(|| self.corrupt("the rows of an address overlap"))?;
-                seen = run.end;
-                let mut before = None;
-                for at in run {
-                    let row = adjacency.rows.index(at);
-                    let own = row.is_some_and(|row| ends.index(row) == Some(number));
-                    if row <= before || !own {
-                        return Err(self.corrupt(format!("{order:?} holds a wrong row at {at}")));
-                    }
-                    before = row;
-                }
-            }
-            if seen != self.rows {
-                return Err(self.corrupt(format!("{order:?} does not hold every row")));
-            }
-        }
-        let mut class_rows = vec![0; self.classes.len()];
-        for row in 0..self.rows {
-            class_rows[rows.class(row)?] += 1;
-        }
-        let stored: Vec<_> = self.classes.iter().map(|class| class.rows).collect();
-        if class_rows != stored || !self.classes.is_sorted_by(|a, b| a < b) {
-            return Err(self.corrupt("its list of tokens miscounts"));
-        }
-        let whole = self.rows_of(self.head.blocks)?;
-        let odd: Vec<_> = self.odd(self.head.blocks).collect();
-        if !odd.is_sorted_by_key(|odd| (odd.block, odd.emitter)) {
-            return Err(self.corrupt("its odd logs are not in order"));
-        }
-        let mut sum = DecodeCounts::default();
-        for block in self.head.blocks.first..=self.head.blocks.last {
-            let (_, counts) = self.block(block)?;
-            if counts.transactions.max(counts.logs) > u64::from(u32::MAX) {
-                return Err(self.corrupt(format!("the account of block {block} makes no sense")));
-            }
-            sum += counts;
-        }
-        if whole != (0..self.rows) || sum != self.head.counts {
-            return Err(self.corrupt("its accounts of blocks do not add up"));
-        }
-        Ok(())
-    }
 }
 
 impl Part {
@@ -587,182 +507,4 @@ fn add_odd(counts: &mut DecodeCounts, odd: &DecodeCounts) {
     counts.malformed_erc1155 += odd.malformed_erc1155;
     counts.dirty_addresses += odd.dirty_addresses;
     counts.wraps_deduplicated += odd.wraps_deduplicated;
-}
-
-/// The sorted addresses, with a table that says where those with certain leading bits
-/// begin. Addresses are hashes, so buckets are equally full, and one is found with two
-/// cache misses whatever their number, where a binary search takes one for each of its
-/// last dozen steps. Addresses ground to begin alike share a bucket; there it is a
-/// binary search again.
-struct Dictionary<'a> {
-    bits: u32,
-    buckets: Column<'a>,
-    addresses: &'a [u8],
-}
-
-impl Dictionary<'_> {
-    /// The number of an address; `None` if it is not there.
-    #[inline]
-    fn find(&self, address: &Address) -> Option<usize> {
-        let bucket = usize::try_from(leading_bits(address, self.bits)).ok()?;
-        let (start, end) = self.buckets.bounds(bucket)?;
-        let bytes = self
-            .addresses
-            .get(start.checked_mul(ADDRESS_BYTES)?..end.checked_mul(ADDRESS_BYTES)?)?;
-        let (bucket, _) = bytes.as_chunks::<ADDRESS_BYTES>();
-        let at = bucket.binary_search(&address.0.0).ok()?;
-        Some(start + at)
-    }
-
-    fn address(&self, number: usize) -> Option<Address> {
-        address_at(self.addresses, number)
-    }
-}
-
-#[inline]
-fn address_at(addresses: &[u8], number: usize) -> Option<Address> {
-    let start = number.checked_mul(ADDRESS_BYTES)?;
-    let bytes = addresses.get(start..)?.first_chunk::<ADDRESS_BYTES>()?;
-    Some(Address::new(*bytes))
-}
-
-/// Rows by address.
-struct Adjacency<'a> {
-    starts: Column<'a>,
-    rows: Column<'a>,
-}
-
-impl Adjacency<'_> {
-    /// Where the rows of an address stand.
-    #[inline]
-    fn of(&self, number: usize) -> Option<Range<usize>> {
-        let (start, end) = self.starts.bounds(number)?;
-        (end <= self.rows.len()).then_some(start..end)
-    }
-
-    /// Of a run of ascending rows, those in `within`.
-    fn within(&self, run: Range<usize>, within: &Range<usize>) -> Range<usize> {
-        let first_not_below = |limit: usize| {
-            let (mut low, mut high) = (run.start, run.end);
-            while low < high {
-                let middle = low.midpoint(high);
-                if self.rows.index(middle).is_some_and(|row| row < limit) {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            low
-        };
-        first_not_below(within.start)..first_not_below(within.end)
-    }
-}
-
-impl Rows<'_> {
-    /// The number of a row's class.
-    #[inline]
-    pub(crate) fn class(&self, row: usize) -> Result<usize> {
-        self.class
-            .index(row)
-            .filter(|class| *class < self.segment.classes.len())
-            .ok_or_else(|| self.bad(row))
-    }
-
-    /// The block of a row.
-    pub(crate) fn block(&self, row: usize) -> Result<u64> {
-        let block = self.block.get(row);
-        block
-            .and_then(|offset| self.segment.head.blocks.first.checked_add(offset))
-            .filter(|block| *block <= self.segment.head.blocks.last)
-            .ok_or_else(|| self.bad(row))
-    }
-
-    /// The numbers of sender and receiver.
-    #[inline]
-    pub(crate) fn ends(&self, row: usize) -> Result<(usize, usize)> {
-        match (self.from.index(row), self.to.index(row)) {
-            (Some(from), Some(to)) => Ok((from, to)),
-            _ => Err(self.bad(row)),
-        }
-    }
-
-    /// The addresses with these numbers.
-    pub(crate) fn addresses_of(&self, from: usize, to: usize) -> Result<(Address, Address)> {
-        match (
-            address_at(self.addresses, from),
-            address_at(self.addresses, to),
-        ) {
-            (Some(from), Some(to)) => Ok((from, to)),
-            _ => Err(self
-                .segment
-                .corrupt("a row names an address that is not there")),
-        }
-    }
-
-    /// The amount of a row alone.
-    pub(crate) fn value(&self, row: usize) -> Result<U256> {
-        let class = self.segment.classes[self.class(row)?];
-        Ok(self.amounts(row, class).ok_or_else(|| self.bad(row))?.0)
-    }
-
-    /// The transfer, its hash left zero.
-    pub(crate) fn transfer(&self, row: usize) -> Result<Transfer> {
-        let class = self.segment.classes[self.class(row)?];
-        self.decode(row, class).ok_or_else(|| self.bad(row))
-    }
-
-    fn decode(&self, row: usize, class: Class) -> Option<Transfer> {
-        let offset = self.block.index(row)?;
-        let small = |column: &Column<'_>| u32::try_from(column.get(row)?).ok();
-        let (value, token_id) = self.amounts(row, class)?;
-        Some(Transfer {
-            block_number: self.segment.head.blocks.first.checked_add(offset as u64)?,
-            block_timestamp: self
-                .segment
-                .head
-                .min_timestamp
-                .checked_add(self.times.get(offset)?)?,
-            transaction_index: small(&self.transaction)?,
-            log_index: match self.log.get(row)? {
-                0 => None,
-                log => Some(u32::try_from(log - 1).ok()?),
-            },
-            sub_index: small(&self.sub)?,
-            transaction_hash: B256::ZERO,
-            token_address: class.token,
-            from_address: address_at(self.addresses, self.from.index(row)?)?,
-            to_address: address_at(self.addresses, self.to.index(row)?)?,
-            value,
-            token_id,
-            token_standard: class.standard,
-            kind: class.kind,
-        })
-    }
-
-    /// Amount and token id.
-    fn amounts(&self, row: usize, class: Class) -> Option<(U256, Option<U256>)> {
-        let anchor = row / STEP;
-        let before = self.lengths.get(anchor * STEP..row)?;
-        let before: usize = before.iter().map(|length| usize::from(*length)).sum();
-        let start = self.anchors.index(anchor)?.checked_add(before)?;
-        let end = start.checked_add(usize::from(*self.lengths.get(row)?))?;
-        let bytes = self.amounts.get(start..end)?;
-        if !class.has_id {
-            return Some((number(bytes)?, None));
-        }
-        let (length, bytes) = bytes.split_first()?;
-        let (value, id) = bytes.split_at_checked(usize::from(*length))?;
-        Some((number(value)?, Some(number(id)?)))
-    }
-
-    #[cold]
-    fn bad(&self, row: usize) -> Error {
-        self.segment.corrupt(format!("row {row} makes no sense"))
-    }
-}
-
-/// A number of at most 32 bytes, little-endian.
-#[inline]
-fn number(bytes: &[u8]) -> Option<U256> {
-    U256::try_from_le_slice(bytes)
 }

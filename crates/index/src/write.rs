@@ -13,31 +13,31 @@
 //! a block is rewritten a few times only, from the index itself, not from the node.
 
 use crate::{
-    builder::{Builder, Finished},
+    builder::Builder,
     directory::{check_chain, resolved, runs},
     error::{Error, Result},
     layout::BLOCKS_MAX,
-    manifest::{FILE, Manifest, SegmentInfo, is_ours, segment_file, sync_folder, unfinished},
+    manifest::{FILE, Manifest, SegmentInfo, is_ours, sync_folder},
     segment::Segment,
+    worker::{News, Worker, write},
 };
-use alloy_primitives::B256;
 use std::{
     collections::{HashSet, VecDeque},
     fs::{self, File, TryLockError},
     io::ErrorKind,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Sender, channel},
+        mpsc::channel,
     },
     thread,
     time::{Duration, Instant},
 };
-use txgraph_reader::{BlockAccount, BlockReader, NodeSource};
+use txgraph_reader::{BlockAccount, NodeSource};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, ChainInfo, ScanRequest, SourceError, Transfer, TransferFilter,
-    TransferSource, WrappedNative,
+    BlockRange, BlockRanges, ScanRequest, SourceError, Transfer, TransferFilter, TransferSource,
+    WrappedNative,
 };
 
 /// Held by whoever writes.
@@ -48,9 +48,6 @@ const REDONE_MAX: u32 = 4;
 
 /// A worker's segment may always become so large, whatever the memory.
 const SHARE_BYTES_MIN: u64 = 8 << 20;
-
-/// A segment is closed at so many rows: numbers of rows have 32 bits.
-const ROWS_MAX: usize = 1 << 31;
 
 /// What an index is to hold, and how it is made.
 #[derive(Clone, Debug)]
@@ -228,16 +225,6 @@ struct Work<'a> {
     /// Dropped, and with it the lock, when the work is done.
     _lock: File,
     began: Instant,
-}
-
-/// What workers tell.
-enum News {
-    /// Blocks were read, with so many transfers.
-    Read { blocks: u64, transfers: u64 },
-    /// A segment has its name.
-    Written(SegmentInfo),
-    /// The work cannot go on.
-    Failed(Error),
 }
 
 impl<'a> Work<'a> {
@@ -554,116 +541,10 @@ fn next_group(manifest: &Manifest, memory_bytes_max: u64) -> Option<std::ops::Ra
     None
 }
 
-/// Reads blocks and writes segments.
-struct Worker<'a> {
-    folder: &'a Path,
-    chain: &'a ChainInfo,
-    reader: BlockReader<'a>,
-    /// Memory that a segment may take until it is written.
-    share: usize,
-    over: &'a AtomicBool,
-    news: Sender<News>,
-}
-
-impl Worker<'_> {
-    /// When nobody listens any more the work has ended.
-    fn tell(&self, news: News) {
-        let _ = self.news.send(news);
-    }
-
-    /// Writes the blocks of a job, as one segment if it fits.
-    fn write(&mut self, job: BlockRange) -> Result<()> {
-        let mut next = job.first;
-        let mut redone = 0;
-        while next <= job.last {
-            match self.segment(BlockRange {
-                first: next,
-                last: job.last,
-            })? {
-                Some(segment) => {
-                    next = segment.blocks.last.saturating_add(1);
-                    self.tell(News::Written(segment));
-                }
-                None if redone < REDONE_MAX => redone += 1,
-                None => return Err(SourceError::Reorged { block: next }.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the first of these blocks, as many as fit. Nothing if they were replaced
-    /// while they were read.
-    fn segment(&mut self, blocks: BlockRange) -> Result<Option<SegmentInfo>> {
-        let mut builder: Option<Builder> = None;
-        let mut previous: Option<B256> = None;
-        let mut next = blocks.first;
-        while next <= blocks.last {
-            if self.over.load(Ordering::Relaxed) {
-                return Err(SourceError::Interrupted.into());
-            }
-            let stretch = self.reader.read(BlockRange {
-                first: next,
-                last: blocks.last,
-            })?;
-            if previous.is_some_and(|previous| previous != stretch.parent_hash) {
-                return Ok(None);
-            }
-            previous = Some(stretch.hash);
-            let builder = builder.get_or_insert_with(|| {
-                Builder::new(
-                    self.chain.chain_id,
-                    self.chain.genesis_hash,
-                    blocks.first,
-                    stretch.parent_hash,
-                )
-            });
-            builder.push(
-                &stretch.accounts,
-                &stretch.odd,
-                &stretch.transfers,
-                stretch.hash,
-            )?;
-            self.tell(News::Read {
-                blocks: stretch.blocks.blocks(),
-                transfers: stretch.transfers.len() as u64,
-            });
-            next = stretch.blocks.last.saturating_add(1);
-            if builder.bytes() > self.share || builder.rows() > ROWS_MAX {
-                break;
-            }
-        }
-        builder
-            .map(|builder| write(self.folder, builder))
-            .transpose()
-    }
-}
-
-/// Writes a segment under a temporary name, and gives it its own when it is on disk.
-fn write(folder: &Path, builder: Builder) -> Result<SegmentInfo> {
-    let first = builder.blocks().map_or(0, |blocks| blocks.first);
-    let path = unfinished(folder, first);
-    let mut file = File::create(&path).map_err(|error| Error::io("make", &path, error))?;
-    let Finished { head, bytes } = builder.finish(&mut file, &path)?;
-    file.sync_all()
-        .map_err(|error| Error::io("sync", &path, error))?;
-    let name = segment_file(head.blocks, head.last_hash);
-    let target: PathBuf = folder.join(&name);
-    fs::rename(&path, &target).map_err(|error| Error::io("rename", &path, error))?;
-    sync_folder(folder)?;
-    Ok(SegmentInfo {
-        file: name,
-        blocks: head.blocks,
-        parent_hash: head.parent_hash,
-        last_hash: head.last_hash,
-        rows: head.rows,
-        addresses: head.addresses,
-        bytes,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::B256;
 
     fn range(first: u64, last: u64) -> BlockRange {
         BlockRange { first, last }
@@ -736,7 +617,7 @@ mod tests {
         let mut sizes: Vec<u64> = Vec::new();
         let mut rewritten = 0;
         for _ in 0..1000 {
-            sizes.push(1);
+            sizes.extend([1]);
             while let Some(group) = next_group(&manifest(&sizes, 128), 1 << 40) {
                 let sum = sizes[group.clone()].iter().sum();
                 rewritten += sum;

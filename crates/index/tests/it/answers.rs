@@ -12,7 +12,8 @@ use txgraph_testkit::{
     fixtures,
 };
 use txgraph_transfers::{
-    Direction, ScanReport, ScanRequest, SourceError, Touching, Transfer, TransferSource, WrappedNative,
+    Direction, ScanReport, ScanRequest, SourceError, Touching, Transfer, TransferSource,
+    WrappedNative,
 };
 
 /// A chain of a kind, in a folder.

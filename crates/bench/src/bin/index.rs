@@ -1,0 +1,313 @@
+//! The figures of the index, each with its answer checked: build against a scan of
+//! everything, bytes a transfer, opening, expanding a frontier, a search.
+//!
+//! Times are processor times of this process (user and system), as others may be at
+//! work on the machine; where something is said to take milliseconds for a person, the
+//! shortest of several runs by the clock is given as well.
+
+use alloy_primitives::Address;
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use nix::sys::resource::{UsageWho, getrusage};
+use std::{
+    ops::ControlFlow,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use txgraph_graph::{SearchRequest, search};
+use txgraph_index::{BuildOptions, Index, Indexed, build, drop_index, verify};
+use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_transfers::{
+    BlockRange, Direction, ScanReport, ScanRequest, TokenFilter, Touching, Transfer,
+    TransferFilter, TransferSource, WrappedNative,
+};
+
+#[derive(Parser)]
+struct Args {
+    /// Data directory of the sample chain.
+    #[arg(long)]
+    datadir: PathBuf,
+    /// Where indexes are made and deleted again.
+    #[arg(long)]
+    place: PathBuf,
+    /// Threads.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Counted runs of each.
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// Addresses in a frontier.
+    #[arg(long, default_value_t = 1000)]
+    frontier: usize,
+    /// Root of the search.
+    #[arg(long)]
+    root: Address,
+    /// Token of the search; default: all.
+    #[arg(long)]
+    token: Option<Address>,
+    /// Keep the index.
+    #[arg(long)]
+    keep: bool,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let node = open_node(&args)?;
+    let tip = node.tip()?;
+    let whole = BlockRange {
+        first: 0,
+        last: tip,
+    };
+    let folder = args.place.join("index");
+
+    let mut all = Vec::new();
+    let mut scans = Vec::new();
+    let mut builds = Vec::new();
+    for _ in 0..args.runs {
+        all.clear();
+        let scan = cost(|| count(&node, &everything(whole)))?;
+        scans.push(scan.cpu);
+        if folder.exists() {
+            drop_index(&folder)?;
+        }
+        let made = cost(|| Ok(build(&folder, &node, &options(1 << 15))?))?;
+        builds.push(made.cpu);
+        ensure!(made.value.transfers == scan.value, "other transfers");
+    }
+    let (scan, built) = (least(&scans), least(&builds));
+    say("scan of everything, CPU", ms(scan));
+    say("build, CPU", ms(built));
+    say(
+        "build / scan speed",
+        format!("{:.2}", scan.as_secs_f64() / built.as_secs_f64()),
+    );
+
+    let index = Index::open(&folder, node.chain())?;
+    verify(&index, &node, true)?;
+    let status = index.status();
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let ratio = status.bytes as f64 / status.transfers as f64;
+    say("transfers", status.transfers.to_string());
+    say("segments", status.segments.to_string());
+    say("bytes a transfer", format!("{ratio:.2}"));
+
+    let indexed = Indexed::new(&index, &node);
+    indexed.scan(&everything(whole), &mut |mut batch| {
+        all.append(&mut batch.transfers);
+        ControlFlow::Continue(())
+    })?;
+    let frontier = frontier(&all, args.frontier);
+    let request = ScanRequest {
+        filter: TransferFilter {
+            touching: Some(Touching {
+                addresses: frontier.iter().copied().collect(),
+                direction: Direction::Out,
+            }),
+            ..TransferFilter::default()
+        },
+        with_times: true,
+        ..everything(whole)
+    };
+    let mut expansions = Vec::new();
+    let mut found = (0, ScanReport::default());
+    for _ in 0..20.max(args.runs) {
+        let began = Instant::now();
+        found = rows(&indexed, &request)?;
+        expansions.push(began.elapsed());
+    }
+    let expected = all.iter().filter(|transfer| request.filter.wants(transfer));
+    ensure!(found.0 == expected.count(), "another frontier");
+    let of_token_request = ScanRequest {
+        filter: TransferFilter {
+            touching: request.filter.touching.clone(),
+            ..of_token_filter(&args)
+        },
+        ..request.clone()
+    };
+    let mut narrow = Vec::new();
+    let mut narrow_rows = 0;
+    for _ in 0..20.max(args.runs) {
+        let began = Instant::now();
+        narrow_rows = rows(&indexed, &of_token_request)?.0;
+        narrow.push(began.elapsed());
+    }
+    let expected = all
+        .iter()
+        .filter(|transfer| of_token_request.filter.wants(transfer));
+    ensure!(
+        narrow_rows == expected.count(),
+        "another frontier of one token"
+    );
+    say("frontier addresses", frontier.len().to_string());
+    say("frontier transfers", found.0.to_string());
+    say("frontier, shortest", ms(least(&expansions)));
+    say("of one token, transfers", narrow_rows.to_string());
+    say("of one token, shortest", ms(least(&narrow)));
+
+    let search_request = SearchRequest {
+        filter: of_token_filter(&args),
+        hops: Some(3),
+        max_degree: Some(1000),
+        ..SearchRequest::new(vec![args.root], whole.into())
+    };
+    let mut searches = Vec::new();
+    let mut edges = 0;
+    for _ in 0..3.max(args.runs) {
+        let began = Instant::now();
+        let graph = search(&indexed, &search_request)?;
+        searches.push(began.elapsed());
+        edges = graph.graph.edge_count();
+    }
+    let expected = search(&node, &search_request)?;
+    ensure!(edges == expected.graph.edge_count(), "another graph");
+    say("3-hop search, edges", edges.to_string());
+    say("3-hop search, shortest", ms(least(&searches)));
+    drop(index);
+
+    // Fifty segments.
+    let many = args.place.join("many");
+    if many.exists() {
+        drop_index(&many)?;
+    }
+    build(&many, &node, &options((tip + 1).div_ceil(50)))?;
+    let mut opens = Vec::new();
+    let mut segments = 0;
+    for _ in 0..20.max(args.runs) {
+        let began = Instant::now();
+        segments = Index::open(&many, node.chain())?.segments().len();
+        opens.push(began.elapsed());
+    }
+    say("opening, segments", segments.to_string());
+    say("opening, shortest", ms(least(&opens)));
+    let index = Index::open(&many, node.chain())?;
+    let indexed = Indexed::new(&index, &node);
+    let mut expansions = Vec::new();
+    for _ in 0..20.max(args.runs) {
+        let began = Instant::now();
+        ensure!(
+            rows(&indexed, &request)? == found,
+            "another answer of more segments"
+        );
+        expansions.push(began.elapsed());
+    }
+    say("frontier in so many, shortest", ms(least(&expansions)));
+    drop(index);
+    drop_index(&many)?;
+    if !args.keep {
+        drop_index(&folder)?;
+    }
+    Ok(())
+}
+
+fn open_node(args: &Args) -> Result<NodeSource> {
+    let db = NodeDb::open(&DataDir::new(&args.datadir)).context("opening the chain")?;
+    let options = ScanOptions {
+        threads: Some(args.threads),
+        ..ScanOptions::default()
+    };
+    Ok(NodeSource::new(Arc::new(db), options, None)?)
+}
+
+/// What the search is about.
+fn of_token_filter(args: &Args) -> TransferFilter {
+    let mut filter = TransferFilter::default();
+    if let Some(token) = args.token {
+        filter.tokens = TokenFilter::Only {
+            tokens: [token].into_iter().collect(),
+            native: false,
+        };
+    }
+    filter
+}
+
+fn options(segment_blocks: u64) -> BuildOptions {
+    BuildOptions {
+        segment_blocks,
+        ..BuildOptions::default()
+    }
+}
+
+fn everything(blocks: BlockRange) -> ScanRequest {
+    ScanRequest {
+        // What the reorg buffer leaves out is not indexed.
+        blocks: BlockRange {
+            last: blocks
+                .last
+                .saturating_sub(BuildOptions::default().reorg_buffer),
+            ..blocks
+        }
+        .into(),
+        filter: TransferFilter::default(),
+        wrapped_native: WrappedNative::Auto,
+        with_times: true,
+        with_hashes: false,
+        allow_partial: false,
+    }
+}
+
+fn count(source: &dyn TransferSource, request: &ScanRequest) -> Result<u64> {
+    let mut count = 0;
+    source.scan(request, &mut |batch| {
+        count += batch.transfers.len() as u64;
+        ControlFlow::Continue(())
+    })?;
+    Ok(count)
+}
+
+fn rows(source: &dyn TransferSource, request: &ScanRequest) -> Result<(usize, ScanReport)> {
+    let mut count = 0;
+    let report = source.scan(request, &mut |batch| {
+        count += batch.transfers.len();
+        ControlFlow::Continue(())
+    })?;
+    Ok((count, report))
+}
+
+/// Different addresses, spread evenly over all senders and receivers.
+fn frontier(all: &[Transfer], count: usize) -> Vec<Address> {
+    let ends = |transfer: &Transfer| [transfer.from_address, transfer.to_address];
+    let mut addresses: Vec<_> = all.iter().flat_map(ends).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    let step = (addresses.len() / count.max(1)).max(1);
+    addresses.into_iter().step_by(step).take(count).collect()
+}
+
+struct Cost<T> {
+    value: T,
+    cpu: Duration,
+}
+
+fn cost<T>(work: impl FnOnce() -> Result<T>) -> Result<Cost<T>> {
+    let before = processor_time()?;
+    let value = work()?;
+    Ok(Cost {
+        value,
+        cpu: processor_time()?.saturating_sub(before),
+    })
+}
+
+fn processor_time() -> Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let micros = [usage.user_time(), usage.system_time()]
+        .map(|time| time.tv_sec() * 1_000_000 + time.tv_usec());
+    Ok(Duration::from_micros(u64::try_from(micros[0] + micros[1])?))
+}
+
+fn least(times: &[Duration]) -> Duration {
+    times.iter().copied().min().unwrap_or_default()
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures of a command line programme"
+)]
+fn say(what: &str, figure: String) {
+    println!("{what:32} {figure}");
+}

@@ -1,0 +1,141 @@
+//! One thread's share of a build: blocks read, segments written.
+
+use crate::{
+    builder::{Builder, Finished},
+    error::{Error, Result},
+    manifest::{SegmentInfo, segment_file, sync_folder, unfinished},
+};
+use alloy_primitives::B256;
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::Sender,
+    },
+};
+use txgraph_reader::BlockReader;
+use txgraph_transfers::{BlockRange, ChainInfo, SourceError};
+
+/// How often blocks are read again that were replaced while a segment was made.
+const REDONE_MAX: u32 = 4;
+
+/// A segment is closed at so many rows: numbers of rows have 32 bits.
+const ROWS_MAX: usize = 1 << 31;
+
+/// What workers tell.
+pub(crate) enum News {
+    /// Blocks were read, with so many transfers.
+    Read { blocks: u64, transfers: u64 },
+    /// A segment has its name.
+    Written(SegmentInfo),
+    /// The work cannot go on.
+    Failed(Error),
+}
+
+/// Reads blocks and writes segments.
+pub(crate) struct Worker<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) chain: &'a ChainInfo,
+    pub(crate) reader: BlockReader<'a>,
+    /// Memory that a segment may take until it is written.
+    pub(crate) share: usize,
+    pub(crate) over: &'a AtomicBool,
+    pub(crate) news: Sender<News>,
+}
+
+impl Worker<'_> {
+    /// When nobody listens any more the work has ended.
+    pub(crate) fn tell(&self, news: News) {
+        let _ = self.news.send(news);
+    }
+
+    /// Writes the blocks of a job, as one segment if it fits.
+    pub(crate) fn write(&mut self, job: BlockRange) -> Result<()> {
+        let mut next = job.first;
+        let mut redone = 0;
+        while next <= job.last {
+            match self.segment(BlockRange {
+                first: next,
+                last: job.last,
+            })? {
+                Some(segment) => {
+                    next = segment.blocks.last.saturating_add(1);
+                    self.tell(News::Written(segment));
+                }
+                None if redone < REDONE_MAX => redone += 1,
+                None => return Err(SourceError::Reorged { block: next }.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the first of these blocks, as many as fit. Nothing if they were replaced
+    /// while they were read.
+    fn segment(&mut self, blocks: BlockRange) -> Result<Option<SegmentInfo>> {
+        let mut builder: Option<Builder> = None;
+        let mut previous: Option<B256> = None;
+        let mut next = blocks.first;
+        while next <= blocks.last {
+            if self.over.load(Ordering::Relaxed) {
+                return Err(SourceError::Interrupted.into());
+            }
+            let stretch = self.reader.read(BlockRange {
+                first: next,
+                last: blocks.last,
+            })?;
+            if previous.is_some_and(|previous| previous != stretch.parent_hash) {
+                return Ok(None);
+            }
+            previous = Some(stretch.hash);
+            let builder = builder.get_or_insert_with(|| {
+                Builder::new(
+                    self.chain.chain_id,
+                    self.chain.genesis_hash,
+                    blocks.first,
+                    stretch.parent_hash,
+                )
+            });
+            builder.push(
+                &stretch.accounts,
+                &stretch.odd,
+                &stretch.transfers,
+                stretch.hash,
+            )?;
+            self.tell(News::Read {
+                blocks: stretch.blocks.blocks(),
+                transfers: stretch.transfers.len() as u64,
+            });
+            next = stretch.blocks.last.saturating_add(1);
+            if builder.bytes() > self.share || builder.rows() > ROWS_MAX {
+                break;
+            }
+        }
+        builder
+            .map(|builder| write(self.folder, builder))
+            .transpose()
+    }
+}
+
+/// Writes a segment under a temporary name, and gives it its own when it is on disk.
+pub(crate) fn write(folder: &Path, builder: Builder) -> Result<SegmentInfo> {
+    let first = builder.blocks().map_or(0, |blocks| blocks.first);
+    let path = unfinished(folder, first);
+    let mut file = File::create(&path).map_err(|error| Error::io("make", &path, error))?;
+    let Finished { head, bytes } = builder.finish(&mut file, &path)?;
+    file.sync_all()
+        .map_err(|error| Error::io("sync", &path, error))?;
+    let name = segment_file(head.blocks, head.last_hash);
+    let target: PathBuf = folder.join(&name);
+    fs::rename(&path, &target).map_err(|error| Error::io("rename", &path, error))?;
+    sync_folder(folder)?;
+    Ok(SegmentInfo {
+        file: name,
+        blocks: head.blocks,
+        parent_hash: head.parent_hash,
+        last_hash: head.last_hash,
+        rows: head.rows,
+        addresses: head.addresses,
+        bytes,
+    })
+}
