@@ -41,6 +41,10 @@ pub struct Workload {
     pub blocks: u64,
     /// Hops of the search.
     pub hops: u32,
+    /// Where this search starts, if not where every search does.
+    pub root: Option<String>,
+    /// The token this search follows, if not the one of every search.
+    pub token: Option<String>,
     /// Run also by `--quick`.
     #[serde(default)]
     pub quick: bool,

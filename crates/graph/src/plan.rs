@@ -8,17 +8,20 @@
 //! as the scan of hop 1, keeping only what touches the roots, and each later hop has
 //! its own. The answer is the same in every case, and so are its counts: they are
 //! those of the first scan, which never depends on the memory.
+//!
+//! A source that knows what such a scan would report without making it (an index) is
+//! asked for one frontier after the other from the beginning.
 
 use crate::{
-    SearchRequest,
+    SearchError, SearchRequest,
     csr::Csr,
     rows::{Names, RowStore},
 };
 use alloy_primitives::Address;
-use txgraph_transfers::{ScanRequest, Touching, TransferFilter};
+use txgraph_transfers::{ScanReport, ScanRequest, Touching, TransferFilter, TransferSource};
 
 /// Which scans to make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// None: the roots alone.
     RootsOnly,
@@ -26,15 +29,26 @@ pub(crate) enum Plan {
     OneHop,
     /// One of everything, which serves all hops if it fits in memory.
     OnePass,
+    /// One for each hop, of what touches its frontier: that costs this source little.
+    ByHop {
+        /// What one of everything would report.
+        report: ScanReport,
+    },
 }
 
 impl Plan {
-    pub(crate) fn choose(request: &SearchRequest) -> Self {
-        match request.hops {
+    pub(crate) fn choose(
+        source: &dyn TransferSource,
+        request: &SearchRequest,
+    ) -> Result<Self, SearchError> {
+        Ok(match request.hops {
             Some(0) => Self::RootsOnly,
             Some(1) => Self::OneHop,
-            _ => Self::OnePass,
-        }
+            _ => match source.report(&scan_request(request, None))? {
+                Some(report) => Self::ByHop { report },
+                None => Self::OnePass,
+            },
+        })
     }
 }
 
@@ -58,7 +72,8 @@ pub(crate) fn scan_request(request: &SearchRequest, frontier: Option<&[Address]>
             ..request.filter.clone()
         },
         wrapped_native: request.wrapped_native.clone(),
-        // A hash costs a read and a keccak; most transfers are not kept.
+        // Both cost a read and a keccak; most transfers are not kept.
+        with_times: false,
         with_hashes: false,
         allow_partial: request.allow_partial,
     }

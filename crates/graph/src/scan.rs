@@ -96,7 +96,17 @@ pub(crate) fn fetch_touching(
         Some(max) => Some(Degrees::new(max, request.direction, addresses, names)?),
         None => None,
     };
-    let scan_request = plan::scan_request(request, Some(addresses));
+    let mut scan_request = plan::scan_request(request, Some(addresses));
+    let mut hubs = HashSet::new();
+    if let Some(max) = degree_max {
+        // Those that the source names need not even be asked for.
+        for hub in source.hubs(&scan_request, max)? {
+            hubs.insert(names.addresses.intern(hub)?);
+            if let Some(touching) = &mut scan_request.filter.touching {
+                touching.addresses.remove(&hub);
+            }
+        }
+    }
     let report = scan(source, &scan_request, |transfer| {
         if let Some(degrees) = &mut degrees
             && !degrees.wants(transfer, names)?
@@ -105,7 +115,7 @@ pub(crate) fn fetch_touching(
         }
         rows.push(transfer, names)
     })?;
-    let hubs = degrees.map(Degrees::hubs).unwrap_or_default();
+    hubs.extend(degrees.map(Degrees::hubs).unwrap_or_default());
     Ok(Fetched {
         rows,
         report,

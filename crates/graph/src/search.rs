@@ -51,15 +51,25 @@ fn attempt(
     let mut walk = Walk::new(request, roots.len());
     let frontier = walk.frontier(0, &names);
 
-    let plan = Plan::choose(request);
-    let mut fetched = match plan {
+    let plan = Plan::choose(source, request)?;
+    let mut fetched = match &plan {
         Plan::RootsOnly => Fetched::default(),
-        Plan::OneHop => scan::fetch_touching(source, request, roots, None, &mut names)?,
+        Plan::OneHop | Plan::ByHop { .. } => {
+            scan::fetch_touching(source, request, roots, None, &mut names)?
+        }
         Plan::OnePass => scan::fetch_all(source, request, roots, &mut names)?,
     };
-    let report = std::mem::take(&mut fetched.report);
-    let by_hop = plan == Plan::OnePass && !fetched.whole;
-    tracing::debug!(?plan, by_hop, transfers = fetched.rows.len(), "scanned");
+    let mut report = std::mem::take(&mut fetched.report);
+    let by_hop = match plan {
+        Plan::RootsOnly | Plan::OneHop => false,
+        Plan::OnePass => !fetched.whole,
+        Plan::ByHop { report: whole } => {
+            same_chain(&whole, &report)?;
+            report = whole;
+            true
+        }
+    };
+    tracing::debug!(by_hop, transfers = fetched.rows.len(), "scanned");
 
     let (rows, kept) = if by_hop {
         walk_by_scans(

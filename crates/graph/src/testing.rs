@@ -232,6 +232,9 @@ impl TransferSource for MemorySource {
                     .filter(|t| request.filter.wants(t))
                     .cloned()
                     .collect();
+                if !request.with_times {
+                    transfers.iter_mut().for_each(|t| t.block_timestamp = 0);
+                }
                 if !request.with_hashes {
                     transfers
                         .iter_mut()
@@ -279,7 +282,10 @@ impl TransferSource for MemorySource {
                 .transfers
                 .binary_search_by_key(&position, Transfer::position)
             {
-                Ok(at) => transfer.transaction_hash = self.transfers[at].transaction_hash,
+                Ok(at) => {
+                    transfer.transaction_hash = self.transfers[at].transaction_hash;
+                    transfer.block_timestamp = self.transfers[at].block_timestamp;
+                }
                 Err(_) => return Err(SourceError::Failed(format!("no {position:?}").into())),
             }
         }

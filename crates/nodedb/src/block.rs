@@ -2,80 +2,203 @@
 //! by index, nothing allocated per receipt or log.
 
 use crate::{
-    BodyIndices, Error, Header, Receipt, Result, Scratch, SignedTransaction, Snapshot, Transaction,
-    Withdrawal,
+    Blocks, BodyIndices, Error, Header, Part, Receipt, Result, Scratch, SignedTransaction,
+    Snapshot, Transaction, Withdrawal,
+    blocks::check_body,
     conf::Segment,
+    jar::Jar,
     receipt,
-    rows::tx_number,
+    rows::{ReceiptPlace, tx_number},
     tables::{self, Table},
     transaction,
 };
 use alloy_primitives::{Address, B256};
+use std::sync::Arc;
+
+/// What cumulative gas is held against.
+const RECEIPT_BEFORE: &str = "that of the receipt before";
+const HEADER: &str = "the header's gas used";
 
 /// One block under the cursor.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// Its header; see [`Block::check_header`].
-    pub header: Header,
+    /// Its number.
+    pub number: u64,
     /// Numbers of its transactions.
     pub body: BodyIndices,
     pub(crate) snapshot: &'a Snapshot<'a>,
     pub(crate) scratch: &'a mut Scratch,
-    /// The last transaction of the whole scan: where reading ahead ends.
+    /// The last block and transaction of the whole scan: where reading ahead ends.
+    last_block: u64,
     pub(crate) last_tx: u64,
+    header: Option<Header>,
+    hash: Option<B256>,
+    /// The receipts file, if it holds any of the block's, and its numbers.
+    jar: Option<(&'a Arc<Jar>, Blocks)>,
+    /// Where the receipt under the cursor is stored.
+    place: ReceiptPlace<'a>,
     pub(crate) next_receipt: u32,
     pub(crate) cumulative_gas_used: u64,
 }
 
-impl Block<'_> {
+impl<'a> Block<'a> {
+    pub(crate) fn new(
+        number: u64,
+        body: BodyIndices,
+        snapshot: &'a Snapshot<'a>,
+        scratch: &'a mut Scratch,
+        (last_block, last_tx): (u64, u64),
+    ) -> Self {
+        Self {
+            number,
+            body,
+            snapshot,
+            scratch,
+            last_block,
+            last_tx,
+            header: None,
+            hash: None,
+            jar: None,
+            place: ReceiptPlace::Given,
+            next_receipt: 0,
+            cumulative_gas_used: 0,
+        }
+    }
+
+    /// The header, held against what else was read of the block: its number, whether
+    /// it has transactions, and, when its receipts were read before, their gas.
+    /// See also [`Block::check_header`].
+    pub fn header(&mut self) -> Result<&Header> {
+        if self.header.is_none() {
+            let header =
+                self.snapshot
+                    .unchecked_header_of(self.number, self.scratch, self.last_block)?;
+            check_body(&header, self.body)?;
+            self.hash = Some(header.hash);
+            self.header = Some(header);
+            self.check_gas()?;
+        }
+        match &self.header {
+            Some(header) => Ok(header),
+            // Filled above.
+            None => Err(self.snapshot.missing(Part::Header, self.number)),
+        }
+    }
+
+    /// The hash as stored; a fifth of the cost of the header.
+    pub fn hash(&mut self) -> Result<B256> {
+        if let Some(hash) = self.hash {
+            return Ok(hash);
+        }
+        let hash = self
+            .snapshot
+            .hash_of(self.number, self.scratch, self.last_block)?;
+        self.hash = Some(hash);
+        Ok(hash)
+    }
+
+    /// The header's bloom filter over the addresses and topics of all logs, without
+    /// decoding the rest.
+    pub fn logs_bloom(&mut self) -> Result<&[u8; 256]> {
+        self.snapshot
+            .bloom_of(self.number, self.scratch, self.last_block)
+    }
+
+    pub(crate) const fn known_hash(&self) -> Option<B256> {
+        self.hash
+    }
+
     /// That the header has the hash stored beside it. Costs a keccak of about 600
     /// bytes, so only blocks of which something is kept need it.
-    pub fn check_header(&mut self) -> Result<()> {
-        self.snapshot.check_hash(&self.header, self.scratch)
+    pub fn check_header(&mut self) -> Result<&Header> {
+        self.header()?;
+        if let Some(header) = &self.header {
+            self.snapshot.check_hash(header, self.scratch)?;
+        }
+        self.header()
     }
 
     /// The next receipt of the block, in order; `None` after the last. At the last
-    /// one its cumulative gas is checked against the header.
+    /// one its cumulative gas is checked against the header, if that was read.
+    ///
+    /// Its logs are checked while they are walked: ask [`Logs::finish`] afterwards.
+    ///
+    /// [`Logs::finish`]: crate::Logs::finish
+    #[inline]
     pub fn next_receipt(&mut self) -> Result<Option<Receipt<'_>>> {
         let index = self.next_receipt;
         if u64::from(index) >= self.body.tx_count {
             return Ok(None);
         }
-        let tx = tx_number(self.header.number, self.body, index)?;
+        let tx = self.body.first_tx + u64::from(index);
         let Scratch {
             receipts,
             receipt: unzstd,
             ..
         } = &mut *self.scratch;
-        let row = self
-            .snapshot
-            .receipt_row(self.header.number, tx, self.last_tx, receipts)?;
-        let receipt =
-            receipt::decode(row.bytes, index, unzstd).map_err(|what| row.place.bad(what))?;
-        let gas = receipt.cumulative_gas_used;
-        let is_last = u64::from(index) + 1 == self.body.tx_count;
-        if gas < self.cumulative_gas_used {
-            return Err(row
-                .place
-                .wrong_gas(&self.header, index, gas, self.cumulative_gas_used));
+        if !self.jar.is_some_and(|(_, held)| held.contains(tx)) {
+            self.jar = self.snapshot.receipts_jar(tx);
         }
-        if is_last && self.header.gas_is_cumulative() && gas != self.header.gas_used {
-            return Err(row
-                .place
-                .wrong_gas(&self.header, index, gas, self.header.gas_used));
+        let bytes = match self.jar {
+            Some((jar, held)) => {
+                let row = tx - held.first;
+                self.place = ReceiptPlace::Jar {
+                    jar,
+                    row,
+                    block: self.number,
+                };
+                receipts
+                    .reader(jar)?
+                    .cell(row, 0, row + (self.last_tx - tx))?
+            }
+            None => {
+                let row = self.snapshot.receipt_in_mdbx(self.number, tx)?;
+                self.place = row.place;
+                row.bytes
+            }
+        };
+        let receipt = receipt::decode(bytes, &self.place, index, unzstd)
+            .map_err(|what| self.place.bad(what))?;
+        let gas = receipt.cumulative_gas_used;
+        if gas < self.cumulative_gas_used {
+            let before = (RECEIPT_BEFORE, self.cumulative_gas_used);
+            return Err(self.place.wrong_gas(self.number, index, gas, before));
+        }
+        if let Some(header) = &self.header
+            && u64::from(index) + 1 == self.body.tx_count
+            && header.gas_is_cumulative()
+            && gas != header.gas_used
+        {
+            let expected = (HEADER, header.gas_used);
+            return Err(self.place.wrong_gas(self.number, index, gas, expected));
         }
         self.cumulative_gas_used = gas;
         self.next_receipt += 1;
         Ok(Some(receipt))
     }
 
+    /// When the header was read after the last receipt.
+    fn check_gas(&self) -> Result<()> {
+        let (Some(header), gas) = (&self.header, self.cumulative_gas_used) else {
+            return Ok(());
+        };
+        let all_read = self.next_receipt > 0 && u64::from(self.next_receipt) == self.body.tx_count;
+        if all_read && header.gas_is_cumulative() && gas != header.gas_used {
+            let expected = (HEADER, header.gas_used);
+            return Err(self
+                .place
+                .wrong_gas(self.number, self.next_receipt - 1, gas, expected));
+        }
+        Ok(())
+    }
+
     /// A receipt as stored, for other decoders; nothing in it is checked.
     pub fn receipt_bytes(&mut self, index: u32) -> Result<&[u8]> {
-        let tx = tx_number(self.header.number, self.body, index)?;
+        let tx = tx_number(self.number, self.body, index)?;
         let receipts = &mut self.scratch.receipts;
         Ok(self
             .snapshot
-            .receipt_row(self.header.number, tx, self.last_tx, receipts)?
+            .receipt_row(self.number, tx, self.last_tx, receipts)?
             .bytes)
     }
 
@@ -86,18 +209,18 @@ impl Block<'_> {
 
     /// A transaction with signature, input, access list and authorizations.
     pub fn signed_transaction(&mut self, index: u32) -> Result<SignedTransaction> {
-        let tx = tx_number(self.header.number, self.body, index)?;
+        let tx = tx_number(self.number, self.body, index)?;
         self.snapshot
-            .read_transaction(self.header.number, tx, self.last_tx, self.scratch)
+            .read_transaction(self.number, tx, self.last_tx, self.scratch)
     }
 
     /// A transaction as stored, for other decoders; nothing in it is checked.
     pub fn transaction_bytes(&mut self, index: u32) -> Result<&[u8]> {
-        let tx = tx_number(self.header.number, self.body, index)?;
+        let tx = tx_number(self.number, self.body, index)?;
         let transactions = &mut self.scratch.transactions;
         let (_, _, bytes) =
             self.snapshot
-                .transaction_row(self.header.number, tx, self.last_tx, transactions)?;
+                .transaction_row(self.number, tx, self.last_tx, transactions)?;
         Ok(bytes)
     }
 
@@ -109,7 +232,7 @@ impl Block<'_> {
     /// Sender of a transaction: from static files or MDBX, or, where the node keeps
     /// none, recovered from the signature (about 50 µs).
     pub fn sender(&mut self, index: u32) -> Result<Address> {
-        let tx = tx_number(self.header.number, self.body, index)?;
+        let tx = tx_number(self.number, self.body, index)?;
         if let Some((jar, row)) = self.snapshot.files.find(Segment::TransactionSenders, tx) {
             let cell = self
                 .scratch
@@ -128,7 +251,7 @@ impl Block<'_> {
         }
         let signed = self.signed_transaction(index)?;
         transaction::recover_sender(&signed).map_err(|what| Error::Inconsistent {
-            block: self.header.number,
+            block: self.number,
             what: format!("transaction {index}: {what}"),
         })
     }

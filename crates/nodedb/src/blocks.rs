@@ -10,14 +10,19 @@ use std::ops::ControlFlow;
 
 impl Snapshot<'_> {
     /// Visits blocks in ascending order; buffers of `scratch` are reused between
-    /// calls. The visitor takes from each block what it needs: receipts in order,
-    /// transactions, hashes and senders by index. `parts` says what it will need;
-    /// withdrawals are read only if asked for.
+    /// calls. The visitor takes from each block what it needs: the header, receipts
+    /// in order, transactions, hashes and senders by index. `parts` says what it
+    /// will need; withdrawals are read only if asked for.
     ///
+    /// At the end the last block must still be the one of this snapshot: then no
+    /// row of the range was replaced meanwhile, as a block pins those before it.
+    ///
+    /// A header costs more than all receipts of a small block, so it is read when
+    /// the visitor asks for it ([`Block::header`]); with [`Parts::headers`] all of
+    /// them are read, must link, and are held against what is read of the block.
     /// That a header has the hash stored beside it is checked by
     /// [`Block::check_header`], for the visitor to call on blocks of which it keeps
-    /// something: gas and roots of the others are only held against what was read,
-    /// and give errors if wrong.
+    /// something.
     pub fn for_each_block(
         &self,
         blocks: Blocks,
@@ -42,116 +47,81 @@ impl Snapshot<'_> {
     ) -> Result<()> {
         let last_body = self.body(blocks.last)?;
         let last_tx = (last_body.first_tx + last_body.tx_count).saturating_sub(1);
-        let mut before: Option<Place> = None;
+        let mut bodies = self.bodies(blocks)?;
+        let mut parent: Option<B256> = None;
+        let mut read: Option<(u64, Option<B256>)> = None;
         for number in blocks.first..=blocks.last {
-            let header = self.unchecked_header_of(number, scratch, blocks.last)?;
-            let body = self.body(number)?;
-            check_body(&header, body)?;
-            if let Some(before) = before {
-                before.check_next(&header, body)?;
+            let body = bodies.next()?;
+            scratch.withdrawals.clear();
+            let mut block = Block::new(number, body, self, scratch, (blocks.last, last_tx));
+            if parts.headers {
+                let header = block.header()?;
+                let (hash, before) = (header.hash, header.parent_hash);
+                if parent.is_some_and(|parent| parent != before) {
+                    return Err(unlinked(number, before, parent));
+                }
+                parent = Some(hash);
             }
-            before = Some(Place {
-                number,
-                hash: header.hash,
-                end_tx: body.first_tx + body.tx_count,
-            });
             if parts.withdrawals {
-                self.read_withdrawals(&header, scratch)?;
-            } else {
-                scratch.withdrawals.clear();
+                block.read_withdrawals()?;
             }
-            let mut block = Block {
-                header,
-                body,
-                snapshot: self,
-                scratch,
-                last_tx,
-                next_receipt: 0,
-                cumulative_gas_used: 0,
-            };
-            if visit(&mut block)?.is_break() {
+            let flow = visit(&mut block)?;
+            read = Some((number, block.known_hash()));
+            if flow.is_break() {
                 break;
             }
         }
-        match before {
-            Some(last) => self.check_undisturbed(last.number, last.hash),
+        match read {
+            Some((last, hash)) => self.check_undisturbed(last, hash),
             None => Ok(()),
         }
     }
+}
 
-    fn read_withdrawals(&self, header: &Header, scratch: &mut Scratch) -> Result<()> {
-        scratch.withdrawals.clear();
-        let key = tables::number_key(header.number);
-        if let Some(value) = self.txn.get(Table::BlockWithdrawals, &key)? {
-            tables::withdrawals(value, &mut scratch.withdrawals)
-                .map_err(|what| self.bad_value(Table::BlockWithdrawals, header.number, what))?;
-        }
-        let announced = header
-            .withdrawals_root
-            .is_some_and(|root| root != EMPTY_WITHDRAWALS);
-        if announced == scratch.withdrawals.is_empty() {
-            return Err(Error::Inconsistent {
-                block: header.number,
-                what: format!(
-                    "the database holds {} withdrawals, the header's withdrawals root says otherwise",
-                    scratch.withdrawals.len()
-                ),
-            });
-        }
-        Ok(())
+#[cold]
+fn unlinked(block: u64, parent: B256, before: Option<B256>) -> Error {
+    Error::Inconsistent {
+        block,
+        what: format!(
+            "its parent is {parent}, the block before is {}",
+            before.unwrap_or_default()
+        ),
     }
 }
 
-/// The block before the one that is looked at.
-#[derive(Clone, Copy)]
-struct Place {
-    number: u64,
-    hash: B256,
-    /// Number of the first transaction behind it.
-    end_tx: u64,
-}
-
-impl Place {
-    fn check_next(self, header: &Header, body: BodyIndices) -> Result<()> {
-        if header.parent_hash != self.hash {
-            return inconsistent(
-                header,
-                format!(
-                    "its parent is {}, block {} is {}",
-                    header.parent_hash, self.number, self.hash
-                ),
-            );
+impl Block<'_> {
+    fn read_withdrawals(&mut self) -> Result<()> {
+        let (number, snapshot) = (self.number, self.snapshot);
+        let root = self.header()?.withdrawals_root;
+        let key = tables::number_key(number);
+        if let Some(value) = snapshot.txn.get(Table::BlockWithdrawals, &key)? {
+            tables::withdrawals(value, &mut self.scratch.withdrawals)
+                .map_err(|what| snapshot.bad_value(Table::BlockWithdrawals, number, what))?;
         }
-        if body.first_tx != self.end_tx {
-            return inconsistent(
-                header,
-                format!(
-                    "its first transaction is number {}, the block before ends before {}",
-                    body.first_tx, self.end_tx
+        let announced = root.is_some_and(|root| root != EMPTY_WITHDRAWALS);
+        if announced == self.scratch.withdrawals.is_empty() {
+            return Err(Error::Inconsistent {
+                block: number,
+                what: format!(
+                    "the database holds {} withdrawals, the header's withdrawals root says otherwise",
+                    self.scratch.withdrawals.len()
                 ),
-            );
+            });
         }
         Ok(())
     }
 }
 
 /// A free check of `BlockBodyIndices`.
-fn check_body(header: &Header, body: BodyIndices) -> Result<()> {
+pub(crate) fn check_body(header: &Header, body: BodyIndices) -> Result<()> {
     if (header.transactions_root == EMPTY_ROOT_HASH) == (body.tx_count == 0) {
         return Ok(());
     }
-    inconsistent(
-        header,
-        format!(
+    Err(Error::Inconsistent {
+        block: header.number,
+        what: format!(
             "BlockBodyIndices counts {} transactions, the header's transactions root says otherwise",
             body.tx_count
         ),
-    )
-}
-
-fn inconsistent<T>(header: &Header, what: String) -> Result<T> {
-    Err(Error::Inconsistent {
-        block: header.number,
-        what,
     })
 }

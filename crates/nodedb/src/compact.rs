@@ -66,13 +66,17 @@ impl<'a> Reader<'a> {
         self.array::<20>().map(Address::from)
     }
 
-    /// LEB128, low group first.
+    /// LEB128, low group first. Nearly all have one byte.
     #[inline]
     pub(crate) fn varuint(&mut self) -> Result<usize, Malformed> {
-        let first = self.byte()?;
-        if first < 0x80 {
-            return Ok(usize::from(first));
+        match self.byte()? {
+            first @ ..0x80 => Ok(usize::from(first)),
+            first => self.long_varuint(first),
         }
+    }
+
+    #[inline(never)]
+    fn long_varuint(&mut self, first: u8) -> Result<usize, Malformed> {
         let mut value = u64::from(first & 0x7f);
         for shift in (7..63).step_by(7) {
             let byte = self.byte()?;

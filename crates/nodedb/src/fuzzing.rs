@@ -2,8 +2,8 @@
 //! interface: nothing here is kept stable.
 
 use crate::{
-    Header, Receipt, SignedTransaction, Withdrawal, checkpoint, conf, header, receipt, tables,
-    transaction, zstd_rows::Unzstd,
+    Header, Receipt, SignedTransaction, Withdrawal, checkpoint, conf, header, receipt,
+    rows::ReceiptPlace, tables, transaction, zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
 
@@ -28,7 +28,11 @@ impl Default for Buffers {
 
 /// A stored receipt.
 pub fn receipt<'a>(row: &'a [u8], buffers: &'a mut Buffers) -> Result<Receipt<'a>, Refused> {
-    receipt::decode(row, 0, &mut buffers.receipt)
+    let receipt = receipt::decode(row, &ReceiptPlace::Given, 0, &mut buffers.receipt)?;
+    match receipt.logs().finish() {
+        Ok(()) => Ok(receipt),
+        Err(_) => Err("a log is damaged"),
+    }
 }
 
 /// A stored transaction.

@@ -176,6 +176,16 @@ pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
     })
 }
 
+/// The bloom filter alone.
+pub(crate) fn bloom(value: &[u8]) -> Result<&[u8; 256], Malformed> {
+    let mut reader = Reader::new(value);
+    let has_withdrawals_root = Flags::read(&mut reader, 4)?.flag();
+    // Parent, ommers, beneficiary; roots of state, transactions, receipts (and withdrawals).
+    let roots = 3 + usize::from(has_withdrawals_root);
+    reader.take(32 + 32 + 20 + roots * 32)?;
+    reader.array()
+}
+
 /// Fields that came after Cancun.
 #[derive(Default)]
 struct Extension {

@@ -13,9 +13,10 @@ const ROW_BYTES_MAX: u64 = 64 << 20;
 /// Longest cell after LZ4, which only headers use since reth 1.0: about 600 bytes.
 const LZ4_BYTES_MAX: usize = 4 << 20;
 /// First and largest read of a sequence. A jump starts small again, so that rare
-/// lookups stay cheap and scans soon read in big pieces.
+/// lookups stay cheap and scans soon read in big pieces; these still fit into the
+/// second cache, so that rows are copied into it and used from it.
 const WINDOW_BYTES_MIN: u64 = 32 << 10;
-const WINDOW_BYTES_MAX: u64 = 1 << 20;
+const WINDOW_BYTES_MAX: u64 = 256 << 10;
 /// Offsets per read: 64 KiB of them.
 const WINDOW_CELLS_MAX: u64 = 8 << 10;
 

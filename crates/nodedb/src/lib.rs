@@ -31,6 +31,7 @@ mod info;
 
 mod block;
 mod blocks;
+mod bodies;
 mod parts;
 mod rows;
 mod scratch;

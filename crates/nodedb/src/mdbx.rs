@@ -4,6 +4,8 @@
 
 mod raw;
 
+pub(crate) use raw::Row;
+
 use crate::{Error, Result, tables::Table};
 use raw::{Code, Environment, Handle, Transaction};
 use signet_libmdbx::MdbxError;
@@ -148,6 +150,17 @@ impl Txn {
             .map_err(|code| self.failure("read", table, code))
     }
 
+    /// The rows with key >= `from`, many at a time.
+    pub(crate) fn batches(&self, table: Table, from: &[u8]) -> Result<Batches<'_>> {
+        let mut walk = self.walk_from(table, from)?;
+        let first = walk.next()?;
+        Ok(Batches {
+            cursor: walk.cursor.filter(|_| first.is_some()),
+            txn: self,
+            table,
+        })
+    }
+
     /// Number of rows of a table.
     pub(crate) fn rows(&self, table: Table) -> Result<u64> {
         let Some(handle) = self.handle(table)? else {
@@ -218,6 +231,27 @@ impl<'a> Walk<'a> {
             None => cursor.next(),
         };
         row.map_err(|code| self.txn.failure("read", self.table, code))
+    }
+}
+
+/// Rows of a table in key order, fetched many at a time.
+#[derive(Debug)]
+pub(crate) struct Batches<'a> {
+    txn: &'a Txn,
+    table: Table,
+    /// On the next row; nothing after the last.
+    cursor: Option<raw::Cursor<'a>>,
+}
+
+impl<'a> Batches<'a> {
+    /// Appends the next rows; none after the last.
+    pub(crate) fn next(&mut self, into: &mut Vec<raw::Row<'a>>) -> Result<()> {
+        let Some(cursor) = &mut self.cursor else {
+            return Ok(());
+        };
+        cursor
+            .rows(into)
+            .map_err(|code| self.txn.failure("read", self.table, code))
     }
 }
 

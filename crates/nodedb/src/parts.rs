@@ -41,6 +41,9 @@ impl fmt::Display for Blocks {
 /// Which parts of a block a scan reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
+    /// Headers of all blocks, linked and held against what is read; otherwise a
+    /// header is read when it is asked for.
+    pub headers: bool,
     /// Receipts and their logs.
     pub receipts: bool,
     /// Transactions.

@@ -2,10 +2,14 @@
 //! without copying: logs borrow from the decompressed row.
 
 use crate::{
+    Error,
     compact::{Flags, Malformed, Reader},
+    rows::ReceiptPlace,
     zstd_rows::Unzstd,
 };
 use alloy_primitives::Address;
+
+type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A log has at most four topics (LOG0 to LOG4).
 const TOPICS_MAX: usize = 4;
@@ -13,7 +17,7 @@ const TOPICS_MAX: usize = 4;
 /// The extended transaction type of deposits on OP-stack chains.
 pub(crate) const OP_DEPOSIT_TYPE: u8 = 0x7e;
 
-/// A receipt, its logs borrowed; shape checked when it was read.
+/// A receipt, its logs borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Receipt<'a> {
     /// Index of its transaction in the block.
@@ -27,24 +31,31 @@ pub struct Receipt<'a> {
     /// How many logs there are.
     pub log_count: u32,
     logs: &'a [u8],
+    pub(crate) place: &'a ReceiptPlace<'a>,
 }
 
 impl<'a> Receipt<'a> {
-    /// The logs in order.
+    /// The logs in order. They are checked while they are walked: whoever wants to
+    /// rely on them calls [`Logs::finish`] at the end.
     #[inline]
     pub const fn logs(&self) -> Logs<'a> {
         Logs {
             rest: Reader::new(self.logs),
             left: self.log_count,
+            damage: None,
+            place: self.place,
         }
     }
 }
 
-/// Iterator over the logs of a receipt.
+/// Iterator over the logs of a receipt. Ends early where one is damaged, which
+/// [`finish`](Self::finish) tells.
 #[derive(Clone, Debug)]
 pub struct Logs<'a> {
     rest: Reader<'a>,
     left: u32,
+    damage: Option<Malformed>,
+    place: &'a ReceiptPlace<'a>,
 }
 
 impl<'a> Iterator for Logs<'a> {
@@ -53,22 +64,39 @@ impl<'a> Iterator for Logs<'a> {
     #[inline]
     fn next(&mut self) -> Option<Log<'a>> {
         self.left = self.left.checked_sub(1)?;
-        // Checked by `decode`, so these never end the iteration early.
-        log(&mut self.rest).ok()
+        match log(&mut self.rest) {
+            Ok(log) => Some(log),
+            Err(damage) => {
+                (self.left, self.damage) = (0, Some(damage));
+                None
+            }
+        }
     }
 
+    /// At most; fewer where one is damaged.
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left as usize, Some(self.left as usize))
+        (0, Some(self.left as usize))
     }
 }
 
-impl ExactSizeIterator for Logs<'_> {}
+impl Logs<'_> {
+    /// Walks what is left, and says whether all logs had the right shape and nothing
+    /// follows the last one.
+    #[inline]
+    pub fn finish(mut self) -> Result<()> {
+        while self.next().is_some() {}
+        match self.damage.map_or_else(|| self.rest.finish(), Err) {
+            Ok(()) => Ok(()),
+            Err(what) => Err(self.place.bad(what)),
+        }
+    }
+}
 
 /// One event log.
 #[derive(Clone, Copy, Debug)]
 pub struct Log<'a> {
     /// The contract that emitted it.
-    pub address: Address,
+    pub address: &'a Address,
     /// At most four topics.
     pub topics: &'a [[u8; 32]],
     /// The data as stored.
@@ -78,7 +106,7 @@ pub struct Log<'a> {
 #[inline]
 fn log<'a>(reader: &mut Reader<'a>) -> Result<Log<'a>, Malformed> {
     let mut item = reader.nested()?;
-    let address = item.address()?;
+    let address = item.array::<20>()?.into();
     let count = item.varuint()?;
     if count > TOPICS_MAX {
         return Err("a log has more than four topics");
@@ -92,9 +120,11 @@ fn log<'a>(reader: &mut Reader<'a>) -> Result<Log<'a>, Malformed> {
 }
 
 /// Decodes a stored row. The logs borrow from the row or from the buffer of
-/// `unzstd`; all of them were walked once, so their shape is right.
+/// `unzstd`.
+#[inline]
 pub(crate) fn decode<'a>(
     row: &'a [u8],
+    place: &'a ReceiptPlace<'a>,
     index: u32,
     unzstd: &'a mut Unzstd,
 ) -> Result<Receipt<'a>, Malformed> {
@@ -108,19 +138,14 @@ pub(crate) fn decode<'a>(
     let tx_type = tx_type(kind, &mut reader)?;
     let cumulative_gas_used = reader.u64(gas_len)?;
     let count = reader.varuint()?;
-    let log_count = u32::try_from(count).map_err(|_| "too many logs")?;
-    let logs = reader.rest();
-    for _ in 0..log_count {
-        log(&mut reader)?;
-    }
-    reader.finish()?;
     Ok(Receipt {
         index,
         tx_type,
         success,
         cumulative_gas_used,
-        log_count,
-        logs,
+        log_count: u32::try_from(count).map_err(|_| "too many logs")?,
+        logs: reader.rest(),
+        place,
     })
 }
 

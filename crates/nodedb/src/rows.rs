@@ -1,7 +1,7 @@
 //! Rows of receipts and transactions by transaction number, wherever they are.
 
 use crate::{
-    BodyIndices, Error, Header, Part, Result, Scratch, SignedTransaction, Snapshot,
+    Blocks, BodyIndices, Error, Part, Result, Scratch, SignedTransaction, Snapshot,
     conf::Segment,
     jar::Jar,
     jar_reader::Place,
@@ -9,6 +9,7 @@ use crate::{
     transaction,
 };
 use alloy_primitives::B256;
+use std::sync::Arc;
 
 impl Snapshot<'_> {
     /// Hash of the transaction with number `tx`, which is one of `block`. Of many
@@ -36,22 +37,14 @@ impl Snapshot<'_> {
         self.read_transaction(block, tx, tx, scratch)
     }
 
-    /// Where a receipt is stored: in a static file if one holds its number, else in
-    /// MDBX. `last_tx` ends the read-ahead.
-    pub(crate) fn receipt_row<'r>(
-        &'r self,
-        block: u64,
-        tx: u64,
-        last_tx: u64,
-        receipts: &'r mut Place,
-    ) -> Result<ReceiptRow<'r>> {
-        if let Some((jar, row)) = self.files.find(Segment::Receipts, tx) {
-            let bytes = receipts.reader(jar)?.cell(row, 0, row + (last_tx - tx))?;
-            return Ok(ReceiptRow {
-                bytes,
-                place: ReceiptPlace::Jar { jar, row, block },
-            });
-        }
+    /// The static file that holds a receipt, if any, and the numbers of all it holds.
+    pub(crate) fn receipts_jar(&self, tx: u64) -> Option<(&Arc<Jar>, Blocks)> {
+        let (jar, _) = self.files.find(Segment::Receipts, tx)?;
+        Some((jar, jar.row_range()?))
+    }
+
+    /// A receipt that no static file holds.
+    pub(crate) fn receipt_in_mdbx(&self, block: u64, tx: u64) -> Result<ReceiptRow<'_>> {
         match self.txn.get(Table::Receipts, &tables::number_key(tx))? {
             Some(bytes) => Ok(ReceiptRow {
                 bytes,
@@ -59,6 +52,25 @@ impl Snapshot<'_> {
             }),
             None => Err(self.missing(Part::Receipts, block)),
         }
+    }
+
+    /// A stored receipt, wherever it is. `last_tx` ends the read-ahead.
+    pub(crate) fn receipt_row<'r>(
+        &'r self,
+        block: u64,
+        tx: u64,
+        last_tx: u64,
+        receipts: &'r mut Place,
+    ) -> Result<ReceiptRow<'r>> {
+        let Some((jar, held)) = self.receipts_jar(tx) else {
+            return self.receipt_in_mdbx(block, tx);
+        };
+        let row = tx - held.first;
+        let bytes = receipts.reader(jar)?.cell(row, 0, row + (last_tx - tx))?;
+        Ok(ReceiptRow {
+            bytes,
+            place: ReceiptPlace::Jar { jar, row, block },
+        })
     }
 
     /// `last_tx` ends the read-ahead.
@@ -106,9 +118,19 @@ pub(crate) struct ReceiptRow<'a> {
 }
 
 /// Where it is stored, for messages.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum ReceiptPlace<'a> {
-    Jar { jar: &'a Jar, row: u64, block: u64 },
-    Mdbx { snapshot: &'a Snapshot<'a>, tx: u64 },
+    Jar {
+        jar: &'a Jar,
+        row: u64,
+        block: u64,
+    },
+    Mdbx {
+        snapshot: &'a Snapshot<'a>,
+        tx: u64,
+    },
+    /// Nowhere: a row that was given (tests, fuzzers).
+    Given,
 }
 
 impl ReceiptPlace<'_> {
@@ -117,26 +139,26 @@ impl ReceiptPlace<'_> {
         match self {
             Self::Jar { jar, row, block } => jar.bad_row(*row, &format!("{what} (block {block})")),
             Self::Mdbx { snapshot, tx } => snapshot.bad_value(Table::Receipts, *tx, what),
+            Self::Given => Error::corrupt("a given row", what),
         }
     }
 
-    /// A receipt whose cumulative gas does not fit the one before it, or the header.
+    /// A receipt whose cumulative gas does not fit that of `other`.
     #[cold]
-    pub(crate) fn wrong_gas(&self, header: &Header, index: u32, gas: u64, other: u64) -> Error {
-        let what = format!("cumulative gas {gas} of receipt {index} contradicts {other}");
-        let what = if other == header.gas_used {
-            format!("{what}, the header's gas used")
-        } else {
-            format!("{what}, that of the receipt before")
-        };
+    pub(crate) fn wrong_gas(
+        &self,
+        block: u64,
+        index: u32,
+        gas: u64,
+        (other, expected): (&str, u64),
+    ) -> Error {
+        let what =
+            format!("cumulative gas {gas} of receipt {index} contradicts {expected}, {other}");
         match self {
             Self::Jar { jar, .. } if !jar.is_current() => {
-                Error::stale(&jar.path, format!("block {}: {what}", header.number))
+                Error::stale(&jar.path, format!("block {block}: {what}"))
             }
-            _ => Error::Inconsistent {
-                block: header.number,
-                what,
-            },
+            _ => Error::Inconsistent { block, what },
         }
     }
 }

@@ -114,20 +114,18 @@ impl<'db> Snapshot<'db> {
         })
     }
 
-    /// That the static files still hold the block which was read, and the database
-    /// of this snapshot the same one. Before reth 2.0 nothing keeps a node from
-    /// replacing rows under a reader by those of another branch; whatever was read
-    /// before may then be a mixture. To be asked after the last row was read.
-    pub(crate) fn check_undisturbed(&self, block: u64, hash: B256) -> Result<()> {
-        let (jar, _) = self.header_row(block)?;
-        if jar.conf.is_sealed() && jar.is_current() {
-            return self.check_committed(block, hash);
-        }
+    /// That the static files hold this block of the snapshot, now, after the last row
+    /// was read; `hash`: as it was read before, if it was. Before reth 2.0 nothing
+    /// keeps a node from replacing rows under a reader by those of another branch, and
+    /// whatever was read may then be a mixture. Other branches come only after all
+    /// segments were cut back, so the header of the last block tells.
+    pub(crate) fn check_undisturbed(&self, block: u64, hash: Option<B256>) -> Result<()> {
         let again = self.hash_of(block, &mut Scratch::default(), block)?;
-        if again != hash {
+        if let Some(hash) = hash.filter(|hash| *hash != again) {
+            let (jar, _) = self.header_row(block)?;
             return Err(jar.stale(format!("block {block} was {hash}, and now is {again}")));
         }
-        self.check_committed(block, hash)
+        self.check_committed(block, again)
     }
 
     /// Contradictions between files that changed since this snapshot are no damage.
@@ -157,26 +155,25 @@ impl<'db> Snapshot<'db> {
             .txn
             .get(Table::BlockBodyIndices, &tables::number_key(block))?;
         let Some(value) = value else {
-            return Err(Error::Missing {
-                part: Part::Body,
-                block,
-                reason: "the database has no body indices for it".into(),
-            });
+            return Err(self.missing_body(block));
         };
         tables::body_indices(value)
             .map_err(|what| self.bad_value(Table::BlockBodyIndices, block, what))
     }
 
     /// Column 2 of the headers jar; `last` ends the read-ahead.
-    fn hash_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<B256> {
+    pub(crate) fn hash_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<B256> {
         let (jar, row) = self.header_row(block)?;
         let reader = scratch.headers.reader(jar)?;
         let hash = reader.cell(row, 2, row + (last - block))?;
         B256::try_from(hash).map_err(|_| jar.bad_row(row, "the block hash is not 32 bytes long"))
     }
 
-    /// Reads and checks a header; `last` ends the read-ahead.
-    pub(crate) fn header_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<Header> {
+    /// The header of a block, which has the hash stored beside it. Of many that lie
+    /// close together `last` is the last: reading goes ahead to it. Whether it is
+    /// the canonical one of this snapshot is not looked up, unlike by
+    /// [`Self::header`].
+    pub fn header_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<Header> {
         let header = self.unchecked_header_of(block, scratch, last)?;
         self.check_hash(&header, scratch)?;
         Ok(header)
@@ -200,6 +197,26 @@ impl<'db> Snapshot<'db> {
             return Err(jar.bad_row(row, &format!("it is block {}, not {block}", header.number)));
         }
         Ok(header)
+    }
+
+    /// The bloom filter of a header over the addresses and topics of the block's logs,
+    /// without decoding the rest; nothing of it is checked.
+    pub fn logs_bloom<'s>(&self, block: u64, scratch: &'s mut Scratch) -> Result<&'s [u8; 256]> {
+        self.check_tip(block)?;
+        self.bloom_of(block, scratch, block)
+    }
+
+    /// The same; `last` ends the read-ahead.
+    pub(crate) fn bloom_of<'s>(
+        &self,
+        block: u64,
+        scratch: &'s mut Scratch,
+        last: u64,
+    ) -> Result<&'s [u8; 256]> {
+        let (jar, row) = self.header_row(block)?;
+        let reader = scratch.headers.reader(jar)?;
+        let cell = reader.cell(row, 0, row + (last - block))?;
+        header::bloom(cell).map_err(|what| jar.bad_row(row, what))
     }
 
     /// That a header has the hash stored beside it: the strongest check there is,

@@ -18,13 +18,15 @@ impl Block<'_> {
     pub fn check_roots(&mut self) -> Result<()> {
         self.check_header()?;
         self.check_receipts()?;
+        let header = self.header()?;
+        let (root, withdrawals_root) = (header.transactions_root, header.withdrawals_root);
         let transactions = (0..self.body.tx_count)
             .map_while(|index| u32::try_from(index).ok())
             .map(|index| self.signed_transaction(index))
             .collect::<Result<Vec<_>>>()?;
-        let root = proofs::calculate_transaction_root(&transactions);
-        self.agrees("transactions root", root == self.header.transactions_root)?;
-        if let Some(expected) = self.header.withdrawals_root {
+        let found = proofs::calculate_transaction_root(&transactions);
+        self.agrees("transactions root", found == root)?;
+        if let Some(expected) = withdrawals_root {
             let withdrawals: Vec<_> = self.withdrawals().iter().map(to_alloy).collect();
             let root = proofs::calculate_withdrawals_root(&withdrawals);
             self.agrees("withdrawals root", root == expected)?;
@@ -38,17 +40,20 @@ impl Block<'_> {
         let mut bloom = Bloom::ZERO;
         let mut receipts = Vec::new();
         while let Some(receipt) = self.next_receipt()? {
-            let receipt = with_bloom(&receipt);
+            let receipt = with_bloom(&receipt)?;
             bloom |= receipt.logs_bloom;
             receipts.push(receipt);
         }
         (self.next_receipt, self.cumulative_gas_used) = place;
-        self.agrees("logs bloom", bloom == self.header.logs_bloom)?;
-        if self.header.base_fee.is_none() {
+        let header = self.header()?;
+        let (expected, root) = (header.logs_bloom, header.receipts_root);
+        let after_london = header.base_fee.is_some();
+        self.agrees("logs bloom", bloom == expected)?;
+        if !after_london {
             return Ok(());
         }
-        let root = proofs::calculate_receipt_root(&receipts);
-        self.agrees("receipts root", root == self.header.receipts_root)
+        let found = proofs::calculate_receipt_root(&receipts);
+        self.agrees("receipts root", found == root)
     }
 
     fn agrees(&self, what: &str, agrees: bool) -> Result<()> {
@@ -57,25 +62,28 @@ impl Block<'_> {
         }
         let what = format!("the header's {what} does not follow from what is stored");
         Err(Error::Inconsistent {
-            block: self.header.number,
+            block: self.number,
             what,
         })
     }
 }
 
-fn with_bloom(receipt: &Receipt<'_>) -> ReceiptWithBloom<EthereumReceipt> {
-    let logs = receipt.logs().map(|log| {
+fn with_bloom(receipt: &Receipt<'_>) -> Result<ReceiptWithBloom<EthereumReceipt>> {
+    let mut walk = receipt.logs();
+    let logs = walk.by_ref().map(|log| {
         let topics = log.topics.iter().map(B256::from).collect();
-        Log::new_unchecked(log.address, topics, log.data.to_vec().into())
+        Log::new_unchecked(*log.address, topics, log.data.to_vec().into())
     });
+    let logs = logs.collect();
+    walk.finish()?;
     let receipt = EthereumReceipt {
         // Types beyond 4 are refused by the decoder.
         tx_type: TxType::try_from(receipt.tx_type).unwrap_or(TxType::Legacy),
         success: receipt.success,
         cumulative_gas_used: receipt.cumulative_gas_used,
-        logs: logs.collect(),
+        logs,
     };
-    receipt.into_with_bloom()
+    Ok(receipt.into_with_bloom())
 }
 
 const fn to_alloy(withdrawal: &Withdrawal) -> eip4895::Withdrawal {

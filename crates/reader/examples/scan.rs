@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         blocks: BlockRange { first: 0, last }.into(),
         filter,
         wrapped_native: WrappedNative::Auto,
+        with_times: false,
         with_hashes: false,
         allow_partial: true,
     };

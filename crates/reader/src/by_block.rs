@@ -17,10 +17,9 @@ use std::{
     sync::{Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
-use txgraph_nodedb::{Blocks, Scratch};
+use txgraph_nodedb::{Blocks, Parts, Scratch};
 use txgraph_transfers::{
-    AddressSet, BlockRange, DecodeCounts, Decoder, LogView, ScanRequest, SourceError, TokenFilter,
-    Transfer, TransferFilter,
+    BlockRange, DecodeCounts, Decoder, LogView, ScanRequest, SourceError, Transfer, TransferFilter,
 };
 
 /// Transfers of a [`Stretch`] take about so many bytes at most: few enough to stay
@@ -106,7 +105,7 @@ impl NodeSource {
     /// That every block of `request` can be read now; [`SourceError::Unavailable`] with
     /// what is missing and what is not, as from a scan.
     pub fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let parts = parts(&request.filter, request.with_hashes);
+        let parts = parts(request, self.options().verify);
         let cancel = &self.options().cancel;
         let survey = availability::survey(self.db(), &request.blocks, parts, cancel)?;
         if survey.missing.is_empty() {
@@ -142,7 +141,8 @@ impl BlockReader<'_> {
             db: self.source.db(),
             request: self.request,
             chain_id: self.source.chain_id(),
-            parts: parts(&self.request.filter, self.request.with_hashes),
+            parts: parts(self.request, options.verify),
+            verify: options.verify,
             tokens: None,
             piece_bytes: STRETCH_BYTES,
             snapshot_blocks_max: options.snapshot_blocks_max.unwrap_or(SNAPSHOT_BLOCKS_MAX),
@@ -221,7 +221,10 @@ impl BlockReader<'_> {
                 first: block,
                 last: block,
             };
-            let parts = parts(&without_native(), false);
+            let parts = Parts {
+                receipts: true,
+                ..Parts::default()
+            };
             let mut rows = Vec::new();
             snapshot.for_each_block(one, parts, scratch, &mut |block| {
                 decoder.begin_block(block.number, 0);
@@ -279,15 +282,4 @@ fn odd_of(counts: &DecodeCounts) -> [u64; 4] {
 
 fn is_odd(counts: &DecodeCounts) -> bool {
     odd_of(counts) != [0; 4]
-}
-
-/// A filter for which logs suffice.
-fn without_native() -> TransferFilter {
-    TransferFilter {
-        tokens: TokenFilter::Only {
-            tokens: AddressSet::default(),
-            native: false,
-        },
-        ..TransferFilter::default()
-    }
 }

@@ -60,6 +60,16 @@ impl Density {
         low + u64::try_from(share).unwrap_or(high - low)
     }
 
+    /// Estimated number of transactions of a block of `ranges`.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn per_block(&self, ranges: &BlockRanges) -> f64 {
+        let transactions = ranges.iter().map(|range| {
+            let end = self.before(range.last.saturating_add(1));
+            end.saturating_sub(self.before(range.first)) as f64
+        });
+        transactions.sum::<f64>() / (ranges.blocks().max(1)) as f64
+    }
+
     /// Estimated cost of reading `range`.
     fn cost(&self, range: BlockRange) -> u64 {
         let end = range.last.saturating_add(1);

@@ -1,8 +1,9 @@
-//! Transaction hashes for transfers that were scanned without them.
+//! Transaction hashes and block times for transfers that were scanned without them.
 //!
 //! A hash is not stored: it is the keccak of the transaction, which must be read,
-//! decompressed and re-encoded. A search therefore resolves the hashes of its few
-//! final edges, not of everything it looked at.
+//! decompressed and re-encoded; and a time stands in a header, which is dearer than
+//! the receipts of a small block. A search therefore resolves both for its few final
+//! edges, not for everything it looked at.
 
 use crate::{availability, error::Error, options::CancelFlag, patience::retry, threads::canonical};
 use alloy_primitives::B256;
@@ -20,23 +21,31 @@ const GROUP: usize = 512;
 /// Transfers whose transactions are gathered at once: bounds the memory for it.
 const STRETCH: usize = 1 << 20;
 
-/// A transaction that is asked for, and what its block must look like.
+/// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     block: u64,
-    index: u32,
+    /// As the scan told it; 0 if it did not.
     timestamp: u64,
+    /// None for withdrawals, which belong to no transaction.
+    index: Option<u32>,
 }
 
 impl Key {
-    /// Nothing for withdrawals, which belong to no transaction.
-    fn of(transfer: &Transfer) -> Option<Self> {
-        (transfer.kind != Kind::Withdrawal).then_some(Self {
+    fn of(transfer: &Transfer) -> Self {
+        Self {
             block: transfer.block_number,
-            index: transfer.transaction_index,
             timestamp: transfer.block_timestamp,
-        })
+            index: (transfer.kind != Kind::Withdrawal).then_some(transfer.transaction_index),
+        }
     }
+}
+
+/// What is found.
+#[derive(Clone, Copy)]
+struct Found {
+    timestamp: u64,
+    hash: B256,
 }
 
 /// Reading goes ahead from one wanted transaction to the next where they are, on
@@ -55,19 +64,23 @@ pub(crate) fn fill(
 ) -> Result<(), SourceError> {
     let pinned = &pins.runs();
     for transfers in transfers.chunks_mut(STRETCH) {
-        let mut keys: Vec<Key> = transfers.iter().filter_map(Key::of).collect();
+        let mut keys: Vec<Key> = transfers.iter().map(Key::of).collect();
         keys.sort_unstable();
         keys.dedup();
-        let groups: Vec<Vec<B256>> = keys
+        let groups: Vec<Vec<Found>> = keys
             .par_chunks(GROUP)
             .map_init(Scratch::default, |scratch, group| {
                 resolve(db, group, pinned, scratch, cancel)
             })
             .collect::<Result<_, _>>()?;
-        let hashes = groups.concat();
+        let found = groups.concat();
         transfers.par_iter_mut().for_each(|transfer| {
-            if let Some(at) = Key::of(transfer).and_then(|key| keys.binary_search(&key).ok()) {
-                transfer.transaction_hash = hashes[at];
+            let key = Key::of(transfer);
+            if let Ok(at) = keys.binary_search(&key) {
+                transfer.block_timestamp = found[at].timestamp;
+                if key.index.is_some() {
+                    transfer.transaction_hash = found[at].hash;
+                }
             }
         });
     }
@@ -81,7 +94,7 @@ fn resolve(
     pinned: &BlockRanges,
     scratch: &mut Scratch,
     cancel: &CancelFlag,
-) -> Result<Vec<B256>, SourceError> {
+) -> Result<Vec<Found>, SourceError> {
     if cancel.is_cancelled() {
         return Err(SourceError::Interrupted);
     }
@@ -111,45 +124,86 @@ fn attempt_group(
     group: &[Key],
     pinned: &BlockRanges,
     scratch: &mut Scratch,
-) -> Result<Vec<B256>, Trouble> {
+) -> Result<Vec<Found>, Trouble> {
     let snapshot = db.snapshot()?;
-    let mut numbers = Vec::with_capacity(group.len());
+    // Headers and bodies first, transactions then: each file is read forward.
+    let mut wanted = Vec::with_capacity(group.len());
+    let blocks = group.iter().map(|key| key.block);
+    let ahead = Ahead::new(blocks.clone().min(), blocks.max(), group.len());
     for keys in group.chunk_by(|a, b| a.block == b.block) {
         let block = keys[0].block;
-        let body = body_of(&snapshot, keys[0], pinned)?;
+        let (body, timestamp) = look_up(&snapshot, keys, pinned, ahead, scratch)?;
         for key in keys {
-            if key.timestamp != keys[0].timestamp || u64::from(key.index) >= body.tx_count {
-                return Err(Trouble::Replaced { block });
-            }
-            numbers.push((block, body.first_tx + u64::from(key.index)));
+            let tx = match key.index {
+                Some(index) if u64::from(index) >= body.tx_count => {
+                    return Err(Trouble::Replaced { block });
+                }
+                Some(index) => Some(body.first_tx + u64::from(index)),
+                None => None,
+            };
+            wanted.push((block, timestamp, tx));
         }
     }
-    let (Some((_, first)), Some((_, last))) = (numbers.first(), numbers.last()) else {
-        return Ok(Vec::new());
-    };
-    let is_dense = last.saturating_sub(*first) / numbers.len() as u64 <= AHEAD_ROWS_MAX;
-    let hash = |&(block, tx): &(u64, u64)| {
-        let last_tx = if is_dense { *last } else { tx };
-        Ok(snapshot.numbered_transaction_hash(block, tx, last_tx, scratch)?)
-    };
-    numbers.iter().map(hash).collect()
+    let numbers = wanted.iter().filter_map(|(_, _, tx)| *tx);
+    let ahead = Ahead::new(numbers.clone().min(), numbers.max(), wanted.len());
+    wanted
+        .iter()
+        .map(|&(block, timestamp, tx)| {
+            let hash = match tx {
+                Some(tx) => {
+                    snapshot.numbered_transaction_hash(block, tx, ahead.last(tx), scratch)?
+                }
+                None => B256::ZERO,
+            };
+            Ok(Found { timestamp, hash })
+        })
+        .collect()
 }
 
-/// The numbers of the transactions of a block that is still the same, as far as
-/// can be told here: of blocks that a scan has pinned, [`Pins::check`] tells.
-fn body_of(
+/// How far to read ahead of a row.
+#[derive(Clone, Copy)]
+struct Ahead(Option<u64>);
+
+impl Ahead {
+    fn new(first: Option<u64>, last: Option<u64>, count: usize) -> Self {
+        let span = first.zip(last).map(|(first, last)| last - first);
+        let is_dense = span.is_some_and(|span| span / count.max(1) as u64 <= AHEAD_ROWS_MAX);
+        Self(last.filter(|_| is_dense))
+    }
+
+    fn last(self, row: u64) -> u64 {
+        self.0.unwrap_or(row)
+    }
+}
+
+/// Transactions and time of a block that is still the same, as far as can be told
+/// here: of blocks that a scan has pinned, [`Pins::check`] tells.
+fn look_up(
     snapshot: &Snapshot<'_>,
-    key: Key,
+    keys: &[Key],
     pinned: &BlockRanges,
-) -> Result<BodyIndices, Trouble> {
-    let replaced = Trouble::Replaced { block: key.block };
-    if key.block > snapshot.tip() {
+    ahead: Ahead,
+    scratch: &mut Scratch,
+) -> Result<(BodyIndices, u64), Trouble> {
+    let Key {
+        block, timestamp, ..
+    } = keys[0];
+    let replaced = Trouble::Replaced { block };
+    if block > snapshot.tip() || keys.iter().any(|key| key.timestamp != timestamp) {
         return Err(replaced);
     }
-    if !pinned.contains(key.block) && snapshot.header(key.block)?.timestamp != key.timestamp {
+    let found = match (pinned.contains(block), timestamp) {
+        (true, 0) => {
+            let last = ahead.last(block);
+            snapshot.header_of(block, scratch, last)?.timestamp
+        }
+        (true, known) => known,
+        (false, _) => snapshot.header(block)?.timestamp,
+    };
+    if timestamp != 0 && timestamp != found {
         return Err(replaced);
     }
-    Ok(snapshot.body(key.block)?)
+    Ok((snapshot.body(block)?, found))
 }
 
 /// An error that stays: are the transactions of these blocks gone?

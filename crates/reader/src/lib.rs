@@ -21,17 +21,22 @@
 //! and is not when its turn comes is an error, never a smaller answer.
 
 mod availability;
+mod by_block;
 mod chunk;
 mod error;
 mod hashes;
 mod merge;
 mod options;
 mod patience;
+mod plan;
 mod read;
 mod scan;
 mod source;
 mod threads;
 
+pub use by_block::{BlockReader, OddLogs, Stretch};
 pub use error::{Error, Result};
-pub use options::{CancelFlag, Progress, ScanOptions};
+pub use options::{CancelFlag, Explain, Progress, ScanOptions};
+pub use plan::ScanPlan;
+pub use read::BlockAccount;
 pub use source::NodeSource;

@@ -1,5 +1,6 @@
 //! How to scan, as opposed to what to scan.
 
+use crate::plan::ScanPlan;
 use std::{
     fmt,
     sync::{
@@ -24,11 +25,20 @@ pub struct ScanOptions {
     /// their turn, those being decoded), in bytes; a worker may overshoot its share
     /// by one block. `None`: 64 MiB, more with many threads.
     pub memory_bytes_max: Option<u64>,
+    /// Recompute all roots of every block that is read
+    /// ([`Block::check_roots`](txgraph_nodedb::Block::check_roots)): finds any damage,
+    /// at many times the cost. Asks for transactions and withdrawals to be there.
+    pub verify: bool,
     /// Told how far a scan has come.
     pub progress: Option<Arc<dyn Progress>>,
+    /// Told how a scan is going to read the blocks, and why.
+    pub explain: Option<Explain>,
     /// Stops scans when set.
     pub cancel: CancelFlag,
 }
+
+/// Hears of the plan of each scan before it begins.
+pub type Explain = Arc<dyn Fn(&ScanPlan) + Send + Sync>;
 
 impl fmt::Debug for ScanOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,7 +47,9 @@ impl fmt::Debug for ScanOptions {
             chunk_blocks,
             snapshot_blocks_max,
             memory_bytes_max,
+            verify,
             progress,
+            explain,
             cancel,
         } = self;
         f.debug_struct("ScanOptions")
@@ -45,7 +57,9 @@ impl fmt::Debug for ScanOptions {
             .field("chunk_blocks", chunk_blocks)
             .field("snapshot_blocks_max", snapshot_blocks_max)
             .field("memory_bytes_max", memory_bytes_max)
+            .field("verify", verify)
             .field("progress", &progress.is_some())
+            .field("explain", &explain.is_some())
             .field("cancel", cancel)
             .finish()
     }

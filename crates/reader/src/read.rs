@@ -11,6 +11,7 @@ use crate::{
     merge::{Outcome, Piece},
     options::CancelFlag,
     patience::{ATTEMPTS_MAX, pause},
+    plan::TokenBits,
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::B256;
@@ -23,7 +24,7 @@ use txgraph_nodedb::{
     self as nodedb, Block, Blocks, BodyIndices, NodeDb, Parts, Scratch, Snapshot,
 };
 use txgraph_transfers::{
-    BlockRange, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer, TransferFilter,
+    BlockRange, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer,
     WithdrawalView,
 };
 
@@ -38,15 +39,35 @@ pub(crate) const SNAPSHOT_BLOCKS_MAX: u64 = 100_000;
 /// them.
 const ATTEMPTS_ABOVE_TIP_MAX: u32 = 10;
 
-/// Which parts of the blocks a question needs.
-pub(crate) fn parts(filter: &TransferFilter, with_hashes: bool) -> Parts {
+/// The clock is looked at once in so many blocks.
+const CLOCK_BLOCKS: u64 = 64;
+
+/// Which parts of the blocks a question needs; with `verify` more, to hold them
+/// against each other.
+pub(crate) fn parts(request: &ScanRequest, verify: bool) -> Parts {
+    let filter = &request.filter;
     Parts {
+        headers: verify,
         receipts: true,
-        transactions: filter.needs_transactions() || with_hashes,
+        transactions: filter.needs_transactions() || request.with_hashes || verify,
         senders: filter.needs_transactions(),
-        withdrawals: filter.needs_withdrawals(),
+        withdrawals: filter.needs_withdrawals() || verify,
     }
 }
+
+/// What one block held, for readers that keep books block by block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockAccount {
+    /// Number of the block.
+    pub number: u64,
+    /// Its time, unix seconds.
+    pub timestamp: u64,
+    /// What the decoder counted in it alone.
+    pub counts: DecodeCounts,
+}
+
+/// Hears of every block that was decoded.
+pub(crate) type Books<'a> = dyn Fn(BlockAccount) + Sync + 'a;
 
 /// What is the same for all chunks of a scan.
 pub(crate) struct ChunkReader<'a> {
@@ -54,10 +75,17 @@ pub(crate) struct ChunkReader<'a> {
     pub(crate) request: &'a ScanRequest,
     pub(crate) chain_id: u64,
     pub(crate) parts: Parts,
+    /// Whether to recompute the roots of every block.
+    pub(crate) verify: bool,
+    /// Blocks whose bloom filter excludes all of these are not read; none: all are.
+    pub(crate) tokens: Option<TokenBits>,
     /// A piece ends with the block that makes its transfers larger than this.
     pub(crate) piece_bytes: u64,
     pub(crate) snapshot_blocks_max: u64,
     pub(crate) cancel: &'a CancelFlag,
+    /// Told of each block, in order; begins anew with the first block of the chunk
+    /// when that is read again.
+    pub(crate) books: Option<&'a Books<'a>>,
     /// Set when the scan has ended and outcomes are no longer wanted.
     pub(crate) over: AtomicBool,
 }
@@ -78,8 +106,10 @@ enum Halt {
 struct Partial {
     /// The next block.
     next: u64,
-    /// Parent hash of the first block, hash of the last.
-    ends: Option<(B256, B256)>,
+    /// Parent hash of the first block.
+    parent: Option<B256>,
+    /// Hash of the last block read under the snapshot before.
+    hash: Option<B256>,
     /// Number of the next block's first transaction, if known.
     next_tx: Option<u64>,
     transfers: Vec<Transfer>,
@@ -135,7 +165,8 @@ impl ChunkReader<'_> {
     fn attempt(&self, chunk: BlockRange, scratch: &mut Scratch) -> Result<Outcome> {
         let mut partial = Partial {
             next: chunk.first,
-            ends: None,
+            parent: None,
+            hash: None,
             next_tx: None,
             transfers: Vec::new(),
         };
@@ -151,7 +182,7 @@ impl ChunkReader<'_> {
                 }
                 .into());
             }
-            if partial.ends.is_none() {
+            if partial.parent.is_none() {
                 partial.next_tx = next_tx_after(&snapshot, chunk.first.checked_sub(1))?;
             }
             match self.run(&snapshot, chunk.last, &mut decoder, &mut partial, scratch)? {
@@ -161,7 +192,8 @@ impl ChunkReader<'_> {
                 Some(Halt::Full) | None => break,
             }
         }
-        let (parent, hash) = partial.ends.ok_or(Error::Incomplete {
+        let ends = partial.parent.zip(partial.hash);
+        let (parent, hash) = ends.ok_or(Error::Incomplete {
             block: chunk.first,
             what: "blocks",
             given: 0,
@@ -194,21 +226,30 @@ impl ChunkReader<'_> {
             last,
         };
         let mut halt = None;
+        let mut hash = None;
         snapshot.for_each_block(blocks, self.parts, scratch, &mut |block| {
-            halt = self.visit(block, last, decoder, partial)?;
+            if block.number == blocks.first
+                && let Some(broken) = link(block, partial)?
+            {
+                halt = Some(Halt::Broken(broken));
+                return Ok(ControlFlow::Break(()));
+            }
+            halt = self.visit(block, decoder, partial)?;
             let read = partial.next - blocks.first;
+            let is_old = || read % CLOCK_BLOCKS == 0 && begun.elapsed() >= SNAPSHOT_TIME_MAX;
             if halt.is_none()
                 && partial.next <= last
-                && (read >= self.snapshot_blocks_max || begun.elapsed() >= SNAPSHOT_TIME_MAX)
+                && (read >= self.snapshot_blocks_max || is_old())
             {
                 halt = Some(Halt::Renew);
             }
-            Ok(if halt.is_none() {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            })
+            if halt.is_none() && partial.next <= last {
+                return Ok(ControlFlow::Continue(()));
+            }
+            hash = Some(block.hash()?);
+            Ok(ControlFlow::Break(()))
         })?;
+        partial.hash = hash.or(partial.hash);
         if halt.is_none() && partial.next <= last {
             let (given, expected) = (partial.next - blocks.first, last - blocks.first + 1);
             return Err(Error::Incomplete {
@@ -226,17 +267,14 @@ impl ChunkReader<'_> {
     fn visit(
         &self,
         block: &mut Block<'_>,
-        chunk_last: u64,
         decoder: &mut Decoder<'_>,
         partial: &mut Partial,
     ) -> nodedb::Result<Option<Halt>> {
         if self.stopped() {
             return Ok(Some(Halt::Stopped));
         }
-        let (number, hash) = (block.header.number, block.header.hash);
-        let parent = block.header.parent_hash;
-        let linked = partial.ends.is_none_or(|(_, last)| last == parent);
-        if number != partial.next || !linked {
+        let number = block.number;
+        if number != partial.next {
             return Ok(Some(Halt::Broken(Error::Unlinked {
                 block: partial.next,
             })));
@@ -245,7 +283,17 @@ impl ChunkReader<'_> {
         if partial.next_tx.is_some_and(|next_tx| next_tx != first_tx) {
             return Ok(Some(Halt::Broken(Error::Unnumbered { block: number })));
         }
+        partial.next_tx = first_tx.checked_add(tx_count);
+        // Cannot overflow: the next block of a chain that ends at 2^64-1 is never asked for.
+        partial.next = number.saturating_add(1);
+        if let Some(tokens) = &self.tokens
+            && !tokens.may_be_in(block.logs_bloom()?)
+        {
+            decoder.skip_block();
+            return Ok(None);
+        }
         let first_row = partial.transfers.len();
+        let before = *decoder.counts();
         let given = self.decode(block, decoder, &mut partial.transfers)?;
         if given != tx_count {
             let error = Error::Incomplete {
@@ -256,19 +304,28 @@ impl ChunkReader<'_> {
             };
             return Ok(Some(Halt::Broken(error)));
         }
-        // The time of the block goes out with its transfers, and the ends of a chunk
-        // are what neighbours are linked by.
-        let is_end = partial.ends.is_none() || number == chunk_last;
-        if is_end || partial.transfers.len() > first_row {
-            block.check_header()?;
+        if self.verify {
+            block.check_roots()?;
+        }
+        let kept = &mut partial.transfers[first_row..];
+        // A time goes out with its transfers, so its header must be right.
+        let timed = self.request.with_times && !kept.is_empty();
+        if timed || self.books.is_some() {
+            let timestamp = block.check_header()?.timestamp;
+            for transfer in kept.iter_mut().filter(|_| timed) {
+                transfer.block_timestamp = timestamp;
+            }
+            if let Some(books) = self.books {
+                books(BlockAccount {
+                    number,
+                    timestamp,
+                    counts: decoder.counts().since(&before),
+                });
+            }
         }
         if self.request.with_hashes {
-            resolve_hashes(block, &mut partial.transfers[first_row..])?;
+            resolve_hashes(block, kept)?;
         }
-        partial.ends = Some((partial.ends.map_or(parent, |(first, _)| first), hash));
-        partial.next_tx = first_tx.checked_add(tx_count);
-        // Cannot overflow: the next block of a chain that ends at 2^64-1 is never asked for.
-        partial.next = number.saturating_add(1);
         let bytes = partial
             .transfers
             .len()
@@ -284,7 +341,8 @@ impl ChunkReader<'_> {
         decoder: &mut Decoder<'_>,
         transfers: &mut Vec<Transfer>,
     ) -> nodedb::Result<u64> {
-        decoder.begin_block(block.header.number, block.header.timestamp);
+        // The time follows when something of the block is kept.
+        decoder.begin_block(block.number, 0);
         let mut index = 0;
         loop {
             let mut own_value = None;
@@ -297,12 +355,14 @@ impl ChunkReader<'_> {
             if let Some(own_value) = &mut own_value {
                 own_value.success = receipt.success;
             }
-            let logs = receipt.logs().map(|log| LogView {
+            let mut logs = receipt.logs();
+            let views = logs.by_ref().map(|log| LogView {
                 address: log.address,
                 topics: log.topics,
                 data: log.data,
             });
-            decoder.transaction(index, own_value.as_ref(), logs, transfers);
+            decoder.transaction(index, own_value.as_ref(), views, transfers);
+            logs.finish()?;
             index += 1;
         }
         if self.parts.withdrawals {
@@ -314,6 +374,18 @@ impl ChunkReader<'_> {
         }
         Ok(u64::from(index))
     }
+}
+
+/// Links the first block read under a snapshot to what was read before.
+fn link(block: &mut Block<'_>, partial: &mut Partial) -> nodedb::Result<Option<Error>> {
+    let parent = block.check_header()?.parent_hash;
+    if partial.parent.is_none() {
+        partial.parent = Some(parent);
+    }
+    let linked = partial.hash.is_none_or(|before| before == parent);
+    Ok((!linked).then_some(Error::Unlinked {
+        block: block.number,
+    }))
 }
 
 /// How reading ends when it has failed often enough.

@@ -7,6 +7,7 @@ use crate::{
     hashes,
     merge::{Limits, Merge},
     options::{Progress, ScanOptions},
+    plan::{self, ScanPlan, TokenBits},
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     scan::{Run, Stop},
     threads::Threads,
@@ -95,9 +96,21 @@ impl NodeSource {
         self.pool.current_num_threads()
     }
 
+    pub(crate) const fn chain_id(&self) -> u64 {
+        self.chain.chain_id
+    }
+
+    pub(crate) const fn pins(&self) -> &hashes::Pins {
+        &self.pins
+    }
+
     /// That blocks are not there, and what is.
-    fn unavailable(&self, request: &ScanRequest, missing: Vec<Unavailable>) -> SourceError {
-        let parts = parts(&request.filter, request.with_hashes);
+    pub(crate) fn unavailable(
+        &self,
+        request: &ScanRequest,
+        missing: Vec<Unavailable>,
+    ) -> SourceError {
+        let parts = parts(request, self.options.verify);
         match availability::everything(&self.db, parts, &self.options.cancel) {
             Ok(available) => SourceError::Unavailable { missing, available },
             Err(error) => error,
@@ -119,14 +132,17 @@ impl NodeSource {
         Ok(Density::new(samples))
     }
 
-    /// How to cut `ranges`.
-    fn sizing(&self, ranges: &BlockRanges) -> Sizing {
-        if let Some(blocks) = self.options.chunk_blocks {
-            return Sizing::Blocks(blocks);
-        }
+    /// How to cut `ranges`, and whether to look at the bloom filters of their blocks.
+    fn plan(&self, ranges: &BlockRanges, tokens: Option<&TokenBits>) -> (Sizing, ScanPlan) {
         // Only a guess is lost when the files change right now.
         let density = self.density(ranges).unwrap_or_default();
-        Sizing::balanced(ranges, density, self.threads())
+        let hits = tokens.and_then(|tokens| plan::hits(&self.db, ranges, tokens).ok());
+        let plan = ScanPlan::new(ranges, &density, hits);
+        let sizing = match self.options.chunk_blocks {
+            Some(blocks) => Sizing::Blocks(blocks),
+            None => Sizing::balanced(ranges, density, self.threads()),
+        };
+        (sizing, plan)
     }
 
     /// Scans blocks that are there.
@@ -137,21 +153,27 @@ impl NodeSource {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, Stop> {
         let limits = Limits::new(self.threads(), self.options.memory_bytes_max);
-        let merge = Merge::new(
-            Chunks::new(&survey.present, self.sizing(&survey.present)),
-            limits,
-        );
+        let tokens = TokenBits::of(&request.filter).filter(|_| !self.options.verify);
+        let (sizing, plan) = self.plan(&survey.present, tokens.as_ref());
+        tracing::debug!(%plan);
+        if let Some(explain) = &self.options.explain {
+            explain(&plan);
+        }
+        let merge = Merge::new(Chunks::new(&survey.present, sizing), limits);
         let reader = ChunkReader {
             db: &self.db,
             request,
             chain_id: self.chain.chain_id,
-            parts: parts(&request.filter, request.with_hashes),
+            parts: parts(request, self.options.verify),
+            verify: self.options.verify,
+            tokens: tokens.filter(|_| plan.skips_by_bloom),
             piece_bytes: limits.piece_bytes(),
             snapshot_blocks_max: self
                 .options
                 .snapshot_blocks_max
                 .unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &self.options.cancel,
+            books: None,
             over: AtomicBool::new(false),
         };
         let scratch: Vec<Mutex<Scratch>> = (0..self.threads()).map(|_| Mutex::default()).collect();
@@ -201,7 +223,7 @@ impl TransferSource for NodeSource {
         request: &ScanRequest,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
-        let parts = parts(&request.filter, request.with_hashes);
+        let parts = parts(request, self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if !survey.missing.is_empty() && !request.allow_partial {
             return Err(self.unavailable(request, survey.missing));

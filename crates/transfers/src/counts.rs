@@ -6,13 +6,18 @@ use std::ops::AddAssign;
 
 /// What a decoder has seen. Sums of parts equal the whole, in any order.
 ///
-/// All but `transfers` depend only on what the decoder was given, not on the
-/// filter: a scan for one token still tells how many logs of the range were odd.
+/// Blocks, transactions and logs are all that the decoder was given. What was odd
+/// about logs is told of the tokens that were asked for: to look at the others only
+/// to count them would double the price of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DecodeCounts {
     /// Blocks.
     pub blocks: u64,
+    /// Those of `blocks` that were not read, as the bloom filter of their header
+    /// excludes every token asked for; their transactions and logs are not counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skipped_blocks: u64,
     /// Transactions (receipts).
     pub transactions: u64,
     /// Logs.
@@ -31,11 +36,47 @@ pub struct DecodeCounts {
     pub wraps_deduplicated: u64,
 }
 
+impl DecodeCounts {
+    /// What was counted since `earlier`, an earlier state of the same counts.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        // Taken apart, so that a new field cannot be forgotten.
+        let Self {
+            blocks,
+            skipped_blocks,
+            transactions,
+            logs,
+            transfers,
+            malformed,
+            malformed_erc1155,
+            dirty_addresses,
+            wraps_deduplicated,
+        } = *earlier;
+        Self {
+            blocks: self.blocks - blocks,
+            skipped_blocks: self.skipped_blocks - skipped_blocks,
+            transactions: self.transactions - transactions,
+            logs: self.logs - logs,
+            transfers: self.transfers - transfers,
+            malformed: self.malformed - malformed,
+            malformed_erc1155: self.malformed_erc1155 - malformed_erc1155,
+            dirty_addresses: self.dirty_addresses - dirty_addresses,
+            wraps_deduplicated: self.wraps_deduplicated - wraps_deduplicated,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl AddAssign for DecodeCounts {
     fn add_assign(&mut self, other: Self) {
         // Taken apart, so that a new field cannot be forgotten.
         let Self {
             blocks,
+            skipped_blocks,
             transactions,
             logs,
             transfers,
@@ -45,6 +86,7 @@ impl AddAssign for DecodeCounts {
             wraps_deduplicated,
         } = other;
         self.blocks += blocks;
+        self.skipped_blocks += skipped_blocks;
         self.transactions += transactions;
         self.logs += logs;
         self.transfers += transfers;

@@ -1,7 +1,7 @@
 //! Logs and transactions in, transfers out: one decoder for every standard.
 //!
 //! A log is looked at in the order of what is cheapest and rejects most: its
-//! signature, its shape, its token, its ends, its amount. A [`Transfer`] is built
+//! emitter, its signature, its shape, its ends, its amount. A [`Transfer`] is built
 //! only when it is wanted, and nothing is allocated for a log.
 
 use crate::events::{
@@ -12,8 +12,12 @@ use crate::log::{
     MultiToken, Word, address_of, is_dirty, number, three_words, transfer_batch, transfer_single,
     two_words,
 };
+use crate::sieve::Sieve;
 use crate::wrap::{Movement, WrapMatcher, Wrappers};
-use crate::{DecodeCounts, Kind, LogView, TokenStandard, Transfer, TransferFilter, WrappedNative};
+use crate::{
+    DecodeCounts, Kind, LogView, TokenFilter, TokenStandard, Transfer, TransferFilter,
+    WrappedNative,
+};
 use alloy_primitives::{Address, B256, U256};
 
 /// Wei in a Gwei.
@@ -78,11 +82,13 @@ struct Event {
 ///   transaction to its own sender has none and keeps its row. The other logs are
 ///   [`Kind::Internal`], or [`Kind::Burn`] where a draft's burn log says so.
 ///
-/// Other logs with these signatures are counted as malformed. The bytes of a log are
+/// Other logs with these signatures, if of a token asked for, are counted as malformed. The bytes of a log are
 /// its emitter's: nothing in them can make the decoder panic or allocate.
 #[derive(Debug)]
 pub struct Decoder<'f> {
     filter: &'f TransferFilter,
+    /// Of contracts whose logs count, unless all do.
+    emitters: Option<Sieve>,
     wrappers: Wrappers,
     unindexed_erc721: &'static [Address],
     block_number: u64,
@@ -100,8 +106,15 @@ pub struct Decoder<'f> {
 impl<'f> Decoder<'f> {
     /// A decoder for one chain and one filter.
     pub fn new(chain_id: u64, wrapped: &WrappedNative, filter: &'f TransferFilter) -> Self {
+        let emitters = match &filter.tokens {
+            TokenFilter::All => None,
+            TokenFilter::Only { tokens, .. } => {
+                Some(Sieve::new(tokens.iter().chain([&EIP7708_LOG_ADDRESS])))
+            }
+        };
         Self {
             filter,
+            emitters,
             wrappers: Wrappers::new(chain_id, wrapped),
             unindexed_erc721: unindexed_erc721(chain_id),
             block_number: 0,
@@ -121,6 +134,12 @@ impl<'f> Decoder<'f> {
         self.next_log = 0;
         self.next_transaction = 0;
         self.counts.blocks += 1;
+    }
+
+    /// Counts a block that need not be read.
+    pub fn skip_block(&mut self) {
+        self.counts.blocks += 1;
+        self.counts.skipped_blocks += 1;
     }
 
     /// Decodes one transaction: its native value, then its logs in order. Called
@@ -202,17 +221,20 @@ impl<'f> Decoder<'f> {
         own: &mut Option<(&TransactionView, Option<usize>)>,
         out: &mut Vec<Transfer>,
     ) {
-        let Some(topic0) = log.topics.first().map(B256::from) else {
+        if !self.asks_for(log.address) {
+            return;
+        }
+        let Some(topic0) = log.topics.first() else {
             return;
         };
-        let understood = if topic0 == TRANSFER {
-            if log.address == EIP7708_LOG_ADDRESS {
+        let understood = if *topic0 == TRANSFER.0 {
+            if *log.address == EIP7708_LOG_ADDRESS {
                 self.native_transfer(place, log, own, out)
             } else {
                 self.transfer(place, log, out)
             }
-        } else if topic0 == TRANSFER_SINGLE || topic0 == TRANSFER_BATCH {
-            let single = topic0 == TRANSFER_SINGLE;
+        } else if *topic0 == TRANSFER_SINGLE.0 || *topic0 == TRANSFER_BATCH.0 {
+            let single = *topic0 == TRANSFER_SINGLE.0;
             let decoded = if single {
                 transfer_single(log)
             } else {
@@ -220,11 +242,11 @@ impl<'f> Decoder<'f> {
             };
             self.counts.malformed_erc1155 += u64::from(decoded.is_none());
             decoded.map(|decoded| self.multi_token(place, log.address, &decoded, out))
-        } else if topic0 == DEPOSIT || topic0 == WITHDRAWAL {
-            self.wrap(place, log, topic0 == DEPOSIT, out);
+        } else if *topic0 == DEPOSIT.0 || *topic0 == WITHDRAWAL.0 {
+            self.wrap(place, log, *topic0 == DEPOSIT.0, out);
             return;
-        } else if log.address == EIP7708_LOG_ADDRESS
-            && (topic0 == EIP7708_BURN || topic0 == EIP7708_SELFDESTRUCT)
+        } else if *log.address == EIP7708_LOG_ADDRESS
+            && (*topic0 == EIP7708_BURN.0 || *topic0 == EIP7708_SELFDESTRUCT.0)
         {
             self.native_burn(place, log, out)
         } else {
@@ -239,7 +261,12 @@ impl<'f> Decoder<'f> {
         let words = three_words(log)?;
         let token = log.address;
         let (from, to) = self.ends(words.from, words.to);
-        let kind = kind_of(&from, &to);
+        let kind = kind_of(from, to);
+        // Most transfers of a token are between other people.
+        if kind == Kind::Transfer && !self.filter.wants_ends(from, to) {
+            return Some(());
+        }
+        let (token, from, to) = (*token, *from, *to);
         let last = number(words.last);
         let unique = words.last_indexed || self.unindexed_erc721.contains(&token);
         let (value, token_id, standard) = if unique {
@@ -274,16 +301,17 @@ impl<'f> Decoder<'f> {
     fn multi_token(
         &mut self,
         place: Place,
-        token: Address,
+        token: &Address,
         items: &MultiToken<'_>,
         out: &mut Vec<Transfer>,
     ) {
         let (from, to) = self.ends(items.from, items.to);
-        let kind = kind_of(&from, &to);
+        let kind = kind_of(from, to);
         // What the items share decides for all of them, and a batch may be long.
-        if !self.filter.tokens.wants(Some(&token)) || !self.filter.wants_ends(&from, &to) {
+        if !self.filter.tokens.wants(Some(token)) || !self.filter.wants_ends(from, to) {
             return;
         }
+        let (token, from, to) = (*token, *from, *to);
         for (sub, (id, amount)) in (0..).zip(items.ids.iter().zip(items.amounts)) {
             let event = Event {
                 token: Some(token),
@@ -299,14 +327,13 @@ impl<'f> Decoder<'f> {
     }
 
     fn wrap(&mut self, place: Place, log: &LogView<'_>, deposit: bool, out: &mut Vec<Transfer>) {
-        let token = log.address;
-        if !self.wrappers.contains(&token) {
+        if !self.wrappers.contains(log.address) {
             return;
         }
         let Some((account, value)) = two_words(log) else {
             return;
         };
-        let (account, _) = self.ends(account, &[0; 32]);
+        let (token, account) = (*log.address, *self.ends(account, &[0; 32]).0);
         let value = number(value);
         let (from, to, kind) = if deposit {
             (Address::ZERO, account, Kind::Wrap)
@@ -345,7 +372,7 @@ impl<'f> Decoder<'f> {
         out: &mut Vec<Transfer>,
     ) -> Option<()> {
         let words = three_words(log).filter(|words| !words.last_indexed)?;
-        let (from, to) = self.ends(words.from, words.to);
+        let (&from, &to) = self.ends(words.from, words.to);
         let value = number(words.last);
         let told_again =
             own.take_if(|(own, _)| own.from == from && own.to == to && own.value == value);
@@ -366,7 +393,7 @@ impl<'f> Decoder<'f> {
         out: &mut Vec<Transfer>,
     ) -> Option<()> {
         let (account, value) = two_words(log)?;
-        let (account, _) = self.ends(account, &[0; 32]);
+        let (&account, _) = self.ends(account, &[0; 32]);
         self.offer(
             place,
             native(account, Address::ZERO, number(value), Kind::Burn),
@@ -375,9 +402,20 @@ impl<'f> Decoder<'f> {
         Some(())
     }
 
+    /// Whether a contract's logs can tell of anything that is wanted.
+    #[inline]
+    fn asks_for(&self, emitter: &Address) -> bool {
+        let Some(sieve) = &self.emitters else {
+            return true;
+        };
+        sieve.may_hold(emitter)
+            && (self.filter.tokens.wants(Some(emitter))
+                || (self.filter.tokens.wants(None) && *emitter == EIP7708_LOG_ADDRESS))
+    }
+
     /// The addresses in two words; counts the log when they hold more than these.
     #[inline]
-    fn ends(&mut self, from: &Word, to: &Word) -> (Address, Address) {
+    fn ends<'w>(&mut self, from: &'w Word, to: &'w Word) -> (&'w Address, &'w Address) {
         self.counts.dirty_addresses += u64::from(is_dirty(from) || is_dirty(to));
         (address_of(from), address_of(to))
     }

@@ -16,6 +16,7 @@ mod log;
 #[cfg(test)]
 mod naive;
 mod range;
+mod sieve;
 mod source;
 mod transfer;
 mod wrap;

@@ -10,7 +10,7 @@ pub(crate) type Word = [u8; 32];
 #[derive(Clone, Copy, Debug)]
 pub struct LogView<'a> {
     /// Emitting contract.
-    pub address: Address,
+    pub address: &'a Address,
     /// At most four topics.
     pub topics: &'a [[u8; 32]],
     /// The rest.
@@ -19,14 +19,16 @@ pub struct LogView<'a> {
 
 /// The address in a word, which is its last 20 bytes.
 #[inline]
-pub(crate) fn address_of(word: &Word) -> Address {
-    Address::from_slice(&word[12..])
+pub(crate) fn address_of(word: &Word) -> &Address {
+    let [_, _, _, _, _, _, _, _, _, _, _, _, address @ ..] = word;
+    address.into()
 }
 
 /// Whether the 12 bytes before the address are not all zero.
 #[inline]
 pub(crate) fn is_dirty(word: &Word) -> bool {
-    word[..12] != [0; 12]
+    let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *word;
+    u64::from_ne_bytes([a, b, c, d, e, f, g, h]) | u64::from(u32::from_ne_bytes([i, j, k, l])) != 0
 }
 
 /// The number in a word.

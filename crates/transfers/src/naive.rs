@@ -18,7 +18,7 @@ pub(crate) struct OwnedLog {
 impl OwnedLog {
     pub(crate) fn view(&self) -> LogView<'_> {
         LogView {
-            address: self.address,
+            address: &self.address,
             topics: &self.topics,
             data: &self.data,
         }
@@ -63,6 +63,10 @@ pub(crate) fn decode(
             let mut rows = Vec::new();
             for log in logs {
                 counts.logs += 1;
+                if !is_asked_for(filter, log.address) {
+                    log_index += 1;
+                    continue;
+                }
                 for (sub, event) in (0..).zip(events(chain_id, wrapped, log, &mut counts)) {
                     rows.push(row(Some(log_index), sub, event));
                 }
@@ -115,6 +119,16 @@ pub(crate) fn decode(
     all.retain(|transfer| filter.wants(transfer));
     counts.transfers = all.len() as u64;
     (all, counts)
+}
+
+/// Whether a contract's logs are looked at, and counted if they are odd.
+fn is_asked_for(filter: &TransferFilter, emitter: Address) -> bool {
+    match &filter.tokens {
+        TokenFilter::All => true,
+        TokenFilter::Only { tokens, native } => {
+            tokens.contains(&emitter) || (*native && emitter == EIP7708_LOG_ADDRESS)
+        }
+    }
 }
 
 struct Row {

@@ -2,7 +2,7 @@
 //! cluster implement, and that search and export consume.
 
 use crate::{BlockRange, BlockRanges, DecodeCounts, Transfer, TransferFilter, WrappedNative};
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -26,9 +26,12 @@ pub struct ScanRequest {
     pub filter: TransferFilter,
     /// Which contracts' `Deposit`/`Withdrawal` events are wraps.
     pub wrapped_native: WrappedNative,
-    /// Whether [`Transfer::transaction_hash`] must be filled in. Resolving hashes
-    /// costs a read and a keccak per transaction, so a search asks for them only
-    /// at its end ([`TransferSource::fill_hashes`]).
+    /// Whether [`Transfer::block_timestamp`] must be filled in; else it is 0. A time
+    /// costs the read of a header per block that holds a wanted transfer, so a search
+    /// asks for the times of what it keeps only ([`TransferSource::fill_hashes`]).
+    pub with_times: bool,
+    /// Whether [`Transfer::transaction_hash`] must be filled in; else it is zero.
+    /// Resolving hashes costs a read and a keccak per transaction.
     pub with_hashes: bool,
     /// Whether missing blocks are an error (`false`) or are left out and
     /// reported in [`ScanReport::missing`] (`true`).
@@ -120,7 +123,24 @@ pub trait TransferSource {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError>;
 
-    /// Fills [`Transfer::transaction_hash`] of transfers that came from a scan
-    /// without hashes. Any order; those of one block cost one read when adjacent.
+    /// Fills [`Transfer::transaction_hash`] and [`Transfer::block_timestamp`] of
+    /// transfers that came from a scan without them. Any order; those of one block
+    /// cost one read when adjacent.
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError>;
+
+    /// What a scan of `request` would report, if this source knows without reading the
+    /// transfers. A source that does asks little for few addresses: a search then asks it
+    /// for one frontier after the other, and not for everything at once.
+    fn report(&self, request: &ScanRequest) -> Result<Option<ScanReport>, SourceError> {
+        let _ = request;
+        Ok(None)
+    }
+
+    /// Of the addresses that `request` asks for, some that have more than `degree_max`
+    /// counterparties in what it wants, ascending; a search does not follow these, and
+    /// need not ask for their transfers. None where it would cost as much as asking.
+    fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
+        let _ = (request, degree_max);
+        Ok(Vec::new())
+    }
 }

@@ -25,7 +25,8 @@ pub struct Position {
 pub struct Transfer {
     /// Block number.
     pub block_number: u64,
-    /// Time of the block, unix seconds.
+    /// Time of the block, unix seconds; 0 where the source was not asked for it
+    /// ([`crate::ScanRequest::with_times`]).
     pub block_timestamp: u64,
     /// Index of the transaction in the block. A withdrawal belongs to no
     /// transaction; it carries the number of transactions of its block, so that

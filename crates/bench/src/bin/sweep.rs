@@ -136,11 +136,12 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
             command.extend(range.clone());
             command
         };
+        let chain = &definitions.chain;
         let search = [
             "--root",
-            &definitions.chain.root,
+            workload.root.as_ref().unwrap_or(&chain.root),
             "--token",
-            &definitions.chain.token,
+            workload.token.as_ref().unwrap_or(&chain.token),
         ]
         .map(str::to_owned);
         for &threads in &args.threads {

@@ -55,7 +55,9 @@ fn none_per_receipt() {
             .for_each_block(whole, parts, &mut scratch, &mut |block| {
                 while let Some(receipt) = block.next_receipt()? {
                     receipts += 1;
-                    logs += receipt.logs().filter(|log| !log.topics.is_empty()).count() as u64;
+                    let mut walk = receipt.logs();
+                    logs += walk.by_ref().filter(|log| !log.topics.is_empty()).count() as u64;
+                    walk.finish()?;
                 }
                 Ok(ControlFlow::Continue(()))
             })

@@ -12,6 +12,7 @@ use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Scratch};
 use txgraph_testkit::fixtures::{Unpacked, committed, fixture};
 
 const RECEIPTS: Parts = Parts {
+    headers: true,
     receipts: true,
     transactions: false,
     senders: false,

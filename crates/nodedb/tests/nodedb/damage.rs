@@ -12,6 +12,7 @@ use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::fixtures::{Fixture, committed};
 
 const ALL: Parts = Parts {
+    headers: true,
     receipts: true,
     transactions: true,
     senders: true,
@@ -41,13 +42,13 @@ fn read_everything(dir: &Path) -> Result<Everything> {
     let (mut headers, mut receipt_shapes) = (Vec::new(), Vec::new());
     let (mut contents, mut senders, mut verified) = (Vec::new(), Vec::new(), true);
     snapshot.for_each_block(whole, ALL, &mut Scratch::default(), &mut |block| {
-        block.check_header()?;
-        headers.extend(format!("{:?}", block.header).bytes());
+        headers.extend(format!("{:?}", block.check_header()?).bytes());
         receipt_shapes.extend(block.body.tx_count.to_be_bytes());
         while let Some(receipt) = block.next_receipt()? {
             contents.push(receipt.tx_type);
             contents.push(receipt.success.into());
             contents.extend(receipt.cumulative_gas_used.to_be_bytes());
+            receipt.logs().finish()?;
             contents.extend(
                 receipt
                     .logs()

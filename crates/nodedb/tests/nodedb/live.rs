@@ -12,6 +12,7 @@ use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::chaingen::{self, Config, Layout, LiveNode};
 
 const ALL: Parts = Parts {
+    headers: true,
     receipts: true,
     transactions: true,
     senders: true,
@@ -157,9 +158,9 @@ fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {
             };
             let mut wrong = None;
             snapshot.for_each_block(blocks, ALL, &mut scratch, &mut |block| {
-                let (number, hash) = (block.header.number, block.header.hash);
+                let (number, hash) = (block.number, block.hash()?);
                 if let Some((_, parent)) = before.filter(|(before, _)| before + 1 == number) {
-                    assert_eq!(block.header.parent_hash, parent, "block {number}");
+                    assert_eq!(block.header()?.parent_hash, parent, "block {number}");
                 }
                 before = Some((number, hash));
                 if let Some(what) = contradiction(block, 0)? {

@@ -180,7 +180,7 @@ fn an_op_stack_chain() {
     snapshot
         .for_each_block(whole, Parts::default(), &mut scratch, &mut |block| {
             if block.body.tx_count > 0 && block.transaction_bytes(0)?[0] & 8 == 0 {
-                found = Some((block.header.number, block.body.first_tx));
+                found = Some((block.number, block.body.first_tx));
             }
             Ok(std::ops::ControlFlow::Continue(()))
         })

@@ -135,10 +135,10 @@ fn check(block: &mut Block<'_>, byzantium: u64) -> txgraph_nodedb::Result<()> {
         contradiction(block, byzantium)?,
         None,
         "block {}",
-        block.header.number
+        block.number
     );
     block.check_roots()?;
-    let number = block.header.number;
+    let number = block.number;
     for index in 0..block.body.tx_count as u32 {
         let signed = block.signed_transaction(index)?;
         assert_eq!(
@@ -167,7 +167,7 @@ pub(crate) fn contradiction(
     block: &mut Block<'_>,
     byzantium: u64,
 ) -> txgraph_nodedb::Result<Option<&'static str>> {
-    let header = block.header.clone();
+    let header = block.header()?.clone();
     let mut receipts = Vec::new();
     let mut bloom = Bloom::ZERO;
     while let Some(receipt) = block.next_receipt()? {
@@ -211,7 +211,7 @@ pub(crate) fn contradiction(
 fn envelope(receipt: &Receipt<'_>) -> ReceiptEnvelope {
     let logs = receipt.logs().map(|log| {
         let topics = log.topics.iter().map(B256::from).collect();
-        Log::new_unchecked(log.address, topics, log.data.to_vec().into())
+        Log::new_unchecked(*log.address, topics, log.data.to_vec().into())
     });
     let inner = alloy_consensus::Receipt {
         status: Eip658Value::Eip658(receipt.success),

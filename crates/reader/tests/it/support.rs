@@ -34,6 +34,7 @@ pub(crate) fn everything(blocks: impl Into<BlockRanges>) -> ScanRequest {
         blocks: blocks.into(),
         filter: TransferFilter::default(),
         wrapped_native: WrappedNative::Any,
+        with_times: true,
         with_hashes: true,
         allow_partial: false,
     }

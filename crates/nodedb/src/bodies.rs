@@ -1,0 +1,84 @@
+//! `BlockBodyIndices` of consecutive blocks: read many rows at a time, which costs
+//! a tenth of asking for each.
+
+use crate::{
+    Blocks, BodyIndices, Error, Part, Result, Snapshot,
+    mdbx::{Batches, Row},
+    tables::{self, Table},
+};
+
+/// The body indices of a range, block by block; dense, or an error.
+#[derive(Debug)]
+pub(crate) struct Bodies<'s> {
+    snapshot: &'s Snapshot<'s>,
+    batches: Batches<'s>,
+    rows: Vec<Row<'s>>,
+    /// Of `rows`, the next to be given out.
+    next_row: usize,
+    next_block: u64,
+    /// Number of the first transaction behind the block given out last.
+    end_tx: Option<u64>,
+}
+
+impl Snapshot<'_> {
+    pub(crate) fn bodies(&self, blocks: Blocks) -> Result<Bodies<'_>> {
+        self.check_tip(blocks.last)?;
+        Ok(Bodies {
+            snapshot: self,
+            batches: self
+                .txn
+                .batches(Table::BlockBodyIndices, &tables::number_key(blocks.first))?,
+            rows: Vec::new(),
+            next_row: 0,
+            next_block: blocks.first,
+            end_tx: None,
+        })
+    }
+}
+
+impl Bodies<'_> {
+    /// The indices of the next block. Not to be asked behind the end of the range.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<BodyIndices> {
+        let block = self.next_block;
+        if self.next_row == self.rows.len() {
+            self.rows.clear();
+            self.next_row = 0;
+            self.batches.next(&mut self.rows)?;
+        }
+        let value = match self.rows.get(self.next_row) {
+            Some((key, value)) if **key == tables::number_key(block) => *value,
+            _ => return Err(self.snapshot.missing_body(block)),
+        };
+        let body = tables::body_indices(value).map_err(|what| {
+            self.snapshot
+                .bad_value(Table::BlockBodyIndices, block, what)
+        })?;
+        if let Some(end_tx) = self.end_tx.filter(|end_tx| *end_tx != body.first_tx) {
+            return Err(Error::Inconsistent {
+                block,
+                what: format!(
+                    "its first transaction is number {}, the block before ends before {end_tx}",
+                    body.first_tx
+                ),
+            });
+        }
+        self.next_row += 1;
+        self.next_block += 1;
+        // Checked to be no overflow when it was decoded.
+        self.end_tx = Some(body.first_tx + body.tx_count);
+        Ok(body)
+    }
+}
+
+impl Snapshot<'_> {
+    /// No body indices where there should be some.
+    #[cold]
+    pub(crate) fn missing_body(&self, block: u64) -> Error {
+        Error::Missing {
+            part: Part::Body,
+            block,
+            reason: "the database has no body indices for it".into(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Turns away nearly every address that is not in a set, for the price of one load.
+
+use alloy_primitives::Address;
+
+/// Bits, one for each value of the last two bytes of an address. 8 KiB stay in the
+/// first cache, and a set of a thousand addresses still turns away 98 of 100.
+const BITS: usize = 1 << 16;
+
+/// Which of the values of the last two bytes occur in a set of addresses.
+///
+/// Hashing an address and looking into a table takes longer than all else that is
+/// done with a log which is not wanted; most are not. Addresses are hashes, so their
+/// last bytes are as good as any function of them (those mined for zeros have
+/// these in front).
+pub(crate) struct Sieve(Box<[u64; BITS / 64]>);
+
+impl std::fmt::Debug for Sieve {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bits: u32 = self.0.iter().map(|word| word.count_ones()).sum();
+        f.debug_struct("Sieve").field("bits", &bits).finish()
+    }
+}
+
+impl Sieve {
+    pub(crate) fn new<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> Self {
+        let mut bits = Box::new([0; BITS / 64]);
+        for address in addresses {
+            let (word, bit) = place(address);
+            bits[word] |= bit;
+        }
+        Self(bits)
+    }
+
+    /// Whether `address` may be in the set; `false` is certain.
+    #[inline]
+    pub(crate) fn may_hold(&self, address: &Address) -> bool {
+        let (word, bit) = place(address);
+        self.0[word] & bit != 0
+    }
+}
+
+#[inline]
+fn place(address: &Address) -> (usize, u64) {
+    let [.., high, low] = address.0.0;
+    let number = usize::from(u16::from_be_bytes([high, low]));
+    (number / 64, 1 << (number % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AddressSet;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn never_turns_away_a_member(
+            members in proptest::collection::hash_set(any::<[u8; 20]>(), 0..50),
+            others in proptest::collection::vec(any::<[u8; 20]>(), 50),
+        ) {
+            let set: AddressSet = members.iter().map(Address::from).collect();
+            let sieve = Sieve::new(&set);
+            prop_assert!(set.iter().all(|address| sieve.may_hold(address)));
+            for other in others.iter().map(Address::from) {
+                let alike = set.iter().any(|member| member[18..] == other[18..]);
+                prop_assert_eq!(sieve.may_hold(&other), alike);
+            }
+        }
+    }
+}
