@@ -177,7 +177,10 @@ impl From<SourceError> for Error {
                 Ok(error) => (*error).into(),
                 Err(cause) => match cause.downcast::<txgraph_reader::Error>() {
                     Ok(error) => (*error).into(),
-                    Err(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
+                    Err(cause) => match cause.downcast::<txgraph_index::Error>() {
+                        Ok(error) => (*error).into(),
+                        Err(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
+                    },
                 },
             },
             _ => Self::new(ErrorKind::Failed, message),
@@ -206,6 +209,29 @@ impl From<txgraph_reader::Error> for Error {
             | Reader::Options(_) => Self::usage(error.to_string()),
             other => Self::new(ErrorKind::Failed, other.to_string()),
         }
+    }
+}
+
+impl From<txgraph_index::Error> for Error {
+    fn from(error: txgraph_index::Error) -> Self {
+        use txgraph_index::Error as Index;
+        let kind = match error {
+            Index::Source(error) => return error.into(),
+            Index::Options(_) | Index::WrongChain { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        };
+        let damaged = error.is_damage();
+        let hint = match error {
+            Index::NotAnIndex { .. } => "`txgraph index build` makes one",
+            Index::WrongChain { .. } => "name another directory with --index, or --index off",
+            Index::Locked { .. } => "wait until it is done; questions can be asked meanwhile",
+            _ if damaged => {
+                "make it anew: `txgraph index drop`, `txgraph index build`; meanwhile --index off \
+                 answers from the node"
+            }
+            _ => return Self::new(kind, error.to_string()),
+        };
+        Self::new(kind, error.to_string()).hint(hint)
     }
 }
 

@@ -127,8 +127,8 @@ pub(crate) fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
 
 /// Searches. Starts again when the chain is reorganised meanwhile.
 pub fn graph(node: &Node, request: &SearchRequest) -> Result<TransferGraph> {
-    let source = node.source()?;
-    restarting(|| Ok(search(source, request)?))
+    let source = node.answering()?;
+    restarting(|| Ok(search(&*source, request)?))
 }
 
 /// Asks `query` (as `request`, see [`Search::request`]) and writes the answer to

@@ -1,0 +1,209 @@
+//! The index: making it, keeping it, and answering from it.
+
+use super::Node;
+use crate::{Error, IndexChoice, Result, lists};
+use serde::Serialize;
+use std::path::PathBuf;
+use txgraph_index::{BuildOptions, Built, Index, Indexed, Status, Verified};
+use txgraph_transfers::TransferSource;
+
+/// What an index is to hold; `None` stands for the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexBuild {
+    /// The lowest block.
+    pub from_block: Option<u64>,
+    /// The highest block.
+    pub to_block: Option<u64>,
+    /// Blocks of a full segment.
+    pub segment_blocks: Option<u64>,
+    /// Newest blocks that are left to the node.
+    pub reorg_buffer: Option<u64>,
+    /// Whose wraps it tells, in the words of a question.
+    pub wrapped_native: Vec<String>,
+    /// Bytes that segments under way may take.
+    pub memory: Option<u64>,
+}
+
+/// An index beside its node.
+#[derive(Clone, Debug, Serialize)]
+pub struct IndexState {
+    /// The index.
+    #[serde(flatten)]
+    pub status: Status,
+    /// The tip of the node.
+    pub tip: u64,
+    /// Blocks from the index's last to the tip.
+    pub behind_blocks: u64,
+    /// Blocks of it that are no longer canonical; `update` undoes their segments.
+    pub replaced_blocks: u64,
+}
+
+impl Node {
+    /// Where the index is, or would be. Never inside of the data directory, which is
+    /// not ours to write into.
+    pub fn index_folder(&self) -> Result<PathBuf> {
+        match &self.config.index {
+            Some(IndexChoice::At(path)) => return Ok(path.clone()),
+            Some(IndexChoice::Off) => return Err(Error::usage("the index is switched off")),
+            Some(IndexChoice::Auto) | None => {}
+        }
+        let Some(cache) = &self.config.cache else {
+            return Err(Error::usage("there is no usual place for an index: HOME is not set")
+                .hint("name a directory with --index"));
+        };
+        let chain = self.chain()?;
+        let genesis: String = chain.genesis_hash.to_string().chars().skip(2).take(16).collect();
+        Ok(cache
+            .join("txgraph/index")
+            .join(format!("{}-{genesis}", chain.chain_id)))
+    }
+
+    /// The index to answer from, opened at the first call. One that was not named is
+    /// only used if it is there and fits.
+    fn index(&self) -> Result<Option<&Index>> {
+        if let Some(index) = self.index.get() {
+            return Ok(index.as_ref());
+        }
+        let opened = match &self.config.index {
+            Some(IndexChoice::Off) => None,
+            Some(IndexChoice::At(path)) => Some(Index::open(path, self.chain()?)?),
+            Some(IndexChoice::Auto) | None => match self.index_folder() {
+                Err(_) => None,
+                Ok(folder) => match Index::open(&folder, self.chain()?) {
+                    Ok(index) => Some(index),
+                    Err(txgraph_index::Error::NotAnIndex { .. }) => None,
+                    Err(error) => {
+                        tracing::warn!("answering without the index: {error}");
+                        None
+                    }
+                },
+            },
+        };
+        if let Some(index) = &opened {
+            let (path, blocks) = (index.path().display(), index.blocks());
+            tracing::info!(%path, %blocks, "answering from the index");
+        }
+        Ok(self.index.get_or_init(|| opened).as_ref())
+    }
+
+    /// What answers questions: the node, with the index before it if there is one. The
+    /// answers are the same.
+    pub fn answering(&self) -> Result<Box<dyn TransferSource + '_>> {
+        let node = self.source()?;
+        // An index holds what was read once; to verify is to read.
+        let index = match self.config.verify {
+            Some(true) => None,
+            _ => self.index()?,
+        };
+        if let (Some(explain), Some(index)) = (&self.control.explain, index) {
+            let (path, blocks) = (index.path().display(), index.blocks());
+            explain(&format_args!(
+                "blocks {blocks} are answered from the index {path}; others are scanned"
+            ));
+        }
+        Ok(match index {
+            Some(index) => Box::new(Indexed::new(index, node)),
+            None => Box::new(Borrowed(node)),
+        })
+    }
+}
+
+/// A source that somebody else owns.
+struct Borrowed<'a>(&'a txgraph_reader::NodeSource);
+
+impl TransferSource for Borrowed<'_> {
+    fn chain(&self) -> &txgraph_transfers::ChainInfo {
+        self.0.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &txgraph_transfers::ScanRequest,
+        sink: &mut dyn FnMut(txgraph_transfers::Batch) -> std::ops::ControlFlow<()>,
+    ) -> Result<txgraph_transfers::ScanReport, txgraph_transfers::SourceError> {
+        self.0.scan(request, sink)
+    }
+
+    fn fill_hashes(
+        &self,
+        transfers: &mut [txgraph_transfers::Transfer],
+    ) -> Result<(), txgraph_transfers::SourceError> {
+        self.0.fill_hashes(transfers)
+    }
+}
+
+impl IndexBuild {
+    fn options(&self, node: &Node) -> Result<BuildOptions> {
+        let default = BuildOptions::default();
+        Ok(BuildOptions {
+            wrapped_native: lists::wrapped_native(&self.wrapped_native, crate::Checksum::Verify)?,
+            first_block: self.from_block.unwrap_or(default.first_block),
+            last_block: self.to_block,
+            segment_blocks: self.segment_blocks.unwrap_or(default.segment_blocks),
+            reorg_buffer: self.reorg_buffer.unwrap_or(default.reorg_buffer),
+            memory_bytes_max: self
+                .memory
+                .or(node.config.memory)
+                .unwrap_or(default.memory_bytes_max),
+        })
+    }
+}
+
+/// Makes an index, or goes on with one that was not finished.
+pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
+    let folder = node.index_folder()?;
+    let data = node.config.datadir.as_deref().and_then(|path| path.canonicalize().ok());
+    let inside = |data: &PathBuf| {
+        // The folder itself need not exist yet.
+        let mut known = folder.ancestors().filter_map(|path| path.canonicalize().ok());
+        known.next().is_some_and(|path| path.starts_with(data))
+    };
+    if data.as_ref().is_some_and(inside) {
+        return Err(Error::usage(format!(
+            "{} is inside of the data directory, into which nothing is written",
+            folder.display()
+        )));
+    }
+    Ok(txgraph_index::build(&folder, node.source()?, &build.options(node)?)?)
+}
+
+/// Brings an index up to the tip of the node.
+pub fn index_update(node: &Node, build: &IndexBuild) -> Result<Built> {
+    let folder = node.index_folder()?;
+    Ok(txgraph_index::update(&folder, node.source()?, &build.options(node)?)?)
+}
+
+/// What the index holds, and how it stands to the node.
+pub fn index_status(node: &Node) -> Result<IndexState> {
+    let index = Index::open(&node.index_folder()?, node.chain()?)?;
+    let source = node.source()?;
+    let tip = node.tip()?;
+    let mut replaced_blocks = 0;
+    for segment in index.segments().iter().rev() {
+        if source.canonical_hash(segment.blocks.last)? == Some(segment.last_hash) {
+            break;
+        }
+        replaced_blocks += segment.blocks.blocks();
+    }
+    let status = index.status();
+    let last = status.blocks.span().map(|span| span.last);
+    Ok(IndexState {
+        tip,
+        behind_blocks: last.map_or(tip.saturating_add(1), |last| tip.saturating_sub(last)),
+        replaced_blocks,
+        status,
+    })
+}
+
+/// Checks the index against itself and, unless `quick`, against the database.
+pub fn index_verify(node: &Node, quick: bool) -> Result<Verified> {
+    let index = Index::open(&node.index_folder()?, node.chain()?)?;
+    Ok(txgraph_index::verify(&index, node.source()?, quick)?)
+}
+
+/// Deletes the index. Where it was.
+pub fn index_drop(node: &Node) -> Result<PathBuf> {
+    let folder = node.index_folder()?;
+    txgraph_index::drop_index(&folder)?;
+    Ok(folder)
+}
