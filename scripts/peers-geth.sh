@@ -7,8 +7,8 @@
 #   scripts/peers-geth.sh -trace a.prog    an EIP-3155 trace in place of times
 #   GETH=v1.17.10 ROUNDS=5 MS=200 scripts/peers-geth.sh
 #
-# Results go to stdout. Compare with `txgraph evm bench --json` or the column `own,
-# frame` of `./bench.sh evm`: both are frames, on the wall clock here.
+# Results go to stdout, in CPU time, the collector's included. Compare with the column
+# `own, frame` of `./bench.sh evm`: both are frames.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh

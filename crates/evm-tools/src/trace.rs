@@ -31,6 +31,8 @@ pub struct Trace<W> {
 
 #[derive(Debug)]
 struct Line {
+    /// Before the instruction.
+    gas: u64,
     /// Everything before the cost.
     before: String,
     /// Everything behind it.
@@ -76,9 +78,11 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes the line of the innermost frame's instruction, if one is open.
-    fn close(&mut self, cost: u64, error: &str) {
-        if let Some(Line { before, after }) = self.open.last_mut().and_then(Option::take) {
+    /// Writes the line of the innermost frame's instruction, if one is open. Without the
+    /// gas that is left it halted.
+    fn close(&mut self, gas_left: Option<u64>, error: &str) {
+        if let Some(Line { gas, before, after }) = self.open.last_mut().and_then(Option::take) {
+            let cost = gas_left.map_or(0, |left| gas.saturating_sub(left));
             self.write(format_args!(r#"{before}"{cost:#x}"{after}{error}}}"#));
         }
     }
@@ -114,12 +118,16 @@ impl<W: Write> Inspector for Trace<W> {
             step.pc, step.opcode, step.gas
         );
         if let Some(open) = self.open.last_mut() {
-            *open = Some(Line { before, after });
+            *open = Some(Line {
+                gas: step.gas,
+                before,
+                after,
+            });
         }
     }
 
-    fn step_end(&mut self, cost: u64) {
-        self.close(cost, "");
+    fn step_end(&mut self, gas_left: u64) {
+        self.close(Some(gas_left), "");
     }
 
     fn enter(&mut self, _: &FrameStart<'_>) {
@@ -128,7 +136,7 @@ impl<W: Write> Inspector for Trace<W> {
 
     fn exit(&mut self, end: &FrameEnd<'_>) {
         if let Status::Halt(halt) = end.status {
-            self.close(0, &format!(r#","error":"{halt}""#));
+            self.close(None, &format!(r#","error":"{halt}""#));
         }
         self.open.pop();
     }

@@ -355,22 +355,23 @@ fn mnemonic(name: &str) -> Option<Mnemonic> {
     })
 }
 
-/// A mnemonic that differs by one letter, for the advice in a message.
+/// A mnemonic that is one slip away, for the advice in a message: a letter that is
+/// wrong, missing or too many, or two that changed places.
 fn nearest(name: &str) -> Option<&'static str> {
     let upper = name.to_ascii_uppercase();
-    let one_off = |other: &str| {
-        let (short, long) = match upper.len() < other.len() {
-            true => (upper.as_bytes(), other.as_bytes()),
-            false => (other.as_bytes(), upper.as_bytes()),
-        };
-        let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();
-        match long.len() - short.len() {
-            0 => same < short.len() && short[same + 1..] == long[same + 1..],
-            1 => short[same..] == long[same + 1..],
-            _ => false,
-        }
-    };
     (0..=u8::MAX)
         .filter_map(opcodes::name)
-        .find(|other| one_off(other))
+        .find(|known| one_slip(upper.as_bytes(), known.as_bytes()))
+}
+
+fn one_slip(a: &[u8], b: &[u8]) -> bool {
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();
+    let (short, long) = (&short[same..], &long[same..]);
+    match (short, long) {
+        ([a, b, rest @ ..], [c, d, others @ ..]) if (a, b) == (d, c) => rest == others,
+        ([_, rest @ ..], [_, others @ ..]) if rest.len() == others.len() => rest == others,
+        (rest, [_, others @ ..]) => rest == others,
+        _ => false,
+    }
 }
