@@ -6,8 +6,8 @@ use clap::{
 };
 use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
-    Columns, Config, Direction, GraphFormat, Hops, Kind, Output, Schema, Search, Selection,
-    TableFormat, TokenStandard, U256Type, parse_amount, parse_size,
+    Columns, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Output, Schema, Search,
+    Selection, TableFormat, TokenStandard, U256Type, parse_amount, parse_size,
 };
 
 /// Where the node is and how to run; the same for every command.
@@ -67,6 +67,29 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, help_heading = "Running")]
     memory: Option<u64>,
 
+    /// Index to answer from: a directory, `auto` or `off`; default: auto
+    ///
+    /// `auto` takes the one that `txgraph index build` made at the usual place, if it fits the
+    /// chain. Environment: TXGRAPH_INDEX. Answers do not depend on it.
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR|auto|off",
+        help_heading = "Running"
+    )]
+    index: Option<PathBuf>,
+
+    /// Recompute the roots of every block that is read, and stop at the first that differs
+    ///
+    /// Proves that what the node stores is what its headers promise. Reads all transactions and
+    /// receipts (many times the cost), and no index.
+    #[arg(long, global = true, help_heading = "Running")]
+    verify: bool,
+
+    /// Say how the question is going to be answered, and why
+    #[arg(long, global = true, help_heading = "Running")]
+    pub(crate) explain: bool,
+
     /// Say more: -v what is done, -vv how, -vvv everything (see also RUST_LOG)
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Running")]
     pub(crate) verbose: u8,
@@ -93,6 +116,12 @@ impl Global {
             threads: self.threads,
             chunk_blocks: self.chunk_blocks,
             memory: self.memory,
+            index: self
+                .index
+                .as_ref()
+                .map(|path| IndexChoice::parse(path.as_os_str())),
+            verify: self.verify.then_some(true),
+            cache: None,
             token_list: None,
         };
         Config::resolve(flags, self.config.as_deref())

@@ -36,6 +36,8 @@ enum Command {
     Graph(commands::graph::GraphArgs),
     Analyze(commands::analyze::AnalyzeArgs),
     Query(commands::query::QueryArgs),
+    Evm(commands::evm::EvmArgs),
+    Index(commands::index::IndexArgs),
     Completions(commands::completions::CompletionsArgs),
 }
 
@@ -50,6 +52,7 @@ Exit status:
 Environment:
   TXGRAPH_DATADIR, RETH_DATADIR   data directory
   TXGRAPH_CONFIG                  configuration file
+  TXGRAPH_INDEX                   index: a directory, auto or off
   RAYON_NUM_THREADS               threads
   RUST_LOG                        what to log, e.g. txgraph_reader=debug
   NO_COLOR                        no colours
@@ -57,6 +60,7 @@ Environment:
 Files:
   txgraph.toml, configs/*.toml    configurations: where the node is, how to run
   queries/*.toml                  saved questions
+  ~/.cache/txgraph/index/         indexes, unless --index names another place
 
 Examples (for the small chain in testdata/; TXGRAPH_DATADIR names the data directory):
   What is there?
@@ -98,6 +102,10 @@ fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
         Command::Graph(args) => commands::ask(&Query::Graph(args.into()), global, terminal),
         Command::Analyze(args) => commands::ask(&Query::Analyze(args.into()), global, terminal),
         Command::Query(args) => commands::query::run(args, global, terminal),
+        Command::Index(args) => {
+            commands::index::run(&commands::open(global, terminal)?, &args, terminal)
+        }
+        Command::Evm(args) => commands::evm::run(args),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
     }
 }

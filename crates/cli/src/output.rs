@@ -106,6 +106,10 @@ impl Terminal {
             thousands(counts.transfers)
         );
         for (count, what) in [
+            (
+                counts.skipped_blocks,
+                "blocks skipped, as their bloom filters exclude the tokens",
+            ),
             (counts.malformed, "malformed transfer logs"),
             (counts.dirty_addresses, "dirty address words"),
             (counts.wraps_deduplicated, "wraps told twice"),

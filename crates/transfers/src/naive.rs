@@ -3,8 +3,8 @@
 
 use crate::{
     DEPOSIT, DecodeCounts, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, Kind, LogView,
-    TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard, TransactionView, Transfer,
-    TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
+    TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, TransactionView,
+    Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
 };
 use alloy_primitives::{Address, B256, U256};
 

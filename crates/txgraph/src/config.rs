@@ -8,7 +8,7 @@
 use crate::{Error, Result};
 use serde::{Deserialize, Deserializer, de};
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
 };
@@ -19,6 +19,8 @@ pub const CONFIG_ENV: &str = "TXGRAPH_CONFIG";
 pub const CONFIG_FILE: &str = "txgraph.toml";
 /// Names the data directory; the second is reth's own, asked last.
 pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
+/// Says which index to use when no flag does.
+pub const INDEX_ENV: &str = "TXGRAPH_INDEX";
 /// Number of threads, as for every program that uses rayon.
 pub const THREADS_ENV: &str = "RAYON_NUM_THREADS";
 
@@ -42,8 +44,38 @@ pub struct Config {
     pub chunk_blocks: Option<u64>,
     /// Bytes a search may keep transfers in; default [`MEMORY_DEFAULT`].
     pub memory: Option<u64>,
+    /// Which index to use; default [`IndexChoice::Auto`].
+    pub index: Option<IndexChoice>,
+    /// Whether to recompute the roots of every block that is read; default: no.
+    pub verify: Option<bool>,
+    /// Where programs keep what they can make again: `XDG_CACHE_HOME`, else
+    /// `~/.cache`. Indexes are kept below it unless they are given a place.
+    pub cache: Option<PathBuf>,
     /// Names and decimals of tokens, for human output.
     pub token_list: Option<PathBuf>,
+}
+
+/// Which index a question is answered from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum IndexChoice {
+    /// The one at the usual place, if there is one that fits the chain.
+    #[default]
+    Auto,
+    /// None.
+    Off,
+    /// The one in this directory, which must be there.
+    At(PathBuf),
+}
+
+impl IndexChoice {
+    /// From `auto`, `off`, or a path.
+    pub fn parse(text: &OsStr) -> Self {
+        match text.to_str() {
+            Some("auto") => Self::Auto,
+            Some("off") => Self::Off,
+            _ => Self::At(PathBuf::from(text)),
+        }
+    }
 }
 
 /// The file: the same settings in three tables.
@@ -71,6 +103,8 @@ struct Run {
     chunk_blocks: Option<u64>,
     #[serde(deserialize_with = "size")]
     memory: Option<u64>,
+    verify: Option<bool>,
+    index: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -131,6 +165,12 @@ impl Config {
             threads: file.run.threads,
             chunk_blocks: file.run.chunk_blocks,
             memory: file.run.memory,
+            index: match file.run.index.as_deref() {
+                Some(word @ ("auto" | "off")) => Some(IndexChoice::parse(word.as_ref())),
+                _ => place(file.run.index)?.map(IndexChoice::At),
+            },
+            verify: file.run.verify,
+            cache: None,
             token_list: place(file.output.token_list)?,
         })
     }
@@ -154,9 +194,15 @@ impl Config {
             .iter()
             .find_map(|name| set(env, name))
             .map(PathBuf::from);
+        // A relative path is to be ignored, says the specification of these variables.
+        let cache = set(env, "XDG_CACHE_HOME").map(PathBuf::from);
+        let cache = cache.filter(|path| path.is_absolute());
+        let home = || set(env, "HOME").map(|home| PathBuf::from(home).join(".cache"));
         Ok(Self {
             datadir,
             threads,
+            index: set(env, INDEX_ENV).map(|text| IndexChoice::parse(&text)),
+            cache: cache.or_else(home),
             ..Self::default()
         })
     }
@@ -182,6 +228,9 @@ impl Config {
             threads: self.threads.or(lower.threads),
             chunk_blocks: self.chunk_blocks.or(lower.chunk_blocks),
             memory: self.memory.or(lower.memory),
+            index: self.index.or(lower.index),
+            verify: self.verify.or(lower.verify),
+            cache: self.cache.or(lower.cache),
             token_list: self.token_list.or(lower.token_list),
         }
     }
@@ -334,6 +383,33 @@ mod tests {
         assert_eq!(parts.static_files, Some("/sf".into()));
         assert_eq!(parts.datadir, Some(dir.path().join("from-file")));
         assert_eq!(parts.chain_id, Some(5));
+    }
+
+    #[test]
+    fn which_index() {
+        let (dir, path) = file("[run]\nindex = \"mine\"\n");
+        let resolve = |pairs: &[(&str, &str)]| {
+            Config::resolve_in(Config::default(), Some(&path), &env(pairs)).unwrap()
+        };
+        let at = |path: PathBuf| Some(IndexChoice::At(path));
+        assert_eq!(resolve(&[]).index, at(dir.path().join("mine")));
+        assert_eq!(
+            resolve(&[("TXGRAPH_INDEX", "off")]).index,
+            Some(IndexChoice::Off)
+        );
+        assert_eq!(resolve(&[("TXGRAPH_INDEX", "x/y")]).index, at("x/y".into()));
+        for word in ["auto", "off"] {
+            let (_dir, path) = file(&format!("[run]\nindex = \"{word}\"\n"));
+            let config = Config::resolve_in(Config::default(), Some(&path), &env(&[])).unwrap();
+            assert_eq!(config.index, Some(IndexChoice::parse(word.as_ref())));
+        }
+        let cache = |pairs: &[(&str, &str)]| resolve(pairs).cache;
+        assert_eq!(cache(&[]), None);
+        assert_eq!(cache(&[("HOME", "/me")]), Some("/me/.cache".into()));
+        let both = [("HOME", "/me"), ("XDG_CACHE_HOME", "/c")];
+        assert_eq!(cache(&both), Some("/c".into()));
+        let relative = [("HOME", "/me"), ("XDG_CACHE_HOME", "c")];
+        assert_eq!(cache(&relative), Some("/me/.cache".into()));
     }
 
     #[test]

@@ -18,7 +18,8 @@ mod run;
 pub use address::{AddressError, Checksum, parse_address};
 pub use blocks::{BlockSpec, BlocksError, parse_blocks};
 pub use config::{
-    CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, MEMORY_DEFAULT, THREADS_ENV, parse_size,
+    CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
+    THREADS_ENV, parse_size,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use lists::parse_amount;
@@ -28,8 +29,9 @@ pub use query::{
 };
 pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile};
 pub use run::{
-    Analysis, AnalysisFormat, Control, GraphAnswer, GraphRequest, Node, TransfersAnswer, analyze,
-    graph, info, open, table_name, transfers, write_analysis, write_graph, write_transfers,
+    Analysis, AnalysisFormat, Control, Explain, GraphAnswer, GraphRequest, IndexBuild, IndexState,
+    Node, TransfersAnswer, analyze, graph, index_build, index_drop, index_status, index_update,
+    index_verify, info, open, table_name, transfers, write_analysis, write_graph, write_transfers,
 };
 
 // What answers are made of.
@@ -38,6 +40,7 @@ pub use txgraph_export::{
     GraphFormat, Metadata, Schema, TableFormat, TokenList, U256Type, Written,
 };
 pub use txgraph_graph::{Asset, LimitHit, SearchRequest, TransferGraph};
+pub use txgraph_index::{Built, Status, Verified};
 pub use txgraph_nodedb::{Blocks, Info};
 pub use txgraph_reader::{CancelFlag, Progress};
 pub use txgraph_transfers::{

@@ -105,9 +105,11 @@ pub(crate) fn run(node: &Node, args: &IndexArgs, terminal: &Terminal) -> Result<
             };
             done(node, &txgraph::index_build(node, &what)?, terminal)
         }
-        Action::Update(update) => {
-            done(node, &txgraph::index_update(node, &update.options())?, terminal)
-        }
+        Action::Update(update) => done(
+            node,
+            &txgraph::index_update(node, &update.options())?,
+            terminal,
+        ),
         Action::Status(status) => {
             let state = txgraph::index_status(node)?;
             let text = if status.json {
@@ -183,24 +185,49 @@ fn page(state: &IndexState) -> String {
     let ratio = |a: u64, b: u64| a as f64 / b.max(1) as f64;
     let lines = [
         ("index", status.path.display().to_string()),
-        ("chain", format!("{} (genesis {})", status.chain_id, status.genesis_hash)),
-        ("blocks", listed(status.blocks.iter().map(|range| range.to_string()))),
-        ("tip of the node", format!("{} ({} blocks behind)", state.tip, thousands(state.behind_blocks))),
-        ("replaced", match state.replaced_blocks {
-            0 => "none".to_owned(),
-            blocks => format!("segments of {} blocks: `txgraph index update`", thousands(blocks)),
-        }),
+        (
+            "chain",
+            format!("{} (genesis {})", status.chain_id, status.genesis_hash),
+        ),
+        (
+            "blocks",
+            listed(status.blocks.iter().map(|range| range.to_string())),
+        ),
+        (
+            "tip of the node",
+            format!(
+                "{} ({} blocks behind)",
+                state.tip,
+                thousands(state.behind_blocks)
+            ),
+        ),
+        (
+            "replaced",
+            match state.replaced_blocks {
+                0 => "none".to_owned(),
+                blocks => format!(
+                    "segments of {} blocks: `txgraph index update`",
+                    thousands(blocks)
+                ),
+            },
+        ),
         ("segments", thousands(status.segments as u64)),
         ("transfers", thousands(status.transfers)),
-        ("size", format!(
-            "{} bytes, {:.1} for each transfer",
-            thousands(status.bytes),
-            ratio(status.bytes, status.transfers)
-        )),
-        ("built at", format!(
-            "{:.0} blocks/s",
-            1000.0 * ratio(status.read_blocks, status.read_time_ms)
-        )),
+        (
+            "size",
+            format!(
+                "{} bytes, {:.1} for each transfer",
+                thousands(status.bytes),
+                ratio(status.bytes, status.transfers)
+            ),
+        ),
+        (
+            "built at",
+            format!(
+                "{:.0} blocks/s",
+                1000.0 * ratio(status.read_blocks, status.read_time_ms)
+            ),
+        ),
     ];
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let line = |(name, text): &(&str, String)| format!("{name:width$}  {text}\n");

@@ -2,19 +2,25 @@
 
 pub(crate) mod analyze;
 pub(crate) mod completions;
+pub(crate) mod evm;
 pub(crate) mod graph;
+pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod query;
 pub(crate) mod transfers;
 
-use crate::{args::Global, interrupt, output::Terminal};
-use txgraph::{Control, Node, Query, Result};
+use crate::{args::Global, interrupt, output::Terminal, progress};
+use std::sync::Arc;
+use txgraph::{Control, Explain, Node, Query, Result};
 
 /// Opens the node of the configuration, with a bar for its progress and Ctrl-C
 /// as its stop.
 pub(crate) fn open(global: &Global, terminal: &Terminal) -> Result<Node> {
     let control = Control {
         progress: terminal.progress(),
+        explain: global
+            .explain
+            .then(|| -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) }),
         cancel: interrupt::watch(),
     };
     txgraph::open(&global.config()?, &control)

@@ -6,6 +6,7 @@ mod harness;
 mod analyze;
 mod config;
 mod determinism;
+mod evm;
 mod graph;
 mod help;
 mod info;

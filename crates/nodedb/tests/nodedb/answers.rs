@@ -268,7 +268,7 @@ fn receipt_equals(found: &txgraph_nodedb::Receipt<'_>, expected: &Value) -> u64 
     assert_eq!(found.log_count as usize, logs.len());
     found.logs().finish().unwrap();
     for (found, expected) in found.logs().zip(logs) {
-        assert_eq!(found.address, json::address(&expected["address"]));
+        assert_eq!(*found.address, json::address(&expected["address"]));
         let topics: Vec<[u8; 32]> = expected["topics"]
             .as_array()
             .unwrap()

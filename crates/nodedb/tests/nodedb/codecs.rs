@@ -189,7 +189,7 @@ fn receipt_equals(found: &txgraph_nodedb::Receipt<'_>, expected: &EthereumReceip
     assert_eq!(found.cumulative_gas_used, expected.cumulative_gas_used);
     assert_eq!(found.log_count as usize, expected.logs.len());
     for (found, expected) in found.logs().zip(&expected.logs) {
-        assert_eq!(found.address, expected.address);
+        assert_eq!(*found.address, expected.address);
         assert!(
             found
                 .topics

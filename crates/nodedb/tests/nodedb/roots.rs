@@ -15,6 +15,7 @@ use txgraph_nodedb::{
 use txgraph_testkit::fixtures::{Fixture, committed, fixture};
 
 const ALL: Parts = Parts {
+    headers: true,
     receipts: true,
     transactions: true,
     senders: true,

@@ -6,5 +6,6 @@ mod support;
 mod missing;
 mod mutations;
 mod options;
+mod plan;
 mod stress;
 mod whole;

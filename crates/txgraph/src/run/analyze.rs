@@ -103,6 +103,7 @@ impl AnalyzeQuery {
             blocks: node.blocks(selection)?,
             filter: selection.filter()?,
             wrapped_native: selection.wrapped()?,
+            with_times: true,
             with_hashes: false,
             allow_partial: selection.allow_partial,
         })))

@@ -48,11 +48,19 @@ impl Node {
             Some(IndexChoice::Auto) | None => {}
         }
         let Some(cache) = &self.config.cache else {
-            return Err(Error::usage("there is no usual place for an index: HOME is not set")
-                .hint("name a directory with --index"));
+            return Err(
+                Error::usage("there is no usual place for an index: HOME is not set")
+                    .hint("name a directory with --index"),
+            );
         };
         let chain = self.chain()?;
-        let genesis: String = chain.genesis_hash.to_string().chars().skip(2).take(16).collect();
+        let genesis: String = chain
+            .genesis_hash
+            .to_string()
+            .chars()
+            .skip(2)
+            .take(16)
+            .collect();
         Ok(cache
             .join("txgraph/index")
             .join(format!("{}-{genesis}", chain.chain_id)))
@@ -152,10 +160,16 @@ impl IndexBuild {
 /// Makes an index, or goes on with one that was not finished.
 pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
     let folder = node.index_folder()?;
-    let data = node.config.datadir.as_deref().and_then(|path| path.canonicalize().ok());
+    let data = node
+        .config
+        .datadir
+        .as_deref()
+        .and_then(|path| path.canonicalize().ok());
     let inside = |data: &PathBuf| {
         // The folder itself need not exist yet.
-        let mut known = folder.ancestors().filter_map(|path| path.canonicalize().ok());
+        let mut known = folder
+            .ancestors()
+            .filter_map(|path| path.canonicalize().ok());
         known.next().is_some_and(|path| path.starts_with(data))
     };
     if data.as_ref().is_some_and(inside) {
@@ -164,13 +178,21 @@ pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
             folder.display()
         )));
     }
-    Ok(txgraph_index::build(&folder, node.source()?, &build.options(node)?)?)
+    Ok(txgraph_index::build(
+        &folder,
+        node.source()?,
+        &build.options(node)?,
+    )?)
 }
 
 /// Brings an index up to the tip of the node.
 pub fn index_update(node: &Node, build: &IndexBuild) -> Result<Built> {
     let folder = node.index_folder()?;
-    Ok(txgraph_index::update(&folder, node.source()?, &build.options(node)?)?)
+    Ok(txgraph_index::update(
+        &folder,
+        node.source()?,
+        &build.options(node)?,
+    )?)
 }
 
 /// What the index holds, and how it stands to the node.

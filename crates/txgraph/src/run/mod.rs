@@ -2,11 +2,15 @@
 
 mod analyze;
 mod graph;
+mod index;
 mod info;
 mod transfers;
 
 pub use analyze::{Analysis, AnalysisFormat, GraphRequest, analyze, table_name, write_analysis};
 pub use graph::{GraphAnswer, graph, write_graph};
+pub use index::{
+    IndexBuild, IndexState, index_build, index_drop, index_status, index_update, index_verify,
+};
 pub use info::info;
 pub use transfers::{TransfersAnswer, transfers, write_transfers};
 
@@ -22,6 +26,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use txgraph_export::{Metadata, TableFormat, Target, TokenList};
+use txgraph_index::Index;
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{CancelFlag, NodeSource, Progress, ScanOptions};
 use txgraph_transfers::{
@@ -32,11 +37,16 @@ use txgraph_transfers::{
 /// How often a question is asked again when the chain is reorganised under it.
 const RESTARTS_MAX: u32 = 3;
 
+/// Hears one line for each choice that was made.
+pub type Explain = Arc<dyn Fn(&dyn std::fmt::Display) + Send + Sync>;
+
 /// How a caller watches and stops what it started.
 #[derive(Clone, Default)]
 pub struct Control {
     /// Told how far scans have come.
     pub progress: Option<Arc<dyn Progress>>,
+    /// Told how the question is going to be answered, and why.
+    pub explain: Option<Explain>,
     /// Stops everything when set.
     pub cancel: CancelFlag,
 }
@@ -54,6 +64,8 @@ impl std::fmt::Debug for Control {
 pub struct Node {
     db: Arc<NodeDb>,
     source: OnceLock<NodeSource>,
+    /// The index, if one is to be used.
+    index: OnceLock<Option<Index>>,
     config: Config,
     control: Control,
 }
@@ -76,20 +88,25 @@ pub fn open(config: &Config, control: &Control) -> Result<Node> {
     Ok(Node {
         db: Arc::new(NodeDb::open(&dir)?),
         source: OnceLock::new(),
+        index: OnceLock::new(),
         config: config.clone(),
         control: control.clone(),
     })
 }
 
 impl Node {
-    /// The source of transfers, started at the first call.
+    /// The node as a source of transfers, started at the first call.
     pub fn source(&self) -> Result<&NodeSource> {
         if let Some(source) = self.source.get() {
             return Ok(source);
         }
+        let explain = self.control.explain.clone();
         let options = ScanOptions {
             threads: self.config.threads,
             chunk_blocks: self.config.chunk_blocks,
+            verify: self.config.verify.unwrap_or(false),
+            explain: explain
+                .map(|explain| -> txgraph_reader::Explain { Arc::new(move |plan| explain(plan)) }),
             progress: self.control.progress.clone(),
             cancel: self.control.cancel.clone(),
             ..ScanOptions::default()

@@ -37,6 +37,7 @@ impl TransfersQuery {
             blocks: node.blocks(&self.selection)?,
             filter,
             wrapped_native: self.selection.wrapped()?,
+            with_times: true,
             with_hashes: true,
             allow_partial: self.selection.allow_partial,
         })
@@ -74,7 +75,7 @@ pub fn transfers(
 ) -> Result<ScanReport> {
     let mut failed = None;
     let report = node
-        .source()?
+        .answering()?
         .scan(request, &mut |batch| match sink(batch) {
             Ok(flow) => flow,
             Err(error) => {

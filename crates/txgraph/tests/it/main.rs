@@ -87,6 +87,7 @@ fn an_interrupted_answer_leaves_no_file() {
         &fixture,
         &Control {
             progress: Some(Arc::new(stop)),
+            explain: None,
             cancel,
         },
     );

@@ -1,0 +1,61 @@
+//! `txgraph evm bench`.
+
+use super::{tool_error, write};
+use clap::Args;
+use serde_json::json;
+use std::{path::PathBuf, time::Duration};
+use txgraph::{Error, Result};
+use txgraph_evm::Fork;
+use txgraph_evm_tools::{
+    bench::{Timed, time_program},
+    program::Program,
+};
+
+/// Time programs on the interpreter
+///
+/// Each program is called as a bare frame again and again, its state made anew. Comparisons with
+/// other engines, as whole transactions: `./bench.sh evm` in the repository.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct BenchArgs {
+    /// Programs (`.prog`), or folders of them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Rules
+    #[arg(long, value_name = "FORK", default_value_t = Fork::Cancun)]
+    fork: Fork,
+
+    /// Time for each program
+    #[arg(long, value_name = "MS", default_value_t = 300)]
+    ms: u64,
+
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples (for the programs in testdata/):
+    $ txgraph evm bench testdata/evm/programs --ms 5
+    $ txgraph evm bench testdata/evm/programs/fact100.prog --ms 20 --json
+";
+
+/// Runs the command.
+pub(crate) fn run(args: BenchArgs) -> Result<()> {
+    let programs = Program::open_all(&args.paths).map_err(tool_error)?;
+    let time = Duration::from_millis(args.ms);
+    let timed = programs.iter().map(|program| {
+        time_program(program, args.fork, time)
+            .map_err(|error| Error::usage(program.name.clone()).because(error))
+    });
+    let timed: Vec<Timed> = timed.collect::<Result<_>>()?;
+    let text = match args.json {
+        true => format!(
+            "{:#}\n",
+            json!(timed.iter().map(Timed::to_json).collect::<Vec<_>>())
+        ),
+        false => Timed::table(&timed),
+    };
+    write(None, text.as_bytes())
+}

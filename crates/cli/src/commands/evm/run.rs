@@ -1,0 +1,193 @@
+//! `txgraph evm run`.
+
+use super::{read, tool_error, write};
+use alloy_primitives::{Address, Bytes, U256, hex};
+use clap::Args;
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+use txgraph::{Error, Result};
+use txgraph_evm::{Fork, Inspector};
+use txgraph_evm_tools::{
+    fixture::FixtureState,
+    genesis,
+    program::Program,
+    run::{Call, Ran, decode_code, parse_wei, status_words},
+    trace::{Trace, TraceOptions},
+};
+
+/// Run bytecode and tell outcome, gas and return data
+///
+/// The code is called as a bare frame: no intrinsic gas, no fees, no nonces. Gas used is that of
+/// the frame, before refunds. The time is that of the execution alone.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// Bytecode, as hex or as it is; `-` is standard input
+    #[arg(value_name = "FILE", required_unless_present_any = ["program", "code"])]
+    file: Option<PathBuf>,
+
+    /// Bytecode in hex, in place of a file
+    #[arg(long, value_name = "HEX", conflicts_with = "file", value_parser = bytes)]
+    code: Option<Bytes>,
+
+    /// A benchmark program: call and state in one text file, in place of code
+    ///
+    /// Lines: to ADDRESS, caller ADDRESS, gas N, value WEI, data HEX, account ADDRESS BALANCE CODE,
+    /// slot ADDRESS KEY VALUE; hex, `-` for empty.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "code"])]
+    program: Option<PathBuf>,
+
+    /// Input of the call
+    #[arg(long, value_name = "HEX", value_parser = bytes)]
+    calldata: Option<Bytes>,
+
+    /// Wei sent along
+    #[arg(long, value_name = "WEI", value_parser = parse_wei)]
+    value: Option<U256>,
+
+    /// Gas of the frame; default: 1,000,000,000, or what the program says
+    #[arg(long, value_name = "N")]
+    gas: Option<u64>,
+
+    /// Rules, e.g. Frontier, London, Cancun; default: Osaka, for programs Cancun
+    #[arg(long, value_name = "FORK")]
+    fork: Option<Fork>,
+
+    /// Who calls
+    #[arg(long, value_name = "ADDRESS")]
+    caller: Option<Address>,
+
+    /// Accounts that exist, as JSON like the `alloc` of a genesis file
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    state: Option<PathBuf>,
+
+    /// The code is init code: create a contract with it
+    #[arg(long, conflicts_with = "program")]
+    create: bool,
+
+    /// The outcome as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Write a line of JSON for each instruction (EIP-3155), to stderr or to FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    trace: Option<Option<PathBuf>>,
+
+    /// Memory in the lines of the trace
+    #[arg(long, requires = "trace")]
+    trace_memory: bool,
+}
+
+const EXAMPLES: &str = "\
+Exit status: 0 when the code ran, also when it reverted or halted; 2 when it cannot be read.
+
+Examples:
+    $ txgraph evm run --code 0x60016002015f5260205ff3
+    $ txgraph evm run --code 5f356008575f5ffd5b00 --calldata 0x01 --fork Shanghai --trace
+    $ echo 60016002015f5260205ff3 | txgraph evm run - --json
+";
+
+/// Runs the command.
+pub(crate) fn run(args: RunArgs) -> Result<()> {
+    let mut call = match &args.program {
+        Some(path) => Call {
+            fork: Fork::Cancun,
+            program: Program::open(path).map_err(tool_error)?,
+            create: false,
+        },
+        None => of_code(&args)?,
+    };
+    call.fork = args.fork.unwrap_or(call.fork);
+    call.create = args.create;
+    let program = &mut call.program;
+    program.data = args.calldata.unwrap_or(std::mem::take(&mut program.data));
+    program.value = args.value.unwrap_or(program.value);
+    program.gas = args.gas.unwrap_or(program.gas);
+    program.caller = args.caller.unwrap_or(program.caller);
+    let options = TraceOptions {
+        memory: args.trace_memory,
+        return_data: false,
+    };
+    let ran = match args.trace {
+        None => execute(&call, None)?,
+        Some(None) => traced(
+            &call,
+            io::stderr().lock(),
+            Path::new("standard error"),
+            options,
+        )?,
+        Some(Some(path)) => {
+            let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
+            traced(&call, file, &path, options)?
+        }
+    };
+    let text = match args.json {
+        true => format!("{:#}\n", ran.to_json()),
+        false => page(&ran),
+    };
+    write(None, text.as_bytes())
+}
+
+fn of_code(args: &RunArgs) -> Result<Call> {
+    let code = match (&args.code, &args.file) {
+        (Some(code), _) => code.clone(),
+        (None, Some(path)) => decode_code(path, read(path)?).map_err(tool_error)?,
+        (None, None) => return Err(Error::usage("no code: give FILE, `-` or --code")),
+    };
+    let state = match &args.state {
+        Some(path) => genesis::open(path).map_err(tool_error)?,
+        None => FixtureState::new(),
+    };
+    Ok(Call::of_code(code, state, Fork::Osaka))
+}
+
+fn execute(call: &Call, inspector: Option<&mut dyn Inspector>) -> Result<Ran> {
+    call.run(inspector)
+        .map_err(|error| Error::usage("the state").because(error))
+}
+
+fn traced(call: &Call, out: impl Write, path: &Path, options: TraceOptions) -> Result<Ran> {
+    let mut trace = Trace::new(BufWriter::with_capacity(1 << 16, out), options);
+    let ran = execute(call, Some(&mut trace))?;
+    trace
+        .finish(&ran.outcome)
+        .map_err(|error| Error::io(path, error))?;
+    Ok(ran)
+}
+
+/// What people want to know.
+fn page(ran: &Ran) -> String {
+    let outcome = &ran.outcome;
+    let (status, reason) = status_words(outcome.status);
+    let mut text = match reason {
+        Some(reason) => format!("{:<13} {status}: {reason}\n", "outcome"),
+        None => format!("{:<13} {status}\n", "outcome"),
+    };
+    let mut line = |name: &str, value: String| text += &format!("{name:<13} {value}\n");
+    line("gas used", outcome.gas_used.to_string());
+    if outcome.gas_refunded > 0 {
+        line("gas refunded", outcome.gas_refunded.to_string());
+    }
+    if let Some(created) = outcome.created {
+        line("created", created.to_string());
+    }
+    line("return data", outcome.output.to_string());
+    for log in &outcome.logs {
+        let topics: Vec<String> = log.data.topics().iter().map(ToString::to_string).collect();
+        line(
+            "log",
+            format!("{} [{}] {}", log.address, topics.join(", "), log.data.data),
+        );
+    }
+    line("time", format!("{:?}", ran.time));
+    text
+}
+
+fn bytes(text: &str) -> Result<Bytes, String> {
+    hex::decode(text)
+        .map(Bytes::from)
+        .map_err(|error| format!("no hex: {error}"))
+}

@@ -1,0 +1,86 @@
+//! `txgraph evm test`.
+
+use super::{tool_error, write};
+use clap::Args;
+use std::path::PathBuf;
+use txgraph::{Error, ErrorKind, Result};
+use txgraph_evm::Fork;
+use txgraph_evm_tools::{
+    engine::Own,
+    fixture::{self, Options},
+};
+
+/// Run public EVM tests
+///
+/// State tests and VM tests: JSON files as published, folders of them, and packed files
+/// (`.jsonl.zst`, one `[file, name, test]` a line). State roots, hashes of logs, gas and return
+/// data are compared, and what must be refused must be refused.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct TestArgs {
+    /// Files and folders
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Only tests whose suite, file or name contains this
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+
+    /// Only these rules
+    #[arg(long, value_name = "FORK")]
+    fork: Option<Fork>,
+
+    /// Only one of N tests, always the same ones
+    #[arg(long, value_name = "N")]
+    sample: Option<u64>,
+
+    /// Failures that are shown
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    failures: usize,
+
+    /// Everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Exit status: 0 when all tests passed, 1 when not, 2 when a path holds no tests.
+
+Examples (for the tests in testdata/):
+    $ txgraph evm test testdata/evm/state
+    $ txgraph evm test testdata/evm/state --fork Cancun --json
+";
+
+/// Runs the command.
+pub(crate) fn run(args: TestArgs) -> Result<()> {
+    let TestArgs { filter, fork, .. } = args;
+    let options = Options {
+        filter,
+        fork,
+        sample: args.sample.map(|one_of| (one_of, 1)),
+    };
+    let report = fixture::run(&args.paths, &options, Own::new).map_err(tool_error)?;
+    let text = match args.json {
+        true => format!("{:#}\n", report.to_json()),
+        false => format!(
+            "{}\n{:.1} s\n",
+            report.table(args.failures),
+            report.time.as_secs_f64()
+        ),
+    };
+    write(None, text.as_bytes())?;
+    let total = report.total();
+    match report.all_passed() {
+        true => Ok(()),
+        false if total.passed + total.failed + total.skipped == 0 => Err(Error::usage(
+            "no test is left: see --filter, --fork and --sample",
+        )),
+        false => Err(Error::new(
+            ErrorKind::Failed,
+            format!(
+                "{} tests failed, {} were not run",
+                total.failed, total.skipped
+            ),
+        )),
+    }
+}

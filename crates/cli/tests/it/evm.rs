@@ -1,0 +1,237 @@
+//! `txgraph evm`: needs no node.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_txgraph");
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn evm(args: &[&str], input: &str) -> Output {
+    let mut child = Command::new(PROGRAM)
+        .arg("evm")
+        .args(args)
+        .current_dir(workspace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A programme that fails early closes its input.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(args: &[&str], input: &str) -> String {
+    let output = evm(args, input);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(args: &[&str], input: &str) -> serde_json::Value {
+    serde_json::from_str(&stdout(args, input)).unwrap()
+}
+
+/// Fails with this status and words.
+fn fails(args: &[&str], input: &str, status: i32, words: &str) {
+    let output = evm(args, input);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{args:?}: {stderr}");
+    assert!(stderr.contains(words), "{args:?}: {stderr}");
+}
+
+#[test]
+fn examples_of_the_help_work() {
+    let mut seen = 0;
+    for command in ["run", "asm", "disasm", "test", "bench"] {
+        let help = stdout(&[command, "--help"], "");
+        for line in help
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("$ "))
+        {
+            let line = line.replace("txgraph evm", &format!("{PROGRAM} evm"));
+            let output = Command::new("sh")
+                .args(["-c", &line])
+                .current_dir(workspace())
+                .output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{line}: {output:?}");
+            assert!(!output.stdout.is_empty(), "{line}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10, "{seen}");
+}
+
+#[test]
+fn code_runs_from_everywhere() {
+    let code = "60016002015f5260205ff3";
+    let folder = tempfile::tempdir().unwrap();
+    let hex = folder.path().join("code.hex");
+    std::fs::write(&hex, format!("0x{code}\n")).unwrap();
+    let expected = "0x0000000000000000000000000000000000000000000000000000000000000003";
+    for (args, input) in [
+        (["run", "--json", "--code", code], ""),
+        (["run", "--json", "--fork=Cancun", "-"], code),
+        (
+            ["run", "--json", "--fork=Shanghai", hex.to_str().unwrap()],
+            "",
+        ),
+    ] {
+        let told = json(&args, input);
+        assert_eq!(
+            (&told["output"], &told["status"]),
+            (&expected.into(), &"success".into())
+        );
+        assert_eq!(told["gas_used"], 3 + 3 + 3 + 2 + 6 + 3 + 2);
+        assert!(told["time_ns"].is_u64());
+    }
+    // PUSH0 is not known yet; the outcome is an answer all the same.
+    let told = json(
+        &[
+            "run",
+            "--json",
+            "--fork=London",
+            "--code",
+            code,
+            "--gas=500",
+        ],
+        "",
+    );
+    assert_eq!(
+        (&told["status"], &told["gas_used"]),
+        (&"halt".into(), &500.into())
+    );
+    let page = stdout(&["run", "--code", "5ffd5b"], "");
+    assert!(
+        page.contains("outcome") && page.contains("halt: stack underflow"),
+        "{page}"
+    );
+}
+
+#[test]
+fn calldata_value_and_state_are_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    std::fs::write(
+        &state,
+        r#"{"alloc": {"cccccccccccccccccccccccccccccccccccccccc":
+            {"storage": {"0x7": "0x9"}}}}"#,
+    )
+    .unwrap();
+    let state = state.to_str().unwrap();
+    // calldata[0] + value + slot 7
+    let code = "5f35340160075401".to_owned() + "5f5260205ff3";
+    let args = [
+        "run",
+        "--json",
+        "--state",
+        state,
+        "--value=16",
+        "--code",
+        &code,
+        "--calldata",
+    ];
+    let word = format!("{:064x}", 256);
+    let told = json(&[&args[..], &[&word]].concat(), "");
+    assert_eq!(told["output"], format!("0x{:064x}", 256 + 16 + 9));
+}
+
+#[test]
+fn programs_give_the_known_results() {
+    let folder = workspace().join("testdata/evm/programs");
+    let list = std::fs::read_to_string(folder.join("expected.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    for name in ["count1000", "fact100"] {
+        let expected = list.iter().find(|entry| entry["name"] == name).unwrap();
+        let path = folder.join(format!("{name}.prog"));
+        let told = json(&["run", "--json", "--program", path.to_str().unwrap()], "");
+        assert_eq!(told["gas_used"], expected["frame_gas"]);
+        let output = told["output"].as_str().unwrap().trim_start_matches("0x");
+        assert_eq!(output, expected["out"]);
+    }
+}
+
+#[test]
+fn traces_go_where_they_should() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.jsonl");
+    let option = format!("--trace={}", file.display());
+    stdout(&["run", &option, "--code", "60016002015f5260205ff3"], "");
+    let to_file = std::fs::read_to_string(&file).unwrap();
+    let output = evm(&["run", "--trace", "--code", "60016002015f5260205ff3"], "");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), to_file);
+    let lines: Vec<serde_json::Value> = to_file
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 9);
+    assert_eq!(
+        (&lines[2]["opName"], &lines[2]["gasCost"]),
+        (&"ADD".into(), &"0x3".into())
+    );
+    assert_eq!(lines[8]["gasUsed"], "0x16");
+}
+
+#[test]
+fn there_and_back_again() {
+    let source = "start: JUMPDEST PUSH start JUMP DATA 0xfe0c";
+    let code = stdout(&["asm", "-"], source);
+    assert_eq!(code, "0x5b600056fe0c\n");
+    let listing = stdout(&["disasm", "-", "--offsets"], &code);
+    assert!(listing.contains("L_00:"), "{listing}");
+    assert_eq!(stdout(&["asm", "-"], &listing), code);
+    fails(
+        &["asm", "-"],
+        "ADD\n PUHS1 1",
+        2,
+        "line 2, column 2: PUHS1 is no mnemonic",
+    );
+    fails(&["disasm", "-"], "0x123", 2, "not hex");
+}
+
+#[test]
+fn tests_that_fail_are_said() {
+    let state = workspace().join("testdata/evm/state");
+    let report = json(&["test", "--json", state.to_str().unwrap()], "");
+    assert_eq!(report["total"]["failed"], 0);
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(state.join("eip1153.json")).unwrap();
+    let path = folder.path().join("bent.json");
+    std::fs::write(
+        &path,
+        text.replacen("\"gasPrice\":\"0x0a\"", "\"gasPrice\":\"0x0b\"", 1),
+    )
+    .unwrap();
+    fails(&["test", path.to_str().unwrap()], "", 1, "1 tests failed");
+    fails(&["test", "/nowhere.json"], "", 2, "/nowhere.json");
+    fails(
+        &["test", state.to_str().unwrap(), "--filter", "no such test"],
+        "",
+        2,
+        "no test is left",
+    );
+    fails(&["test"], "", 2, "PATH");
+}
+
+#[test]
+fn wrong_use_is_status_2() {
+    fails(&["run"], "", 2, "FILE");
+    fails(&["run", "/nowhere.hex"], "", 2, "/nowhere.hex");
+    fails(&["run", "--code", "0x1"], "", 2, "no hex");
+    fails(
+        &["run", "--code", "00", "--fork", "Atlantis"],
+        "",
+        2,
+        "no fork is called",
+    );
+    fails(&["run", "-"], "0x1", 2, "not hex");
+    fails(&["bench", "/nowhere.prog"], "", 2, "/nowhere.prog");
+    fails(&["bench", "testdata/evm/state"], "", 2, "no `.prog` files");
+}

@@ -1,0 +1,105 @@
+//! What a scan chooses, and that the choice does not show in the answer; roots
+//! recomputed on request.
+
+use crate::support::{answer, ask, everything, open, open_with, range};
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
+use txgraph_reader::{ScanOptions, ScanPlan};
+use txgraph_testkit::fixtures;
+use txgraph_transfers::{AddressSet, TokenFilter, TransferFilter};
+
+#[test]
+fn blocks_without_the_token_are_skipped_where_that_pays() {
+    let [_, fixture] = fixtures::committed();
+    let plans: Arc<Mutex<Vec<ScanPlan>>> = Arc::default();
+    let heard = Arc::clone(&plans);
+    let source = open_with(
+        fixture.path(),
+        ScanOptions {
+            explain: Some(Arc::new(move |plan| {
+                heard.lock().unwrap().push(plan.clone())
+            })),
+            ..ScanOptions::default()
+        },
+    );
+    let all = everything(range(0, 40));
+    let (rows, _) = answer(&source, &all);
+    assert_eq!(plans.lock().unwrap()[0].bloom_hits, None, "all tokens");
+    let tokens: AddressSet = rows.iter().filter_map(|row| row.token_address).collect();
+
+    let (mut skipping, mut skipped) = (0, 0);
+    for token in &tokens {
+        let request = txgraph_transfers::ScanRequest {
+            filter: TransferFilter {
+                tokens: TokenFilter::Only {
+                    tokens: [*token].into_iter().collect(),
+                    native: false,
+                },
+                ..TransferFilter::default()
+            },
+            ..all.clone()
+        };
+        let (found, report) = answer(&source, &request);
+        let expected = rows.iter().filter(|row| request.filter.wants(row));
+        assert!(found.iter().eq(expected), "{token}");
+        let plan = plans.lock().unwrap().last().cloned().unwrap();
+        let saved = (1.0 - plan.bloom_hits.unwrap()) * plan.transactions_per_block;
+        assert_eq!(plan.skips_by_bloom, saved > 0.7, "{plan}");
+        assert!(plan.skips_by_bloom || report.counts.skipped_blocks == 0);
+        skipping += u32::from(plan.skips_by_bloom);
+        skipped += report.counts.skipped_blocks;
+    }
+    assert!(
+        skipping > 0 && skipped > 0,
+        "{skipping} of {}",
+        tokens.len()
+    );
+}
+
+/// A flipped bit in what an address or amount is made of fits every count and every
+/// gas figure, and only the receipts root tells.
+#[test]
+fn recomputed_roots_find_what_a_scan_cannot_see() {
+    let [_, fixture] = fixtures::committed();
+    let verify = ScanOptions {
+        verify: true,
+        ..ScanOptions::default()
+    };
+    let all = everything(range(0, 40));
+    let (rows, report) = answer(&open(fixture.path()), &all);
+    let proven = answer(&open_with(fixture.path(), verify.clone()), &all);
+    assert_eq!(proven, (rows.clone(), report));
+
+    let copy = fixture.unpack();
+    let folder = copy.path().join("static_files");
+    let file = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with("static_file_receipts_") && !name.contains('.')
+        })
+        .unwrap();
+    let whole = fs::read(&file).unwrap();
+    let mut unseen = 0;
+    for at in (0..whole.len()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&file, bytes).unwrap();
+        let Ok((found, _)) = ask(&open(copy.path()), &all) else {
+            continue;
+        };
+        if found == rows {
+            continue;
+        }
+        unseen += 1;
+        let error = ask(&open_with(copy.path(), verify.clone()), &all).unwrap_err();
+        assert!(error.to_string().contains("does not follow"), "{error}");
+        if unseen == 5 {
+            return;
+        }
+    }
+    panic!("only {unseen} flips went unseen");
+}
