@@ -26,85 +26,88 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(8))]
 pub(crate) struct Instruction {
-    pub(crate) op: u16,
+    pub(crate) op: u8,
     pub(crate) arg: u16,
     pub(crate) imm: u32,
 }
 
-/// Instructions that are no opcodes. "Of the top" is the topmost word before it.
+/// Instructions that are no opcodes, in a range of bytes that no opcode uses: so every
+/// byte has an arm in the loop, and the loop needs no bounds check.
 pub(crate) mod fused {
+    /// The first.
+    pub(crate) const FIRST: u8 = BLOCK;
     /// Head of a block: `arg` is the lowest height of the stack at entry, `imm` its
     /// gas; the next slot's `arg` is how much higher than that the stack may be.
     /// Heights are in bytes.
-    pub(crate) const BLOCK: u16 = 256;
+    pub(crate) const BLOCK: u8 = 0xa5;
     /// Halts: a jump went astray.
-    pub(crate) const INVALID_JUMP: u16 = 257;
+    pub(crate) const INVALID_JUMP: u8 = 0xa6;
     /// A byte (`arg`) that the fork does not know, or `INVALID`.
-    pub(crate) const UNKNOWN: u16 = 258;
+    pub(crate) const UNKNOWN: u8 = 0xa7;
     /// A constant of four bytes at most.
-    pub(crate) const PUSH: u16 = 259;
+    pub(crate) const PUSH: u8 = 0xa8;
     /// A wider one, number `imm` of the pool.
-    pub(crate) const PUSH_WIDE: u16 = 260;
+    pub(crate) const PUSH_WIDE: u8 = 0xa9;
     /// `PUSH JUMP`; `imm` is the target's head.
-    pub(crate) const JUMP_TO: u16 = 261;
+    pub(crate) const JUMP_TO: u8 = 0xaa;
     /// `PUSH JUMPI`.
-    pub(crate) const JUMPI_TO: u16 = 262;
+    pub(crate) const JUMPI_TO: u8 = 0xab;
     /// `ISZERO PUSH JUMPI`.
-    pub(crate) const JUMPI_TO_IF_ZERO: u16 = 263;
+    pub(crate) const JUMPI_TO_IF_ZERO: u8 = 0xac;
     /// `LT PUSH JUMPI`, and so on; the ones below with `ISZERO` between.
-    pub(crate) const JUMPI_TO_IF_LT: u16 = 264;
-    pub(crate) const JUMPI_TO_IF_GT: u16 = 265;
-    pub(crate) const JUMPI_TO_IF_SLT: u16 = 266;
-    pub(crate) const JUMPI_TO_IF_SGT: u16 = 267;
-    pub(crate) const JUMPI_TO_IF_EQ: u16 = 268;
-    pub(crate) const JUMPI_TO_UNLESS_LT: u16 = 269;
-    pub(crate) const JUMPI_TO_UNLESS_GT: u16 = 270;
-    pub(crate) const JUMPI_TO_UNLESS_SLT: u16 = 271;
-    pub(crate) const JUMPI_TO_UNLESS_SGT: u16 = 272;
-    pub(crate) const JUMPI_TO_UNLESS_EQ: u16 = 273;
+    pub(crate) const JUMPI_TO_IF_LT: u8 = 0xad;
+    pub(crate) const JUMPI_TO_IF_GT: u8 = 0xae;
+    pub(crate) const JUMPI_TO_IF_SLT: u8 = 0xaf;
+    pub(crate) const JUMPI_TO_IF_SGT: u8 = 0xb0;
+    pub(crate) const JUMPI_TO_IF_EQ: u8 = 0xb1;
+    pub(crate) const JUMPI_TO_UNLESS_LT: u8 = 0xb2;
+    pub(crate) const JUMPI_TO_UNLESS_GT: u8 = 0xb3;
+    pub(crate) const JUMPI_TO_UNLESS_SLT: u8 = 0xb4;
+    pub(crate) const JUMPI_TO_UNLESS_SGT: u8 = 0xb5;
+    pub(crate) const JUMPI_TO_UNLESS_EQ: u8 = 0xb6;
     /// `PUSH op`: the constant is the first operand.
-    pub(crate) const PUSH_ADD: u16 = 274;
-    pub(crate) const PUSH_MUL: u16 = 275;
-    pub(crate) const PUSH_AND: u16 = 276;
-    pub(crate) const PUSH_OR: u16 = 277;
-    pub(crate) const PUSH_SHL: u16 = 278;
-    pub(crate) const PUSH_SHR: u16 = 279;
-    pub(crate) const PUSH_SAR: u16 = 280;
-    pub(crate) const PUSH_EQ: u16 = 281;
-    pub(crate) const PUSH_LT: u16 = 282;
-    pub(crate) const PUSH_GT: u16 = 283;
-    pub(crate) const PUSH_SUB: u16 = 284;
-    pub(crate) const PUSH_MLOAD: u16 = 285;
-    pub(crate) const PUSH_MSTORE: u16 = 286;
+    pub(crate) const PUSH_ADD: u8 = 0xb7;
+    pub(crate) const PUSH_MUL: u8 = 0xb8;
+    pub(crate) const PUSH_AND: u8 = 0xb9;
+    pub(crate) const PUSH_OR: u8 = 0xba;
+    pub(crate) const PUSH_SHL: u8 = 0xbb;
+    pub(crate) const PUSH_SHR: u8 = 0xbc;
+    pub(crate) const PUSH_SAR: u8 = 0xbd;
+    pub(crate) const PUSH_EQ: u8 = 0xbe;
+    pub(crate) const PUSH_LT: u8 = 0xbf;
+    pub(crate) const PUSH_GT: u8 = 0xc0;
+    pub(crate) const PUSH_SUB: u8 = 0xc1;
+    pub(crate) const PUSH_MLOAD: u8 = 0xc2;
+    pub(crate) const PUSH_MSTORE: u8 = 0xc3;
     /// `PUSH SWAP1 op`: the constant is the second operand.
-    pub(crate) const SUB_PUSHED: u16 = 287;
-    pub(crate) const DIV_PUSHED: u16 = 288;
+    pub(crate) const SUB_PUSHED: u8 = 0xc4;
+    pub(crate) const DIV_PUSHED: u8 = 0xc5;
     /// With a constant of the pool.
-    pub(crate) const PUSH_WIDE_AND: u16 = 289;
-    pub(crate) const PUSH_WIDE_ADD: u16 = 290;
+    pub(crate) const PUSH_WIDE_AND: u8 = 0xc6;
+    pub(crate) const PUSH_WIDE_ADD: u8 = 0xc7;
     /// `SWAPn POP`, n in `arg`.
-    pub(crate) const SWAP_POP: u16 = 291;
-    pub(crate) const POP_POP: u16 = 292;
+    pub(crate) const SWAP_POP: u8 = 0xc8;
+    pub(crate) const POP_POP: u8 = 0xc9;
     /// `DUPn PUSH`: n in `arg`.
-    pub(crate) const DUP_PUSH: u16 = 293;
+    pub(crate) const DUP_PUSH: u8 = 0xca;
     /// `DUPn MLOAD`.
-    pub(crate) const DUP_MLOAD: u16 = 294;
+    pub(crate) const DUP_MLOAD: u8 = 0xcb;
     /// `DUPn op`.
-    pub(crate) const DUP_ADD: u16 = 295;
-    pub(crate) const DUP_SUB: u16 = 296;
+    pub(crate) const DUP_ADD: u8 = 0xcc;
+    pub(crate) const DUP_SUB: u8 = 0xcd;
     /// `DUP1 PUSH EQ PUSH JUMPI`: how a contract finds its function. The constant
     /// stands in the next slot.
-    pub(crate) const SELECT: u16 = 299;
+    pub(crate) const SELECT: u8 = 0xce;
     /// `DUPn DUPm`: n in the low byte of `arg`, m in its high byte.
-    pub(crate) const DUP_DUP: u16 = 300;
+    pub(crate) const DUP_DUP: u8 = 0xcf;
     /// `SWAPn SWAPm`.
-    pub(crate) const SWAP_SWAP: u16 = 301;
+    pub(crate) const SWAP_SWAP: u8 = 0xd0;
     /// `SWAP1 SUB`.
-    pub(crate) const SWAP_SUB: u16 = 302;
+    pub(crate) const SWAP_SUB: u8 = 0xd1;
     /// `ISZERO ISZERO`.
-    pub(crate) const IS_NOT_ZERO: u16 = 303;
-    /// How many there are, opcodes included.
-    pub(crate) const END: u16 = 304;
+    pub(crate) const IS_NOT_ZERO: u8 = 0xd2;
+    /// None: beyond the last.
+    pub(crate) const END: u8 = 0xd3;
 }
 
 /// Slot of the block that halts.
@@ -247,7 +250,7 @@ impl<'a> Decoder<'a> {
                 opcode::JUMP => self.jump(),
                 opcode::GAS | opcode::SSTORE => {
                     self.block.exact.push((self.out.len(), self.block.gas));
-                    self.emit(u16::from(byte), 0, 0);
+                    self.emit(byte, 0, 0);
                 }
                 _ => self.operation(byte),
             }
@@ -280,7 +283,7 @@ impl<'a> Decoder<'a> {
             };
         }
         // Only after a cut push in the last bytes is there an open end.
-        self.emit(u16::from(opcode::STOP), 0, 0);
+        self.emit(opcode::STOP, 0, 0);
         self.end_block();
     }
 
@@ -298,7 +301,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn emit(&mut self, op: u16, arg: u16, imm: u32) {
+    fn emit(&mut self, op: u8, arg: u16, imm: u32) {
         self.out.push(Instruction { op, arg, imm });
     }
 
@@ -362,7 +365,7 @@ impl<'a> Decoder<'a> {
                     self.out.pop();
                     self.emit(
                         fused::DUP_PUSH,
-                        last.op - u16::from(opcode::DUP1) + 1,
+                        u16::from(last.op - opcode::DUP1) + 1,
                         small,
                     );
                 }
@@ -386,7 +389,7 @@ impl<'a> Decoder<'a> {
             }
             fused::DUP_PUSH => {
                 self.out.pop();
-                self.emit(u16::from(opcode::DUP1) + last.arg - 1, 0, 0);
+                self.emit(opcode::DUP1 + last.arg as u8 - 1, 0, 0);
                 Some(last.imm)
             }
             _ => None,
@@ -399,15 +402,22 @@ impl<'a> Decoder<'a> {
                 self.jumps.push(self.out.len());
                 self.emit(fused::JUMP_TO, 0, target);
             }
-            None => self.emit(u16::from(opcode::JUMP), 0, 0),
+            None => self.emit(opcode::JUMP, 0, 0),
         }
     }
 
     fn jump_if(&mut self) {
         let Some(target) = self.take_constant() else {
-            self.emit(u16::from(opcode::JUMPI), 0, 0);
+            self.emit(opcode::JUMPI, 0, 0);
             return;
         };
+        // Twice negated is as good as not at all.
+        if self
+            .last(1)
+            .is_some_and(|last| last.op == fused::IS_NOT_ZERO)
+        {
+            self.out.pop();
+        }
         let last = self.last(1).map_or(fused::END, |last| last.op);
         let (taken, op) = match opcode_of(last) {
             Some(opcode::ISZERO) => {
@@ -436,7 +446,7 @@ impl<'a> Decoder<'a> {
         let (Some(equal), Some(dup)) = (self.last(1), self.last(2)) else {
             return false;
         };
-        if dup.op != u16::from(opcode::DUP1) {
+        if dup.op != opcode::DUP1 {
             return false;
         }
         self.out.truncate(self.out.len() - 2);
@@ -449,7 +459,7 @@ impl<'a> Decoder<'a> {
     /// Any other instruction, fused with the one before it if there is a word for that.
     fn operation(&mut self, byte: u8) {
         let Some(last) = self.last(1) else {
-            self.emit(u16::from(byte), 0, 0);
+            self.emit(byte, 0, 0);
             return;
         };
         if let Some(op) = pushed_first(byte)
@@ -467,7 +477,7 @@ impl<'a> Decoder<'a> {
                     None if byte == opcode::SUB => (fused::SWAP_SUB, 0, 0),
                     None => {
                         self.out.push(last);
-                        (u16::from(byte), 0, 0)
+                        (byte, 0, 0)
                     }
                 }
             }
@@ -494,7 +504,7 @@ impl<'a> Decoder<'a> {
                         };
                         (op, n | m << 8, 0)
                     }
-                    None => (u16::from(byte), 0, 0),
+                    None => (byte, 0, 0),
                 }
             }
             (Some(swap @ opcode::SWAP1..=opcode::SWAP16), opcode::SWAP1..=opcode::SWAP16) => {
@@ -510,7 +520,7 @@ impl<'a> Decoder<'a> {
                 self.out.pop();
                 (fused::PUSH_WIDE_ADD, 0, last.imm)
             }
-            _ => (u16::from(byte), 0, 0),
+            _ => (byte, 0, 0),
         };
         self.emit(fused.0, fused.1, fused.2);
     }
@@ -531,16 +541,16 @@ impl<'a> Decoder<'a> {
 }
 
 /// An instruction that is an opcode, not fused.
-fn opcode_of(op: u16) -> Option<u8> {
-    u8::try_from(op).ok()
+fn opcode_of(op: u8) -> Option<u8> {
+    (!(fused::FIRST..fused::END).contains(&op)).then_some(op)
 }
 
-fn is_dup(op: u16) -> bool {
-    (u16::from(opcode::DUP1)..=u16::from(opcode::DUP16)).contains(&op)
+fn is_dup(op: u8) -> bool {
+    (opcode::DUP1..=opcode::DUP16).contains(&op)
 }
 
 /// `byte PUSH JUMPI`, or with `ISZERO` between.
-fn compare(byte: u8, holds: bool) -> Option<u16> {
+fn compare(byte: u8, holds: bool) -> Option<u8> {
     Some(match (byte, holds) {
         (opcode::LT, true) => fused::JUMPI_TO_IF_LT,
         (opcode::GT, true) => fused::JUMPI_TO_IF_GT,
@@ -557,7 +567,7 @@ fn compare(byte: u8, holds: bool) -> Option<u16> {
 }
 
 /// `PUSH byte`.
-fn pushed_first(byte: u8) -> Option<u16> {
+fn pushed_first(byte: u8) -> Option<u8> {
     Some(match byte {
         opcode::ADD => fused::PUSH_ADD,
         opcode::MUL => fused::PUSH_MUL,
@@ -577,7 +587,7 @@ fn pushed_first(byte: u8) -> Option<u16> {
 }
 
 /// `DUPn byte`.
-fn dup_with(byte: u8) -> Option<u16> {
+fn dup_with(byte: u8) -> Option<u8> {
     Some(match byte {
         opcode::MLOAD => fused::DUP_MLOAD,
         opcode::ADD => fused::DUP_ADD,

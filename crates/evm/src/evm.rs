@@ -296,7 +296,7 @@ fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32,
     };
     let has_own_code =
         entry.has_code() && !(cx.fork >= Fork::Prague && cx.code(sender)?.delegate.is_some());
-    transaction::check_sender(bill, tx.max_fee_per_gas, tx, &account, has_own_code)?;
+    transaction::check_sender(tx, &account, has_own_code)?;
     // At most what was just checked.
     let fees = bill.gas_price * U256::from(tx.gas_limit) + bill.blob_fee;
     let paid = cx.journal.subtract_balance(sender, fees.into());

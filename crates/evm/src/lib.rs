@@ -15,6 +15,9 @@
 //! differences. To add an opcode: a line in `opcode.rs`, its price in `gas.rs`, its arm
 //! in `interpreter.rs`, and a body in `instructions/` if it needs more than words.
 //!
+//! Of the draft Amsterdam only what is cheap is there: `SLOTNUM` (EIP-7843) and its blob
+//! parameters; everything else is as in Osaka.
+//!
 //! Limits: memory of all frames together is bounded by 1 GiB (more than any gas limit
 //! of a chain pays for), stacks by 32 MiB, prepared code by its [`CodeCache`].
 

@@ -203,10 +203,8 @@ fn intrinsic_gas(fork: Fork, tx: &Transaction) -> (u64, u64) {
     (gas, floor)
 }
 
-/// Checks of the sender's account, whose code is a delegation or not.
+/// Checks of the sender's account; `has_own_code`: other than a delegation.
 pub(crate) fn check_sender(
-    bill: &Bill,
-    block_fee_max: U256,
     tx: &Transaction,
     sender: &Account,
     has_own_code: bool,
@@ -221,8 +219,7 @@ pub(crate) fn check_sender(
     if has_own_code {
         return Err(InvalidTransaction::SenderHasCode);
     }
-    debug_assert!(bill.gas_price <= block_fee_max, "a fee above its maximum");
-    let need = (block_fee_max.checked_mul(U256::from(tx.gas_limit)))
+    let need = (tx.max_fee_per_gas.checked_mul(U256::from(tx.gas_limit)))
         .and_then(|fees| fees.checked_add(tx.value))
         .and_then(|need| need.checked_add(blob_gas(tx).checked_mul(tx.max_fee_per_blob_gas)?))
         .ok_or(InvalidTransaction::FeeOverflow)?;

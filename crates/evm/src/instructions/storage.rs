@@ -5,7 +5,7 @@ use crate::{
     frame::{Context, Fault, Frame},
     gas::{
         CALL_STIPEND, COLD_ACCOUNT_EXTRA, COLD_SLOT, COLD_SLOT_EXTRA, NEW_ACCOUNT,
-        SELFDESTRUCT_REFUND, SSTORE_SET, SstoreRule,
+        SELFDESTRUCT_REFUND, SSTORE_SET, SstoreRule, WARM_ACCESS,
     },
     outcome::Halt,
     stack::Stack,
@@ -129,7 +129,7 @@ pub(crate) fn selfdestruct(
     }
     let (heir, cold) = cx.access(stack.at(0).to_address())?;
     if cold {
-        frame.charge(COLD_ACCOUNT_EXTRA + 100)?;
+        frame.charge(COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;
     }
     let balance = cx.journal.account(frame.account).balance;
     let makes_account = match cx.fork {

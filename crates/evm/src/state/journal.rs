@@ -7,7 +7,7 @@ use super::{
     AccountChange, SlotChange,
     accounts::AccountEntry,
     hash::{AddressKey, FoldMap, SlotKey},
-    storage::{NO_SLOT, Slot, TransientSlot},
+    storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
 };
 use crate::{code::Code, fork::Fork, word::Word};
 use alloy_primitives::{Address, B256, Log, address};
@@ -74,6 +74,8 @@ pub(crate) struct Journal {
     pub(super) account_ids: FoldMap<AddressKey, u32>,
     pub(super) slots: Vec<Slot>,
     pub(super) slot_ids: FoldMap<SlotKey, u32>,
+    /// Numbers of slots that were used lately, each at the place its key decides.
+    pub(super) recent_slots: [u32; RECENT_SLOTS],
     pub(super) transient: Vec<TransientSlot>,
     pub(super) transient_ids: FoldMap<SlotKey, u32>,
     pub(super) block_hashes: FoldMap<u64, B256>,
@@ -96,6 +98,7 @@ impl Default for Journal {
             account_ids: FoldMap::default(),
             slots: Vec::new(),
             slot_ids: FoldMap::default(),
+            recent_slots: [NO_SLOT; RECENT_SLOTS],
             transient: Vec::new(),
             transient_ids: FoldMap::default(),
             block_hashes: FoldMap::default(),
@@ -250,17 +253,14 @@ impl Journal {
             return None;
         }
         slots.sort_unstable_by_key(|slot| slot.key);
-        let code_changed = present.map(|account| account.code_hash)
-            != entry.original.map(|account| account.code_hash);
-        let code = entry
-            .code
-            .as_ref()
-            .filter(|code| code_changed && !code.bytes().is_empty());
+        let before = entry.original.unwrap_or_default().code_hash;
+        let code_changed = entry.exists && entry.code_hash != before;
+        let code = entry.code.as_ref().map(|code| code.bytes().clone());
         Some(AccountChange {
             address: entry.address,
             original: entry.original,
             present,
-            code: code.map(|code| code.bytes().clone()),
+            code: code_changed.then(|| code.unwrap_or_default()),
             storage_cleared,
             slots,
         })

@@ -31,7 +31,7 @@ pub struct AccountChange {
     pub original: Option<Account>,
     /// Now; `None`: it does not exist.
     pub present: Option<Account>,
-    /// The code, if it changed to another than none.
+    /// The code, if it changed; empty when a delegation was cleared (EIP-7702).
     pub code: Option<Bytes>,
     /// All storage that the source has is gone; what is there now is in `slots`.
     pub storage_cleared: bool,

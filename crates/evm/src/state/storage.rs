@@ -10,12 +10,16 @@ use crate::{
 };
 use alloy_primitives::B256;
 
+/// How many slots are found without looking into the map.
+pub(super) const RECENT_SLOTS: usize = 128;
+
 /// End of an account's list of slots.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// A slot that was read.
 #[derive(Debug)]
 pub(super) struct Slot {
+    pub(super) account: u32,
     pub(super) key: Word,
     /// In the source.
     pub(super) source: Word,
@@ -51,8 +55,20 @@ impl Journal {
         account: u32,
         key: Word,
     ) -> Result<u32, Failed> {
-        let Some(&slot) = self.slot_ids.get(&SlotKey { account, key }) else {
-            return self.load_slot(source, account, key);
+        // The low bits tell neighbours apart, and hashes from each other.
+        let recent = (key.0[0] as usize ^ account as usize) % RECENT_SLOTS;
+        let slot = self.recent_slots[recent];
+        let slot = match self.slots.get(slot as usize) {
+            Some(entry) if entry.account == account && entry.key.same(key) => slot,
+            _ => {
+                let known = self.slot_ids.get(&SlotKey { account, key }).copied();
+                let slot = match known {
+                    Some(slot) => slot,
+                    None => self.load_slot(source, account, key)?,
+                };
+                self.recent_slots[recent] = slot;
+                slot
+            }
         };
         let entry = &mut self.slots[slot as usize];
         if entry.seen != self.transaction {
@@ -82,6 +98,7 @@ impl Journal {
         let entry = self.entry(account);
         let next = std::mem::replace(&mut entry.first_slot, slot);
         self.slots.push(Slot {
+            account,
             key,
             source: value,
             original: value,

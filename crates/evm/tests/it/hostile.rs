@@ -1,0 +1,215 @@
+//! Code that wants to hurt: bounded by its gas in time, and in memory by what the
+//! crate's documentation says.
+
+use alloy_primitives::{Address, Bytes, U256};
+use txgraph_evm::{
+    Block, Evm, Fork, Halt, MemoryState, Message, Outcome, State, Status, opcode::*,
+};
+
+const ATTACKER: Address = Address::repeat_byte(0xaa);
+const GAS: u64 = 30_000_000;
+
+fn run_with(code: Vec<u8>, gas_limit: u64) -> Outcome {
+    let mut source = MemoryState::default();
+    source.insert(ATTACKER, U256::from(1_000_000), 1, code.into());
+    let mut state = State::new(source);
+    let mut evm = Evm::new(Fork::Osaka, 1);
+    let message = Message {
+        to: Some(ATTACKER),
+        gas_limit,
+        ..Message::default()
+    };
+    // Twice: as new code, and decoded.
+    let first = evm.call(&mut state, &Block::default(), &message).unwrap();
+    state.clear();
+    let second = evm.call(&mut state, &Block::default(), &message).unwrap();
+    assert_eq!(first, second);
+    first
+}
+
+fn run(code: Vec<u8>) -> Outcome {
+    run_with(code, GAS)
+}
+
+fn push32(value: U256) -> Vec<u8> {
+    [&[PUSH32], &value.to_be_bytes::<32>()[..]].concat()
+}
+
+/// Every instruction that takes an offset or a length, with 2^256 - 1 and 2^64 - 1.
+#[test]
+fn offsets_beyond_everything() {
+    let takers = [
+        KECCAK256,
+        CALLDATACOPY,
+        CODECOPY,
+        EXTCODECOPY,
+        RETURNDATACOPY,
+        MLOAD,
+        MSTORE,
+        MSTORE8,
+        MCOPY,
+        LOG0,
+        LOG4,
+        CREATE,
+        CREATE2,
+        CALL,
+        CALLCODE,
+        DELEGATECALL,
+        STATICCALL,
+        RETURN,
+        REVERT,
+    ];
+    for huge in [U256::MAX, U256::from(u64::MAX), U256::from(1u64 << 40)] {
+        for taker in takers {
+            let operands = usize::from(FACTS[usize::from(taker)].inputs);
+            let code = [push32(huge).repeat(operands), vec![taker]].concat();
+            let outcome = run(code);
+            assert!(
+                matches!(outcome.status, Status::Halt(_)),
+                "0x{taker:02x}: {outcome:?}"
+            );
+            assert_eq!(outcome.gas_used, GAS);
+        }
+    }
+    // Offsets without a length are harmless.
+    let code = [push32(U256::ZERO), push32(U256::MAX), vec![KECCAK256, STOP]].concat();
+    assert!(run(code).is_success());
+}
+
+/// Gas that no chain has does not buy memory beyond the limit.
+#[test]
+fn memory_has_a_limit() {
+    let code = [push32(U256::from(1u64 << 31)), vec![MLOAD, STOP]].concat();
+    let outcome = run_with(code, u64::MAX >> 1);
+    assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
+}
+
+/// Calls itself with all its gas until that, or the depth, is used up.
+#[test]
+fn deep_calls() {
+    let code = [
+        vec![PUSH0; 5],
+        vec![PUSH1 + 19],
+        ATTACKER.to_vec(),
+        vec![GAS_OP, CALL, STOP],
+    ]
+    .concat();
+    assert!(run(code.clone()).is_success());
+    // Enough for every depth there is: the 63/64 rule alone would end earlier.
+    let outcome = run_with(code, 1 << 40);
+    assert!(outcome.is_success());
+}
+
+const GAS_OP: u8 = txgraph_evm::opcode::GAS;
+
+/// The identity contract gives back a megabyte again and again.
+#[test]
+fn return_data_again_and_again() {
+    let mut code = vec![JUMPDEST];
+    code.extend([
+        PUSH0,
+        PUSH0,
+        PUSH1 + 2,
+        0x10,
+        0,
+        0,
+        PUSH0,
+        PUSH1,
+        4,
+        GAS_OP,
+        STATICCALL,
+        POP,
+    ]);
+    code.extend([PUSH0, JUMP]);
+    let outcome = run(code);
+    assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
+}
+
+/// Nothing but places to jump to, and jumps among them.
+#[test]
+fn jump_destinations_everywhere() {
+    let mut code = vec![JUMPDEST; 24_570];
+    code.extend([PUSH0, JUMP]);
+    let outcome = run(code);
+    assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
+    // And none where they seem to be.
+    let mut code = vec![PUSH1, 4, JUMP, PUSH1, JUMPDEST];
+    code.resize(24_576, JUMPDEST);
+    assert_eq!(run(code).status, Status::Halt(Halt::InvalidJump));
+}
+
+/// The largest init code, created again and again.
+#[test]
+fn init_code_of_maximum_size() {
+    let size = 2 * 24_576u32;
+    let [_, high, middle, low] = size.to_be_bytes();
+    let length = [PUSH1 + 2, high, middle, low];
+    // Memory is zeros: the init code stops at once.
+    let create = [&length[..], &[PUSH0, PUSH0, CREATE, POP]].concat();
+    let code = [&[JUMPDEST][..], &create, &[PUSH0, JUMP]].concat();
+    let outcome = run(code);
+    assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
+    // One byte more is refused.
+    let [_, high, middle, low] = (size + 1).to_be_bytes();
+    let code = vec![PUSH1 + 2, high, middle, low, PUSH0, PUSH0, CREATE, STOP];
+    assert_eq!(run(code).status, Status::Halt(Halt::InitCodeTooLarge));
+}
+
+/// The stack's both ends, in code that is decoded and code that is not.
+#[test]
+fn stack_ends() {
+    assert!(run(vec![PUSH0; 1024]).is_success());
+    assert_eq!(
+        run(vec![PUSH0; 1025]).status,
+        Status::Halt(Halt::StackOverflow)
+    );
+    assert_eq!(run(vec![ADD]).status, Status::Halt(Halt::StackUnderflow));
+    let mut code = vec![PUSH0; 1024];
+    code.extend([PUSH1, 1, POP]);
+    assert_eq!(run(code).status, Status::Halt(Halt::StackOverflow));
+    let mut code = vec![PUSH0; 1023];
+    code.extend([DUP1 + 15, SWAP1 + 15, POP, STOP]);
+    assert!(run(code).is_success());
+}
+
+/// A block that cannot be paid is out of gas, whatever stands at its end.
+#[test]
+fn out_of_gas_within_a_block() {
+    let code: Vec<u8> = vec![PUSH1, 1, PUSH1, 2, ADD, PUSH0, MSTORE, STOP];
+    let whole = run(code.clone()).gas_used;
+    assert_eq!(whole, 3 + 3 + 3 + 2 + 3 + 3);
+    for gas in 0..whole {
+        let outcome = run_with(code.clone(), gas);
+        assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas), "{gas}");
+        assert_eq!(outcome.gas_used, gas);
+    }
+    assert!(run_with(code, whole).is_success());
+}
+
+/// `GAS` is exact in the midst of a block.
+#[test]
+fn gas_is_exact() {
+    let code = vec![
+        GAS_OP, PUSH0, MSTORE, GAS_OP, PUSH1, 32, MSTORE, PUSH1, 64, PUSH0, RETURN,
+    ];
+    let outcome = run(code);
+    let words: Vec<_> = (outcome.output.chunks(32))
+        .map(U256::from_be_slice)
+        .collect();
+    assert_eq!(
+        words,
+        [U256::from(GAS - 2), U256::from(GAS - 2 - 2 - 6 - 2)]
+    );
+}
+
+/// Whatever bytes: no panic, and the same twice.
+#[test]
+fn noise() {
+    use rand::{RngCore, SeedableRng, rngs::SmallRng};
+    let mut random = SmallRng::seed_from_u64(7);
+    for len in 0..2_000 {
+        let mut code = vec![0; len % 300];
+        random.fill_bytes(&mut code);
+        let _: Bytes = run_with(code, 100_000).output;
+    }
+}
