@@ -141,6 +141,7 @@ pub fn write_graph(
     let targets = query.targets()?;
     let vertices = query.vertices_target()?;
     let mut options = GraphOptions::new(node.chain()?.chain_id);
+    options.table.threads = node.config.threads;
     query.columns.apply(&mut options.table)?;
     options.merge = query.merge;
     options.tokens = node.token_list(query.token_list.as_deref())?;

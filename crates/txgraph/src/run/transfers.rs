@@ -100,6 +100,7 @@ pub fn write_transfers(
 ) -> Result<TransfersAnswer> {
     let (format, target) = query.target()?;
     let mut options = TransferTableOptions::new(node.chain()?.chain_id);
+    options.threads = node.config.threads;
     query.columns.apply(&mut options)?;
     let overwrite = query.output.overwrite;
     let mut streamed = false;
