@@ -21,6 +21,12 @@
 //! Limits: memory of all frames together is bounded by 1 GiB (more than any gas limit
 //! of a chain pays for), stacks by 32 MiB, prepared code by its [`CodeCache`].
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "limbs are cut on purpose; heights, offsets and counts are bounded by the \
+              stack's, the memory's and the code's limits before they are"
+)]
+
 mod env;
 mod fork;
 mod gas;

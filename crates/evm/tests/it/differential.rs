@@ -3,6 +3,11 @@
 //!
 //! `TXGRAPH_EVM_CASES` sets how many, `TXGRAPH_EVM_SEED` where to begin.
 
+#![expect(
+    clippy::iter_over_hash_type,
+    reason = "what is iterated goes into sorted maps"
+)]
+
 use crate::case::{CHAIN_ID, Case, case};
 use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256};
 use revm::{
