@@ -118,30 +118,27 @@ mod tests {
         }
     }
 
-    /// Where gas ends in the midst of a program, every step says so.
+    /// Where gas ends in the midst of a program, every step says so, as the interpreter.
     #[test]
     fn every_step_halts_when_gas_ends() {
         for mut program in programs() {
             let needed = run_program(&program, Fork::Cancun).unwrap().gas_used;
-            for (gas, enough) in [
-                (needed, true),
-                (needed - 1, false),
-                (needed / 2, false),
-                (0, false),
-            ] {
+            for gas in [needed, needed - 1, needed / 2, 0] {
                 program.gas = gas;
+                let real = run_program(&program, Fork::Cancun).unwrap();
+                assert!(real.is_success() || gas < needed || program.name == "sstore2k");
                 let mut rungs = rungs(&program);
                 rungs.pop();
                 for mut rung in rungs {
                     let answer = rung.answer();
+                    let told = (answer.success, answer.gas_used);
+                    let name = &program.name;
                     assert_eq!(
-                        answer.success,
-                        enough,
-                        "{} {} {gas}",
-                        program.name,
+                        told,
+                        (real.is_success(), real.gas_used),
+                        "{name} {} {gas}",
                         rung.name()
                     );
-                    assert_eq!(answer.gas_used, gas, "{} {}", program.name, rung.name());
                 }
             }
         }
