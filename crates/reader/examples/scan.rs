@@ -1,5 +1,7 @@
 //! Scans a data directory and says what that cost:
 //! `cargo run --release -p txgraph-reader --example scan -- DATADIR [TOKEN …]`
+//!
+//! `SCAN_ROUNDS=N` scans so many times, for counts of instructions on small chains.
 
 use std::{ops::ControlFlow, sync::Arc, time::Instant};
 use txgraph_nodedb::{DataDir, NodeDb};
@@ -32,12 +34,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         with_hashes: false,
         allow_partial: true,
     };
+    let rounds = std::env::var("SCAN_ROUNDS").map_or(Ok(1), |rounds| rounds.parse::<u32>())?;
     let begun = Instant::now();
     let mut batches = 0u64;
-    let report = source.scan(&request, &mut |_| {
-        batches += 1;
-        ControlFlow::Continue(())
-    })?;
+    let mut scan = || {
+        source.scan(&request, &mut |_| {
+            batches += 1;
+            ControlFlow::Continue(())
+        })
+    };
+    let mut report = scan()?;
+    for _ in 1..rounds {
+        report = scan()?;
+    }
     println!("{:?}", report.counts);
     println!("{batches} batches in {:?}", begun.elapsed());
     for gap in report.missing {

@@ -37,7 +37,15 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("evm-bench", &["evm", "evm-tools"]),
     (
         "bench",
-        &["graph", "index", "nodedb", "reader", "testkit", "transfers", "txgraph"],
+        &[
+            "graph",
+            "index",
+            "nodedb",
+            "reader",
+            "testkit",
+            "transfers",
+            "txgraph",
+        ],
     ),
 ];
 
