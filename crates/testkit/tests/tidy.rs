@@ -38,6 +38,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     (
         "bench",
         &[
+            "export",
             "graph",
             "index",
             "nodedb",
@@ -54,7 +55,8 @@ const HEAVY: [(&str, &[&str]); 9] = [
     ("signet-libmdbx", &["nodedb", "testkit"]),
     // The reference decoder; the reader of real directories has its own.
     ("reth-codecs", &["testkit", "bench"]),
-    ("polars", &["export"]),
+    // In `bench` only with the feature of the writers' bench, as their rival.
+    ("polars", &["export", "bench"]),
     ("graphviz-rust", &["export"]),
     ("petgraph", &["graph", "analysis"]),
     ("rayon", &["evm-tools", "reader", "testkit", "bench"]),
@@ -67,7 +69,11 @@ const HEAVY: [(&str, &[&str]); 9] = [
 const LINES_MAX: usize = 600;
 
 /// Longer ones, with the reason.
-const LONGER: [(&str, &str); 3] = [
+const LONGER: [(&str, &str); 4] = [
+    (
+        "crates/evm/tests/it/case.rs",
+        "one random world, from its accounts to its transactions",
+    ),
     (
         "crates/evm/src/interpreter.rs",
         "one loop with an arm for every instruction",

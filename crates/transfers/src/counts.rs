@@ -8,7 +8,9 @@ use std::ops::AddAssign;
 ///
 /// Blocks, transactions and logs are all that the decoder was given. What was odd
 /// about logs is told of the tokens that were asked for: to look at the others only
-/// to count them would double the price of a log.
+/// to count them would double the price of a log. What was skipped, and so the number of
+/// transactions and logs, depends on how the answer was found (a scan, an index): it is
+/// for people to watch, and not written into answers, which do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DecodeCounts {
@@ -16,11 +18,13 @@ pub struct DecodeCounts {
     pub blocks: u64,
     /// Those of `blocks` that were not read, as the bloom filter of their header
     /// excludes every token asked for; their transactions and logs are not counted.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing)]
     pub skipped_blocks: u64,
     /// Transactions (receipts).
+    #[serde(skip_serializing)]
     pub transactions: u64,
     /// Logs.
+    #[serde(skip_serializing)]
     pub logs: u64,
     /// Transfers that met the filter.
     pub transfers: u64,
@@ -64,11 +68,6 @@ impl DecodeCounts {
             wraps_deduplicated: self.wraps_deduplicated - wraps_deduplicated,
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl AddAssign for DecodeCounts {

@@ -38,7 +38,7 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         let (found, report) = ask(&indexed, &request).unwrap();
         let (expected, expected_report) = ask(node, &request).unwrap();
         assert_same(&found, &expected, &what);
-        assert_eq!(seen(&report, &expected_report), expected_report, "{what}");
+        assert_eq!(seen(&report), seen(&expected_report), "{what}");
         let no_hash = |t: &Transfer| Transfer {
             transaction_hash: Default::default(),
             ..t.clone()
@@ -46,7 +46,7 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         let plain: Vec<_> = found.iter().map(no_hash).collect();
         assert_same(&plain, &twin.answer(&request), &what);
         if let Some(told) = indexed.report(&request).unwrap() {
-            assert_eq!(told, report, "{what}");
+            assert_eq!(seen(&told), seen(&report), "{what}");
         }
         check_hubs(&indexed, &request, &found);
         rows += found.len();
@@ -54,17 +54,13 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
     rows
 }
 
-/// The report of an index as that of a scan which left out blocks where no log of the
-/// tokens can be: the index has their transactions and logs anyway.
-pub(crate) fn seen(report: &ScanReport, of_scan: &ScanReport) -> ScanReport {
+/// A report without what depends on how the answer was found: how many blocks needed not
+/// be read, and what the others held.
+pub(crate) fn seen(report: &ScanReport) -> ScanReport {
     let mut report = report.clone();
-    let (ours, scan) = (&mut report.counts, &of_scan.counts);
-    if scan.skipped_blocks > 0 {
-        assert!(ours.transactions >= scan.transactions && ours.logs >= scan.logs);
-        ours.skipped_blocks = scan.skipped_blocks;
-        ours.transactions = scan.transactions;
-        ours.logs = scan.logs;
-    }
+    report.counts.skipped_blocks = 0;
+    report.counts.transactions = 0;
+    report.counts.logs = 0;
     report
 }
 

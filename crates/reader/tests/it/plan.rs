@@ -46,7 +46,7 @@ fn blocks_without_the_token_are_skipped_where_that_pays() {
         assert!(found.iter().eq(expected), "{token}");
         let plan = plans.lock().unwrap().last().cloned().unwrap();
         let saved = (1.0 - plan.bloom_hits.unwrap()) * plan.transactions_per_block;
-        assert_eq!(plan.skips_by_bloom, saved > 0.7, "{plan}");
+        assert_eq!(plan.skips_by_bloom, saved > 3.5, "{plan}");
         assert!(plan.skips_by_bloom || report.counts.skipped_blocks == 0);
         skipping += u32::from(plan.skips_by_bloom);
         skipped += report.counts.skipped_blocks;
