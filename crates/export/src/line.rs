@@ -247,7 +247,6 @@ const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 fn split(number: u128) -> (u128, u64) {
     const DIVISOR: u128 = PART as u128 * PART as u128;
     let remainder = number % DIVISOR;
-    #[expect(clippy::cast_possible_truncation, reason = "below 10^16")]
     (number / DIVISOR, remainder as u64)
 }
 

@@ -236,7 +236,8 @@ impl ChunkReader<'_> {
             }
             halt = self.visit(block, decoder, partial)?;
             let read = partial.next - blocks.first;
-            let is_old = || read % CLOCK_BLOCKS == 0 && begun.elapsed() >= SNAPSHOT_TIME_MAX;
+            let is_old =
+                || read.is_multiple_of(CLOCK_BLOCKS) && begun.elapsed() >= SNAPSHOT_TIME_MAX;
             if halt.is_none()
                 && partial.next <= last
                 && (read >= self.snapshot_blocks_max || is_old())

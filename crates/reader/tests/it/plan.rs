@@ -3,12 +3,13 @@
 
 use crate::support::{answer, ask, everything, open, open_with, range};
 use std::{
+    collections::BTreeSet,
     fs,
     sync::{Arc, Mutex},
 };
 use txgraph_reader::{ScanOptions, ScanPlan};
 use txgraph_testkit::fixtures;
-use txgraph_transfers::{AddressSet, TokenFilter, TransferFilter};
+use txgraph_transfers::{TokenFilter, TransferFilter};
 
 #[test]
 fn blocks_without_the_token_are_skipped_where_that_pays() {
@@ -27,7 +28,7 @@ fn blocks_without_the_token_are_skipped_where_that_pays() {
     let all = everything(range(0, 40));
     let (rows, _) = answer(&source, &all);
     assert_eq!(plans.lock().unwrap()[0].bloom_hits, None, "all tokens");
-    let tokens: AddressSet = rows.iter().filter_map(|row| row.token_address).collect();
+    let tokens: BTreeSet<_> = rows.iter().filter_map(|row| row.token_address).collect();
 
     let (mut skipping, mut skipped) = (0, 0);
     for token in &tokens {

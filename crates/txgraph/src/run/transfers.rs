@@ -4,7 +4,7 @@ use super::{Node, formats, metadata, restarting};
 use crate::{Error, Query, Result, TransfersQuery, lists};
 use std::ops::ControlFlow;
 use txgraph_export::{TableFormat, Target, TransferTableOptions, TransferWriter, Written};
-use txgraph_transfers::{Batch, Direction, ScanReport, ScanRequest, Touching, TransferSource};
+use txgraph_transfers::{Batch, Direction, ScanReport, ScanRequest, Touching};
 
 /// What came of a `transfers` question.
 #[derive(Clone, Debug)]
