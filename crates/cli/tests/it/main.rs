@@ -9,6 +9,7 @@ mod determinism;
 mod evm;
 mod graph;
 mod help;
+mod index;
 mod info;
 mod query;
 mod status;

@@ -111,32 +111,8 @@ impl Node {
         }
         Ok(match index {
             Some(index) => Box::new(Indexed::new(index, node)),
-            None => Box::new(Borrowed(node)),
+            None => Box::new(node),
         })
-    }
-}
-
-/// A source that somebody else owns.
-struct Borrowed<'a>(&'a txgraph_reader::NodeSource);
-
-impl TransferSource for Borrowed<'_> {
-    fn chain(&self) -> &txgraph_transfers::ChainInfo {
-        self.0.chain()
-    }
-
-    fn scan(
-        &self,
-        request: &txgraph_transfers::ScanRequest,
-        sink: &mut dyn FnMut(txgraph_transfers::Batch) -> std::ops::ControlFlow<()>,
-    ) -> Result<txgraph_transfers::ScanReport, txgraph_transfers::SourceError> {
-        self.0.scan(request, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [txgraph_transfers::Transfer],
-    ) -> Result<(), txgraph_transfers::SourceError> {
-        self.0.fill_hashes(transfers)
     }
 }
 
