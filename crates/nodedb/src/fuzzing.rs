@@ -55,6 +55,7 @@ pub fn header(row: &[u8], hash: B256) -> Result<Header, Refused> {
 pub fn other_values(bytes: &[u8]) {
     let mut withdrawals: Vec<Withdrawal> = Vec::new();
     let _ = tables::withdrawals(bytes, &mut withdrawals);
+    let _ = tables::ommers(bytes);
     let _ = tables::body_indices(bytes);
     let _ = tables::stage_checkpoint(bytes);
     let _ = tables::scale_bytes(bytes);

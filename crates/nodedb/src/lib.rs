@@ -32,6 +32,7 @@ mod info;
 mod block;
 mod blocks;
 mod bodies;
+mod lookup;
 mod parts;
 mod rows;
 mod scratch;
