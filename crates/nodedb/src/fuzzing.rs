@@ -2,8 +2,8 @@
 //! interface: nothing here is kept stable.
 
 use crate::{
-    Header, Receipt, SignedTransaction, Withdrawal, checkpoint, conf, header, receipt,
-    rows::ReceiptPlace, tables, transaction, zstd_rows::Unzstd,
+    Header, Receipt, SignedTransaction, Withdrawal, account, checkpoint, conf, header, receipt,
+    roaring, rows::ReceiptPlace, tables, transaction, zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
 
@@ -62,6 +62,10 @@ pub fn other_values(bytes: &[u8]) {
     let _ = tables::client_version(bytes);
     let _ = tables::plain_u64(bytes);
     let _ = tables::key_number(bytes);
+    for from in [0, 5, 1 << 20, u64::MAX] {
+        let _ = roaring::first_from(bytes, from);
+    }
+    account::fuzz(bytes);
     checkpoint::fuzz(bytes);
     conf::fuzz(bytes);
 }

@@ -6,6 +6,7 @@
 //! DataDir ─ open ─► NodeDb ─ snapshot ─► Snapshot ─ for_each_block ─► Block ─► Receipt ─► Log
 //!                     │  one MDBX environment   │  one read transaction,  └─► Transaction, sender
 //!                     │  per directory          │  static files listed after it
+//!                     │                         └─ state at the tip, what each block changed, when
 //! ```
 //!
 //! It knows nothing of transfers or graphs, starts no threads, and never writes
@@ -38,6 +39,12 @@ mod rows;
 mod scratch;
 mod verify;
 
+mod account;
+mod changes;
+mod current;
+mod history;
+mod state_coverage;
+
 mod header;
 mod receipt;
 mod transaction;
@@ -45,12 +52,14 @@ mod transaction;
 mod mdbx;
 mod tables;
 
+mod change_file;
 mod conf;
 mod jar;
 mod jar_reader;
 mod static_files;
 
 mod compact;
+mod roaring;
 mod zstd_rows;
 
 mod error;
@@ -58,10 +67,12 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use account::Account;
 pub use block::Block;
 pub use chain::Chain;
 pub use checkpoint::{PruneCheckpoint, StageCheckpoint};
 pub use coverage::Gap;
+pub use current::StoredSlot;
 pub use datadir::DataDir;
 pub use error::{Error, Result};
 pub use header::Header;
@@ -72,6 +83,7 @@ pub use parts::{Blocks, BodyIndices, Part, Parts, Withdrawal};
 pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
+pub use state_coverage::StateCoverage;
 pub use transaction::{SignedTransaction, Transaction};
 
 /// A directory is shared between threads; a snapshot may be sent to one.

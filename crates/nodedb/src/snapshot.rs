@@ -4,7 +4,7 @@
 //! a block at or below the tip is there; rows above it may vanish again.
 
 use crate::{
-    BodyIndices, Error, Header, NodeDb, Part, Result, Scratch,
+    BodyIndices, Error, Header, Layout, NodeDb, Part, Result, Scratch,
     conf::Segment,
     header,
     mdbx::Txn,
@@ -12,7 +12,10 @@ use crate::{
     tables::{self, Table},
 };
 use alloy_primitives::B256;
-use std::{cell::RefCell, fmt};
+use std::{
+    cell::{OnceCell, RefCell},
+    fmt,
+};
 
 /// One consistent view: an MDBX read transaction and the static files listed
 /// after it began. Keep it for seconds, not minutes: it holds back the node
@@ -26,8 +29,11 @@ pub struct Snapshot<'db> {
     pub(crate) txn: Txn,
     pub(crate) files: StaticFiles,
     tip: u64,
+    /// Asked with every account and slot, and the same for all of them.
+    pub(crate) layout: OnceCell<Layout>,
+    pub(crate) changes_pruned_to: OnceCell<[Option<u64>; 2]>,
     /// For the calls that take no scratch.
-    own_scratch: RefCell<Scratch>,
+    pub(crate) own_scratch: RefCell<Scratch>,
 }
 
 impl fmt::Debug for Snapshot<'_> {
@@ -48,6 +54,8 @@ impl<'db> Snapshot<'db> {
             txn,
             files,
             tip,
+            layout: OnceCell::new(),
+            changes_pruned_to: OnceCell::new(),
             own_scratch: RefCell::default(),
         };
         let stale = |what: String| Err(Error::stale(db.dir().static_files_path(), what));
