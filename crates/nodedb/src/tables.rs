@@ -38,7 +38,7 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    pub(crate) const COUNT: usize = 14;
+    pub(crate) const COUNT: usize = Self::Bytecodes as usize + 1;
 
     pub(crate) const fn name(self) -> &'static CStr {
         match self {
