@@ -1,0 +1,1 @@
+//! State against what nodes answered.
