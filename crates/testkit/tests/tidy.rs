@@ -9,13 +9,17 @@ use toml::{Table, Value};
 
 /// Crates in the order of the flow, with what each may use of the others. A crate may
 /// use only what stands above it.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("transfers", &[]),
     ("nodedb", &[]),
     ("reader", &["nodedb", "transfers"]),
     ("index", &["reader", "transfers"]),
     ("evm", &[]),
     ("evm-tools", &["evm"]),
+    (
+        "replay",
+        &["evm", "evm-tools", "nodedb", "state", "transfers"],
+    ),
     ("graph", &["transfers"]),
     ("analysis", &["graph", "transfers"]),
     ("export", &["analysis", "graph", "transfers"]),
@@ -59,7 +63,10 @@ const HEAVY: [(&str, &[&str]); 9] = [
     ("polars", &["export", "bench"]),
     ("graphviz-rust", &["export"]),
     ("petgraph", &["graph", "analysis"]),
-    ("rayon", &["evm-tools", "reader", "testkit", "bench"]),
+    (
+        "rayon",
+        &["evm-tools", "reader", "replay", "testkit", "bench"],
+    ),
     ("clap", &["cli", "testkit", "bench"]),
     ("anyhow", &["cli", "bench", "evm-bench"]),
     ("tokio", &["cli"]),

@@ -1,0 +1,4 @@
+//! Replays of data directories that real nodes wrote, compared with what the nodes say.
+
+mod forward;
+mod support;
