@@ -5,25 +5,6 @@ use crate::{Account, Layout, Result, Snapshot, account, tables::Table};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use std::ops::ControlFlow;
 
-/// A slot as a table of current state names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoredSlot {
-    /// v1.
-    Plain(B256),
-    /// v2: its keccak-256.
-    Hashed(B256),
-}
-
-impl StoredSlot {
-    /// Whether it is this slot.
-    pub fn is(self, slot: B256) -> bool {
-        match self {
-            Self::Plain(plain) => plain == slot,
-            Self::Hashed(hash) => hash == keccak256(slot),
-        }
-    }
-}
-
 impl Snapshot<'_> {
     /// An account as of the tip. Only right under the conditions that
     /// [`Snapshot::state_coverage`] checks.
@@ -71,35 +52,39 @@ impl Snapshot<'_> {
     }
 
     /// Visits the slots of an account that are not zero as of the tip, in the order
-    /// of the table; under the same conditions.
+    /// of the table and under the names of [`Snapshot::stored_slot`]; under the same
+    /// conditions.
     pub fn for_each_current_slot(
         &self,
         address: Address,
-        visit: &mut dyn FnMut(StoredSlot, U256) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(B256, U256) -> ControlFlow<()>,
     ) -> Result<()> {
-        let (table, hash) = match self.layout()? {
-            Layout::V1 => (Table::PlainStorageState, None),
-            Layout::V2 => (Table::HashedStorages, Some(keccak256(address))),
-        };
-        let key = hash
-            .as_ref()
-            .map_or(address.as_slice(), |hash| hash.as_slice());
-        let mut rows = self.txn.walk_from(table, key)?;
-        while let Some((found, value)) = rows.next()? {
-            if found != key {
-                break;
+        let hash;
+        let (table, key) = match self.layout()? {
+            Layout::V1 => (Table::PlainStorageState, address.as_slice()),
+            Layout::V2 => {
+                hash = keccak256(address);
+                (Table::HashedStorages, hash.as_slice())
             }
+        };
+        let mut rows = self.txn.walk_from(table, key)?;
+        while let Some((_, value)) = rows.next()?.filter(|(found, _)| *found == key) {
             let (slot, value) = account::storage_entry(value)
                 .map_err(|what| self.bad_row(table, &address.to_string(), what))?;
-            let slot = match hash {
-                None => StoredSlot::Plain(slot),
-                Some(_) => StoredSlot::Hashed(slot),
-            };
             if visit(slot, value).is_break() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// What the table of current storage calls a slot: itself in v1, its keccak-256 in
+    /// v2.
+    pub fn stored_slot(&self, slot: B256) -> Result<B256> {
+        Ok(match self.layout()? {
+            Layout::V1 => slot,
+            Layout::V2 => keccak256(slot),
+        })
     }
 
     /// Code by its hash, which it has. `None`: no account ever had it.

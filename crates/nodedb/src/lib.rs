@@ -72,7 +72,6 @@ pub use block::Block;
 pub use chain::Chain;
 pub use checkpoint::{PruneCheckpoint, StageCheckpoint};
 pub use coverage::Gap;
-pub use current::StoredSlot;
 pub use datadir::DataDir;
 pub use error::{Error, Result};
 pub use header::Header;
