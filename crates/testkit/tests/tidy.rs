@@ -9,12 +9,13 @@ use toml::{Table, Value};
 
 /// Crates in the order of the flow, with what each may use of the others. A crate may
 /// use only what stands above it.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("transfers", &[]),
     ("nodedb", &[]),
     ("reader", &["nodedb", "transfers"]),
     ("index", &["reader", "transfers"]),
     ("evm", &[]),
+    ("state", &["evm", "nodedb"]),
     ("evm-tools", &["evm"]),
     (
         "replay",

@@ -15,6 +15,5 @@ mod damage;
 mod info;
 mod json;
 mod live;
-mod node;
 mod refusals;
 mod roots;
