@@ -4,10 +4,10 @@
 //! 2000 block numbers.
 
 use crate::{
-    Error, Layout, Result, Snapshot, roaring,
+    Result, Snapshot, roaring,
     tables::{self, Table},
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, hex};
 
 /// In the key of the last shard, which is appended to.
 const LAST_SHARD: u64 = u64::MAX;
@@ -36,13 +36,12 @@ impl Snapshot<'_> {
     /// change.
     pub fn next_indexed_slot(&self, address: Address, from: B256) -> Result<Option<B256>> {
         let key = address_and_slot(address, from);
-        let Some((key, _)) = self.seek_history(Table::StoragesHistory, &key)? else {
-            return Ok(None);
-        };
-        let slot = key
-            .strip_prefix(address.as_slice())
-            .and_then(|rest| rest.get(..32));
-        Ok(slot.map(B256::from_slice))
+        self.seek_index(Table::StoragesHistory, &key, |row| {
+            let slot = row
+                .and_then(|(key, _)| key.strip_prefix(address.as_slice()))
+                .and_then(|rest| rest.get(..32));
+            Ok(slot.map(B256::from_slice))
+        })
     }
 
     fn next_change(&self, table: Table, key: &[u8], block: u64) -> Result<Option<u64>> {
@@ -50,34 +49,25 @@ impl Snapshot<'_> {
             return Ok(None);
         };
         let seek = [key, &tables::number_key(from)].concat();
-        let Some((found, value)) = self.seek_history(table, &seek)? else {
-            return Ok(None);
-        };
-        let Some(shard) = found
-            .strip_prefix(key)
-            .filter(|rest| rest.len() == BLOCK_BYTES)
-        else {
-            return Ok(None);
-        };
-        let bad = |what| self.bad_row(table, &alloy_primitives::hex::encode(found), what);
-        let shard = tables::key_number(shard).map_err(bad)?;
-        let change = roaring::first_from(value, from).map_err(bad)?;
-        match change {
-            None if shard != LAST_SHARD => Err(bad("the shard lacks the block number in its key")),
-            // Rows above the tip may be there already, and may vanish again.
-            change => Ok(change.filter(|change| *change <= self.tip())),
-        }
-    }
-
-    /// The first row of an index with a key not below `key`.
-    fn seek_history(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], &[u8])>> {
-        match self.layout()? {
-            Layout::V1 => self.txn.seek(table, key),
-            Layout::V2 => Err(Error::Unsupported {
-                path: self.db.dir().rocksdb_path(),
-                what: "the history indices are in RocksDB".into(),
-            }),
-        }
+        self.seek_index(table, &seek, |row| {
+            let Some((found, value)) = row else {
+                return Ok(None);
+            };
+            let shard = found.strip_prefix(key);
+            let Some(shard) = shard.filter(|shard| shard.len() == BLOCK_BYTES) else {
+                return Ok(None);
+            };
+            let bad = |what| self.bad_row(table, &hex::encode(found), what);
+            let shard = tables::key_number(shard).map_err(bad)?;
+            let change = roaring::first_from(value, from).map_err(bad)?;
+            match change {
+                None if shard != LAST_SHARD => {
+                    Err(bad("the shard lacks the block number in its key"))
+                }
+                // Rows above the tip may be there already, and may vanish again.
+                change => Ok(change.filter(|change| *change <= self.tip())),
+            }
+        })
     }
 }
 

@@ -15,6 +15,15 @@
 //! [`Block::check_roots`]): damaged files give an [`Error`]
 //! that says where, files that changed under the reader give one that says
 //! [`is_stale`](Error::is_stale), and memory stays bounded whatever they hold.
+//!
+//! # RocksDB
+//!
+//! Layout v2 keeps two kinds of indices in RocksDB: in which blocks an account or slot
+//! changed, and transaction numbers by hash. They are read with the cargo feature
+//! `rocksdb`, which is off by default, because it compiles 330 files of C++. It needs a
+//! C++ compiler and libclang (Debian: `apt install g++ libclang-dev`). A RocksDB of
+//! version 10.4 that is already built is taken from `ROCKSDB_LIB_DIR` (with
+//! `ROCKSDB_STATIC=1` if it is a `librocksdb.a`); it must know LZ4 and Zstandard.
 
 #[cfg(not(unix))]
 compile_error!("reads files by position and knows them by inode: Unix only");
@@ -43,6 +52,7 @@ mod account;
 mod changes;
 mod current;
 mod history;
+mod indices;
 mod state_coverage;
 
 mod header;
@@ -51,6 +61,9 @@ mod transaction;
 
 mod mdbx;
 mod tables;
+
+#[cfg_attr(not(feature = "rocksdb"), path = "no_rocks.rs")]
+mod rocks;
 
 mod change_file;
 mod conf;

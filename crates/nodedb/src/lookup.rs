@@ -1,7 +1,7 @@
 //! Where a transaction is, by its hash.
 
 use crate::{
-    Error, Layout, Result, Scratch, Snapshot,
+    Error, Result, Scratch, Snapshot,
     tables::{self, Table},
 };
 use alloy_primitives::B256;
@@ -11,22 +11,29 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] in the v2 layout, whose index is not in MDBX.
+    /// [`Error::Unsupported`] in the v2 layout without the feature `rocksdb`.
     pub fn find_transaction(&self, hash: B256) -> Result<Option<(u64, u32)>> {
-        if self.layout()? == Layout::V2 {
+        let table = Table::TransactionHashNumbers;
+        if let Some(obstacle) = self.unreachable_index(&[table])? {
             return Err(Error::Unsupported {
                 path: self.db.dir().root.clone(),
                 what: format!(
-                    "transaction {hash} cannot be looked up: this node keeps its index of \
-                     transaction hashes in RocksDB; name the transaction by block and index"
+                    "transaction {hash} cannot be looked up: {obstacle}; name the transaction by block \
+                     and index"
                 ),
             });
         }
-        let Some(value) = (self.txn).get(Table::TransactionHashNumbers, hash.as_slice())? else {
+        let tx = self.seek_index(table, hash.as_slice(), |row| match row {
+            Some((key, value)) if key == hash => tables::plain_u64(value)
+                .map(Some)
+                .map_err(|what| self.bad_row(table, &hash.to_string(), what)),
+            _ => Ok(None),
+        })?;
+        // RocksDB may know transactions of blocks above the tip.
+        let end = self.body(self.tip())?;
+        let Some(tx) = tx.filter(|tx| *tx < end.first_tx + end.tx_count) else {
             return Ok(None);
         };
-        let tx = tables::plain_u64(value)
-            .map_err(|what| self.bad_row(Table::TransactionHashNumbers, &hash.to_string(), what))?;
         let block = self.block_of_tx(tx)?;
         let body = self.body(block)?;
         let index = tx

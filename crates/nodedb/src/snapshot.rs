@@ -8,6 +8,7 @@ use crate::{
     conf::Segment,
     header,
     mdbx::Txn,
+    rocks::Rocks,
     static_files::StaticFiles,
     tables::{self, Table},
 };
@@ -15,6 +16,7 @@ use alloy_primitives::B256;
 use std::{
     cell::{OnceCell, RefCell},
     fmt,
+    sync::Arc,
 };
 
 /// One consistent view: an MDBX read transaction and the static files listed
@@ -32,6 +34,8 @@ pub struct Snapshot<'db> {
     /// Asked with every account and slot, and the same for all of them.
     pub(crate) layout: OnceCell<Layout>,
     pub(crate) changes_pruned_to: OnceCell<[Option<u64>; 2]>,
+    /// Caught up with this snapshot; only where it was asked.
+    pub(crate) rocks: OnceCell<Arc<Rocks>>,
     /// For the calls that take no scratch.
     pub(crate) own_scratch: RefCell<Scratch>,
 }
@@ -56,6 +60,7 @@ impl<'db> Snapshot<'db> {
             tip,
             layout: OnceCell::new(),
             changes_pruned_to: OnceCell::new(),
+            rocks: OnceCell::new(),
             own_scratch: RefCell::default(),
         };
         let stale = |what: String| Err(Error::stale(db.dir().static_files_path(), what));
@@ -237,7 +242,7 @@ impl<'db> Snapshot<'db> {
         Err(jar.bad_row(row, "the header does not have the hash stored beside it"))
     }
 
-    fn header_row(&self, block: u64) -> Result<(&std::sync::Arc<crate::jar::Jar>, u64)> {
+    fn header_row(&self, block: u64) -> Result<(&Arc<crate::jar::Jar>, u64)> {
         self.files
             .find(Segment::Headers, block)
             .ok_or_else(|| Error::Missing {

@@ -123,12 +123,10 @@ impl Snapshot<'_> {
 
     /// Why the history indices cannot be asked, if so.
     fn index_obstacle(&self) -> Result<Option<String>> {
-        if self.layout()? == Layout::V2 {
-            return Ok(Some(
-                "its history indices are in RocksDB, which this program cannot read".into(),
-            ));
+        match self.lagging_index()? {
+            None => self.unreachable_index(&[Table::AccountsHistory, Table::StoragesHistory]),
+            lagging => Ok(lagging),
         }
-        self.lagging_index()
     }
 
     /// That an index lacks blocks: it would silently answer with current state.

@@ -56,8 +56,9 @@ const MAY_USE: [(&str, &[&str]); 16] = [
 ];
 
 /// Heavy dependencies, each with the crates that may know it outside of tests.
-const HEAVY: [(&str, &[&str]); 9] = [
+const HEAVY: [(&str, &[&str]); 10] = [
     ("signet-libmdbx", &["nodedb", "testkit"]),
+    ("rocksdb", &["nodedb"]),
     // The reference decoder; the reader of real directories has its own.
     ("reth-codecs", &["testkit", "bench"]),
     // In `bench` only with the feature of the writers' bench, as their rival.

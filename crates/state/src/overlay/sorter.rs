@@ -135,3 +135,112 @@ fn is_hidden<const KEY: usize, const ROW: usize>(
 ) -> bool {
     before[..KEY] == row[..KEY] && block_of::<KEY, ROW>(before) > last_block
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Spill, overlay::rows};
+    use alloy_primitives::{Address, B256, U256};
+    use proptest::prelude::*;
+    use rows::{STORAGE_KEY, STORAGE_ROW};
+    use std::{collections::BTreeMap, ops::ControlFlow};
+
+    type Slot = (u8, u8);
+
+    fn key((account, slot): Slot) -> [u8; STORAGE_KEY] {
+        rows::storage_key(Address::with_last_byte(account), B256::with_last_byte(slot))
+    }
+
+    fn row(slot: Slot, block: u64, value: u64) -> Row<STORAGE_ROW> {
+        let mut row = rows::probe(key(slot), block);
+        let value = U256::from(value).to_be_bytes::<32>();
+        row[STORAGE_ROW - 32..].copy_from_slice(&value);
+        row
+    }
+
+    fn table(
+        changes: &BTreeMap<(Slot, u64), u64>,
+        last_block: u64,
+        rows_max: usize,
+    ) -> Table<STORAGE_KEY, STORAGE_ROW> {
+        let blocks = Blocks {
+            first: 0,
+            last: u64::MAX,
+        };
+        let spill = SpillDir::new(&Spill::default(), blocks);
+        let mut sorter = Sorter::new(last_block, rows_max * STORAGE_ROW, Some(spill), blocks);
+        // From the tip down, as a walk comes.
+        let mut descending: Vec<_> = changes.iter().collect();
+        descending.sort_by_key(|((_, block), _)| std::cmp::Reverse(*block));
+        for ((slot, block), value) in descending {
+            sorter.push(row(*slot, *block, *value));
+            sorter.make_room().unwrap();
+        }
+        sorter.finish().unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        /// In memory and in files the first change from a block on is that of a map,
+        /// for all blocks up to the last that is asked for and the one above it.
+        #[test]
+        fn as_a_map(
+            changes in prop::collection::btree_map(((0..4_u8, 0..6_u8), 0..60_u64), any::<u64>(), 0..400),
+            last_block in 0..60_u64,
+            rows_max in 1..300_usize,
+        ) {
+            let table = table(&changes, last_block, rows_max);
+            for account in 0..5 {
+                for slot in 0..7 {
+                    let slot = (account, slot);
+                    for block in 0..=last_block + 1 {
+                        let expected = changes
+                            .range((slot, block)..=(slot, u64::MAX))
+                            .next()
+                            .map(|((slot, block), value)| row(*slot, *block, *value));
+                        prop_assert_eq!(table.first_from(key(slot), block).unwrap(), expected);
+                    }
+                }
+            }
+            // Walked from anywhere, rows ascend and none is lacking or told twice.
+            for slot in [(0, 0), (2, 3), (4, 6)] {
+                let from = rows::probe(key(slot), 0);
+                let mut walked = Vec::new();
+                table.walk_from(&from, &mut |row| {
+                    walked.push(*row);
+                    ControlFlow::Continue(())
+                }).unwrap();
+                let mut expected: Vec<_> = changes
+                    .range((slot, 0)..)
+                    .map(|((slot, block), value)| row(*slot, *block, *value))
+                    .collect();
+                compact::<STORAGE_KEY, STORAGE_ROW>(&mut expected, last_block);
+                prop_assert_eq!(walked, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn small_tables_stay_in_memory() {
+        let changes = (0..50).map(|block| (((1, 1), block), block)).collect();
+        assert!(matches!(table(&changes, 60, 100), Table::Memory(_)));
+        assert!(matches!(table(&changes, 60, 10), Table::File(_)));
+        // Of blocks above the last only the first is kept.
+        let Table::Memory(rows) = table(&changes, 4, 10) else {
+            panic!("five rows and one fit into ten");
+        };
+        assert_eq!(rows.len(), 6);
+    }
+
+    #[test]
+    fn layers_are_merged() {
+        let old = table(&[(((1, 1), 7), 70), (((1, 2), 8), 80)].into(), 0, 100);
+        let new = table(&[(((1, 1), 9), 90), (((1, 3), 9), 91)].into(), 0, 100);
+        let merged = old.merge(&new).unwrap();
+        let found = |slot| merged.first_from(key((1, slot)), 1).unwrap();
+        assert_eq!(found(1), Some(row((1, 1), 7, 70)));
+        assert_eq!(found(2), Some(row((1, 2), 8, 80)));
+        assert_eq!(found(3), Some(row((1, 3), 9, 91)));
+    }
+}
