@@ -23,6 +23,8 @@ pub struct Transition {
     pub code_before: Option<Bytes>,
     /// The code after it, if that changed.
     pub code_after: Option<Bytes>,
+    /// It became a contract.
+    pub created: bool,
     /// `SELFDESTRUCT` deleted it, with all of its storage.
     pub destroyed: bool,
     /// Slots that were written and ended with another value, by key; `original` is that
@@ -139,6 +141,7 @@ impl Journal {
             after,
             code_before: code_of(&before.code),
             code_after: code_changed.then(|| code_of(&entry.code).unwrap_or_default()),
+            created: entry.created == self.transaction,
             destroyed,
             slots,
         })
