@@ -70,24 +70,27 @@ impl StoredBlock {
 
     /// Of the header, what execution sees.
     pub fn environment(&self, rules: &BlockRules) -> txgraph_evm::Block {
-        let header = &self.header;
-        let excess = header.excess_blob_gas;
-        txgraph_evm::Block {
-            number: header.number,
-            timestamp: header.timestamp,
-            beneficiary: header.beneficiary,
-            gas_limit: header.gas_limit,
-            base_fee: U256::from(header.base_fee.unwrap_or_default()),
-            difficulty: header.difficulty,
-            prevrandao: if rules.fork >= Fork::Paris {
-                header.mix_hash
-            } else {
-                B256::ZERO
-            },
-            blob_base_fee: excess.map_or(U256::ZERO, |excess| rules.blobs.base_fee(excess)),
-            blobs_max: rules.blobs.max,
-            slot_number: header.slot_number.unwrap_or_default(),
-        }
+        environment(&self.header, rules)
+    }
+}
+
+pub(crate) fn environment(header: &Header, rules: &BlockRules) -> txgraph_evm::Block {
+    let excess = header.excess_blob_gas;
+    txgraph_evm::Block {
+        number: header.number,
+        timestamp: header.timestamp,
+        beneficiary: header.beneficiary,
+        gas_limit: header.gas_limit,
+        base_fee: U256::from(header.base_fee.unwrap_or_default()),
+        difficulty: header.difficulty,
+        prevrandao: if rules.fork >= Fork::Paris {
+            header.mix_hash
+        } else {
+            B256::ZERO
+        },
+        blob_base_fee: excess.map_or(U256::ZERO, |excess| rules.blobs.base_fee(excess)),
+        blobs_max: rules.blobs.max,
+        slot_number: header.slot_number.unwrap_or_default(),
     }
 }
 

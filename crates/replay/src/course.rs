@@ -34,11 +34,14 @@ pub(crate) struct Done<'a> {
     pub(crate) transitions: &'a [Transition],
 }
 
+/// The requests of a block; none before Prague.
+pub(crate) type Requested = Result<Option<Requests>, RequestFault>;
+
 /// How a block's course ended.
 #[derive(Debug)]
 pub(crate) enum End {
     /// After everything that belongs to a block. Since Prague with its requests.
-    Complete(Result<Option<Requests>, RequestFault>),
+    Complete(Requested),
     /// The audience had seen enough.
     Broken,
     /// A transaction that may not be executed.
@@ -140,7 +143,7 @@ fn after(
     stored: &StoredBlock,
     block: &Block,
     deposits: requests::Deposits,
-) -> Result<Result<Option<Requests>, RequestFault>, StateError> {
+) -> Result<Requested, StateError> {
     reward(engine, rules.fork, stored)?;
     for withdrawal in &stored.withdrawals {
         let amount = U256::from(withdrawal.amount_gwei) * U256::from(GWEI);

@@ -129,3 +129,17 @@ pub enum Error {
         source: rayon::ThreadPoolBuildError,
     },
 }
+
+impl Error {
+    /// The chain or its files changed meanwhile: ask again, a bounded number of times.
+    pub fn is_stale(&self) -> bool {
+        match self {
+            Self::NodeDb(error) => error.is_stale(),
+            Self::Replaced { .. } => true,
+            Self::State { source, .. } | Self::Changes { source, .. } => source
+                .downcast_ref::<txgraph_state::Error>()
+                .is_some_and(txgraph_state::Error::is_stale),
+            _ => false,
+        }
+    }
+}

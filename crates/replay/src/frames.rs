@@ -88,7 +88,7 @@ impl Frame {
 
 impl Frames {
     /// All of them, in the order in which they began.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Frame> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Frame> {
         self.all.iter()
     }
 

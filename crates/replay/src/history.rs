@@ -1,9 +1,8 @@
 //! What a replay needs of the past: the state after any block, and what a block changed.
 
 use crate::error::StateError;
-use alloy_primitives::{Address, U256};
-use std::collections::BTreeMap;
-use txgraph_evm::{Account, StateSource};
+use txgraph_evm::StateSource;
+use txgraph_state::{BlockChanges, StateAt, StateDb, StateRange};
 
 /// States of a chain, by block. Shared between threads, each of which asks for the state
 /// before the block it replays.
@@ -20,19 +19,77 @@ pub trait StateHistory: Sync {
     /// It is gone (pruned), not there yet, or cannot be read.
     fn at(&self, block: u64) -> Result<Self::At<'_>, StateError>;
 
-    /// What `block` changed; `None` where nobody wrote that down.
+    /// The same, for somebody who is about to execute the next block, of which more may
+    /// be known.
+    ///
+    /// # Errors
+    ///
+    /// As [`at`](Self::at).
+    fn before_next(&self, block: u64) -> Result<Self::At<'_>, StateError> {
+        self.at(block)
+    }
+
+    /// What `block` changed; `None` where nobody wrote that down, or not any more.
     ///
     /// # Errors
     ///
     /// It cannot be read.
-    fn changes(&self, block: u64) -> Result<Option<RecordedChanges>, StateError>;
+    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError>;
 }
 
-/// What a block changed, with the values before it: reth's change sets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordedChanges {
-    /// Accounts; `None`: it did not exist.
-    pub accounts: BTreeMap<Address, Option<Account>>,
-    /// Slots, by account.
-    pub storage: BTreeMap<Address, BTreeMap<U256, U256>>,
+/// By the node's history indices.
+impl StateHistory for StateDb {
+    type At<'a> = StateAt<'a>;
+
+    fn at(&self, block: u64) -> Result<StateAt<'_>, StateError> {
+        Ok(Self::at(self, block)?)
+    }
+
+    fn before_next(&self, block: u64) -> Result<StateAt<'_>, StateError> {
+        prefetched(Self::at(self, block)?)
+    }
+
+    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError> {
+        if_there(Self::changes(self, block))
+    }
+}
+
+/// By the node's indices, or by an overlay of change sets.
+impl<'db> StateHistory for StateRange<'db> {
+    type At<'a>
+        = StateAt<'db>
+    where
+        Self: 'a;
+
+    fn at(&self, block: u64) -> Result<StateAt<'db>, StateError> {
+        Ok(Self::at(self, block)?)
+    }
+
+    fn before_next(&self, block: u64) -> Result<StateAt<'db>, StateError> {
+        prefetched(Self::at(self, block)?)
+    }
+
+    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError> {
+        if_there(Self::changes(self, block))
+    }
+}
+
+/// Everything that the next block changes is read in one go.
+fn prefetched(mut state: StateAt<'_>) -> Result<StateAt<'_>, StateError> {
+    match state.next_changes() {
+        Ok(next) => state.prefetch(&next),
+        Err(error) if error.is_missing() => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(state)
+}
+
+fn if_there(
+    changes: txgraph_state::Result<BlockChanges>,
+) -> Result<Option<BlockChanges>, StateError> {
+    match changes {
+        Ok(changes) => Ok(Some(changes)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -30,15 +30,26 @@ mod frames;
 mod replay;
 mod verify;
 
+mod call_trace;
+mod native;
+mod revert_reason;
+
+mod inspect;
+mod range;
 mod replayer;
+mod stage;
 mod worker;
 
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
+pub use call_trace::{CallFrame, CallLog};
 pub use course::RequestFault;
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameLog, FrameRecorder, Frames};
-pub use history::{RecordedChanges, StateHistory};
+pub use history::StateHistory;
+pub use native::{Cause, NativeTransfer};
+pub use range::RangeReport;
 pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
-pub use replayer::{ReplayOptions, Replayer};
+pub use replayer::{ReplayOptions, Replayer, TransactionId};
+pub use revert_reason::revert_reason;
 pub use rules::{BlockRules, ChainRules, Genesis};
 pub use verify::{Difference, Mismatch};

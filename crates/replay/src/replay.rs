@@ -53,8 +53,12 @@ pub struct BlockReplay {
     pub number: u64,
     /// Its hash.
     pub hash: B256,
+    /// Hash of the block before.
+    pub parent_hash: B256,
     /// Unix seconds.
     pub timestamp: u64,
+    /// What its transactions saw of it.
+    pub environment: txgraph_evm::Block,
     /// The fork whose rules held.
     pub fork: Fork,
     /// Of all transactions.
@@ -74,6 +78,8 @@ pub struct BlockReplay {
 pub struct TransactionReplay {
     /// Number of its block.
     pub block: u64,
+    /// The fork whose rules held.
+    pub fork: Fork,
     /// Index in the block.
     pub index: u32,
     /// Its hash.

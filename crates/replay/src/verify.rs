@@ -1,11 +1,12 @@
 //! What a replay is held against: stored receipts, the header, and change sets.
 
-use crate::{RecordedChanges, RequestFault, StoredBlock, StoredReceipt};
+use crate::{RequestFault, StoredBlock, StoredReceipt, course::Requested};
 use alloy_consensus::{EthereumReceipt, ReceiptWithBloom, TxReceipt, TxType, proofs};
-use alloy_eips::{eip4844::DATA_GAS_PER_BLOB, eip7685::Requests};
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::{Address, B256, Bloom, U256};
 use std::fmt;
 use txgraph_evm::{AccountChange, Fork, InvalidTransaction, Outcome};
+use txgraph_state::BlockChanges;
 
 /// A replay that disagrees with what the node stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,10 +260,7 @@ impl Receipts {
 }
 
 /// Compares the requests of a block with its header.
-pub(crate) fn requests(
-    header: Option<B256>,
-    requests: Result<Option<Requests>, RequestFault>,
-) -> Option<Difference> {
+pub(crate) fn requests(header: Option<B256>, requests: Requested) -> Option<Difference> {
     let replayed = match requests {
         Ok(requests) => requests.map(|requests| requests.requests_hash()),
         Err(fault) => return Some(Difference::Requests(fault)),
@@ -271,15 +269,15 @@ pub(crate) fn requests(
 }
 
 /// Compares what a block changed with its change sets.
-pub(crate) fn changes(changes: &[AccountChange], recorded: &RecordedChanges) -> Vec<Difference> {
+pub(crate) fn changes(changes: &[AccountChange], recorded: &BlockChanges) -> Vec<Difference> {
     let mut differences = Vec::new();
     for change in changes {
         let address = change.address;
-        match recorded.accounts.get(&address) {
+        match recorded.account(address) {
             None if change.present != change.original => {
                 differences.push(Difference::AccountNotRecorded { address });
             }
-            Some(before) if *before != change.original => {
+            Some(recorded) if recorded.before != change.original => {
                 differences.push(Difference::AccountBefore { address });
             }
             _ => {}
@@ -290,45 +288,44 @@ pub(crate) fn changes(changes: &[AccountChange], recorded: &RecordedChanges) -> 
         let at = changes.binary_search_by_key(address, |change| change.address);
         at.ok().map(|at| &changes[at])
     };
-    for address in recorded.accounts.keys() {
-        if changed(address).is_none_or(|change| change.present == change.original) {
-            let address = *address;
+    for recorded in &recorded.accounts {
+        let address = recorded.address;
+        if changed(&address).is_none_or(|change| change.present == change.original) {
             differences.push(Difference::AccountNotChanged { address });
         }
     }
-    for (address, slots) in &recorded.storage {
-        let change = changed(address);
-        if change.is_some_and(|change| change.storage_cleared) {
-            // All of its slots are recorded, also those that nobody looked at.
-            continue;
+    for recorded in &recorded.storage {
+        let (address, key) = (recorded.address, recorded.slot);
+        let is_changed = changed(&address).is_some_and(|change| {
+            // All slots are recorded then, also those that nobody looked at.
+            change.storage_cleared
+                || (change.slots.binary_search_by_key(&key, |slot| slot.key)).is_ok()
+        });
+        if !is_changed {
+            differences.push(Difference::SlotNotChanged { address, key });
         }
-        let own = change.map_or(&[][..], |change| &change.slots);
-        let not_changed = |key: &&U256| own.binary_search_by_key(*key, |slot| slot.key).is_err();
-        let missing = slots.keys().filter(not_changed);
-        differences.extend(missing.map(|key| Difference::SlotNotChanged {
-            address: *address,
-            key: *key,
-        }));
     }
     differences
 }
 
-fn slots(change: &AccountChange, recorded: &RecordedChanges, differences: &mut Vec<Difference>) {
+fn slots(change: &AccountChange, recorded: &BlockChanges, differences: &mut Vec<Difference>) {
     let address = change.address;
-    let recorded = recorded.storage.get(&address);
     for slot in &change.slots {
+        // What was there is not read when the storage was cleared before.
+        if change.storage_cleared && slot.original.is_zero() {
+            continue;
+        }
         let key = slot.key;
-        match recorded.and_then(|slots| slots.get(&key)) {
-            // What was there is not read when the storage was cleared before.
-            None if change.storage_cleared && slot.original.is_zero() => {}
+        match recorded.slot(address, key) {
             None => differences.push(Difference::SlotNotRecorded { address, key }),
-            Some(_) if change.storage_cleared && slot.original.is_zero() => {}
-            Some(before) if *before != slot.original => differences.push(Difference::SlotBefore {
-                address,
-                key,
-                recorded: *before,
-                replayed: slot.original,
-            }),
+            Some(recorded) if recorded.before != slot.original => {
+                differences.push(Difference::SlotBefore {
+                    address,
+                    key,
+                    recorded: recorded.before,
+                    replayed: slot.original,
+                });
+            }
             Some(_) => {}
         }
     }

@@ -2,3 +2,4 @@
 
 mod forward;
 mod support;
+mod traces;

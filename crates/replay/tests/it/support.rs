@@ -7,7 +7,8 @@ use std::{
 };
 use txgraph_evm::{Account, AccountChange, MemoryState, MemoryStateError, StateSource};
 use txgraph_nodedb::{DataDir, NodeDb};
-use txgraph_replay::{Genesis, RecordedChanges, StateError, StateHistory};
+use txgraph_replay::{Genesis, StateError, StateHistory};
+use txgraph_state::BlockChanges;
 use txgraph_testkit::fixtures::Fixture;
 
 pub(crate) fn database(path: &Path) -> NodeDb {
@@ -50,7 +51,7 @@ impl StateHistory for Present {
         Ok(At(self.get()))
     }
 
-    fn changes(&self, _: u64) -> Result<Option<RecordedChanges>, StateError> {
+    fn changes(&self, _: u64) -> Result<Option<BlockChanges>, StateError> {
         Ok(None)
     }
 }
