@@ -22,6 +22,9 @@ pub(crate) fn block_and_address(block: u64, address: Address) -> [u8; 28] {
     key
 }
 
+/// Takes what follows the block number in a key, and the value.
+type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Malformed> + 'a;
+
 /// So few rows are read at once instead of one by one.
 const ROWS_AT_ONCE: u64 = 64;
 
@@ -167,12 +170,7 @@ impl Snapshot<'_> {
     }
 
     /// Rows of a block in a table keyed by block number (and more, given to `row`).
-    fn walk_changes(
-        &self,
-        table: Table,
-        block: u64,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Malformed>,
-    ) -> Result<()> {
+    fn walk_changes(&self, table: Table, block: u64, row: &mut VisitRow<'_>) -> Result<()> {
         let mut rows = self.txn.walk_from(table, &tables::number_key(block))?;
         while let Some((key, value)) = rows.next()? {
             let bad = |what| self.bad_value(table, block, what);

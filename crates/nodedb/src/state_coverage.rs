@@ -1,5 +1,7 @@
-//! After which blocks state can be told, and why not after others (sections 9.3, 10
-//! and 10.4 of the format's description, `docs/reth-storage.md`).
+//! After which blocks state can be told, and why not after others. Current tables are
+//! those of the tip only while no stage is on its way elsewhere; going back from there
+//! takes the change sets of every block in between; and an index that lacks blocks
+//! answers with current state without a word.
 
 use crate::{
     Blocks, Layout, Part, Result, Snapshot,

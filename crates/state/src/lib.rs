@@ -26,6 +26,21 @@
 //! a long one holds back a running node. A [`StateRange`] outlives reorganisations
 //! above its overlay's tip, and says [`Error::is_stale`] after deeper ones.
 //!
+//! ```no_run
+//! use txgraph_nodedb::DataDir;
+//! use txgraph_state::{Blocks, StateDb, StateOptions};
+//! # fn main() -> txgraph_state::Result<()> {
+//! # let address = Default::default();
+//! let dir = DataDir::new("~/.local/share/reth/mainnet");
+//! let db = StateDb::open(&dir, StateOptions::default())?;
+//! // Whether there is an index or not:
+//! let range = db.range(Blocks { first: 23_000_000, last: 23_000_099 })?;
+//! let state = range.at(23_000_042)?;
+//! println!("{:?} after block {}", state.account(address)?, state.block());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! It knows nothing of transactions, and nothing of tables and files either.
 //!
 //! # What a v2 node itself forgets

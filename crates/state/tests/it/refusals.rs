@@ -4,7 +4,8 @@
 use crate::support::{open, questions, walking};
 use alloy_primitives::{Address, U256};
 use std::{
-    fs,
+    fs::{self, File},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 use txgraph_nodedb::{Blocks, DataDir};
@@ -343,6 +344,61 @@ fn damaged_files() {
     println!("{errors} of 300 damaged directories are refused");
     assert!(errors > 60);
     read_everything(copy.path()).unwrap();
+}
+
+/// The same in the pages of `mdbx.dat`, which holds all state of a v1 node.
+#[test]
+fn a_damaged_database() {
+    let [v1, _] = committed();
+    let copy = v1.unpack();
+    let path = copy.path().join("db/mdbx.dat");
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let mut page = vec![0; 4096];
+    let used: Vec<u64> = (0..2048)
+        .map(|number| number * 4096)
+        .filter(|at| {
+            file.read_exact_at(&mut page, *at).unwrap();
+            page.iter().any(|byte| *byte != 0)
+        })
+        .collect();
+    let (mut seed, mut errors) = (0xdada, 0);
+    for _ in 0..300 {
+        let at = used[random(&mut seed, used.len() as u64) as usize] + random(&mut seed, 4096);
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        let damaged = byte[0] ^ 1 << random(&mut seed, 8);
+        file.write_all_at(&[damaged], at).unwrap();
+        if let Err(error) = read_by_index(copy.path()) {
+            assert!(!error.to_string().is_empty());
+            errors += 1;
+        }
+        file.write_all_at(&byte, at).unwrap();
+    }
+    println!("{errors} of 300 damaged databases are refused");
+    assert!(errors > 10);
+    read_by_index(copy.path()).unwrap();
+}
+
+fn read_by_index(dir: &Path) -> Result<(), Error> {
+    let db = StateDb::open(&DataDir::new(dir), StateOptions::default())?;
+    let Some(blocks) = db.available()?.blocks else {
+        return Ok(());
+    };
+    let tip = db.at(blocks.last)?;
+    for block in (blocks.first + 1)..=blocks.last {
+        let changes = db.changes(block)?;
+        let state = db.range(blocks)?.at(block - 1)?;
+        for change in &changes.accounts {
+            state.account(change.address)?;
+            if let Some(account) = tip.account(change.address)? {
+                tip.code(account.code_hash)?;
+            }
+        }
+        for change in &changes.storage {
+            state.storage(change.address, change.slot.into())?;
+        }
+    }
+    Ok(())
 }
 
 fn read_everything(dir: &Path) -> Result<U256, Error> {
