@@ -6,7 +6,7 @@ use alloy_consensus::constants::{
     SEPOLIA_GENESIS_HASH,
 };
 use alloy_eips::eip6110::MAINNET_DEPOSIT_CONTRACT_ADDRESS;
-use alloy_primitives::{Address, B256, address};
+use alloy_primitives::{Address, B256, address, b256};
 use txgraph_evm::{BlobSchedule, Fork};
 
 /// A chain that is known by its genesis.
@@ -37,7 +37,7 @@ const BPO2: BlobSchedule = BlobSchedule {
 /// Of chains that began with all forks of their time.
 const LONDON_AT_GENESIS: &[(u64, Fork)] = &[(0, Fork::London)];
 
-pub(super) const ALL: [Known; 5] = [
+pub(super) const ALL: [Known; 7] = [
     Known {
         genesis_hash: MAINNET_GENESIS_HASH,
         chain_id: 1,
@@ -103,16 +103,30 @@ pub(super) const ALL: [Known; 5] = [
         dao_block: None,
         deposit_contract: MAINNET_DEPOSIT_CONTRACT_ADDRESS,
     },
+    // `reth --dev` holds all forks of its time from block 0 on; which ones, its genesis
+    // tells up to Prague. Releases between Prague and Osaka need a genesis file.
+    dev(DEV_GENESIS_HASH, &[(0, Fork::Shanghai)]),
+    dev(
+        b256!("d17effc85005cb9645be61aa4a079d5e30ee7a46dc6078f45dd57fd4f0b12b82"),
+        &[(0, Fork::Cancun)],
+    ),
+    dev(
+        b256!("683713729fcb72be6f3d8b88c8cda3e10569d73b9640d3bf6f5184d94bd97616"),
+        &[(0, Fork::Osaka)],
+    ),
+];
+
+const fn dev(genesis_hash: B256, by_time: &'static [(u64, Fork)]) -> Known {
     Known {
-        genesis_hash: DEV_GENESIS_HASH,
+        genesis_hash,
         chain_id: 1337,
         by_number: LONDON_AT_GENESIS,
-        by_time: &[(0, Fork::Osaka)],
+        by_time,
         blobs: &[],
         dao_block: None,
         deposit_contract: MAINNET_DEPOSIT_CONTRACT_ADDRESS,
-    },
-];
+    }
+}
 
 impl Known {
     pub(super) fn rules(&self) -> ChainRules {
@@ -161,7 +175,7 @@ mod tests {
 
     #[test]
     fn dates_give_the_fork_identifiers_of_the_networks() {
-        let [mainnet, sepolia, holesky, hoodi, _] = &ALL;
+        let [mainnet, sepolia, holesky, hoodi, ..] = &ALL;
         assert_eq!(fork_id(mainnet, &GLACIERS), 0x07c9_462e);
         assert_eq!(fork_id(sepolia, &[1_735_371]), 0x6c1d_9423);
         assert_eq!(fork_id(holesky, &[]), 0x9bc6_cb31);
