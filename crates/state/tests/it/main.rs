@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod index;
 mod live;
 mod refusals;
 mod roots;
