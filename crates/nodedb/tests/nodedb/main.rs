@@ -15,5 +15,6 @@ mod damage;
 mod info;
 mod json;
 mod live;
+mod lookup;
 mod refusals;
 mod roots;
