@@ -20,18 +20,18 @@ pub(crate) trait Audience {
     fn inspector(&mut self, index: u32) -> Option<&mut dyn Inspector>;
 
     /// A transaction is done. To break ends the block's course.
-    fn done(&mut self, done: Done<'_>) -> ControlFlow<()>;
+    fn done(&mut self, done: Done) -> ControlFlow<()>;
 }
 
 /// A transaction that was executed.
 #[derive(Debug)]
-pub(crate) struct Done<'a> {
+pub(crate) struct Done {
     /// In the block.
     pub(crate) index: u32,
     /// Of the transaction.
     pub(crate) outcome: Outcome,
     /// What it did, if the engine keeps that.
-    pub(crate) transitions: &'a [Transition],
+    pub(crate) transitions: Vec<Transition>,
 }
 
 /// The requests of a block; none before Prague.
@@ -79,7 +79,7 @@ pub(crate) fn execute(
         if rules.fork >= Fork::Prague {
             deposits.collect(&outcome.logs);
         }
-        let transitions = engine.transitions();
+        let transitions = engine.transitions()?;
         let done = Done {
             index,
             outcome,

@@ -1,7 +1,7 @@
 //! What executes: the seam between a block's course and the interpreter.
 
 use crate::error::StateError;
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_evm::{
     AccountChange, Block, Error, Evm, Fork, Inspector, Outcome, State, StateSource, Transaction,
     Transition,
@@ -34,8 +34,9 @@ pub(crate) trait Engine {
     /// Takes all wei outside of any transaction.
     fn drain_balance(&mut self, address: Address) -> Result<U256, StateError>;
 
-    /// What the last transaction did, if that was asked for when the engine was made.
-    fn transitions(&self) -> &[Transition];
+    /// What the last transaction did, with all code; nothing unless that was asked for
+    /// when the engine was made.
+    fn transitions(&mut self) -> Result<Vec<Transition>, StateError>;
 
     /// What differs from the state before the block.
     fn changes(&self) -> Vec<AccountChange>;
@@ -93,7 +94,7 @@ where
 
     fn has_code(&mut self, address: Address) -> Result<bool, StateError> {
         let account = self.state.account(address).map_err(Into::into)?;
-        Ok(account.is_some_and(|account| account.code_hash != alloy_primitives::KECCAK256_EMPTY))
+        Ok(account.is_some_and(|account| account.code_hash != KECCAK256_EMPTY))
     }
 
     fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), StateError> {
@@ -110,8 +111,16 @@ where
             .map_err(Into::into)
     }
 
-    fn transitions(&self) -> &[Transition] {
-        self.state.transitions()
+    fn transitions(&mut self) -> Result<Vec<Transition>, StateError> {
+        let mut transitions = self.state.transitions().to_vec();
+        for transition in &mut transitions {
+            let hash = transition.before.unwrap_or_default().code_hash;
+            if transition.code_before.is_none() && hash != KECCAK256_EMPTY {
+                let code = self.state.source_mut().code(hash).map_err(Into::into)?;
+                transition.code_before = Some(code);
+            }
+        }
+        Ok(transitions)
     }
 
     fn changes(&self) -> Vec<AccountChange> {

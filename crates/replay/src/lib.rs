@@ -33,6 +33,8 @@ mod verify;
 mod call_trace;
 mod native;
 mod revert_reason;
+mod state_diff;
+mod struct_log;
 
 mod inspect;
 mod range;
@@ -52,4 +54,6 @@ pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
 pub use replayer::{ReplayOptions, Replayer, TransactionId};
 pub use revert_reason::revert_reason;
 pub use rules::{BlockRules, ChainRules, Genesis};
+pub use state_diff::{AccountState, StateDiff};
+pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
 pub use verify::{Difference, Mismatch};

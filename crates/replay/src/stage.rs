@@ -215,7 +215,7 @@ impl Audience for Stage<'_, '_> {
         (wanted && self.watching.is_watching()).then_some(&mut self.watching)
     }
 
-    fn done(&mut self, done: Done<'_>) -> ControlFlow<()> {
+    fn done(&mut self, done: Done) -> ControlFlow<()> {
         let Done {
             index,
             outcome,
@@ -245,7 +245,7 @@ impl Audience for Stage<'_, '_> {
             outcome,
             first_log: u32::try_from(first_log).unwrap_or(u32::MAX),
             frames: self.watching.0.as_mut().map(FrameRecorder::take),
-            transitions: transitions.to_vec(),
+            transitions,
         });
         match self.only {
             Some(_) => ControlFlow::Break(()),

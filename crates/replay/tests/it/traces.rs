@@ -1,10 +1,11 @@
 //! Frames against the node's own `debug_traceBlockByNumber` with the call tracer.
 
-use crate::support::{Present, database, genesis};
+use crate::support::{Present, database, genesis, open};
 use alloy_primitives::{Address, U256};
 use serde_json::Value;
 use txgraph_replay::{
     BlockReplay, Cause, FrameDetail, Genesis, NativeTransfer, Record, ReplayOptions, Replayer,
+    StructLogOptions, StructLogger, TransactionId,
 };
 use txgraph_testkit::fixtures::{self, Fixture};
 use txgraph_transfers::Kind;
@@ -206,4 +207,88 @@ fn compare_transfers(fixture: &Fixture) {
 #[test]
 fn internal_transfers_equal_the_nodes() {
     with_deep_stack(compare_transfers);
+}
+
+/// revm counts refunds in each frame from zero; geth, and we, over the transaction.
+fn refunds_by_frame(trace: &mut Value) {
+    let mut before: Vec<i64> = Vec::new();
+    for log in trace["structLogs"].as_array_mut().unwrap() {
+        let refund = log["refund"].as_i64().unwrap();
+        let depth = usize::try_from(log["depth"].as_u64().unwrap()).unwrap();
+        before.resize(depth, refund);
+        log["refund"] = (refund - before[depth - 1]).into();
+    }
+}
+
+/// The node's opcode traces: position, mnemonic, gas, cost, depth, stack, refund, and the
+/// slots that were used.
+fn compare_steps(fixture: &Fixture) {
+    let opened = open(fixture);
+    let replayer = opened.replayer(ReplayOptions::default());
+    let (mut traces, mut steps) = (0, 0);
+    for line in fixture.lines("struct-logs") {
+        let place = TransactionId::Place {
+            block: line["block"].as_u64().unwrap(),
+            index: u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
+        };
+        let mut logger = StructLogger::new(StructLogOptions::default());
+        let (replay, mismatches) = replayer.transaction(place, Some(&mut logger)).unwrap();
+        assert_eq!(mismatches, []);
+        assert_eq!(line["tx"], serde_json::to_value(replay.hash).unwrap());
+        let mut found = serde_json::to_value(logger.finish(&replay)).unwrap();
+        let mut expected = line["result"].clone();
+        refunds_by_frame(&mut found);
+        for trace in [&mut found, &mut expected] {
+            for log in trace["structLogs"].as_array_mut().unwrap() {
+                // That there is one is compared, not in which words.
+                if let Some(error) = log.get_mut("error") {
+                    *error = true.into();
+                }
+                steps += 1;
+            }
+        }
+        let label = format!("{} {place:?} {}", fixture.name, line["label"]);
+        let difference = first_difference(&label, &expected, &found);
+        assert!(difference.is_none(), "{}", difference.unwrap());
+        traces += 1;
+    }
+    assert!(traces > 20 && steps > 2 * 5_000, "{traces} {steps}");
+}
+
+#[test]
+fn struct_logs_equal_the_nodes() {
+    with_deep_stack(compare_steps);
+}
+
+fn compare_diffs(fixture: &Fixture) {
+    let opened = open(fixture);
+    let options = ReplayOptions {
+        record: Record {
+            transitions: true,
+            ..Record::default()
+        },
+        ..ReplayOptions::default()
+    };
+    let replayer = opened.replayer(options);
+    let mut accounts = 0;
+    for line in fixture.lines("state-diffs") {
+        let number = line["block"].as_u64().unwrap();
+        let replay = replayer.block(number).unwrap();
+        let expected = line["result"].as_array().unwrap();
+        assert_eq!(replay.transactions.len(), expected.len());
+        for (tx, expected) in replay.transactions.iter().zip(expected) {
+            let diff = tx.state_diff();
+            accounts += diff.pre.len();
+            let found = serde_json::to_value(diff).unwrap();
+            let place = format!("{} {number}/{}", fixture.name, tx.index);
+            let difference = first_difference(&place, &expected["result"], &found);
+            assert!(difference.is_none(), "{}", difference.unwrap());
+        }
+    }
+    assert!(accounts > 100, "{accounts}");
+}
+
+#[test]
+fn state_diffs_equal_the_nodes() {
+    with_deep_stack(compare_diffs);
 }
