@@ -33,6 +33,36 @@ pub trait Inspector {
     fn log(&mut self, _log: &Log) {}
 }
 
+impl<I: Inspector + ?Sized> Inspector for &mut I {
+    fn wants_steps(&self) -> bool {
+        (**self).wants_steps()
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        (**self).step(step);
+    }
+
+    fn step_end(&mut self, gas_left: u64) {
+        (**self).step_end(gas_left);
+    }
+
+    fn enter(&mut self, frame: &FrameStart<'_>) {
+        (**self).enter(frame);
+    }
+
+    fn exit(&mut self, end: &FrameEnd<'_>) {
+        (**self).exit(end);
+    }
+
+    fn selfdestruct(&mut self, contract: Address, beneficiary: Address, amount: U256) {
+        (**self).selfdestruct(contract, beneficiary, amount);
+    }
+
+    fn log(&mut self, log: &Log) {
+        (**self).log(log);
+    }
+}
+
 /// Why a frame runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameKind {

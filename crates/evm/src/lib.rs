@@ -62,4 +62,4 @@ pub use fork::{Fork, UnknownFork};
 pub use inspect::{FrameEnd, FrameKind, FrameStart, Inspector, NoInspector, Step};
 pub use outcome::{Error, Halt, InvalidTransaction, Outcome, Status};
 pub use source::{Account, MemoryState, MemoryStateError, StateSource};
-pub use state::{AccountChange, SlotChange, State};
+pub use state::{AccountChange, SlotChange, State, Transition};

@@ -477,6 +477,8 @@ pub(crate) const fn kind_code(kind: Kind) -> u8 {
         Kind::Value => 5,
         Kind::Internal => 6,
         Kind::Withdrawal => 7,
+        Kind::Fee => 8,
+        Kind::Priority => 9,
     }
 }
 

@@ -4,7 +4,10 @@ use crate::{
     Block, Blocks, BodyIndices, Error, Header, Parts, Result, Scratch, Snapshot,
     tables::{self, Table},
 };
-use alloy_consensus::constants::{EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS};
+use alloy_consensus::{
+    constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS},
+    proofs,
+};
 use alloy_primitives::B256;
 use std::ops::ControlFlow;
 
@@ -90,6 +93,31 @@ fn unlinked(block: u64, parent: B256, before: Option<B256>) -> Error {
 }
 
 impl Block<'_> {
+    /// The ommers of the block, held against the header; none since the merge.
+    pub fn ommers(&mut self) -> Result<Vec<Header>> {
+        let (number, snapshot) = (self.number, self.snapshot);
+        let expected = self.header()?.ommers_hash;
+        if expected == EMPTY_OMMER_ROOT_HASH {
+            return Ok(Vec::new());
+        }
+        let value = snapshot
+            .txn
+            .get(Table::BlockOmmers, &tables::number_key(number))?;
+        let ommers = tables::ommers(value.unwrap_or(&[0]))
+            .map_err(|what| snapshot.bad_value(Table::BlockOmmers, number, what))?;
+        let headers: Vec<_> = ommers.iter().map(Header::to_alloy).collect();
+        if proofs::calculate_ommers_root(&headers) != expected {
+            return Err(Error::Inconsistent {
+                block: number,
+                what: format!(
+                    "the database holds {} ommers, which are not those of the header's ommers hash",
+                    ommers.len()
+                ),
+            });
+        }
+        Ok(ommers)
+    }
+
     fn read_withdrawals(&mut self) -> Result<()> {
         let (number, snapshot) = (self.number, self.snapshot);
         let root = self.header()?.withdrawals_root;

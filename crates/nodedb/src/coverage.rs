@@ -272,6 +272,8 @@ impl Snapshot<'_> {
             Part::Transactions => self
                 .pruned_to(PruneSegment::Bodies)?
                 .max(self.pruned_to(PruneSegment::TransactionsBefore2)?),
+            Part::AccountChanges => self.pruned_to(PruneSegment::AccountHistory)?,
+            Part::StorageChanges => self.pruned_to(PruneSegment::StorageHistory)?,
             Part::Header | Part::Body => None,
         })
     }
@@ -289,6 +291,9 @@ impl Snapshot<'_> {
                 return Ok(
                     "transactions not stored (expired history, or a static file is missing)".into(),
                 );
+            }
+            Part::AccountChanges | Part::StorageChanges => {
+                return Ok(format!("no static file holds the {part} of this block"));
             }
             Part::Header | Part::Body => {
                 return Ok("headers not stored (a static file is missing)".into());

@@ -40,6 +40,16 @@ pub enum Error {
         /// The code libmdbx returned.
         code: i32,
     },
+    /// RocksDB refused or failed.
+    #[error("{} (RocksDB): cannot {action}: {message}", path.display())]
+    Rocks {
+        /// The RocksDB directory.
+        path: PathBuf,
+        /// What was tried.
+        action: String,
+        /// The cause, in the words of RocksDB.
+        message: String,
+    },
     /// A layout, version or chain that this program does not know.
     #[error("{}: not supported: {what}", path.display())]
     Unsupported {

@@ -2,8 +2,8 @@
 //! interface: nothing here is kept stable.
 
 use crate::{
-    Header, Receipt, SignedTransaction, Withdrawal, checkpoint, conf, header, receipt,
-    rows::ReceiptPlace, tables, transaction, zstd_rows::Unzstd,
+    Header, Receipt, SignedTransaction, Withdrawal, account, checkpoint, conf, header, receipt,
+    roaring, rows::ReceiptPlace, tables, transaction, zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
 
@@ -55,12 +55,17 @@ pub fn header(row: &[u8], hash: B256) -> Result<Header, Refused> {
 pub fn other_values(bytes: &[u8]) {
     let mut withdrawals: Vec<Withdrawal> = Vec::new();
     let _ = tables::withdrawals(bytes, &mut withdrawals);
+    let _ = tables::ommers(bytes);
     let _ = tables::body_indices(bytes);
     let _ = tables::stage_checkpoint(bytes);
     let _ = tables::scale_bytes(bytes);
     let _ = tables::client_version(bytes);
     let _ = tables::plain_u64(bytes);
     let _ = tables::key_number(bytes);
+    for from in [0, 5, 1 << 20, u64::MAX] {
+        let _ = roaring::first_from(bytes, from);
+    }
+    account::fuzz(bytes);
     checkpoint::fuzz(bytes);
     conf::fuzz(bytes);
 }

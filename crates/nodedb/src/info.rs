@@ -2,8 +2,7 @@
 //! which parts of the chain really exist.
 
 use crate::{
-    Blocks, Chain, Layout, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
-    checkpoint::PruneSegment,
+    Blocks, Chain, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
     conf::Segment,
     coverage::complement,
     tables::{self, Table},
@@ -108,7 +107,7 @@ impl Snapshot<'_> {
             first: self.genesis_block(),
             last: self.tip(),
         };
-        let (account_state, storage_state) = self.state_ranges(whole)?;
+        let state = self.state_coverage()?;
         Ok(Info {
             path: self.db.dir().root.clone(),
             chain: self.chain()?,
@@ -127,8 +126,8 @@ impl Snapshot<'_> {
             senders: complement(whole, &self.stored_sender_gaps(whole)?),
             receipts: complement(whole, &self.receipt_gaps(whole)?),
             withdrawals: self.key_range(Table::BlockWithdrawals)?,
-            account_state,
-            storage_state,
+            account_state: state.accounts.into_iter().collect(),
+            storage_state: state.storage.into_iter().collect(),
             receipts_source: self.receipts_source()?,
             prune_checkpoints: self.prune_checkpoints()?,
             stage_checkpoints: self.stage_checkpoints()?,
@@ -184,86 +183,6 @@ impl Snapshot<'_> {
             (true, true) => "both",
             (false, false) => "none",
         })
-    }
-
-    /// Blocks after which accounts and storage can be told.
-    fn state_ranges(&self, whole: Blocks) -> Result<(Vec<Blocks>, Vec<Blocks>)> {
-        if self.state_obstacle()?.is_some() {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let accounts = self.state_range(
-            whole,
-            PruneSegment::AccountHistory,
-            Segment::AccountChangeSets,
-        )?;
-        let storage = self.state_range(
-            whole,
-            PruneSegment::StorageHistory,
-            Segment::StorageChangeSets,
-        )?;
-        Ok((vec![accounts], vec![storage]))
-    }
-
-    /// The state after block N needs the change sets of all blocks from N + 1 to the
-    /// tip, and N not below the prune checkpoint.
-    fn state_range(&self, whole: Blocks, prune: PruneSegment, segment: Segment) -> Result<Blocks> {
-        let pruned_to = self.pruned_to(prune)?;
-        let first_change_set = match (self.layout()?, pruned_to) {
-            // Pruned row by row: the checkpoint is exact, and blocks that changed
-            // nothing have no rows.
-            (Layout::V1, Some(_)) => whole.first,
-            // The genesis allocation stands in the change set of its block; without
-            // it we cannot know, and promise only what rows prove.
-            (Layout::V1, None) => {
-                match self.txn.walk_from(Table::AccountChangeSets, &[])?.next()? {
-                    Some((key, _)) => tables::key_number(key)
-                        .map_err(|what| self.bad_row(Table::AccountChangeSets, "(first)", what))?,
-                    None => self.tip() + 1,
-                }
-            }
-            // Whole files are deleted, and may be without a checkpoint.
-            (Layout::V2, _) => match self.covered_by(segment, whole).last() {
-                Some(blocks) if blocks.last == self.tip() => blocks.first,
-                _ => self.tip() + 1,
-            },
-        };
-        let from_change_sets = if first_change_set <= whole.first {
-            whole.first
-        } else {
-            first_change_set - 1
-        };
-        let first = pruned_to.unwrap_or(0).max(from_change_sets).min(self.tip());
-        Ok(Blocks {
-            first,
-            last: self.tip(),
-        })
-    }
-
-    /// Why the state of no block can be told, if so (`reth-storage`, 9.3 and 10.4).
-    fn state_obstacle(&self) -> Result<Option<String>> {
-        let mut stages = vec!["Execution", "IndexAccountHistory", "IndexStorageHistory"];
-        if self.layout()? == Layout::V2 {
-            stages.extend(["AccountHashing", "StorageHashing"]);
-        }
-        for name in stages {
-            let block = self.stage(name)?.unwrap_or(0);
-            if block != self.tip() {
-                return Ok(Some(format!(
-                    "accounts and storage cannot be told for any block: stage {name} stands at block {block}, \
-                     the tip at {}",
-                    self.tip()
-                )));
-            }
-        }
-        let finish = self.txn.get(Table::StageCheckpoints, b"Finish")?;
-        let masked = finish
-            .and_then(|value| tables::stage_checkpoint(value).ok()?.1)
-            .is_some_and(|data| data.first() == Some(&7));
-        Ok(masked.then(|| {
-            "accounts and storage cannot be told for any block: the node persists state behind its blocks \
-             (--engine.num-state-masking-blocks)"
-                .to_owned()
-        }))
     }
 
     fn static_files(&self) -> Vec<StaticFile> {
@@ -336,6 +255,7 @@ impl Snapshot<'_> {
             ));
         }
         notes.extend(self.state_obstacle()?);
+        notes.extend(self.lagging_index()?);
         if !self.files.not_understood.is_empty() {
             notes.push(format!(
                 "static files of an unknown kind are left alone: {}",

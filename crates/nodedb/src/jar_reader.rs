@@ -43,14 +43,7 @@ pub(crate) struct JarReader {
 
 impl JarReader {
     fn open(jar: Arc<Jar>) -> Result<Self> {
-        let open = |path: &Path| match File::open(path) {
-            Ok(file) => Ok(file),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(Error::stale(path, "it was deleted"))
-            }
-            Err(error) => Err(Error::io("open", path, error)),
-        };
-        let data = open(&jar.path)?;
+        let data = open_part(&jar.path)?;
         let metadata = data
             .metadata()
             .map_err(|error| Error::io("read", &jar.path, error))?;
@@ -58,7 +51,7 @@ impl JarReader {
             return Err(jar.stale("it was replaced"));
         }
         let offsets_path = satellite(&jar.path, "off");
-        let offsets_file = open(&offsets_path)?;
+        let offsets_file = open_part(&offsets_path)?;
         let mut width = [0];
         read_at(&offsets_file, &offsets_path, &mut width, 0)?;
         let offset_width = usize::from(width[0]);
@@ -266,8 +259,19 @@ const fn small(number: u64) -> usize {
     number as usize
 }
 
+/// Opens a file that was there when the directory was listed.
+pub(crate) fn open_part(path: &Path) -> Result<File> {
+    match File::open(path) {
+        Ok(file) => Ok(file),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::stale(path, "it was deleted"))
+        }
+        Err(error) => Err(Error::io("open", path, error)),
+    }
+}
+
 /// A file that ends early was truncated by the node, or is damaged.
-fn read_at(file: &File, path: &Path, into: &mut [u8], offset: u64) -> Result<()> {
+pub(crate) fn read_at(file: &File, path: &Path, into: &mut [u8], offset: u64) -> Result<()> {
     match file.read_exact_at(into, offset) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(Error::stale(

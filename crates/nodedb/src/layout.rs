@@ -52,6 +52,14 @@ impl Snapshot<'_> {
 
     /// The layout. No row, or JSON without `storage_v2`, is v1 by reth's own rule.
     pub fn layout(&self) -> Result<Layout> {
+        if let Some(layout) = self.layout.get() {
+            return Ok(*layout);
+        }
+        let layout = self.stored_layout()?;
+        Ok(*self.layout.get_or_init(|| layout))
+    }
+
+    fn stored_layout(&self) -> Result<Layout> {
         let Some(json) = self.storage_settings()? else {
             return Ok(Layout::V1);
         };

@@ -6,6 +6,7 @@
 //! DataDir ─ open ─► NodeDb ─ snapshot ─► Snapshot ─ for_each_block ─► Block ─► Receipt ─► Log
 //!                     │  one MDBX environment   │  one read transaction,  └─► Transaction, sender
 //!                     │  per directory          │  static files listed after it
+//!                     │                         └─ state at the tip, what each block changed, when
 //! ```
 //!
 //! It knows nothing of transfers or graphs, starts no threads, and never writes
@@ -14,6 +15,15 @@
 //! [`Block::check_roots`]): damaged files give an [`Error`]
 //! that says where, files that changed under the reader give one that says
 //! [`is_stale`](Error::is_stale), and memory stays bounded whatever they hold.
+//!
+//! # RocksDB
+//!
+//! Layout v2 keeps two kinds of indices in RocksDB: in which blocks an account or slot
+//! changed, and transaction numbers by hash. They are read with the cargo feature
+//! `rocksdb`, which is off by default, because it compiles 330 files of C++. It needs a
+//! C++ compiler and libclang (Debian: `apt install g++ libclang-dev`). A RocksDB of
+//! version 10.4 that is already built is taken from `ROCKSDB_LIB_DIR` (with
+//! `ROCKSDB_STATIC=1` if it is a `librocksdb.a`); it must know LZ4 and Zstandard.
 
 #[cfg(not(unix))]
 compile_error!("reads files by position and knows them by inode: Unix only");
@@ -32,10 +42,18 @@ mod info;
 mod block;
 mod blocks;
 mod bodies;
+mod lookup;
 mod parts;
 mod rows;
 mod scratch;
 mod verify;
+
+mod account;
+mod changes;
+mod current;
+mod history;
+mod indices;
+mod state_coverage;
 
 mod header;
 mod receipt;
@@ -44,6 +62,10 @@ mod transaction;
 mod mdbx;
 mod tables;
 
+#[cfg_attr(not(feature = "rocksdb"), path = "no_rocks.rs")]
+mod rocks;
+
+mod change_file;
 mod conf;
 mod jar;
 mod jar_reader;
@@ -51,6 +73,7 @@ mod lz4;
 mod static_files;
 
 mod compact;
+mod roaring;
 mod zstd_rows;
 
 mod error;
@@ -58,6 +81,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use account::Account;
 pub use block::Block;
 pub use chain::Chain;
 pub use checkpoint::{PruneCheckpoint, StageCheckpoint};
@@ -72,6 +96,7 @@ pub use parts::{Blocks, BodyIndices, Part, Parts, Withdrawal};
 pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
+pub use state_coverage::StateCoverage;
 pub use transaction::{SignedTransaction, Transaction};
 
 /// A directory is shared between threads; a snapshot may be sent to one.

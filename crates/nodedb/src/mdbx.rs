@@ -150,6 +150,33 @@ impl Txn {
             .map_err(|code| self.failure("read", table, code))
     }
 
+    /// The first row with key >= `from`.
+    pub(crate) fn seek(&self, table: Table, from: &[u8]) -> Result<Option<Row<'_>>> {
+        let Some(handle) = self.handle(table)? else {
+            return Ok(None);
+        };
+        self.tx
+            .seek(handle, from)
+            .map_err(|code| self.failure("read", table, code))
+    }
+
+    /// Of a table of duplicates: the value of `key` that begins with `subkey`.
+    pub(crate) fn get_duplicate(
+        &self,
+        table: Table,
+        key: &[u8],
+        subkey: &[u8],
+    ) -> Result<Option<&[u8]>> {
+        let Some(handle) = self.handle(table)? else {
+            return Ok(None);
+        };
+        let value = self
+            .tx
+            .seek_duplicate(handle, key, subkey)
+            .map_err(|code| self.failure("read", table, code))?;
+        Ok(value.filter(|value| value.starts_with(subkey)))
+    }
+
     /// The rows with key >= `from`, many at a time.
     pub(crate) fn batches(&self, table: Table, from: &[u8]) -> Result<Batches<'_>> {
         let mut walk = self.walk_from(table, from)?;

@@ -3,9 +3,14 @@
 use crate::{
     DataDir, Error, Result, Snapshot,
     mdbx::Env,
+    rocks::Rocks,
     static_files::{Sealed, StaticFiles},
 };
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 /// How often a stale view is taken again before the error stands: the node
 /// finishes what it was doing within milliseconds.
@@ -17,6 +22,8 @@ pub struct NodeDb {
     dir: DataDir,
     env: Arc<Env>,
     sealed: Sealed,
+    /// Opened when first asked.
+    rocks: Mutex<Option<Arc<Rocks>>>,
 }
 
 impl NodeDb {
@@ -29,6 +36,7 @@ impl NodeDb {
             dir: dir.clone(),
             env,
             sealed: Sealed::default(),
+            rocks: Mutex::default(),
         };
         db.read(|snapshot| {
             snapshot.layout()?;
@@ -55,6 +63,17 @@ impl NodeDb {
 
     pub(crate) const fn env(&self) -> &Arc<Env> {
         &self.env
+    }
+
+    pub(crate) fn rocks(&self) -> Result<Arc<Rocks>> {
+        let mut rocks = self.rocks.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*rocks {
+            Some(open) => Ok(Arc::clone(open)),
+            None => {
+                let open = Arc::new(Rocks::open(&self.dir.rocksdb_path())?);
+                Ok(Arc::clone(rocks.insert(open)))
+            }
+        }
     }
 
     pub(crate) fn list_static_files(&self) -> Result<StaticFiles> {

@@ -67,13 +67,23 @@ pub enum Part {
     Receipts,
     /// Transactions.
     Transactions,
+    /// Accounts it changed, as they were before.
+    #[serde(rename = "account changes")]
+    AccountChanges,
+    /// Slots it changed, as they were before.
+    #[serde(rename = "storage changes")]
+    StorageChanges,
 }
 
 impl Part {
     pub(crate) const fn is_or_are_missing(self) -> &'static str {
         match self {
             Self::Header => "is missing",
-            Self::Body | Self::Receipts | Self::Transactions => "are missing",
+            Self::Body
+            | Self::Receipts
+            | Self::Transactions
+            | Self::AccountChanges
+            | Self::StorageChanges => "are missing",
         }
     }
 }
@@ -85,6 +95,8 @@ impl fmt::Display for Part {
             Self::Body => "the body indices",
             Self::Receipts => "receipts",
             Self::Transactions => "transactions",
+            Self::AccountChanges => "account changes",
+            Self::StorageChanges => "storage changes",
         })
     }
 }

@@ -1,15 +1,17 @@
 //! What one worker keeps between calls.
 
-use crate::{Withdrawal, jar_reader::Place, zstd_rows::Unzstd};
+use crate::{Withdrawal, change_file::ChangePlace, jar_reader::Place, zstd_rows::Unzstd};
 use std::fmt;
 
-/// Read and decompression buffers of one worker. Holds at most two open files per
-/// segment.
+/// Read and decompression buffers of one worker. Holds at most three open files
+/// per segment.
 pub struct Scratch {
     pub(crate) headers: Place,
     pub(crate) receipts: Place,
     pub(crate) transactions: Place,
     pub(crate) senders: Place,
+    pub(crate) account_changes: ChangePlace,
+    pub(crate) storage_changes: ChangePlace,
     pub(crate) receipt: Unzstd,
     pub(crate) transaction: Unzstd,
     pub(crate) withdrawals: Vec<Withdrawal>,
@@ -24,6 +26,8 @@ impl Default for Scratch {
             receipts: Place::default(),
             transactions: Place::default(),
             senders: Place::default(),
+            account_changes: ChangePlace::default(),
+            storage_changes: ChangePlace::default(),
             receipt: Unzstd::receipts(),
             transaction: Unzstd::transactions(),
             withdrawals: Vec::new(),

@@ -4,15 +4,20 @@
 //! a block at or below the tip is there; rows above it may vanish again.
 
 use crate::{
-    BodyIndices, Error, Header, LogsBloom, NodeDb, Part, Result, Scratch,
+    BodyIndices, Error, Header, Layout, LogsBloom, NodeDb, Part, Result, Scratch,
     conf::Segment,
     header,
     mdbx::Txn,
+    rocks::Rocks,
     static_files::StaticFiles,
     tables::{self, Table},
 };
 use alloy_primitives::B256;
-use std::{cell::RefCell, fmt};
+use std::{
+    cell::{OnceCell, RefCell},
+    fmt,
+    sync::Arc,
+};
 
 /// One consistent view: an MDBX read transaction and the static files listed
 /// after it began. Keep it for seconds, not minutes: it holds back the node
@@ -26,8 +31,13 @@ pub struct Snapshot<'db> {
     pub(crate) txn: Txn,
     pub(crate) files: StaticFiles,
     tip: u64,
+    /// Asked with every account and slot, and the same for all of them.
+    pub(crate) layout: OnceCell<Layout>,
+    pub(crate) changes_pruned_to: OnceCell<[Option<u64>; 2]>,
+    /// Caught up with this snapshot; only where it was asked.
+    pub(crate) rocks: OnceCell<Arc<Rocks>>,
     /// For the calls that take no scratch.
-    own_scratch: RefCell<Scratch>,
+    pub(crate) own_scratch: RefCell<Scratch>,
 }
 
 impl fmt::Debug for Snapshot<'_> {
@@ -48,6 +58,9 @@ impl<'db> Snapshot<'db> {
             txn,
             files,
             tip,
+            layout: OnceCell::new(),
+            changes_pruned_to: OnceCell::new(),
+            rocks: OnceCell::new(),
             own_scratch: RefCell::default(),
         };
         let stale = |what: String| Err(Error::stale(db.dir().static_files_path(), what));
@@ -228,7 +241,7 @@ impl<'db> Snapshot<'db> {
         Err(jar.bad_row(row, "the header does not have the hash stored beside it"))
     }
 
-    fn header_row(&self, block: u64) -> Result<(&std::sync::Arc<crate::jar::Jar>, u64)> {
+    fn header_row(&self, block: u64) -> Result<(&Arc<crate::jar::Jar>, u64)> {
         self.files
             .find(Segment::Headers, block)
             .ok_or_else(|| Error::Missing {

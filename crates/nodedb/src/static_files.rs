@@ -37,6 +37,14 @@ impl StaticFiles {
         let (_, jar) = &jars[after.checked_sub(1)?];
         jar.row_of(number).map(|row| (jar, row))
     }
+
+    /// The jar of a change-set segment that has gone through a block.
+    pub(crate) fn find_block(&self, segment: Segment, block: u64) -> Option<&Arc<Jar>> {
+        let jars = &self.by_segment[segment as usize];
+        let after = jars.partition_point(|jar| jar.conf.expected_blocks.first <= block);
+        let jar = jars.get(after.checked_sub(1)?)?;
+        jar.conf.blocks?.contains(block).then_some(jar)
+    }
 }
 
 /// Full jars between snapshots: their `.conf` is not read again as long as the

@@ -3,9 +3,11 @@
 //! plain `u64` values little-endian.
 
 use crate::{
-    BodyIndices, Withdrawal,
+    BodyIndices, Header, Withdrawal,
     compact::{Flags, Malformed, Reader},
+    header,
 };
+use alloy_primitives::B256;
 use std::ffi::CStr;
 
 /// The tables we read.
@@ -18,15 +20,25 @@ pub(crate) enum Table {
     VersionHistory,
     HeaderNumbers,
     BlockBodyIndices,
+    BlockOmmers,
     BlockWithdrawals,
     TransactionBlocks,
+    TransactionHashNumbers,
     TransactionSenders,
     Receipts,
     AccountChangeSets,
+    StorageChangeSets,
+    AccountsHistory,
+    StoragesHistory,
+    PlainAccountState,
+    PlainStorageState,
+    HashedAccounts,
+    HashedStorages,
+    Bytecodes,
 }
 
 impl Table {
-    pub(crate) const COUNT: usize = 12;
+    pub(crate) const COUNT: usize = Self::Bytecodes as usize + 1;
 
     pub(crate) const fn name(self) -> &'static CStr {
         match self {
@@ -37,11 +49,21 @@ impl Table {
             Self::VersionHistory => c"VersionHistory",
             Self::HeaderNumbers => c"HeaderNumbers",
             Self::BlockBodyIndices => c"BlockBodyIndices",
+            Self::BlockOmmers => c"BlockOmmers",
             Self::BlockWithdrawals => c"BlockWithdrawals",
             Self::TransactionBlocks => c"TransactionBlocks",
+            Self::TransactionHashNumbers => c"TransactionHashNumbers",
             Self::TransactionSenders => c"TransactionSenders",
             Self::Receipts => c"Receipts",
             Self::AccountChangeSets => c"AccountChangeSets",
+            Self::StorageChangeSets => c"StorageChangeSets",
+            Self::AccountsHistory => c"AccountsHistory",
+            Self::StoragesHistory => c"StoragesHistory",
+            Self::PlainAccountState => c"PlainAccountState",
+            Self::PlainStorageState => c"PlainStorageState",
+            Self::HashedAccounts => c"HashedAccounts",
+            Self::HashedStorages => c"HashedStorages",
+            Self::Bytecodes => c"Bytecodes",
         }
     }
 }
@@ -101,6 +123,20 @@ pub(crate) fn withdrawals(value: &[u8], into: &mut Vec<Withdrawal>) -> Result<()
         item.finish()?;
     }
     reader.finish()
+}
+
+/// `BlockOmmers`: headers without the hash that blocks have beside theirs.
+pub(crate) fn ommers(value: &[u8]) -> Result<Vec<Header>, Malformed> {
+    let mut reader = Reader::new(value);
+    let count = reader.varuint()?;
+    let mut ommers = Vec::new();
+    for _ in 0..count {
+        let mut ommer = header::decode(reader.nested()?.rest(), B256::ZERO)?;
+        ommer.hash = ommer.recompute_hash();
+        ommers.push(ommer);
+    }
+    reader.finish()?;
+    Ok(ommers)
 }
 
 /// `StageCheckpoints`: the block number, and the raw stage data.

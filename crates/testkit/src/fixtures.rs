@@ -5,6 +5,7 @@
 //! Everything here panics on failure with a message that says what is wrong
 //! with the fixture: it runs in tests only.
 
+use serde::Deserialize;
 use serde_json::Value;
 use std::{
     fs::File,
@@ -276,10 +277,12 @@ impl Iterator for Lines {
         let mut line = String::new();
         match self.reader.read_line(&mut line) {
             Ok(0) => None,
-            Ok(_) => Some(
-                serde_json::from_str(&line)
-                    .unwrap_or_else(|e| panic!("{}: {e}", self.path.display())),
-            ),
+            Ok(_) => {
+                let mut json = serde_json::Deserializer::from_str(&line);
+                json.disable_recursion_limit();
+                let value = Value::deserialize(&mut json);
+                Some(value.unwrap_or_else(|e| panic!("{}: {e}", self.path.display())))
+            }
             Err(e) => panic!("{}: {e}", self.path.display()),
         }
     }

@@ -9,13 +9,18 @@ use toml::{Table, Value};
 
 /// Crates in the order of the flow, with what each may use of the others. A crate may
 /// use only what stands above it.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("transfers", &[]),
     ("nodedb", &[]),
     ("reader", &["nodedb", "transfers"]),
     ("index", &["reader", "transfers"]),
     ("evm", &[]),
+    ("state", &["evm", "nodedb"]),
     ("evm-tools", &["evm"]),
+    (
+        "replay",
+        &["evm", "evm-tools", "nodedb", "state", "transfers"],
+    ),
     ("graph", &["transfers"]),
     ("analysis", &["graph", "transfers"]),
     ("export", &["analysis", "graph", "transfers"]),
@@ -51,15 +56,19 @@ const MAY_USE: [(&str, &[&str]); 14] = [
 ];
 
 /// Heavy dependencies, each with the crates that may know it outside of tests.
-const HEAVY: [(&str, &[&str]); 9] = [
+const HEAVY: [(&str, &[&str]); 10] = [
     ("signet-libmdbx", &["nodedb", "testkit"]),
+    ("rocksdb", &["nodedb"]),
     // The reference decoder; the reader of real directories has its own.
     ("reth-codecs", &["testkit", "bench"]),
     // In `bench` only with the feature of the writers' bench, as their rival.
     ("polars", &["export", "bench"]),
     ("graphviz-rust", &["export"]),
     ("petgraph", &["graph", "analysis"]),
-    ("rayon", &["evm-tools", "reader", "testkit", "bench"]),
+    (
+        "rayon",
+        &["evm-tools", "reader", "replay", "testkit", "bench"],
+    ),
     ("clap", &["cli", "testkit", "bench"]),
     ("anyhow", &["cli", "bench", "evm-bench"]),
     ("tokio", &["cli"]),

@@ -137,5 +137,11 @@ words! {
         Internal = "internal",
         /// Consensus-layer withdrawal (EIP-4895).
         Withdrawal = "withdrawal",
+        /// Of a transaction's fee what is burnt: the base fee of its gas (EIP-1559) and of
+        /// its blobs (EIP-4844). Only from replays, on request.
+        Fee = "fee",
+        /// Of a transaction's fee what the block's beneficiary gets. Only from replays,
+        /// on request.
+        Priority = "priority",
     }
 }

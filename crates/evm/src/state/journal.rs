@@ -4,7 +4,7 @@
 //! the number of that transaction, so that nothing is reset between transactions.
 
 use super::{
-    AccountChange, SlotChange,
+    AccountChange, SlotChange, Transition,
     accounts::AccountEntry,
     hash::{AddressKey, FoldMap, SlotKey},
     storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
@@ -83,6 +83,8 @@ pub(crate) struct Journal {
     /// Accounts that were touched, some of them perhaps undone.
     pub(super) touched: Vec<u32>,
     pub(super) no_code: Arc<Code>,
+    /// Of the last transaction, if they are kept.
+    pub(super) transitions: Option<Vec<Transition>>,
     /// Number of the transaction, from 1.
     pub(super) transaction: u32,
     /// Of the transaction so far.
@@ -105,6 +107,7 @@ impl Default for Journal {
             changes: Vec::new(),
             touched: Vec::new(),
             no_code: Arc::new(Code::new(alloy_primitives::Bytes::new())),
+            transitions: None,
             transaction: 1,
             logs: Vec::new(),
             refund: 0,
@@ -159,6 +162,7 @@ impl Journal {
     /// Settles a transaction: destroyed accounts go, and touched ones that are empty
     /// (EIP-161). What was done can no longer be undone.
     pub(crate) fn finish_transaction(&mut self, fork: Fork) {
+        let before = self.transitions.is_some().then(|| self.before());
         let mut touched = std::mem::take(&mut self.touched);
         for account in touched.drain(..) {
             let transaction = self.transaction;
@@ -171,6 +175,7 @@ impl Journal {
             }
         }
         self.touched = touched;
+        self.transitions = before.map(|before| self.since(before));
         self.changes.clear();
         self.logs.clear();
         self.refund = 0;

@@ -5,8 +5,10 @@ mod accounts;
 mod hash;
 mod journal;
 mod storage;
+mod transition;
 
 pub(crate) use journal::{Checkpoint, Journal};
+pub use transition::Transition;
 
 use crate::{
     fork::Fork,
@@ -110,6 +112,31 @@ impl<S: StateSource> State<S> {
             journal.finish_transaction(fork);
             Ok(())
         })
+    }
+
+    /// Takes all wei from an account outside of any transaction, and tells how many
+    /// (EIP-779, the DAO's).
+    pub fn drain_balance(&mut self, fork: Fork, address: Address) -> Result<U256, S::Error> {
+        self.read(|journal, source| {
+            let id = journal.load(source, address)?;
+            let balance = journal.account(id).balance;
+            let all = journal.subtract_balance(id, balance);
+            debug_assert!(all, "the balance is what it is");
+            journal.finish_transaction(fork);
+            Ok(balance.u256())
+        })
+    }
+
+    /// Whether [`transitions`](Self::transitions) are kept from now on. They cost a pass
+    /// over all that a transaction changed.
+    pub fn keep_transitions(&mut self, keep: bool) {
+        self.journal.keep_transitions(keep);
+    }
+
+    /// What the last transaction (or system call, or other change) did, by address; as
+    /// long as they are [kept](Self::keep_transitions).
+    pub fn transitions(&self) -> &[Transition] {
+        self.journal.transitions()
     }
 
     /// What differs from the source, by address.

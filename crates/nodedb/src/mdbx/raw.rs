@@ -161,6 +161,43 @@ impl Transaction {
         Ok(found(code)?.then(|| unsafe { incoming(&value) }))
     }
 
+    /// The first row with a key not below `key`, found with a cursor that is kept.
+    pub(super) fn seek(&self, table: Handle, key: &[u8]) -> Result<Option<Row<'_>>, Code> {
+        let cursor = self.kept_cursor(table)?;
+        let mut key = outgoing(key);
+        let mut value = outgoing(&[]);
+        // SAFETY: as in `get`; `MDBX_SET_RANGE` reads the key, and replaces it on success.
+        let code = unsafe {
+            ffi::mdbx_cursor_get(cursor.as_ptr(), &mut key, &mut value, ffi::MDBX_SET_RANGE)
+        };
+        // SAFETY: on success both point into the mapping.
+        Ok(found(code)?.then(|| unsafe { (incoming(&key), incoming(&value)) }))
+    }
+
+    /// Of a table of duplicates: the first value of `key` that is not below `subkey`.
+    pub(super) fn seek_duplicate(
+        &self,
+        table: Handle,
+        key: &[u8],
+        subkey: &[u8],
+    ) -> Result<Option<&[u8]>, Code> {
+        let cursor = self.kept_cursor(table)?;
+        let mut key = outgoing(key);
+        let mut value = outgoing(subkey);
+        // SAFETY: as in `get`; `MDBX_GET_BOTH_RANGE` reads key and value, and replaces the
+        // value on success. A table without duplicates is an error.
+        let code = unsafe {
+            ffi::mdbx_cursor_get(
+                cursor.as_ptr(),
+                &mut key,
+                &mut value,
+                ffi::MDBX_GET_BOTH_RANGE,
+            )
+        };
+        // SAFETY: on success `value` points into the mapping.
+        Ok(found(code)?.then(|| unsafe { incoming(&value) }))
+    }
+
     #[inline]
     fn kept_cursor(&self, table: Handle) -> Result<NonNull<ffi::MDBX_cursor>, Code> {
         let mut kept = self.kept.borrow_mut();

@@ -1,15 +1,15 @@
 //! Which receipts are there, when some are in static files, some in MDBX, and some
 //! nowhere: against counting them block by block.
 
-use crate::{
-    answers::receipts_equal,
-    node::{commit, put},
-};
+use crate::answers::receipts_equal;
 use proptest::{collection::btree_set, prelude::*};
 use signet_libmdbx::WriteFlags;
 use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path};
 use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Scratch};
-use txgraph_testkit::fixtures::{Unpacked, committed, fixture};
+use txgraph_testkit::{
+    edit::{commit, put},
+    fixtures::{Unpacked, committed, fixture},
+};
 
 const RECEIPTS: Parts = Parts {
     headers: true,

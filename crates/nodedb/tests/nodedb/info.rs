@@ -1,10 +1,12 @@
 //! `info` against `chain-info.json` of every fixture.
 
-use crate::node::put;
 use serde_json::Value;
 use std::path::Path;
 use txgraph_nodedb::{Blocks, DataDir, Info, NodeDb};
-use txgraph_testkit::fixtures::{committed, fixture};
+use txgraph_testkit::{
+    edit::put,
+    fixtures::{committed, fixture},
+};
 
 fn info(path: &Path) -> Info {
     NodeDb::open(&DataDir::new(path))

@@ -15,6 +15,6 @@ mod damage;
 mod info;
 mod json;
 mod live;
-mod node;
+mod lookup;
 mod refusals;
 mod roots;

@@ -1,13 +1,15 @@
 //! What is no data directory, or none that we know, is refused in words that help.
 
-use crate::node::put;
 use std::{
     fs::{self, File},
     os::unix::fs::{FileExt, symlink},
     path::Path,
 };
 use txgraph_nodedb::{Blocks, DataDir, Error, NodeDb, Parts, Scratch};
-use txgraph_testkit::fixtures::{Unpacked, committed};
+use txgraph_testkit::{
+    edit::put,
+    fixtures::{Unpacked, committed},
+};
 
 fn refused(dir: &Path, words: &str) -> Error {
     let error = NodeDb::open(&DataDir::new(dir)).expect_err("it must be refused");

@@ -1,12 +1,12 @@
-//! Changes a data directory as a node would.
+//! Changes a data directory that no node and no reader has open.
 
 use signet_libmdbx::{
     Environment, EnvironmentFlags, Mode, SyncMode, WriteFlags, tx::aliases::RwTxUnsync,
 };
 use std::path::Path;
 
-/// One commit.
-pub(crate) fn commit(dir: &Path, change: impl FnOnce(&RwTxUnsync)) {
+/// One commit to the database of data directory `dir`.
+pub fn commit(dir: &Path, change: impl FnOnce(&RwTxUnsync)) {
     let mode = Mode::ReadWrite {
         sync_mode: SyncMode::Durable,
     };
@@ -24,9 +24,17 @@ pub(crate) fn commit(dir: &Path, change: impl FnOnce(&RwTxUnsync)) {
 }
 
 /// Writes a row.
-pub(crate) fn put(dir: &Path, table: &str, key: &[u8], value: &[u8]) {
+pub fn put(dir: &Path, table: &str, key: &[u8], value: &[u8]) {
     commit(dir, |tx| {
         let table = tx.open_db(Some(table)).unwrap();
         tx.put(table, key, value, WriteFlags::UPSERT).unwrap();
+    });
+}
+
+/// Deletes a row, or all duplicates of a key.
+pub fn delete(dir: &Path, table: &str, key: &[u8]) {
+    commit(dir, |tx| {
+        let table = tx.open_db(Some(table)).unwrap();
+        assert!(tx.del(table, key, None).unwrap(), "there is no such row");
     });
 }

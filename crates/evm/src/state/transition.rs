@@ -1,0 +1,252 @@
+//! What one transaction did to the state, from what the journal wrote down.
+
+use super::{
+    SlotChange,
+    accounts::AccountEntry,
+    journal::{Change, Journal},
+};
+use crate::{code::Code, source::Account, word::Word};
+use alloy_primitives::{Address, B256, Bytes};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What one transaction did to an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// Whose.
+    pub address: Address,
+    /// Before it; `None`: it did not exist.
+    pub before: Option<Account>,
+    /// After it; `None`: it does not exist.
+    pub after: Option<Account>,
+    /// The code before it, if it was looked at; otherwise the source has it, under the
+    /// hash in `before`.
+    pub code_before: Option<Bytes>,
+    /// The code after it, if that changed.
+    pub code_after: Option<Bytes>,
+    /// It became a contract.
+    pub created: bool,
+    /// `SELFDESTRUCT` deleted it, with all of its storage.
+    pub destroyed: bool,
+    /// Slots that were written and ended with another value, by key; `original` is that
+    /// before the transaction.
+    pub slots: Vec<SlotChange>,
+}
+
+/// An account, and its slots that were written, before a transaction.
+#[derive(Debug)]
+pub(super) struct Before {
+    exists: bool,
+    balance: Word,
+    nonce: u64,
+    code_hash: B256,
+    code: Option<Arc<Code>>,
+    /// By number: before the transaction, and at its end (also where it is deleted then).
+    slots: BTreeMap<u32, (Word, Word)>,
+}
+
+impl From<&AccountEntry> for Before {
+    fn from(entry: &AccountEntry) -> Self {
+        Self {
+            exists: entry.exists,
+            balance: entry.balance,
+            nonce: entry.nonce,
+            code_hash: entry.code_hash,
+            code: entry.code.clone(),
+            slots: BTreeMap::new(),
+        }
+    }
+}
+
+impl Journal {
+    pub(super) fn keep_transitions(&mut self, keep: bool) {
+        self.transitions = keep.then(Vec::new);
+    }
+
+    pub(super) fn transitions(&self) -> &[Transition] {
+        self.transitions.as_deref().unwrap_or_default()
+    }
+
+    /// Undoes the journal on copies. To be called before anything is deleted.
+    pub(super) fn before(&self) -> BTreeMap<u32, Before> {
+        let mut all: BTreeMap<u32, Before> = BTreeMap::new();
+        let mut of = |account: u32, undo: &mut dyn FnMut(&mut Before)| {
+            undo(
+                all.entry(account)
+                    .or_insert_with(|| self.account(account).into()),
+            );
+        };
+        for change in self.changes.iter().rev() {
+            match change {
+                Change::Touched { account, existed } => of(*account, &mut |b| b.exists = *existed),
+                Change::Balance { account, before } => of(*account, &mut |b| b.balance = *before),
+                Change::Nonce { account, before } => of(*account, &mut |b| b.nonce = *before),
+                Change::Code { account, before } => of(*account, &mut |b| {
+                    (b.code_hash, b.code) = (**before).clone();
+                }),
+                Change::Slot { slot, before } => {
+                    let entry = &self.slots[*slot as usize];
+                    of(entry.account, &mut |b| {
+                        let values = b.slots.entry(*slot);
+                        values.or_insert((Word::ZERO, entry.present)).0 = *before;
+                    });
+                }
+                Change::AccountWarmed { .. }
+                | Change::SlotWarmed { .. }
+                | Change::Created { .. }
+                | Change::Destroyed { .. }
+                | Change::Transient { .. } => {}
+            }
+        }
+        all
+    }
+
+    /// What changed since. To be called after everything is deleted that will be.
+    pub(super) fn since(&self, before: BTreeMap<u32, Before>) -> Vec<Transition> {
+        let mut transitions: Vec<_> = before
+            .into_iter()
+            .filter_map(|(account, before)| self.transition(self.account(account), before))
+            .collect();
+        transitions.sort_unstable_by_key(|transition| transition.address);
+        transitions
+    }
+
+    fn transition(&self, entry: &AccountEntry, before: Before) -> Option<Transition> {
+        let account = before.exists.then(|| Account {
+            balance: before.balance.u256(),
+            nonce: before.nonce,
+            code_hash: before.code_hash,
+        });
+        let mut slots: Vec<_> = (before.slots.into_iter())
+            .filter(|(_, (original, end))| original != end)
+            .map(|(slot, (original, _))| {
+                let slot = &self.slots[slot as usize];
+                SlotChange {
+                    key: slot.key.u256(),
+                    original: original.u256(),
+                    present: slot.present.u256(),
+                }
+            })
+            .collect();
+        slots.sort_unstable_by_key(|slot| slot.key);
+        let destroyed = entry.destroyed == self.transaction;
+        let after = entry.present();
+        if account == after && slots.is_empty() && !destroyed {
+            return None;
+        }
+        let code_changed = entry.code_hash != before.code_hash;
+        let code_of = |code: &Option<Arc<Code>>| code.as_ref().map(|code| code.bytes().clone());
+        Some(Transition {
+            address: entry.address,
+            before: account,
+            after,
+            code_before: code_of(&before.code),
+            code_after: code_changed.then(|| code_of(&entry.code).unwrap_or_default()),
+            created: entry.created == self.transaction,
+            destroyed,
+            slots,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Account, Block, Evm, Fork, MemoryState, Message, SlotChange, State};
+    use alloy_primitives::{Address, U256, bytes};
+
+    const CONTRACT: Address = Address::repeat_byte(0xcc);
+    const HEIR: Address = Address::with_last_byte(0xbb);
+
+    /// A contract with 7 wei, 5 in slot 1 and 9 in slot 2, that writes 6 into slot 1 and
+    /// destroys itself.
+    fn state() -> State<MemoryState> {
+        let mut source = MemoryState::default();
+        let code = bytes!("60066001556002545060bbff");
+        source.insert(CONTRACT, U256::from(7), 1, code);
+        source.set_storage(CONTRACT, U256::from(1), U256::from(5));
+        source.set_storage(CONTRACT, U256::from(2), U256::from(9));
+        let mut state = State::new(source);
+        state.keep_transitions(true);
+        state
+    }
+
+    fn call(state: &mut State<MemoryState>, fork: Fork, gas_limit: u64) {
+        let message = Message {
+            to: Some(CONTRACT),
+            gas_limit,
+            ..Message::default()
+        };
+        let block = Block::default();
+        Evm::new(fork, 1).call(state, &block, &message).unwrap();
+    }
+
+    #[test]
+    fn a_destroyed_account_is_told_as_it_was() {
+        let mut state = state();
+        call(&mut state, Fork::London, 100_000);
+        let [heir, contract] = state.transitions() else {
+            panic!("two accounts: {:?}", state.transitions());
+        };
+        assert_eq!((heir.address, heir.before), (HEIR, None));
+        assert_eq!(heir.after.unwrap().balance, U256::from(7));
+        assert_eq!((contract.address, contract.after), (CONTRACT, None));
+        let before = contract.before.unwrap();
+        assert_eq!((before.balance, before.nonce), (U256::from(7), 1));
+        assert!(contract.destroyed && contract.code_before.is_some());
+        let slot = SlotChange {
+            key: U256::from(1),
+            original: U256::from(5),
+            present: U256::ZERO,
+        };
+        assert_eq!(contract.slots, [slot], "slot 2 was only read");
+    }
+
+    #[test]
+    fn since_cancun_it_stays() {
+        let mut state = state();
+        call(&mut state, Fork::Cancun, 100_000);
+        let contract = &state.transitions()[1];
+        assert!(!contract.destroyed && contract.after.unwrap().balance.is_zero());
+        assert_eq!(contract.slots[0].present, U256::from(6));
+    }
+
+    #[test]
+    fn what_is_undone_is_no_transition() {
+        let mut state = state();
+        call(&mut state, Fork::London, 6_000);
+        assert_eq!(state.transitions(), []);
+        call(&mut state, Fork::London, 100_000);
+        assert_eq!(state.transitions().len(), 2);
+        let drained = state.drain_balance(Fork::London, HEIR).unwrap();
+        assert_eq!(drained, U256::from(7));
+        let [heir] = state.transitions() else {
+            panic!("one account");
+        };
+        assert_eq!(
+            (heir.before.map(|a| a.balance), heir.after),
+            (Some(drained), None)
+        );
+    }
+
+    #[test]
+    fn changes_become_the_state() {
+        let mut state = state();
+        call(&mut state, Fork::Cancun, 100_000);
+        let changes = state.changes();
+        let mut source = state.source().clone();
+        source.apply(&changes);
+        assert!(State::new(source.clone()).changes().is_empty());
+        assert_eq!(source.accounts[&HEIR].balance, U256::from(7));
+        assert_eq!(source.storage[&CONTRACT][&U256::from(1)], U256::from(6));
+
+        let mut state = self::state();
+        call(&mut state, Fork::London, 100_000);
+        let mut source = state.source().clone();
+        source.apply(&state.changes());
+        let heir = Account {
+            balance: U256::from(7),
+            ..Account::default()
+        };
+        assert_eq!(source.accounts, [(HEIR, heir)].into());
+        assert!(source.storage.is_empty());
+    }
+}

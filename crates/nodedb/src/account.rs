@@ -1,0 +1,171 @@
+//! Accounts, storage values and code as they are stored
+//! (`reth-core: crates/primitives-traits/src/{account,storage}.rs`).
+
+use crate::compact::{Flags, Malformed, Reader};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256, keccak256};
+
+/// An account without its code and storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Transactions sent, or contracts created.
+    pub nonce: u64,
+    /// Wei.
+    pub balance: U256,
+    /// Keccak-256 of the code; [`KECCAK256_EMPTY`] for none.
+    pub code_hash: B256,
+}
+
+/// `PlainAccountState`, `HashedAccounts`.
+pub(crate) fn account(value: &[u8]) -> Result<Account, Malformed> {
+    let mut reader = Reader::new(value);
+    let mut flags = Flags::read(&mut reader, 2)?;
+    let (nonce_len, balance_len, has_code) = (flags.next(4), flags.next(6), flags.flag());
+    flags.finish()?;
+    let account = Account {
+        nonce: reader.u64(nonce_len)?,
+        balance: reader.u256(balance_len)?,
+        code_hash: reader.optional_b256(has_code)?.unwrap_or(KECCAK256_EMPTY),
+    };
+    reader.finish()?;
+    Ok(account)
+}
+
+/// A row of account changes: who, and what was there before (nothing: no account).
+pub(crate) fn account_before(row: &[u8]) -> Result<(Address, Option<Account>), Malformed> {
+    let mut reader = Reader::new(row);
+    let address = reader.address()?;
+    let before = match reader.rest() {
+        [] => None,
+        stored => Some(account(stored)?),
+    };
+    Ok((address, before))
+}
+
+/// `PlainStorageState`, `HashedStorages`, and a row of storage changes in MDBX: the
+/// slot, plain or hashed, and its value.
+pub(crate) fn storage_entry(value: &[u8]) -> Result<(B256, U256), Malformed> {
+    let mut reader = Reader::new(value);
+    let slot = reader.b256()?;
+    let len = reader.rest().len();
+    Ok((slot, reader.u256(len)?))
+}
+
+/// A row of storage changes in a static file: who, which slot, and its value before.
+pub(crate) fn storage_before(row: &[u8]) -> Result<(Address, B256, U256), Malformed> {
+    let mut reader = Reader::new(row);
+    let address = reader.address()?;
+    let (slot, before) = storage_entry(reader.rest())?;
+    Ok((address, slot, before))
+}
+
+/// `Bytecodes`: the code alone, which has the hash it is stored under.
+pub(crate) fn code(value: &[u8], hash: B256) -> Result<&[u8], Malformed> {
+    let code = unhashed_code(value)?;
+    if keccak256(code) == hash {
+        Ok(code)
+    } else {
+        Err("the code does not have the hash it is stored under")
+    }
+}
+
+fn unhashed_code(value: &[u8]) -> Result<&[u8], Malformed> {
+    let mut reader = Reader::new(value);
+    let len = u32::from_be_bytes(*reader.array()?);
+    let bytes = reader.take(usize::try_from(len).map_err(|_| "a length does not fit")?)?;
+    match reader.byte()? {
+        // Raw code, and the designator of EIP-7702.
+        0 | 4 => {
+            reader.finish()?;
+            Ok(bytes)
+        }
+        // Analysed: padded, followed by its length without padding and a jump table,
+        // which our own interpreter does not need.
+        2 => {
+            let len = u64::from_be_bytes(*reader.array()?);
+            let len = usize::try_from(len).map_err(|_| "a length does not fit")?;
+            bytes
+                .get(..len)
+                .ok_or("the code is longer than its padded form")
+        }
+        _ => Err("an unknown form of code"),
+    }
+}
+
+/// See [`crate::fuzzing`].
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let _ = account(bytes);
+    let _ = account_before(bytes);
+    let _ = storage_entry(bytes);
+    let _ = storage_before(bytes);
+    let _ = code(bytes, B256::ZERO);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::hex;
+
+    #[test]
+    fn accounts() {
+        let empty = Account {
+            nonce: 0,
+            balance: U256::ZERO,
+            code_hash: KECCAK256_EMPTY,
+        };
+        assert_eq!(account(&[0, 0]), Ok(empty));
+        // Nonce of one byte, balance of two, a code hash.
+        let mut row = hex!("2104 07 0102").to_vec();
+        row.extend([9; 32]);
+        let expected = Account {
+            nonce: 7,
+            balance: U256::from(0x0102),
+            code_hash: B256::repeat_byte(9),
+        };
+        assert_eq!(account(&row), Ok(expected));
+        row.push(0);
+        assert!(account(&row).is_err(), "longer");
+        assert!(account(&hex!("0008")).is_err(), "an unknown flag");
+        let mut change = vec![0xaa; 20];
+        assert_eq!(
+            account_before(&change),
+            Ok((Address::repeat_byte(0xaa), None))
+        );
+        change.extend([0, 0]);
+        assert_eq!(
+            account_before(&change),
+            Ok((Address::repeat_byte(0xaa), Some(empty)))
+        );
+    }
+
+    #[test]
+    fn slots() {
+        let mut row = vec![1; 32];
+        assert_eq!(storage_entry(&row), Ok((B256::repeat_byte(1), U256::ZERO)));
+        row.extend([1, 0]);
+        assert_eq!(
+            storage_entry(&row),
+            Ok((B256::repeat_byte(1), U256::from(256)))
+        );
+        row.extend([1; 31]);
+        assert!(storage_entry(&row).is_err());
+        assert!(storage_before(&[0; 51]).is_err());
+    }
+
+    #[test]
+    fn codes() {
+        let code = hex!("6001");
+        let hash = keccak256(code);
+        assert_eq!(super::code(&hex!("00000002 6001 00"), hash), Ok(&code[..]));
+        // Padded, two bytes long, one byte of jump table.
+        let analysed = hex!("00000004 60010000 02 0000000000000002 00");
+        assert_eq!(super::code(&analysed, hash), Ok(&code[..]));
+        assert!(
+            super::code(&hex!("00000002 6002 00"), hash).is_err(),
+            "hash"
+        );
+        assert!(unhashed_code(&hex!("00000002 6001 01")).is_err(), "removed");
+        assert!(unhashed_code(&hex!("00000003 6001 00")).is_err(), "short");
+        let beyond = hex!("00000002 6001 02 0000000000000003");
+        assert!(unhashed_code(&beyond).is_err());
+    }
+}

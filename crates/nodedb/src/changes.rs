@@ -1,0 +1,263 @@
+//! Change sets: what a block changed, with the values before it. In MDBX (v1) or in
+//! static files (v2); of every block, the genesis allocation included.
+
+use crate::{
+    Account, Layout, Part, Result, Scratch, Snapshot, account,
+    change_file::ChangePlace,
+    checkpoint::PruneSegment,
+    compact::Malformed,
+    conf::Segment,
+    jar::Jar,
+    jar_reader::JarReader,
+    tables::{self, Table},
+};
+use alloy_primitives::{Address, B256, U256};
+use std::{cmp::Ordering, ops::Range, sync::Arc};
+
+/// Key of [`Table::StorageChangeSets`].
+pub(crate) fn block_and_address(block: u64, address: Address) -> [u8; 28] {
+    let mut key = [0; 28];
+    key[..8].copy_from_slice(&tables::number_key(block));
+    key[8..].copy_from_slice(address.as_slice());
+    key
+}
+
+/// Takes what follows the block number in a key, and the value.
+type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Malformed> + 'a;
+
+/// So few rows are read at once instead of one by one.
+const ROWS_AT_ONCE: u64 = 64;
+
+impl Snapshot<'_> {
+    /// Visits the accounts that a block changed, ascending, each with what it was
+    /// before; `None`: it did not exist.
+    pub fn for_each_account_change(
+        &self,
+        block: u64,
+        scratch: &mut Scratch,
+        visit: &mut dyn FnMut(Address, Option<Account>),
+    ) -> Result<()> {
+        self.check_changes(Part::AccountChanges, block)?;
+        let mut order = Ascending::default();
+        let mut row = |row: &[u8]| {
+            let (address, before) = account::account_before(row)?;
+            if order.is_next(address)? {
+                visit(address, before);
+            }
+            Ok(())
+        };
+        match self.layout()? {
+            Layout::V1 => {
+                self.walk_changes(Table::AccountChangeSets, block, &mut |_, value| row(value))
+            }
+            Layout::V2 => {
+                let segment = Segment::AccountChangeSets;
+                self.walk_change_file(segment, block, &mut scratch.account_changes, &mut row)
+            }
+        }
+    }
+
+    /// Visits the slots that a block changed, ascending by account and slot, each
+    /// with its value before.
+    pub fn for_each_storage_change(
+        &self,
+        block: u64,
+        scratch: &mut Scratch,
+        visit: &mut dyn FnMut(Address, B256, U256),
+    ) -> Result<()> {
+        self.check_changes(Part::StorageChanges, block)?;
+        let mut order = Ascending::default();
+        let mut row = |address, slot, before| {
+            if order.is_next((address, slot))? {
+                visit(address, slot, before);
+            }
+            Ok(())
+        };
+        match self.layout()? {
+            Layout::V1 => {
+                self.walk_changes(Table::StorageChangeSets, block, &mut |address, value| {
+                    let address =
+                        Address::try_from(address).map_err(|_| "a key is not 28 bytes long")?;
+                    let (slot, before) = account::storage_entry(value)?;
+                    row(address, slot, before)
+                })
+            }
+            Layout::V2 => {
+                let segment = Segment::StorageChangeSets;
+                let places = &mut scratch.storage_changes;
+                self.walk_change_file(segment, block, places, &mut |value| {
+                    let (address, slot, before) = account::storage_before(value)?;
+                    row(address, slot, before)
+                })
+            }
+        }
+    }
+
+    /// What an account was before a block that changed it. `None`: the block's change
+    /// set does not name it; `Some(None)`: it did not exist.
+    pub fn account_before(&self, block: u64, address: Address) -> Result<Option<Option<Account>>> {
+        self.check_changes(Part::AccountChanges, block)?;
+        match self.layout()? {
+            Layout::V1 => {
+                let table = Table::AccountChangeSets;
+                let key = tables::number_key(block);
+                let row = self.txn.get_duplicate(table, &key, address.as_slice())?;
+                let decoded = row.map(account::account_before).transpose();
+                let found = decoded.map_err(|what| self.bad_value(table, block, what))?;
+                Ok(found.map(|(_, before)| before))
+            }
+            Layout::V2 => {
+                let mut scratch = self.own_scratch.borrow_mut();
+                let jar = self.change_jar(Segment::AccountChangeSets, block)?;
+                let (reader, rows) = scratch.account_changes.block(jar, block)?;
+                search(jar, reader, rows, |row| {
+                    let (found, before) = account::account_before(row)?;
+                    Ok((found.cmp(&address), before))
+                })
+            }
+        }
+    }
+
+    /// The value of a slot before a block that changed it. `None`: the block's change
+    /// set does not name it.
+    pub fn storage_before(&self, block: u64, address: Address, slot: B256) -> Result<Option<U256>> {
+        self.check_changes(Part::StorageChanges, block)?;
+        match self.layout()? {
+            Layout::V1 => {
+                let table = Table::StorageChangeSets;
+                let key = block_and_address(block, address);
+                let row = self.txn.get_duplicate(table, &key, slot.as_slice())?;
+                let decoded = row.map(account::storage_entry).transpose();
+                let found = decoded.map_err(|what| self.bad_value(table, block, what))?;
+                Ok(found.map(|(_, before)| before))
+            }
+            Layout::V2 => {
+                let mut scratch = self.own_scratch.borrow_mut();
+                let jar = self.change_jar(Segment::StorageChangeSets, block)?;
+                let (reader, rows) = scratch.storage_changes.block(jar, block)?;
+                search(jar, reader, rows, |row| {
+                    let (found_address, found_slot, before) = account::storage_before(row)?;
+                    Ok(((found_address, found_slot).cmp(&(address, slot)), before))
+                })
+            }
+        }
+    }
+
+    /// Refuses blocks whose change sets are pruned or not there yet.
+    fn check_changes(&self, part: Part, block: u64) -> Result<()> {
+        self.check_tip(block)?;
+        let [accounts, storage] = self.changes_pruned_to()?;
+        let pruned_to = match part {
+            Part::AccountChanges => accounts,
+            _ => storage,
+        };
+        match pruned_to {
+            Some(last) if block <= last => Err(self.missing(part, block)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The highest blocks whose account and storage changes are pruned.
+    fn changes_pruned_to(&self) -> Result<[Option<u64>; 2]> {
+        if let Some(known) = self.changes_pruned_to.get() {
+            return Ok(*known);
+        }
+        let read = [
+            self.pruned_to(PruneSegment::AccountHistory)?,
+            self.pruned_to(PruneSegment::StorageHistory)?,
+        ];
+        Ok(*self.changes_pruned_to.get_or_init(|| read))
+    }
+
+    /// Rows of a block in a table keyed by block number (and more, given to `row`).
+    fn walk_changes(&self, table: Table, block: u64, row: &mut VisitRow<'_>) -> Result<()> {
+        let mut rows = self.txn.walk_from(table, &tables::number_key(block))?;
+        while let Some((key, value)) = rows.next()? {
+            let bad = |what| self.bad_value(table, block, what);
+            if tables::key_number(key).map_err(bad)? != block {
+                break;
+            }
+            row(&key[8..], value).map_err(bad)?;
+        }
+        Ok(())
+    }
+
+    fn walk_change_file(
+        &self,
+        segment: Segment,
+        block: u64,
+        place: &mut ChangePlace,
+        visit: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
+    ) -> Result<()> {
+        let jar = self.change_jar(segment, block)?;
+        let (reader, rows) = place.block(jar, block)?;
+        let last = rows.end.saturating_sub(1);
+        for row in rows {
+            let bytes = reader.cell(row, 0, last)?;
+            visit(bytes).map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?;
+        }
+        Ok(())
+    }
+
+    /// The static file with the changes of a block.
+    fn change_jar(&self, segment: Segment, block: u64) -> Result<&Arc<Jar>> {
+        self.files.find_block(segment, block).ok_or_else(|| {
+            let part = match segment {
+                Segment::AccountChangeSets => Part::AccountChanges,
+                _ => Part::StorageChanges,
+            };
+            self.missing(part, block)
+        })
+    }
+}
+
+/// Finds a row of a block, whose rows ascend.
+fn search<T>(
+    jar: &Jar,
+    reader: &mut JarReader,
+    rows: Range<u64>,
+    probe: impl Fn(&[u8]) -> Result<(Ordering, T), Malformed>,
+) -> Result<Option<T>> {
+    let Range { mut start, mut end } = rows;
+    while start < end {
+        let few = end - start <= ROWS_AT_ONCE;
+        let row = start + (end - start) / 2;
+        // The last rows come with one read, whichever of them are looked at.
+        let bytes = if few {
+            reader.cell(start, 0, end - 1)?;
+            reader.cell(row, 0, end - 1)?
+        } else {
+            reader.cell(row, 0, row)?
+        };
+        let (order, found) = probe(bytes).map_err(|what| jar.bad_row(row, what))?;
+        match order {
+            Ordering::Equal => return Ok(Some(found)),
+            Ordering::Less => start = row + 1,
+            Ordering::Greater => end = row,
+        }
+    }
+    Ok(None)
+}
+
+/// Holds rows to their order, on which lookups rest. Of rows with the same key the
+/// first counts, as for the node.
+struct Ascending<K>(Option<K>);
+
+impl<K> Default for Ascending<K> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<K: Ord> Ascending<K> {
+    fn is_next(&mut self, key: K) -> Result<bool, Malformed> {
+        match &self.0 {
+            Some(before) if *before > key => Err("changes of the block do not ascend"),
+            Some(before) if *before == key => Ok(false),
+            _ => {
+                self.0 = Some(key);
+                Ok(true)
+            }
+        }
+    }
+}

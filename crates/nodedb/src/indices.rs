@@ -1,0 +1,47 @@
+//! Tables that are in MDBX in layout v1 and in RocksDB in v2, with the same keys and
+//! values: history indices, and transaction numbers by hash.
+
+use crate::{Layout, Result, Snapshot, rocks::Rocks, tables::Table};
+
+impl Snapshot<'_> {
+    /// Reads the first row of an index with a key not below `from`.
+    pub(crate) fn seek_index<T>(
+        &self,
+        table: Table,
+        from: &[u8],
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> Result<T>,
+    ) -> Result<T> {
+        match self.layout()? {
+            Layout::V1 => read(self.txn.seek(table, from)?),
+            Layout::V2 => self.rocks()?.seek(table, from, read),
+        }
+    }
+
+    /// Why tables cannot be asked, if so, whatever they hold.
+    pub(crate) fn unreachable_index(&self, tables: &[Table]) -> Result<Option<String>> {
+        if self.layout()? == Layout::V1 {
+            return Ok(None);
+        }
+        Ok(match self.rocks() {
+            Err(error) => Some(error.to_string()),
+            Ok(rocks) => tables
+                .iter()
+                .find(|table| !rocks.has(**table))
+                .map(|table| {
+                    let name = table.name().to_string_lossy();
+                    format!("its RocksDB has no column family {name}")
+                }),
+        })
+    }
+
+    /// RocksDB, with all blocks of this snapshot.
+    fn rocks(&self) -> Result<&Rocks> {
+        if let Some(rocks) = self.rocks.get() {
+            return Ok(rocks);
+        }
+        let rocks = self.db.rocks()?;
+        // After the transaction began: then nothing of its blocks is lacking.
+        rocks.catch_up(self.id())?;
+        Ok(self.rocks.get_or_init(|| rocks))
+    }
+}

@@ -1,0 +1,178 @@
+//! The only module that knows RocksDB, in which layout v2 keeps its indices: opened as a
+//! secondary beside a node, without a lock, and writing nothing into its directory.
+//!
+//! A secondary sees what it saw when it last caught up with the node. The node commits
+//! RocksDB before MDBX, and on the way back MDBX first, then waits for older readers:
+//! who catches up after beginning an MDBX transaction finds all of its blocks, and
+//! perhaps rows of later ones. Each lookup is one seek, on one consistent view, so that
+//! another thread may catch up between any two.
+
+use crate::{Error, Result, tables::Table};
+use rocksdb::{DB, Options};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// Files may vanish while they are opened: the node compacts.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// An open RocksDB. Shared between threads.
+pub(crate) struct Rocks {
+    db: DB,
+    path: PathBuf,
+    /// Number of the newest MDBX commit that it was caught up for.
+    caught_up: Mutex<u64>,
+    /// Where the secondary writes its own log. Dropped last.
+    _scratch: TempDir,
+}
+
+impl std::fmt::Debug for Rocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rocks")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Rocks {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        if !path.join("CURRENT").exists() {
+            return Err(Error::Unsupported {
+                path: path.to_path_buf(),
+                what: "it holds no RocksDB; if the node runs with --datadir.rocksdb, give the same path"
+                    .into(),
+            });
+        }
+        let mut attempt = 1;
+        loop {
+            match Self::try_open(path) {
+                Ok(rocks) => return Ok(rocks),
+                Err(error) if attempt < ATTEMPTS_MAX => {
+                    tracing::debug!(attempt, %error, "opening RocksDB again");
+                    thread::sleep(Duration::from_millis(20 << attempt));
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn try_open(path: &Path) -> Result<Self> {
+        let failed = |error| failure(path, "open the database", &error);
+        let scratch = tempfile::Builder::new()
+            .prefix("txgraph-rocksdb-")
+            .tempdir()
+            .map_err(|error| Error::io("create a folder in", std::env::temp_dir(), error))?;
+        let mut options = Options::default();
+        // A secondary cannot open a file again that the node has deleted meanwhile.
+        options.set_max_open_files(-1);
+        options.set_keep_log_file_num(1);
+        // Families of later versions too: a secondary may know fewer, but not guess.
+        let families = DB::list_cf(&options, path).map_err(failed)?;
+        let db =
+            DB::open_cf_as_secondary(&options, path, scratch.path(), families).map_err(failed)?;
+        Ok(Self {
+            db,
+            path: path.to_path_buf(),
+            caught_up: Mutex::new(0),
+            _scratch: scratch,
+        })
+    }
+
+    /// Takes in what the node wrote up to an MDBX commit, after a transaction that sees
+    /// it began.
+    pub(crate) fn catch_up(&self, commit: u64) -> Result<()> {
+        let mut caught_up = self
+            .caught_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if *caught_up < commit {
+            self.db
+                .try_catch_up_with_primary()
+                .map_err(|error| failure(&self.path, "catch up with the node", &error))?;
+            *caught_up = commit;
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a table at all.
+    pub(crate) fn has(&self, table: Table) -> bool {
+        self.db.cf_handle(&table.name().to_string_lossy()).is_some()
+    }
+
+    /// Reads the first row with a key not below `from`.
+    pub(crate) fn seek<T>(
+        &self,
+        table: Table,
+        from: &[u8],
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> Result<T>,
+    ) -> Result<T> {
+        let name = table.name().to_string_lossy();
+        let Some(family) = self.db.cf_handle(&name) else {
+            return read(None);
+        };
+        let mut rows = self.db.raw_iterator_cf(family);
+        rows.seek(from);
+        match rows.status() {
+            Ok(()) => read(rows.item()),
+            Err(error) => Err(failure(&self.path, &format!("read table {name}"), &error)),
+        }
+    }
+}
+
+#[cold]
+fn failure(path: &Path, action: &str, error: &rocksdb::Error) -> Error {
+    Error::Rocks {
+        path: path.to_path_buf(),
+        action: action.to_owned(),
+        message: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: Table = Table::AccountsHistory;
+
+    fn first(rocks: &Rocks, from: &[u8]) -> Option<Vec<u8>> {
+        let read = |row: Option<(&[u8], &[u8])>| Ok(row.map(|(key, _)| key.to_vec()));
+        rocks.seek(TABLE, from, read).unwrap()
+    }
+
+    #[test]
+    fn a_secondary_follows() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Rocks::open(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("--datadir.rocksdb"), "{error}");
+
+        let mut options = Options::default();
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
+        let families = ["default", "AccountsHistory", "OfALaterVersion"];
+        let node = DB::open_cf(&options, dir.path(), families).unwrap();
+        let family = node.cf_handle("AccountsHistory").unwrap();
+        node.put_cf(family, b"b", b"1").unwrap();
+
+        let rocks = Rocks::open(dir.path()).unwrap();
+        assert!(rocks.has(TABLE) && !rocks.has(Table::StoragesHistory));
+        rocks.catch_up(1).unwrap();
+        assert_eq!(first(&rocks, b"a"), Some(b"b".to_vec()));
+        assert_eq!(first(&rocks, b"c"), None);
+        node.put_cf(family, b"d", b"2").unwrap();
+        rocks.catch_up(1).unwrap();
+        assert_eq!(first(&rocks, b"c"), None, "the same commit of MDBX");
+        rocks.catch_up(2).unwrap();
+        assert_eq!(first(&rocks, b"c"), Some(b"d".to_vec()));
+        // Files that the secondary has seen are deleted.
+        node.flush_cf(family).unwrap();
+        node.compact_range_cf(family, None::<&[u8]>, None::<&[u8]>);
+        assert_eq!(first(&rocks, b"c"), Some(b"d".to_vec()));
+        rocks.catch_up(3).unwrap();
+        assert_eq!(first(&rocks, b"a"), Some(b"b".to_vec()));
+    }
+}

@@ -1,0 +1,200 @@
+//! All that a database holds of a block, as execution needs it.
+
+use crate::{BlockRules, Result};
+use alloy_consensus::{Transaction as _, crypto::secp256k1::recover_signer};
+use alloy_eips::eip7702::SignedAuthorization;
+use alloy_primitives::{Address, B256, Log, U256};
+use std::ops::ControlFlow;
+use txgraph_evm::{AccessListItem, Authorization, Fork, Transaction, TransactionType};
+use txgraph_nodedb::{
+    Block, Blocks, Error as NodeError, Header, Part, Parts, Receipt, Scratch, SignedTransaction,
+    Snapshot, Withdrawal,
+};
+
+/// A whole block.
+#[derive(Clone, Debug)]
+pub struct StoredBlock {
+    /// Its header.
+    pub header: Header,
+    /// In order.
+    pub transactions: Vec<StoredTransaction>,
+    /// Before the merge: headers of blocks that lost.
+    pub ommers: Vec<Header>,
+    /// Since Shanghai.
+    pub withdrawals: Vec<Withdrawal>,
+    /// In order; `None` where the node pruned them.
+    pub receipts: Option<Vec<StoredReceipt>>,
+}
+
+/// A transaction, ready to be executed.
+#[derive(Clone, Debug)]
+pub struct StoredTransaction {
+    /// Keccak of its EIP-2718 form.
+    pub hash: B256,
+    /// With its sender, and the authorities of its authorizations.
+    pub transaction: Transaction,
+}
+
+/// A receipt as the node stored it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredReceipt {
+    /// Whether the transaction succeeded.
+    pub success: bool,
+    /// Gas used by this and all earlier transactions of the block.
+    pub cumulative_gas_used: u64,
+    /// In order.
+    pub logs: Vec<Log>,
+}
+
+impl StoredBlock {
+    /// Reads consecutive blocks, all of one snapshot.
+    pub fn read(
+        snapshot: &Snapshot<'_>,
+        blocks: Blocks,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Self>> {
+        let parts = Parts {
+            headers: true,
+            receipts: true,
+            transactions: true,
+            senders: true,
+            withdrawals: true,
+        };
+        let mut read = Vec::new();
+        snapshot.for_each_block(blocks, parts, scratch, &mut |block| {
+            read.push(stored(block)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(read)
+    }
+
+    /// Of the header, what execution sees.
+    pub fn environment(&self, rules: &BlockRules) -> txgraph_evm::Block {
+        environment(&self.header, rules)
+    }
+}
+
+pub(crate) fn environment(header: &Header, rules: &BlockRules) -> txgraph_evm::Block {
+    let excess = header.excess_blob_gas;
+    txgraph_evm::Block {
+        number: header.number,
+        timestamp: header.timestamp,
+        beneficiary: header.beneficiary,
+        gas_limit: header.gas_limit,
+        base_fee: U256::from(header.base_fee.unwrap_or_default()),
+        difficulty: header.difficulty,
+        prevrandao: if rules.fork >= Fork::Paris {
+            header.mix_hash
+        } else {
+            B256::ZERO
+        },
+        blob_base_fee: excess.map_or(U256::ZERO, |excess| rules.blobs.base_fee(excess)),
+        blobs_max: rules.blobs.max,
+        slot_number: header.slot_number.unwrap_or_default(),
+    }
+}
+
+fn stored(block: &mut Block<'_>) -> Result<StoredBlock, NodeError> {
+    let header = block.check_header()?.clone();
+    let count = u32::try_from(block.body.tx_count).map_err(|_| NodeError::Inconsistent {
+        block: block.number,
+        what: format!("it has {} transactions", block.body.tx_count),
+    })?;
+    let receipts = match receipts(block) {
+        Ok(receipts) => Some(receipts),
+        Err(NodeError::Missing {
+            part: Part::Receipts,
+            ..
+        }) => None,
+        Err(error) => return Err(error),
+    };
+    let transactions = (0..count)
+        .map(|index| {
+            let signed = block.signed_transaction(index)?;
+            let sender = block.sender(index)?;
+            Ok(StoredTransaction {
+                hash: *signed.tx_hash(),
+                transaction: executable(&signed, sender),
+            })
+        })
+        .collect::<Result<_, NodeError>>()?;
+    Ok(StoredBlock {
+        header,
+        transactions,
+        ommers: block.ommers()?,
+        withdrawals: block.withdrawals().to_vec(),
+        receipts,
+    })
+}
+
+fn receipts(block: &mut Block<'_>) -> Result<Vec<StoredReceipt>, NodeError> {
+    let mut receipts = Vec::new();
+    while let Some(receipt) = block.next_receipt()? {
+        receipts.push(StoredReceipt {
+            success: receipt.success,
+            cumulative_gas_used: receipt.cumulative_gas_used,
+            logs: logs(&receipt)?,
+        });
+    }
+    Ok(receipts)
+}
+
+fn logs(receipt: &Receipt<'_>) -> Result<Vec<Log>, NodeError> {
+    let mut walk = receipt.logs();
+    let logs = walk.by_ref().map(|log| {
+        let topics = log.topics.iter().map(B256::from).collect();
+        Log::new_unchecked(*log.address, topics, log.data.to_vec().into())
+    });
+    let logs = logs.collect();
+    walk.finish()?;
+    Ok(logs)
+}
+
+/// What the interpreter wants to know of a transaction.
+fn executable(signed: &SignedTransaction, caller: Address) -> Transaction {
+    let transaction_type = match signed {
+        SignedTransaction::Legacy(_) => TransactionType::Legacy,
+        SignedTransaction::Eip2930(_) => TransactionType::AccessList,
+        SignedTransaction::Eip1559(_) => TransactionType::DynamicFee,
+        SignedTransaction::Eip4844(_) => TransactionType::Blob,
+        SignedTransaction::Eip7702(_) => TransactionType::SetCode,
+    };
+    let access_list = signed.access_list().map(|list| list.iter());
+    let authorizations = signed.authorization_list().unwrap_or_default();
+    Transaction {
+        transaction_type,
+        caller,
+        to: signed.to(),
+        nonce: signed.nonce(),
+        gas_limit: signed.gas_limit(),
+        max_fee_per_gas: U256::from(signed.max_fee_per_gas()),
+        max_priority_fee_per_gas: signed.max_priority_fee_per_gas().map(U256::from),
+        value: signed.value(),
+        input: signed.input().clone(),
+        chain_id: signed.chain_id(),
+        access_list: (access_list.into_iter().flatten())
+            .map(|item| AccessListItem {
+                address: item.address,
+                storage_keys: item.storage_keys.clone(),
+            })
+            .collect(),
+        blob_hashes: signed.blob_versioned_hashes().unwrap_or_default().to_vec(),
+        max_fee_per_blob_gas: U256::from(signed.max_fee_per_blob_gas().unwrap_or_default()),
+        authorizations: authorizations.iter().map(recovered).collect(),
+    }
+}
+
+/// With the authority, unless the signature breaks the rules of EIP-7702 (parity 0 or
+/// 1, `s` in the lower half).
+fn recovered(signed: &SignedAuthorization) -> Authorization {
+    let authority = || {
+        let signature = signed.signature().ok()?;
+        recover_signer(&signature, signed.signature_hash()).ok()
+    };
+    Authorization {
+        chain_id: signed.chain_id,
+        address: signed.address,
+        nonce: signed.nonce,
+        authority: authority(),
+    }
+}

@@ -1,0 +1,136 @@
+//! What executes: the seam between a block's course and the interpreter.
+
+use crate::error::StateError;
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
+use txgraph_evm::{
+    AccountChange, Block, Error, Evm, Fork, Inspector, Outcome, State, StateSource, Transaction,
+    Transition,
+};
+
+/// An interpreter with the state of one block.
+pub(crate) trait Engine {
+    /// A whole transaction; watched, if somebody wants to.
+    fn transaction(
+        &mut self,
+        block: &Block,
+        transaction: &Transaction,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<Outcome, Error<StateError>>;
+
+    /// A call by the protocol.
+    fn system_call(
+        &mut self,
+        block: &Block,
+        contract: Address,
+        input: Bytes,
+    ) -> Result<Outcome, Error<StateError>>;
+
+    /// Whether an account has code now.
+    fn has_code(&mut self, address: Address) -> Result<bool, StateError>;
+
+    /// Adds wei outside of any transaction.
+    fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), StateError>;
+
+    /// Takes all wei outside of any transaction.
+    fn drain_balance(&mut self, address: Address) -> Result<U256, StateError>;
+
+    /// What the last transaction did, with all code; nothing unless that was asked for
+    /// when the engine was made.
+    fn transitions(&mut self) -> Result<Vec<Transition>, StateError>;
+
+    /// What differs from the state before the block.
+    fn changes(&self) -> Vec<AccountChange>;
+}
+
+/// Our own interpreter.
+#[derive(Debug)]
+pub(crate) struct Own<'a, S> {
+    evm: &'a mut Evm,
+    pub(crate) state: State<S>,
+}
+
+impl<'a, S> Own<'a, S>
+where
+    S: StateSource<Error: Into<StateError>>,
+{
+    pub(crate) fn new(evm: &'a mut Evm, fork: Fork, source: S, transitions: bool) -> Self {
+        evm.set_fork(fork);
+        let mut state = State::new(source);
+        state.keep_transitions(transitions);
+        Self { evm, state }
+    }
+}
+
+impl<S> Engine for Own<'_, S>
+where
+    S: StateSource<Error: Into<StateError>>,
+{
+    fn transaction(
+        &mut self,
+        block: &Block,
+        transaction: &Transaction,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<Outcome, Error<StateError>> {
+        let state = &mut self.state;
+        match inspector {
+            None => self.evm.execute_transaction(state, block, transaction),
+            Some(inspector) => {
+                (self.evm).execute_transaction_inspected(state, block, transaction, inspector)
+            }
+        }
+        .map_err(boxed)
+    }
+
+    fn system_call(
+        &mut self,
+        block: &Block,
+        contract: Address,
+        input: Bytes,
+    ) -> Result<Outcome, Error<StateError>> {
+        (self.evm)
+            .system_call(&mut self.state, block, contract, input)
+            .map_err(boxed)
+    }
+
+    fn has_code(&mut self, address: Address) -> Result<bool, StateError> {
+        let account = self.state.account(address).map_err(Into::into)?;
+        Ok(account.is_some_and(|account| account.code_hash != KECCAK256_EMPTY))
+    }
+
+    fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), StateError> {
+        let fork = self.evm.fork();
+        (self.state)
+            .increase_balance(fork, address, amount)
+            .map_err(Into::into)
+    }
+
+    fn drain_balance(&mut self, address: Address) -> Result<U256, StateError> {
+        let fork = self.evm.fork();
+        (self.state)
+            .drain_balance(fork, address)
+            .map_err(Into::into)
+    }
+
+    fn transitions(&mut self) -> Result<Vec<Transition>, StateError> {
+        let mut transitions = self.state.transitions().to_vec();
+        for transition in &mut transitions {
+            let hash = transition.before.unwrap_or_default().code_hash;
+            if transition.code_before.is_none() && hash != KECCAK256_EMPTY {
+                let code = self.state.source_mut().code(hash).map_err(Into::into)?;
+                transition.code_before = Some(code);
+            }
+        }
+        Ok(transitions)
+    }
+
+    fn changes(&self) -> Vec<AccountChange> {
+        self.state.changes()
+    }
+}
+
+fn boxed<E: Into<StateError>>(error: Error<E>) -> Error<StateError> {
+    match error {
+        Error::Invalid(invalid) => Error::Invalid(invalid),
+        Error::Source(source) => Error::Source(source.into()),
+    }
+}

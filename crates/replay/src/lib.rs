@@ -1,0 +1,59 @@
+//! Executes again what a node executed, and holds the result against what the node
+//! stored.
+//!
+//! ```text
+//! NodeDb ──► StoredBlock ─┐  header, transactions, ommers, withdrawals, receipts
+//!                         ▼
+//! ChainRules ────────► course ──► BlockReplay: transactions, frames, transitions,
+//!   which fork when       │        and every Mismatch with receipts, header, change sets
+//!                         ▼
+//! StateHistory ──────► engine
+//!   state before a block    (txgraph_evm::Evm)
+//! ```
+//!
+//! In: blocks of a [`NodeDb`](txgraph_nodedb::NodeDb), and a [`StateHistory`] that knows
+//! the state after any block. Out: what happened inside of transactions, which no log
+//! tells. Which table holds a state is not known here, nor what an opcode does.
+
+mod error;
+mod rules;
+
+mod block;
+mod history;
+
+mod course;
+mod dao;
+mod engine;
+mod requests;
+
+mod frames;
+mod replay;
+mod verify;
+
+mod call_trace;
+mod native;
+mod revert_reason;
+mod state_diff;
+mod struct_log;
+
+mod inspect;
+mod range;
+mod replayer;
+mod stage;
+mod worker;
+
+pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
+pub use call_trace::{CallFrame, CallLog};
+pub use course::RequestFault;
+pub use error::{Error, Result, StateError};
+pub use frames::{Destruction, Frame, FrameLog, FrameRecorder, Frames};
+pub use history::StateHistory;
+pub use native::{Cause, NativeTransfer};
+pub use range::RangeReport;
+pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
+pub use replayer::{ReplayOptions, Replayer, TransactionId};
+pub use revert_reason::revert_reason;
+pub use rules::{BlockRules, ChainRules, Genesis};
+pub use state_diff::{AccountState, StateDiff};
+pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
+pub use verify::{Difference, Mismatch};

@@ -1,0 +1,153 @@
+//! The face of this crate: ask for a block, a range, a transaction or a call.
+
+use crate::{
+    BlockReplay, ChainRules, Error, Mismatch, Record, Result, StateHistory, StoredBlock,
+    TransactionReplay, Verify, block,
+    stage::Stage,
+    worker::{self, Worker},
+};
+use alloy_primitives::B256;
+use std::sync::Arc;
+use txgraph_evm::{CodeCache, Inspector, Message, Outcome, State};
+use txgraph_nodedb::NodeDb;
+
+/// How to replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// What is kept.
+    pub record: Record,
+    /// What the replay is held against.
+    pub verify: Verify,
+    /// Threads of a range; 0: as many as the machine has.
+    pub threads: usize,
+}
+
+/// Which transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionId {
+    /// By its hash, as far as the node's index of hashes can be read.
+    Hash(B256),
+    /// By its place.
+    Place {
+        /// Number of its block.
+        block: u64,
+        /// Index in the block.
+        index: u32,
+    },
+}
+
+/// Replays what one database holds.
+#[derive(Debug)]
+pub struct Replayer<'a, H> {
+    pub(crate) rules: ChainRules,
+    pub(crate) db: &'a NodeDb,
+    pub(crate) history: H,
+    pub(crate) codes: Arc<CodeCache>,
+    pub(crate) options: ReplayOptions,
+}
+
+impl<'a, H: StateHistory> Replayer<'a, H> {
+    /// Over blocks of `db` and the states of `history`, which must be those of the same
+    /// chain; `rules` must be, too, which is checked.
+    pub fn new(
+        rules: ChainRules,
+        db: &'a NodeDb,
+        history: H,
+        options: ReplayOptions,
+    ) -> Result<Self> {
+        rules.check_genesis(db, db.chain()?.genesis_hash)?;
+        Ok(Self {
+            rules,
+            db,
+            history,
+            codes: Arc::default(),
+            options,
+        })
+    }
+
+    /// The rules of the chain.
+    pub fn rules(&self) -> &ChainRules {
+        &self.rules
+    }
+
+    /// The states.
+    pub fn history(&self) -> &H {
+        &self.history
+    }
+
+    /// Replays one block.
+    pub fn block(&self, number: u64) -> Result<BlockReplay> {
+        let mut worker = self.worker();
+        let block = worker.read_one(self.db, number)?;
+        self.replay(&mut worker, &block)
+    }
+
+    /// Replays one transaction, after those before it in its block, and says where it
+    /// disagrees with its receipt. `inspector` watches that one alone.
+    pub fn transaction(
+        &self,
+        id: TransactionId,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
+        let (number, index) = match id {
+            TransactionId::Place { block, index } => (block, index),
+            TransactionId::Hash(hash) => {
+                let found = self.db.snapshot()?.find_transaction(hash)?;
+                found.ok_or(Error::UnknownTransaction { hash })?
+            }
+        };
+        let mut worker = self.worker();
+        let block = worker.read_one(self.db, number)?;
+        if index as usize >= block.transactions.len() {
+            return Err(Error::NoSuchTransaction {
+                block: number,
+                index,
+                count: block.transactions.len() as u64,
+            });
+        }
+        let rules = worker::rules_of(&self.rules, &block)?;
+        let stage = Stage::of_one(&block, rules, &self.options, index, inspector);
+        stage.run_one(&mut worker.evm, &self.history)
+    }
+
+    /// Executes a call on the state at the end of `block`, as if in that block: what
+    /// `eth_call` answers. Nothing is kept of what it changes.
+    pub fn call(
+        &self,
+        message: &Message,
+        block: u64,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<Outcome> {
+        let header = self.db.snapshot()?.header(block)?;
+        let rules = worker::rules_at(&self.rules, &header)?;
+        let environment = block::environment(&header, &rules);
+        let failed = |source| Error::State { block, source };
+        let mut state = State::new(self.history.at(block).map_err(failed)?);
+        let mut worker = self.worker();
+        worker.evm.set_fork(rules.fork);
+        let outcome = match inspector {
+            None => worker.evm.call(&mut state, &environment, message),
+            Some(inspector) => {
+                (worker.evm).call_inspected(&mut state, &environment, message, inspector)
+            }
+        };
+        outcome.map_err(|error| match error {
+            txgraph_evm::Error::Source(source) => failed(source.into()),
+            // A bare call has nothing that could be refused.
+            txgraph_evm::Error::Invalid(source) => Error::Unreachable {
+                block,
+                index: 0,
+                source,
+            },
+        })
+    }
+
+    pub(crate) fn worker(&self) -> Worker {
+        Worker::new(&self.rules, &self.codes)
+    }
+
+    pub(crate) fn replay(&self, worker: &mut Worker, block: &StoredBlock) -> Result<BlockReplay> {
+        let rules = worker::rules_of(&self.rules, block)?;
+        Stage::new(block, rules, &self.options).run(&mut worker.evm, &self.history)
+    }
+}

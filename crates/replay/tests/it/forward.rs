@@ -1,0 +1,178 @@
+//! Whole chains from their genesis, block after block in memory: no history of the
+//! database is read, so that executor and history are proven apart.
+
+use crate::support::{Present, database, genesis};
+use txgraph_evm::MemoryState;
+use txgraph_evm_tools::{
+    fixture::{FixtureAccount, FixtureState},
+    root::state_root,
+};
+use txgraph_nodedb::NodeDb;
+use txgraph_replay::{
+    ChainRules, Difference, Error, Genesis, Mismatch, Record, ReplayOptions, Replayer,
+};
+use txgraph_testkit::fixtures::{self, Fixture};
+
+fn all(state: &MemoryState) -> FixtureState {
+    let accounts = state.accounts.iter().map(|(address, account)| {
+        let account = FixtureAccount {
+            balance: account.balance,
+            nonce: account.nonce,
+            code: state
+                .codes
+                .get(&account.code_hash)
+                .cloned()
+                .unwrap_or_default(),
+            storage: state.storage.get(address).cloned().unwrap_or_default(),
+        };
+        (*address, account)
+    });
+    accounts.collect()
+}
+
+/// Executes all blocks up to the tip; the state root is compared every so many blocks.
+fn replay_chain(name: &str, db: &NodeDb, genesis: Genesis, root_every: u64) {
+    let options = ReplayOptions {
+        record: Record {
+            changes: true,
+            ..Record::default()
+        },
+        ..ReplayOptions::default()
+    };
+    let Genesis { rules, state } = genesis;
+    let replayer = Replayer::new(rules, db, Present::new(state), options).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    for number in 1..=snapshot.tip() {
+        let replay = replayer
+            .block(number)
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        let first = replay.mismatches.first();
+        assert!(first.is_none(), "{name}: {}", first.unwrap());
+        let present = replayer.history();
+        present.advance(number, replay.hash, &replay.changes);
+        if number % root_every == 0 || number == snapshot.tip() {
+            let root = state_root(&all(&present.get()));
+            let header = snapshot.header(number).unwrap();
+            assert_eq!(
+                root, header.state_root,
+                "{name}: state after block {number}"
+            );
+        }
+    }
+}
+
+fn replay_fixture(fixture: &Fixture, root_every: u64) {
+    let db = database(fixture.path());
+    replay_chain(&fixture.name, &db, genesis(fixture), root_every);
+}
+
+#[test]
+fn small_chains_of_both_layouts() {
+    for fixture in fixtures::committed() {
+        replay_fixture(&fixture, 1);
+    }
+}
+
+#[test]
+fn whole_chains() {
+    for name in ["dev-v1", "dev-v2", "crashed/small-v2"] {
+        if let Some(fixture) = fixtures::fixture(name) {
+            replay_fixture(&fixture, 100);
+        }
+    }
+}
+
+#[test]
+fn a_long_chain() {
+    if let Some(fixture) = fixtures::fixture("long-v2") {
+        replay_fixture(&fixture, 2000);
+    }
+}
+
+/// Receipts, senders or old bodies are gone, but whatever is there must agree.
+#[test]
+fn pruned_chains() {
+    for name in ["pruned/dev-v1-receipts", "pruned/small-v2-minimal"] {
+        if let Some(fixture) = fixtures::fixture(name) {
+            replay_fixture(&fixture, 100);
+        }
+    }
+}
+
+/// Every fork from Frontier to Prague, with proof of work and its rewards.
+#[test]
+fn a_chain_through_all_forks() {
+    let Some(fixture) = fixtures::fixture("odd/import-v2") else {
+        return;
+    };
+    let file = fixtures::root().unwrap().join("odd/import-genesis.json");
+    let genesis = Genesis::open(&file).unwrap();
+    replay_chain(&fixture.name, &database(fixture.path()), genesis, 1);
+}
+
+/// Rules that are not those of the chain do not go unnoticed, nor does a wrong state.
+#[test]
+fn a_wrong_fork_or_state_is_told() {
+    let [fixture, _] = fixtures::committed();
+    let db = database(fixture.path());
+    let mut file = fixture.genesis.clone();
+    file["config"]["cancunTime"] = file["config"]["pragueTime"].clone();
+    let genesis = Genesis::parse(&file.to_string()).unwrap();
+    let mut told = Vec::new();
+    let options = ReplayOptions {
+        record: Record {
+            changes: true,
+            ..Record::default()
+        },
+        ..ReplayOptions::default()
+    };
+    let replayer = Replayer::new(genesis.rules, &db, Present::new(genesis.state), options).unwrap();
+    for number in 1..20 {
+        let replay = replayer.block(number).unwrap();
+        told.extend(replay.mismatches.iter().map(|mismatch| mismatch.block));
+        let history = replayer.history();
+        history.advance(number, replay.hash, &replay.changes);
+    }
+    // From block 14 on it is Cancun.
+    assert!(told.iter().all(|block| *block >= 14), "{told:?}");
+    assert!(!told.is_empty());
+
+    let genesis = self::genesis(&fixture);
+    let empty = Present::new(MemoryState {
+        block_hashes: genesis.state.block_hashes,
+        ..MemoryState::default()
+    });
+    let replayer = Replayer::new(genesis.rules, &db, empty, options).unwrap();
+    let replay = replayer.block(1).unwrap();
+    assert!(matches!(
+        &replay.mismatches[0],
+        Mismatch {
+            block: 1,
+            transaction: Some((0, _)),
+            difference: Difference::Refused(_),
+        }
+    ));
+    assert!(replay.transactions.is_empty() && !replay.verified.header);
+}
+
+#[test]
+fn another_chain_is_refused() {
+    let [fixture, _] = fixtures::committed();
+    let db = database(fixture.path());
+    let unknown = ChainRules::of_database(&db, None).unwrap_err();
+    assert!(matches!(unknown, Error::UnknownChain { .. }), "{unknown}");
+    let mut file = fixture.genesis.clone();
+    file["timestamp"] = "0x1".into();
+    let Genesis { rules, state } = Genesis::parse(&file.to_string()).unwrap();
+    let options = ReplayOptions::default();
+    let error = Replayer::new(rules, &db, Present::new(state), options).unwrap_err();
+    assert!(matches!(error, Error::WrongChain { .. }), "{error}");
+    let Genesis { rules, state } = genesis(&fixture);
+    let replayer = Replayer::new(rules, &db, Present::new(state), options).unwrap();
+    assert!(matches!(replayer.block(0), Err(Error::Genesis)));
+    assert!(matches!(replayer.block(41), Err(Error::NodeDb(_))));
+    assert!(matches!(
+        replayer.block(2),
+        Err(Error::Replaced { block: 2 })
+    ));
+}

@@ -1,0 +1,214 @@
+//! Blocks out of the middle: each on the state that the database tells, held against
+//! receipts, header and change sets.
+
+use crate::support::{Opened, open};
+use alloy_primitives::{Address, B256, U256, bytes};
+use std::ops::ControlFlow;
+use txgraph_evm::{Message, Status};
+use txgraph_nodedb::Blocks;
+use txgraph_replay::{
+    BlockReplay, Error, FrameDetail, RangeReport, Record, ReplayOptions, Replayer, TransactionId,
+};
+use txgraph_state::StateRange;
+use txgraph_testkit::fixtures;
+
+/// Replays a range, and collects everything.
+fn collect(
+    replayer: &Replayer<'_, StateRange<'_>>,
+    blocks: Blocks,
+) -> (RangeReport, Vec<BlockReplay>) {
+    let mut all = Vec::new();
+    let report = replayer.range(blocks, &mut |replay| {
+        all.push(replay);
+        ControlFlow::Continue(())
+    });
+    (report.unwrap(), all)
+}
+
+/// Replays every block before which the state can be told.
+fn replay_all(name: &str) -> Option<RangeReport> {
+    let opened = Opened::fixture(name)?;
+    let replayer = opened.replayer(ReplayOptions::default());
+    let mut next = opened.blocks.first;
+    let report = replayer.range(opened.blocks, &mut |replay| {
+        let first = replay.mismatches.first();
+        assert!(first.is_none(), "{name}: {}", first.unwrap());
+        assert!(replay.verified.header, "{name}: block {}", replay.number);
+        assert_eq!(replay.number, next);
+        next += 1;
+        ControlFlow::Continue(())
+    });
+    let report = report.unwrap_or_else(|e| panic!("{name}: {e}"));
+    assert_eq!(next, opened.blocks.last + 1);
+    assert_eq!(report.blocks, opened.blocks.count().unwrap());
+    assert_eq!(
+        (report.mismatches, report.without_changes),
+        (0, 0),
+        "{name}"
+    );
+    Some(report)
+}
+
+#[test]
+fn every_block_of_whole_databases() {
+    for (name, transactions) in [
+        ("small/v1", 521),
+        ("small/v2", 521),
+        ("dev-v1", 12_558),
+        ("dev-v2", 12_558),
+        ("long-v2", 4_481),
+        ("crashed/small-v2", 382),
+        ("odd/migrated-v2", 1_298),
+        ("odd/import-v2", 160),
+    ] {
+        if let Some(report) = replay_all(name) {
+            assert_eq!(report.transactions, transactions, "{name}");
+            assert_eq!(report.without_receipt, 0, "{name}");
+        }
+    }
+}
+
+/// What is left of the receipts is compared, and the headers speak for the rest.
+#[test]
+fn every_block_that_pruned_databases_can_tell() {
+    for (name, blocks, without_receipt) in [
+        ("pruned/dev-v1-receipts", 800, 8_666),
+        ("pruned/dev-v2-distance", 351, 687),
+        ("pruned/long-v2-full", 10_070, 0),
+        ("pruned/small-v1-logfilter", 40, 519),
+        ("pruned/small-v2-logfilter", 40, 519),
+        ("pruned/small-v2-minimal", 40, 0),
+        ("odd/pruned-v1", 300, 0),
+        ("odd/pruned-v2", 300, 0),
+        ("odd/filter-v1", 1_500, 564),
+        ("odd/filter-v2", 1_500, 564),
+    ] {
+        if let Some(report) = replay_all(name) {
+            assert_eq!(
+                (report.blocks, report.without_receipt),
+                (blocks, without_receipt),
+                "{name}"
+            );
+        }
+    }
+}
+
+/// Threads, and reading ahead, change nothing of the answer.
+#[test]
+fn any_number_of_threads_gives_the_same() {
+    let [fixture, _] = fixtures::committed();
+    let opened = open(&fixture);
+    let answer = |threads, changes| {
+        let mut options = ReplayOptions {
+            threads,
+            ..everything()
+        };
+        options.verify.changes = changes;
+        let (report, all) = collect(&opened.replayer(options), opened.blocks);
+        assert_eq!(report.mismatches, 0);
+        let texts = all
+            .iter()
+            .map(|replay| format!("{:?}", (&replay.transactions, &replay.changes)));
+        texts.collect::<Vec<_>>()
+    };
+    let one = answer(1, true);
+    assert_eq!(one.len(), 40);
+    for (threads, changes) in [(2, true), (7, true), (1, false), (3, false)] {
+        assert!(answer(threads, changes) == one, "{threads} threads");
+    }
+}
+
+fn everything() -> ReplayOptions {
+    ReplayOptions {
+        record: Record {
+            frames: Some(FrameDetail::Everything),
+            transitions: true,
+            changes: true,
+        },
+        ..ReplayOptions::default()
+    }
+}
+
+#[test]
+fn a_sink_may_break() {
+    let [fixture, _] = fixtures::committed();
+    let opened = open(&fixture);
+    let mut seen = Vec::new();
+    let report = opened
+        .replayer(ReplayOptions::default())
+        .range(opened.blocks, &mut |replay| {
+            seen.push(replay.number);
+            if replay.number == 11 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+    assert_eq!(report.unwrap().blocks, 11);
+    assert_eq!(seen, Vec::from_iter(1..=11));
+}
+
+/// Alone, after its predecessors, each transaction does what it does in its block.
+#[test]
+fn transactions_alone() {
+    for fixture in fixtures::committed() {
+        let opened = open(&fixture);
+        let replayer = opened.replayer(everything());
+        let blocks = Blocks { first: 4, last: 9 };
+        for block in collect(&replayer, blocks).1 {
+            for whole in &block.transactions {
+                let place = TransactionId::Place {
+                    block: block.number,
+                    index: whole.index,
+                };
+                let (alone, mismatches) = replayer.transaction(place, None).unwrap();
+                assert_eq!(mismatches, []);
+                assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
+                if fixture.layout() == Some("v1") {
+                    let (found, _) = replayer
+                        .transaction(TransactionId::Hash(whole.hash), None)
+                        .unwrap();
+                    assert_eq!((found.block, found.index), (block.number, whole.index));
+                }
+            }
+        }
+        let beyond = TransactionId::Place {
+            block: 4,
+            index: 1_000,
+        };
+        let error = replayer.transaction(beyond, None).unwrap_err();
+        assert!(
+            matches!(error, Error::NoSuchTransaction { index: 1_000, .. }),
+            "{error}"
+        );
+        let unknown = TransactionId::Hash(B256::repeat_byte(7));
+        let error = replayer.transaction(unknown, None).unwrap_err();
+        let is_v1 = fixture.layout() == Some("v1");
+        assert_eq!(
+            matches!(error, Error::UnknownTransaction { .. }),
+            is_v1,
+            "{error}"
+        );
+    }
+}
+
+/// A bare call sees the block it is made in, and the state after it.
+#[test]
+fn calls() {
+    let [fixture, _] = fixtures::committed();
+    let opened = open(&fixture);
+    let replayer = opened.replayer(ReplayOptions::default());
+    // NUMBER and the hash of block 6, returned.
+    let code = bytes!("4360005260064060205260406000f3");
+    let message = Message {
+        caller: Address::repeat_byte(1),
+        input: code,
+        gas_limit: 100_000,
+        ..Message::default()
+    };
+    let outcome = replayer.call(&message, 7, None).unwrap();
+    assert_eq!(outcome.status, Status::Success);
+    assert_eq!(U256::from_be_slice(&outcome.output[..32]), U256::from(7));
+    let hash = opened.db.snapshot().unwrap().block_hash(6).unwrap();
+    assert_eq!(outcome.output[32..], hash[..]);
+}

@@ -1,0 +1,147 @@
+//! Opening databases, and a history in memory.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard},
+};
+use txgraph_evm::{Account, AccountChange, MemoryState, MemoryStateError, StateSource};
+use txgraph_nodedb::{Blocks, DataDir, NodeDb};
+use txgraph_replay::{ChainRules, Genesis, ReplayOptions, Replayer, StateError, StateHistory};
+use txgraph_state::{BlockChanges, StateDb, StateOptions, StateRange};
+use txgraph_testkit::fixtures::{self, Fixture, Unpacked};
+
+pub(crate) fn database(path: &Path) -> NodeDb {
+    NodeDb::open(&DataDir::new(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+pub(crate) fn genesis(fixture: &Fixture) -> Genesis {
+    Genesis::parse(&fixture.genesis.to_string()).unwrap_or_else(|e| panic!("{}: {e}", fixture.name))
+}
+
+/// The rules of the chain of a fixture: by its own genesis file, by that of the same
+/// chain elsewhere, or known.
+pub(crate) fn rules(fixture: &Fixture, db: &NodeDb) -> ChainRules {
+    if fixture.name == "odd/import-v2" {
+        let file = fixtures::root().unwrap().join("odd/import-genesis.json");
+        return ChainRules::of_database(db, Some(&file)).unwrap();
+    }
+    if !fixture.genesis.is_null() {
+        return genesis(fixture).rules;
+    }
+    match fixture.full_chain() {
+        Some(full) => genesis(&full).rules,
+        None => {
+            ChainRules::of_database(db, None).unwrap_or_else(|e| panic!("{}: {e}", fixture.name))
+        }
+    }
+}
+
+/// An open database with its rules and states.
+pub(crate) struct Opened {
+    pub(crate) db: Arc<NodeDb>,
+    pub(crate) rules: ChainRules,
+    pub(crate) state: StateDb,
+    /// All whose state before them can be told.
+    pub(crate) blocks: Blocks,
+    /// Deleted with it.
+    _directory: Unpacked,
+}
+
+/// Opens a copy of a fixture's database.
+pub(crate) fn open(fixture: &Fixture) -> Opened {
+    let directory = fixture.unpack();
+    let db = Arc::new(database(directory.path()));
+    let state = StateDb::new(Arc::clone(&db), StateOptions::default());
+    let after = state.available().unwrap().blocks.unwrap();
+    Opened {
+        rules: rules(fixture, &db),
+        db,
+        state,
+        blocks: Blocks {
+            first: after.first + 1,
+            last: after.last,
+        },
+        _directory: directory,
+    }
+}
+
+impl Opened {
+    /// A large fixture, if it is there.
+    pub(crate) fn fixture(name: &str) -> Option<Self> {
+        fixtures::fixture(name).map(|fixture| open(&fixture))
+    }
+
+    /// A replayer of all blocks; calls are answered after the last, too.
+    pub(crate) fn replayer(&self, options: ReplayOptions) -> Replayer<'_, StateRange<'_>> {
+        let after = Blocks {
+            first: self.blocks.first - 1,
+            last: self.blocks.last,
+        };
+        let range = self.state.range(after).unwrap();
+        Replayer::new(self.rules.clone(), &self.db, range, options).unwrap()
+    }
+}
+
+/// The state after one block, which moves on with the chain.
+#[derive(Debug)]
+pub(crate) struct Present {
+    state: Mutex<MemoryState>,
+}
+
+impl Present {
+    pub(crate) fn new(state: MemoryState) -> Self {
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    pub(crate) fn get(&self) -> MutexGuard<'_, MemoryState> {
+        self.state.lock().unwrap()
+    }
+
+    /// The next block was executed.
+    pub(crate) fn advance(&self, number: u64, hash: B256, changes: &[AccountChange]) {
+        let mut state = self.get();
+        state.apply(changes);
+        state.block_hashes.insert(number, hash);
+    }
+}
+
+impl StateHistory for Present {
+    type At<'a> = At<'a>;
+
+    fn at(&self, _: u64) -> Result<At<'_>, StateError> {
+        Ok(At(self.get()))
+    }
+
+    fn changes(&self, _: u64) -> Result<Option<BlockChanges>, StateError> {
+        Ok(None)
+    }
+}
+
+pub(crate) struct At<'a>(MutexGuard<'a, MemoryState>);
+
+impl StateSource for At<'_> {
+    type Error = MemoryStateError;
+
+    fn account(&mut self, address: Address) -> Result<Option<Account>, MemoryStateError> {
+        self.0.account(address)
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, MemoryStateError> {
+        self.0.storage(address, key)
+    }
+
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, MemoryStateError> {
+        self.0.code(code_hash)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
+        self.0.block_hash(number)
+    }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool, MemoryStateError> {
+        self.0.has_storage(address)
+    }
+}

@@ -1,0 +1,294 @@
+//! Frames against the node's own `debug_traceBlockByNumber` with the call tracer.
+
+use crate::support::{Present, database, genesis, open};
+use alloy_primitives::{Address, U256};
+use serde_json::Value;
+use txgraph_replay::{
+    BlockReplay, Cause, FrameDetail, Genesis, NativeTransfer, Record, ReplayOptions, Replayer,
+    StructLogOptions, StructLogger, TransactionId,
+};
+use txgraph_testkit::fixtures::{self, Fixture};
+use txgraph_transfers::Kind;
+
+/// Replays a chain from its genesis and shows every block.
+fn for_each_block(fixture: &Fixture, frames: FrameDetail, see: &mut dyn FnMut(BlockReplay)) {
+    let db = database(fixture.path());
+    let Genesis { rules, state } = genesis(fixture);
+    let options = ReplayOptions {
+        record: Record {
+            frames: Some(frames),
+            changes: true,
+            ..Record::default()
+        },
+        ..ReplayOptions::default()
+    };
+    let replayer = Replayer::new(rules, &db, Present::new(state), options).unwrap();
+    for number in 1..=fixture.tip().unwrap() {
+        let replay = replayer.block(number).unwrap();
+        assert_eq!(replay.mismatches, [], "{} {number}", fixture.name);
+        let history = replayer.history();
+        history.advance(number, replay.hash, &replay.changes);
+        see(replay);
+    }
+}
+
+/// The node's answers by block, from block 1 on.
+fn answers(fixture: &Fixture) -> Vec<Vec<Value>> {
+    let lines = fixture.lines("call-traces").map(|line| {
+        let results = line["result"].as_array().unwrap();
+        let traces = results.iter().map(|one| one["result"].clone());
+        (line["block"].as_u64().unwrap(), traces.collect())
+    });
+    (1..)
+        .zip(lines)
+        .map(|(number, (block, traces))| {
+            assert_eq!(number, block);
+            traces
+        })
+        .collect()
+}
+
+/// reth tells apart ways to be out of gas that no rule of the protocol knows.
+fn one_way_to_be_out_of_gas(frame: &mut Value) {
+    if let Some(error) = frame.get_mut("error")
+        && error.as_str().unwrap().starts_with("out of gas")
+    {
+        *error = "out of gas".into();
+    }
+    for call in frame
+        .get_mut("calls")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        one_way_to_be_out_of_gas(call);
+    }
+}
+
+/// Where two answers differ, told only once they do.
+fn first_difference(path: &str, expected: &Value, found: &Value) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    let within = match (expected, found) {
+        (Value::Object(expected), Value::Object(found)) => {
+            // What a frame itself says, before what it called.
+            let mut keys: Vec<_> = expected.keys().chain(found.keys()).collect();
+            keys.sort_by_key(|key| *key == "calls");
+            let key = keys
+                .into_iter()
+                .find(|key| expected.get(*key) != found.get(*key))?;
+            let get =
+                |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+            first_difference(&format!("{path}.{key}"), &get(expected), &get(found))
+        }
+        (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
+            let mut pairs = expected.iter().zip(found).enumerate();
+            let (at, (expected, found)) = pairs.find(|(_, (expected, found))| expected != found)?;
+            first_difference(&format!("{path}[{at}]"), expected, found)
+        }
+        _ => None,
+    };
+    within.or_else(|| Some(format!("{path}: node {expected}, replay {found}")))
+}
+
+fn compare_traces(fixture: &Fixture) {
+    let answers = answers(fixture);
+    let mut frames = 0;
+    for_each_block(fixture, FrameDetail::Everything, &mut |replay| {
+        let expected = &answers[replay.number as usize - 1];
+        assert_eq!(expected.len(), replay.transactions.len());
+        for (tx, expected) in replay.transactions.iter().zip(expected) {
+            let mut expected = expected.clone();
+            one_way_to_be_out_of_gas(&mut expected);
+            let found = serde_json::to_value(tx.call_trace(true).unwrap()).unwrap();
+            let place = format!("{} {}/{}", fixture.name, tx.block, tx.index);
+            let difference = first_difference(&place, &expected, &found);
+            assert!(difference.is_none(), "{}", difference.unwrap());
+            frames += tx.frames.as_ref().unwrap().iter().len();
+        }
+    });
+    assert!(frames > 1000, "{frames}");
+}
+
+/// Traces nest 1,024 deep, more than the stack of a test's thread is made for.
+fn with_deep_stack(compare: fn(&Fixture)) {
+    let all = move || {
+        for name in ["small/v1", "small/v2", "dev-v1", "dev-v2"] {
+            if let Some(fixture) = fixtures::fixture(name) {
+                compare(&fixture);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 20);
+    thread.spawn(all).unwrap().join().unwrap();
+}
+
+#[test]
+fn call_traces_equal_the_nodes() {
+    with_deep_stack(compare_traces);
+}
+
+type Move = (Address, Address, U256, Vec<u32>, String);
+
+/// What moved by a node's trace: naive, and recursive.
+fn moves(frame: &Value, path: &[u32], found: &mut Vec<Move>) {
+    if frame.get("error").is_some() {
+        return;
+    }
+    let text = |key: &str| frame[key].as_str().unwrap();
+    if matches!(text("type"), "CALL" | "CREATE" | "CREATE2" | "SELFDESTRUCT") && !path.is_empty() {
+        let value: U256 = text("value").parse().unwrap();
+        if !value.is_zero() {
+            let ends = (text("from").parse().unwrap(), text("to").parse().unwrap());
+            let kind = text("type").to_owned();
+            found.push((ends.0, ends.1, value, path.to_vec(), kind));
+        }
+    }
+    let calls = frame
+        .get("calls")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    for (at, call) in (0..).zip(calls) {
+        moves(call, &[path, &[at]].concat(), found);
+    }
+}
+
+fn compare_transfers(fixture: &Fixture) {
+    let answers = answers(fixture);
+    let (mut count, mut burns) = ([0; 4], 0);
+    for_each_block(fixture, FrameDetail::Calls, &mut |replay| {
+        let expected = &answers[replay.number as usize - 1];
+        for (tx, trace) in replay.transactions.iter().zip(expected) {
+            let mut expected = Vec::new();
+            moves(trace, &[], &mut expected);
+            let transfers = tx.internal_transfers(replay.timestamp);
+            for (sub, one) in (1..).zip(&transfers) {
+                assert_eq!(one.transfer.sub_index, sub);
+                assert_eq!(one.transfer.transaction_hash, tx.hash);
+                count[one.cause as usize] += 1;
+                burns += u32::from(one.transfer.kind == Kind::Burn);
+            }
+            // A contract that stays, and gives its wei to itself, moves nothing.
+            let burnt = |path: &[u32]| transfers.iter().any(|one| one.trace_address == path);
+            expected.retain(|(from, to, _, path, kind)| {
+                kind != "SELFDESTRUCT" || from != to || burnt(path)
+            });
+            // A node tells of a burn as of a transfer to oneself.
+            let ends = |transfer: &NativeTransfer| {
+                let (from, to) = (transfer.transfer.from_address, transfer.transfer.to_address);
+                let burnt = transfer.transfer.kind == Kind::Burn;
+                (from, if burnt { from } else { to })
+            };
+            let found: Vec<Move> = transfers
+                .iter()
+                .map(|one| {
+                    let (from, to) = ends(one);
+                    let (path, cause) = (one.trace_address.clone(), one.cause.as_str());
+                    (from, to, one.transfer.value, path, cause.to_owned())
+                })
+                .collect();
+            assert_eq!(
+                found, expected,
+                "{} {}/{}",
+                fixture.name, tx.block, tx.index
+            );
+        }
+    });
+    let destructions = count[Cause::SelfDestruct as usize];
+    assert!(
+        count[Cause::Call as usize] > 0 && destructions > burns,
+        "{count:?}"
+    );
+    assert!(burns > 0);
+}
+
+#[test]
+fn internal_transfers_equal_the_nodes() {
+    with_deep_stack(compare_transfers);
+}
+
+/// revm counts refunds in each frame from zero; geth, and we, over the transaction.
+fn refunds_by_frame(trace: &mut Value) {
+    let mut before: Vec<i64> = Vec::new();
+    for log in trace["structLogs"].as_array_mut().unwrap() {
+        let refund = log["refund"].as_i64().unwrap();
+        let depth = usize::try_from(log["depth"].as_u64().unwrap()).unwrap();
+        before.resize(depth, refund);
+        log["refund"] = (refund - before[depth - 1]).into();
+    }
+}
+
+/// The node's opcode traces: position, mnemonic, gas, cost, depth, stack, refund, and the
+/// slots that were used.
+fn compare_steps(fixture: &Fixture) {
+    let opened = open(fixture);
+    let replayer = opened.replayer(ReplayOptions::default());
+    let (mut traces, mut steps) = (0, 0);
+    for line in fixture.lines("struct-logs") {
+        let place = TransactionId::Place {
+            block: line["block"].as_u64().unwrap(),
+            index: u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
+        };
+        let mut logger = StructLogger::new(StructLogOptions::default());
+        let (replay, mismatches) = replayer.transaction(place, Some(&mut logger)).unwrap();
+        assert_eq!(mismatches, []);
+        assert_eq!(line["tx"], serde_json::to_value(replay.hash).unwrap());
+        let mut found = serde_json::to_value(logger.finish(&replay)).unwrap();
+        let mut expected = line["result"].clone();
+        refunds_by_frame(&mut found);
+        for trace in [&mut found, &mut expected] {
+            for log in trace["structLogs"].as_array_mut().unwrap() {
+                // That there is one is compared, not in which words.
+                if let Some(error) = log.get_mut("error") {
+                    *error = true.into();
+                }
+                steps += 1;
+            }
+        }
+        let label = format!("{} {place:?} {}", fixture.name, line["label"]);
+        let difference = first_difference(&label, &expected, &found);
+        assert!(difference.is_none(), "{}", difference.unwrap());
+        traces += 1;
+    }
+    assert!(traces > 20 && steps > 2 * 5_000, "{traces} {steps}");
+}
+
+#[test]
+fn struct_logs_equal_the_nodes() {
+    with_deep_stack(compare_steps);
+}
+
+fn compare_diffs(fixture: &Fixture) {
+    let opened = open(fixture);
+    let options = ReplayOptions {
+        record: Record {
+            transitions: true,
+            ..Record::default()
+        },
+        ..ReplayOptions::default()
+    };
+    let replayer = opened.replayer(options);
+    let mut accounts = 0;
+    for line in fixture.lines("state-diffs") {
+        let number = line["block"].as_u64().unwrap();
+        let replay = replayer.block(number).unwrap();
+        let expected = line["result"].as_array().unwrap();
+        assert_eq!(replay.transactions.len(), expected.len());
+        for (tx, expected) in replay.transactions.iter().zip(expected) {
+            let diff = tx.state_diff();
+            accounts += diff.pre.len();
+            let found = serde_json::to_value(diff).unwrap();
+            let place = format!("{} {number}/{}", fixture.name, tx.index);
+            let difference = first_difference(&place, &expected["result"], &found);
+            assert!(difference.is_none(), "{}", difference.unwrap());
+        }
+    }
+    assert!(accounts > 100, "{accounts}");
+}
+
+#[test]
+fn state_diffs_equal_the_nodes() {
+    with_deep_stack(compare_diffs);
+}

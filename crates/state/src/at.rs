@@ -1,0 +1,235 @@
+//! State as of the end of one block.
+
+use crate::{BlockChanges, Error, Result, StateDb, overlay::Overlay};
+use alloy_primitives::{
+    Address, B256, Bytes, KECCAK256_EMPTY, U256,
+    map::{AddressHashMap, B256HashSet, HashMap},
+};
+use std::{ops::ControlFlow, sync::Arc};
+use txgraph_evm::{Account, StateSource};
+use txgraph_nodedb::{Scratch, Snapshot};
+
+/// State as of the end of one block, on a snapshot of its own: keep it for the block's
+/// replay, not longer.
+#[derive(Debug)]
+pub struct StateAt<'db> {
+    db: &'db StateDb,
+    snapshot: Snapshot<'db>,
+    block: u64,
+    past: Past,
+    /// What the next block changes, if it was fetched.
+    fetched_accounts: AddressHashMap<Option<Account>>,
+    fetched_slots: HashMap<(Address, B256), U256>,
+}
+
+/// How it is found what was before a change.
+#[derive(Debug)]
+pub(crate) enum Past {
+    /// The block is the tip.
+    Current,
+    /// By the history indices.
+    Index,
+    /// Among the changes of all later blocks.
+    Overlay(Arc<Overlay>),
+}
+
+pub(crate) fn to_account(stored: txgraph_nodedb::Account) -> Account {
+    Account {
+        balance: stored.balance,
+        nonce: stored.nonce,
+        code_hash: stored.code_hash,
+    }
+}
+
+impl<'db> StateAt<'db> {
+    pub(crate) fn new(db: &'db StateDb, snapshot: Snapshot<'db>, block: u64, past: Past) -> Self {
+        Self {
+            db,
+            snapshot,
+            block,
+            past,
+            fetched_accounts: AddressHashMap::default(),
+            fetched_slots: HashMap::default(),
+        }
+    }
+
+    /// The block after which this is the state.
+    pub const fn block(&self) -> u64 {
+        self.block
+    }
+
+    /// The view that state is read from, to read headers and transactions of the same
+    /// chain.
+    pub const fn snapshot(&self) -> &Snapshot<'db> {
+        &self.snapshot
+    }
+
+    /// What the next block changed.
+    pub fn next_changes(&self) -> Result<BlockChanges> {
+        BlockChanges::of(self.block + 1, &self.snapshot, &mut Scratch::default())
+    }
+
+    /// Takes in the values from before the next block that it changed, all of which are
+    /// of this state: two runs of neighbouring rows instead of two lookups for every
+    /// account and slot. What the next block only reads is still looked up.
+    pub fn prefetch(&mut self, next: &BlockChanges) {
+        debug_assert_eq!(next.block, self.block + 1);
+        if next.block != self.block + 1 {
+            return;
+        }
+        let accounts = next.accounts.iter();
+        self.fetched_accounts
+            .extend(accounts.map(|change| (change.address, change.before)));
+        let slots = next.storage.iter();
+        self.fetched_slots
+            .extend(slots.map(|change| ((change.address, change.slot.into()), change.before)));
+    }
+
+    /// An account; `None`: it does not exist.
+    pub fn account(&self, address: Address) -> Result<Option<Account>> {
+        if let Some(fetched) = self.fetched_accounts.get(&address) {
+            return Ok(*fetched);
+        }
+        let before = match &self.past {
+            Past::Current => None,
+            Past::Overlay(overlay) => overlay.account(address, self.block)?,
+            Past::Index => match self.snapshot.next_account_change(address, self.block)? {
+                None => None,
+                Some(block) => {
+                    let before = self.snapshot.account_before(block, address)?;
+                    let lacks = || missing_change(block, format!("account {address}"));
+                    Some(before.ok_or_else(lacks)?)
+                }
+            },
+        };
+        let stored = match before {
+            Some(before) => before,
+            None => self.snapshot.current_account(address)?,
+        };
+        Ok(stored.map(to_account))
+    }
+
+    /// The value of a slot.
+    pub fn storage(&self, address: Address, slot: B256) -> Result<U256> {
+        if let Some(fetched) = self.fetched_slots.get(&(address, slot)) {
+            return Ok(*fetched);
+        }
+        match self.before_change(address, slot)? {
+            Some(before) => Ok(before),
+            None => Ok(self.snapshot.current_storage(address, slot)?),
+        }
+    }
+
+    /// The value of a slot, if a later block changed it.
+    fn before_change(&self, address: Address, slot: B256) -> Result<Option<U256>> {
+        match &self.past {
+            Past::Current => Ok(None),
+            Past::Overlay(overlay) => overlay.storage(address, slot, self.block),
+            Past::Index => match self
+                .snapshot
+                .next_storage_change(address, slot, self.block)?
+            {
+                None => Ok(None),
+                Some(block) => {
+                    let before = self.snapshot.storage_before(block, address, slot)?;
+                    let lacks = || missing_change(block, format!("slot {slot} of {address}"));
+                    before.ok_or_else(lacks).map(Some)
+                }
+            },
+        }
+    }
+
+    /// Code by its hash.
+    pub fn code(&self, hash: B256) -> Result<Bytes> {
+        if hash == KECCAK256_EMPTY {
+            return Ok(Bytes::new());
+        }
+        if let Some(code) = self.db.codes.get(&hash) {
+            return Ok(code);
+        }
+        let code = self.snapshot.code(hash)?;
+        let code = code.ok_or(Error::MissingCode { hash })?;
+        self.db.codes.insert(hash, code.clone());
+        Ok(code)
+    }
+
+    /// Whether an account has a slot that is not zero. Looks at all slots that later
+    /// blocks changed, then at the current ones.
+    pub fn has_storage(&self, address: Address) -> Result<bool> {
+        // As the table of current slots names them.
+        let mut changed = B256HashSet::default();
+        let mut seen = |slot, before: U256| -> Result<bool> {
+            changed.insert(self.snapshot.stored_slot(slot)?);
+            Ok(!before.is_zero())
+        };
+        match &self.past {
+            Past::Current => {}
+            Past::Overlay(overlay) => {
+                for (slot, before) in overlay.slots(address, self.block)? {
+                    if seen(slot, before)? {
+                        return Ok(true);
+                    }
+                }
+            }
+            Past::Index => {
+                let mut next = self.snapshot.next_indexed_slot(address, B256::ZERO)?;
+                while let Some(slot) = next {
+                    if let Some(before) = self.before_change(address, slot)?
+                        && seen(slot, before)?
+                    {
+                        return Ok(true);
+                    }
+                    next = match U256::from_be_bytes(slot.0).checked_add(U256::ONE) {
+                        Some(from) => self.snapshot.next_indexed_slot(address, from.into())?,
+                        None => None,
+                    };
+                }
+            }
+        }
+        // A current slot that no later block changed had its value then.
+        let mut found = false;
+        self.snapshot
+            .for_each_current_slot(address, &mut |slot, _| {
+                found = !changed.contains(&slot);
+                if found {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })?;
+        Ok(found)
+    }
+}
+
+#[cold]
+fn missing_change(block: u64, what: String) -> Error {
+    Error::MissingChange { block, what }
+}
+
+impl StateSource for StateAt<'_> {
+    type Error = Error;
+
+    fn account(&mut self, address: Address) -> Result<Option<Account>> {
+        StateAt::account(self, address)
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256> {
+        StateAt::storage(self, address, key.into())
+    }
+
+    fn code(&mut self, code_hash: B256) -> Result<Bytes> {
+        StateAt::code(self, code_hash)
+    }
+
+    /// Of blocks up to the one whose state this is.
+    fn block_hash(&mut self, number: u64) -> Result<B256> {
+        if number > self.block {
+            return Ok(B256::ZERO);
+        }
+        Ok(self.snapshot.block_hash(number)?)
+    }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool> {
+        StateAt::has_storage(self, address)
+    }
+}

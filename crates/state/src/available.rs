@@ -1,0 +1,80 @@
+//! After which blocks state can be told: one answer for accounts and storage together.
+
+use crate::{Error, Result};
+use std::path::Path;
+use txgraph_nodedb::{Blocks, Snapshot, StateCoverage};
+
+/// After which blocks state can be told, and why not after others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Available {
+    /// From the first to the tip; `None`: after no block, see `obstacle`.
+    pub blocks: Option<Blocks>,
+    /// Why not after earlier blocks.
+    pub below: String,
+    /// Why not after later ones.
+    pub above: String,
+    /// Why after no block at all.
+    pub obstacle: Option<String>,
+    /// Why single blocks cannot be looked up; ranges can be prepared all the same.
+    pub index_obstacle: Option<String>,
+}
+
+impl Available {
+    pub(crate) fn of(snapshot: &Snapshot<'_>) -> Result<Self> {
+        let StateCoverage {
+            accounts,
+            storage,
+            accounts_below,
+            storage_below,
+            obstacle,
+            index_obstacle,
+        } = snapshot.state_coverage()?;
+        let blocks = accounts.zip(storage).map(|(accounts, storage)| Blocks {
+            first: accounts.first.max(storage.first),
+            last: accounts.last.min(storage.last),
+        });
+        let storage_is_later =
+            storage.map(|blocks| blocks.first) > accounts.map(|blocks| blocks.first);
+        Ok(Self {
+            blocks,
+            below: if storage_is_later {
+                storage_below
+            } else {
+                accounts_below
+            },
+            above: format!(
+                "it is above the tip {} on disk (a running node keeps its newest blocks in memory)",
+                snapshot.tip()
+            ),
+            obstacle,
+            index_obstacle,
+        })
+    }
+
+    /// The range, or the reason why there is none.
+    pub(crate) fn blocks_in(&self, path: &Path) -> Result<Blocks> {
+        self.blocks.ok_or_else(|| Error::NoState {
+            path: path.to_path_buf(),
+            reason: self.obstacle.clone().unwrap_or_else(|| {
+                "the change sets of accounts and of storage have no block in common".into()
+            }),
+        })
+    }
+
+    /// Refuses what cannot be told.
+    pub(crate) fn check(&self, path: &Path, block: u64) -> Result<()> {
+        let available = self.blocks_in(path)?;
+        let reason = if block < available.first {
+            &self.below
+        } else if block > available.last {
+            &self.above
+        } else {
+            return Ok(());
+        };
+        Err(Error::NotAvailable {
+            block,
+            available,
+            reason: reason.clone(),
+        })
+    }
+}

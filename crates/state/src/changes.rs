@@ -1,0 +1,76 @@
+//! What a block changed.
+
+use crate::{Result, at::to_account};
+use alloy_primitives::{Address, U256};
+use txgraph_evm::Account;
+use txgraph_nodedb::{Scratch, Snapshot};
+
+/// What a block changed, with the values from before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockChanges {
+    /// The block.
+    pub block: u64,
+    /// Ascending by address. An account whose storage alone changed is not among them.
+    pub accounts: Vec<AccountChange>,
+    /// Ascending by address and slot.
+    pub storage: Vec<StorageChange>,
+}
+
+/// An account that a block changed, created or destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountChange {
+    /// Which.
+    pub address: Address,
+    /// `None`: it did not exist.
+    pub before: Option<Account>,
+}
+
+/// A slot that a block changed. Those of a destroyed account are among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorageChange {
+    /// Whose.
+    pub address: Address,
+    /// Which.
+    pub slot: U256,
+    /// Zero when it was not set.
+    pub before: U256,
+}
+
+impl BlockChanges {
+    pub(crate) fn of(block: u64, snapshot: &Snapshot<'_>, scratch: &mut Scratch) -> Result<Self> {
+        let mut changes = Self {
+            block,
+            ..Self::default()
+        };
+        snapshot.for_each_account_change(block, scratch, &mut |address, before| {
+            changes.accounts.push(AccountChange {
+                address,
+                before: before.map(to_account),
+            });
+        })?;
+        snapshot.for_each_storage_change(block, scratch, &mut |address, slot, before| {
+            changes.storage.push(StorageChange {
+                address,
+                slot: slot.into(),
+                before,
+            });
+        })?;
+        Ok(changes)
+    }
+
+    /// The account before the block, if it changed it.
+    pub fn account(&self, address: Address) -> Option<&AccountChange> {
+        let at = self
+            .accounts
+            .binary_search_by_key(&address, |change| change.address);
+        at.ok().map(|at| &self.accounts[at])
+    }
+
+    /// The slot before the block, if it changed it.
+    pub fn slot(&self, address: Address, slot: U256) -> Option<&StorageChange> {
+        let at = self
+            .storage
+            .binary_search_by_key(&(address, slot), |change| (change.address, change.slot));
+        at.ok().map(|at| &self.storage[at])
+    }
+}

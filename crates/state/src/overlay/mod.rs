@@ -1,0 +1,224 @@
+//! What was before the changes of the blocks above a range, for databases without a
+//! usable index. Change sets are walked from the tip down, and kept sorted by account
+//! or slot and block: the first row above block `n` holds the value as of its end.
+//!
+//! Blocks above the range need not be told apart: of each account or slot only the
+//! first of them that changed it is kept.
+//!
+//! The node goes on meanwhile. An overlay is made for one tip; when a newer snapshot is
+//! asked, the changes of the blocks in between are laid over it as another layer. That
+//! never changes the answer for an older snapshot of the same chain: there, what a
+//! newer block found before it is the current value.
+
+mod rows;
+mod sorter;
+mod spill;
+mod table;
+
+use crate::{Result, StateOptions};
+use alloy_primitives::{Address, B256, U256};
+use rows::{ACCOUNT_KEY, ACCOUNT_ROW, AccountTable, STORAGE_KEY, STORAGE_ROW, StorageTable};
+use sorter::Sorter;
+use spill::SpillDir;
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
+use txgraph_nodedb::{Account, Blocks, Scratch, Snapshot};
+
+/// A block of the chain that an overlay was made or extended for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tip {
+    pub(crate) block: u64,
+    pub(crate) hash: B256,
+}
+
+impl Tip {
+    pub(crate) fn of(snapshot: &Snapshot<'_>) -> Result<Self> {
+        let block = snapshot.tip();
+        Ok(Self {
+            block,
+            hash: snapshot.block_hash(block)?,
+        })
+    }
+
+    /// Whether it is a block of the chain that a snapshot sees.
+    pub(crate) fn is_in(&self, snapshot: &Snapshot<'_>) -> Result<bool> {
+        Ok(self.block <= snapshot.tip() && snapshot.block_hash(self.block)? == self.hash)
+    }
+}
+
+/// The changes of all blocks above a range's first, up to a tip.
+#[derive(Clone, Debug)]
+pub(crate) struct Overlay {
+    /// Its own, and those it was extended to; ascending.
+    tips: Vec<Tip>,
+    /// Each of the blocks behind those of the one before.
+    layers: Vec<Arc<Layer>>,
+}
+
+/// The changes of some blocks that follow each other.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    accounts: AccountTable,
+    storage: StorageTable,
+}
+
+impl Overlay {
+    pub(crate) fn new(tip: Tip, layer: Layer) -> Self {
+        Self {
+            tips: vec![tip],
+            layers: vec![Arc::new(layer)],
+        }
+    }
+
+    /// As it was made.
+    pub(crate) fn base(&self) -> Self {
+        Self {
+            tips: self.tips[..1].to_vec(),
+            layers: self.layers[..1].to_vec(),
+        }
+    }
+
+    /// The tip it was made for.
+    pub(crate) fn first_tip(&self) -> Tip {
+        self.tips[0]
+    }
+
+    /// The last tip it was extended to.
+    pub(crate) fn last_tip(&self) -> Tip {
+        self.tips[self.tips.len() - 1]
+    }
+
+    /// Whether it was made for, or extended to, this very block.
+    pub(crate) fn knows(&self, tip: Tip) -> bool {
+        self.tips.iter().rev().any(|known| *known == tip)
+    }
+
+    /// With the changes of the blocks behind the last tip, up to `tip`.
+    pub(crate) fn extended(&self, tip: Tip, layer: Layer) -> Self {
+        let mut tips = self.tips.clone();
+        tips.push(tip);
+        let mut layers = self.layers.clone();
+        layers.push(Arc::new(layer));
+        // Few layers, each row moved few times: a layer is not merged into one that is
+        // much larger, and never into the one that `base` gives back.
+        while let [_, .., older, newer] = &layers[..]
+            && older.memory_bytes() <= 2 * newer.memory_bytes()
+            && let Some(merged) = older.merge(newer)
+        {
+            layers.truncate(layers.len() - 2);
+            layers.push(Arc::new(merged));
+        }
+        Self { tips, layers }
+    }
+
+    /// What it takes of memory beyond what [`Overlay::base`] does.
+    pub(crate) fn extension_bytes(&self) -> usize {
+        self.layers[1..]
+            .iter()
+            .map(|layer| layer.memory_bytes())
+            .sum()
+    }
+
+    /// The account as of the end of a block, if a later one changed it.
+    pub(crate) fn account(&self, address: Address, block: u64) -> Result<Option<Option<Account>>> {
+        for layer in &self.layers {
+            let key = address.into_array();
+            if let Some(row) = layer.accounts.first_from(key, block + 1)? {
+                return Ok(Some(rows::account_of(&row)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The value of a slot as of the end of a block, if a later one changed it.
+    pub(crate) fn storage(&self, address: Address, slot: B256, block: u64) -> Result<Option<U256>> {
+        for layer in &self.layers {
+            let key = rows::storage_key(address, slot);
+            if let Some(row) = layer.storage.first_from(key, block + 1)? {
+                return Ok(Some(rows::storage_of(&row).1));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All slots of an account that later blocks changed, as of the end of a block.
+    pub(crate) fn slots(&self, address: Address, block: u64) -> Result<BTreeMap<B256, U256>> {
+        let mut slots = BTreeMap::new();
+        let from = rows::probe(rows::storage_key(address, B256::ZERO), 0);
+        for layer in &self.layers {
+            layer.storage.walk_from(&from, &mut |row| {
+                if row[..ACCOUNT_KEY] != *address {
+                    return ControlFlow::Break(());
+                }
+                if rows::block_of::<STORAGE_KEY, STORAGE_ROW>(row) > block {
+                    let (slot, before) = rows::storage_of(row);
+                    slots.entry(slot).or_insert(before);
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(slots)
+    }
+}
+
+impl Layer {
+    fn memory_bytes(&self) -> usize {
+        self.accounts.memory_bytes() + self.storage.memory_bytes()
+    }
+
+    /// Of two layers in memory, both of blocks above the range.
+    fn merge(&self, newer: &Self) -> Option<Self> {
+        Some(Self {
+            accounts: self.accounts.merge(&newer.accounts)?,
+            storage: self.storage.merge(&newer.storage)?,
+        })
+    }
+}
+
+/// Takes in the changes of blocks, in any order.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    accounts: Sorter<ACCOUNT_KEY, ACCOUNT_ROW>,
+    storage: Sorter<STORAGE_KEY, STORAGE_ROW>,
+    scratch: Scratch,
+}
+
+impl Collector {
+    /// For the changes of `blocks`, of which those above `last_block` are not told apart.
+    pub(crate) fn new(blocks: Blocks, last_block: u64, options: &StateOptions) -> Self {
+        let spill = options
+            .spill
+            .as_ref()
+            .map(|spill| SpillDir::new(spill, blocks));
+        // A block changes about three slots for each account.
+        let accounts_max = options.overlay_bytes_max / 4;
+        let storage_max = options.overlay_bytes_max - accounts_max;
+        Self {
+            accounts: Sorter::new(last_block, accounts_max, spill.clone(), blocks),
+            storage: Sorter::new(last_block, storage_max, spill, blocks),
+            scratch: Scratch::default(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, snapshot: &Snapshot<'_>, block: u64) -> Result<()> {
+        let Self {
+            accounts,
+            storage,
+            scratch,
+        } = self;
+        snapshot.for_each_account_change(block, scratch, &mut |address, before| {
+            accounts.push(rows::account_row(address, block, before));
+        })?;
+        snapshot.for_each_storage_change(block, scratch, &mut |address, slot, before| {
+            storage.push(rows::storage_row(address, slot, block, before));
+        })?;
+        accounts.make_room()?;
+        storage.make_room()
+    }
+
+    pub(crate) fn finish(self) -> Result<Layer> {
+        Ok(Layer {
+            accounts: self.accounts.finish()?,
+            storage: self.storage.finish()?,
+        })
+    }
+}

@@ -1,0 +1,246 @@
+//! Sorts the changes of many blocks, in memory as long as they fit, else in runs that
+//! are merged at the end.
+
+use super::{
+    rows::{Row, block_of},
+    spill::{FileRows, SpillDir, SpillFile},
+    table::{SortedFile, Table},
+};
+use crate::{Error, Result};
+use std::{cmp::Reverse, collections::BinaryHeap};
+use txgraph_nodedb::Blocks;
+
+/// Fewest rows that memory grows by.
+const ROWS_MORE: usize = 1024;
+
+/// Rows on their way into a [`Table`].
+#[derive(Debug)]
+pub(crate) struct Sorter<const KEY: usize, const ROW: usize> {
+    /// Later blocks need not be told apart: of each key the first of them counts.
+    last_block: u64,
+    rows: Vec<Row<ROW>>,
+    rows_max: usize,
+    runs: Vec<SpillFile>,
+    spill: Option<SpillDir>,
+    /// For messages: whose changes these are.
+    blocks: Blocks,
+}
+
+impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
+    pub(crate) fn new(
+        last_block: u64,
+        bytes_max: usize,
+        spill: Option<SpillDir>,
+        blocks: Blocks,
+    ) -> Self {
+        Self {
+            last_block,
+            rows: Vec::new(),
+            rows_max: (bytes_max / ROW).max(1),
+            runs: Vec::new(),
+            spill,
+            blocks,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, row: Row<ROW>) {
+        let rows = self.rows.len();
+        if rows == self.rows.capacity() {
+            // Twice as many, but never reserved beyond the bound.
+            let more = rows.min(self.rows_max.saturating_sub(rows)).max(ROWS_MORE);
+            self.rows.reserve_exact(more);
+        }
+        self.rows.push(row);
+    }
+
+    /// To be called after every block.
+    pub(crate) fn make_room(&mut self) -> Result<()> {
+        if self.rows.len() < self.rows_max {
+            return Ok(());
+        }
+        compact::<KEY, ROW>(&mut self.rows, self.last_block);
+        // Little gained: the next block would lead back here.
+        if self.rows.len() > self.rows_max / 4 * 3 {
+            self.write_run()?;
+        }
+        Ok(())
+    }
+
+    /// Moves all rows, which are sorted, into a file.
+    fn write_run(&mut self) -> Result<()> {
+        let Some(spill) = &self.spill else {
+            return Err(Error::TooLarge {
+                blocks: self.blocks,
+                bytes_max: self.rows_max as u64 * ROW as u64,
+                place: "in memory",
+            });
+        };
+        let mut run = spill.create()?;
+        for row in &self.rows {
+            run.write(row)?;
+        }
+        run.flush()?;
+        tracing::debug!(rows = self.rows.len(), "changes moved to a temporary file");
+        self.runs.push(run);
+        self.rows.clear();
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Table<KEY, ROW>> {
+        compact::<KEY, ROW>(&mut self.rows, self.last_block);
+        if self.runs.is_empty() {
+            self.rows.shrink_to_fit();
+            return Ok(Table::Memory(self.rows));
+        }
+        self.write_run()?;
+        self.rows = Vec::new();
+        let Some(spill) = &self.spill else {
+            return Ok(Table::Memory(Vec::new()));
+        };
+        let mut merged = SortedFile::new(spill.create()?);
+        let mut runs: Vec<FileRows<ROW>> = self.runs.drain(..).map(FileRows::new).collect();
+        let mut heads = BinaryHeap::new();
+        for (run, rows) in runs.iter_mut().enumerate() {
+            heads.extend(rows.next()?.map(|row| Reverse((row, run))));
+        }
+        let mut before = None;
+        while let Some(Reverse((row, run))) = heads.pop() {
+            heads.extend(runs[run].next()?.map(|row| Reverse((row, run))));
+            if before.is_none_or(|before| !is_hidden::<KEY, ROW>(&before, &row, self.last_block)) {
+                merged.push(&row)?;
+                before = Some(row);
+            }
+        }
+        merged.finish()?;
+        Ok(Table::File(merged))
+    }
+}
+
+/// Sorts rows, and leaves out those that nobody will ask for.
+pub(crate) fn compact<const KEY: usize, const ROW: usize>(
+    rows: &mut Vec<Row<ROW>>,
+    last_block: u64,
+) {
+    rows.sort_unstable();
+    rows.dedup_by(|row, before| is_hidden::<KEY, ROW>(before, row, last_block));
+}
+
+/// Whether a row before this one answers for it: of the same key, and already above all
+/// blocks that are asked for.
+fn is_hidden<const KEY: usize, const ROW: usize>(
+    before: &Row<ROW>,
+    row: &Row<ROW>,
+    last_block: u64,
+) -> bool {
+    before[..KEY] == row[..KEY] && block_of::<KEY, ROW>(before) > last_block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Spill, overlay::rows};
+    use alloy_primitives::{Address, B256, U256};
+    use proptest::prelude::*;
+    use rows::{STORAGE_KEY, STORAGE_ROW};
+    use std::{collections::BTreeMap, ops::ControlFlow};
+
+    type Slot = (u8, u8);
+
+    fn key((account, slot): Slot) -> [u8; STORAGE_KEY] {
+        rows::storage_key(Address::with_last_byte(account), B256::with_last_byte(slot))
+    }
+
+    fn row(slot: Slot, block: u64, value: u64) -> Row<STORAGE_ROW> {
+        let mut row = rows::probe(key(slot), block);
+        let value = U256::from(value).to_be_bytes::<32>();
+        row[STORAGE_ROW - 32..].copy_from_slice(&value);
+        row
+    }
+
+    fn table(
+        changes: &BTreeMap<(Slot, u64), u64>,
+        last_block: u64,
+        rows_max: usize,
+    ) -> Table<STORAGE_KEY, STORAGE_ROW> {
+        let blocks = Blocks {
+            first: 0,
+            last: u64::MAX,
+        };
+        let spill = SpillDir::new(&Spill::default(), blocks);
+        let mut sorter = Sorter::new(last_block, rows_max * STORAGE_ROW, Some(spill), blocks);
+        // From the tip down, as a walk comes.
+        let mut descending: Vec<_> = changes.iter().collect();
+        descending.sort_by_key(|((_, block), _)| std::cmp::Reverse(*block));
+        for ((slot, block), value) in descending {
+            sorter.push(row(*slot, *block, *value));
+            sorter.make_room().unwrap();
+        }
+        sorter.finish().unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        /// In memory and in files the first change from a block on is that of a map,
+        /// for all blocks up to the last that is asked for and the one above it.
+        #[test]
+        fn as_a_map(
+            changes in prop::collection::btree_map(((0..4_u8, 0..6_u8), 0..60_u64), any::<u64>(), 0..400),
+            last_block in 0..60_u64,
+            rows_max in 1..300_usize,
+        ) {
+            let table = table(&changes, last_block, rows_max);
+            for account in 0..5 {
+                for slot in 0..7 {
+                    let slot = (account, slot);
+                    for block in 0..=last_block + 1 {
+                        let expected = changes
+                            .range((slot, block)..=(slot, u64::MAX))
+                            .next()
+                            .map(|((slot, block), value)| row(*slot, *block, *value));
+                        prop_assert_eq!(table.first_from(key(slot), block).unwrap(), expected);
+                    }
+                }
+            }
+            // Walked from anywhere, rows ascend and none is lacking or told twice.
+            for slot in [(0, 0), (2, 3), (4, 6)] {
+                let from = rows::probe(key(slot), 0);
+                let mut walked = Vec::new();
+                table.walk_from(&from, &mut |row| {
+                    walked.push(*row);
+                    ControlFlow::Continue(())
+                }).unwrap();
+                let mut expected: Vec<_> = changes
+                    .range((slot, 0)..)
+                    .map(|((slot, block), value)| row(*slot, *block, *value))
+                    .collect();
+                compact::<STORAGE_KEY, STORAGE_ROW>(&mut expected, last_block);
+                prop_assert_eq!(walked, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn small_tables_stay_in_memory() {
+        let changes = (0..50).map(|block| (((1, 1), block), block)).collect();
+        assert!(matches!(table(&changes, 60, 100), Table::Memory(_)));
+        assert!(matches!(table(&changes, 60, 10), Table::File(_)));
+        // Of blocks above the last only the first is kept.
+        let Table::Memory(rows) = table(&changes, 4, 10) else {
+            panic!("five rows and one fit into ten");
+        };
+        assert_eq!(rows.len(), 6);
+    }
+
+    #[test]
+    fn layers_are_merged() {
+        let old = table(&[(((1, 1), 7), 70), (((1, 2), 8), 80)].into(), 0, 100);
+        let new = table(&[(((1, 1), 9), 90), (((1, 3), 9), 91)].into(), 0, 100);
+        let merged = old.merge(&new).unwrap();
+        let found = |slot| merged.first_from(key((1, slot)), 1).unwrap();
+        assert_eq!(found(1), Some(row((1, 1), 7, 70)));
+        assert_eq!(found(2), Some(row((1, 2), 8, 80)));
+        assert_eq!(found(3), Some(row((1, 3), 9, 91)));
+    }
+}

@@ -1,0 +1,205 @@
+//! The state after every block of a range, for many threads.
+
+use crate::{
+    BlockChanges, Error, History, Result, StateAt, StateDb,
+    at::Past,
+    overlay::{Collector, Overlay, Tip},
+};
+use std::{
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::{Duration, Instant},
+};
+use txgraph_nodedb::{Blocks, Snapshot};
+
+/// A walk takes a fresh snapshot this often: a long one holds back the node.
+const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
+/// How often a walk begins anew because the chain was reorganised below its tip, and a
+/// snapshot is taken again because another thread was ahead.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// The state after every block of a range. Shared between threads.
+#[derive(Debug)]
+pub struct StateRange<'db> {
+    db: &'db StateDb,
+    blocks: Blocks,
+    /// `None`: by the index.
+    walked: Option<Walked>,
+}
+
+#[derive(Debug)]
+struct Walked {
+    overlay: RwLock<Arc<Overlay>>,
+    /// Held by the one who extends it.
+    extending: Mutex<()>,
+}
+
+impl<'db> StateRange<'db> {
+    pub(crate) fn prepare(db: &'db StateDb, blocks: Blocks) -> Result<Self> {
+        let snapshot = db.node().snapshot()?;
+        let available = db.available_in(&snapshot)?;
+        available.check(db.path(), blocks.first)?;
+        available.check(db.path(), blocks.last.max(blocks.first))?;
+        let by_index = available.index_obstacle.is_none() && db.options.history == History::Index;
+        drop(snapshot);
+        Ok(Self {
+            db,
+            blocks,
+            walked: if by_index {
+                None
+            } else {
+                Some(Walked {
+                    overlay: RwLock::new(Arc::new(walk(db, blocks)?)),
+                    extending: Mutex::default(),
+                })
+            },
+        })
+    }
+
+    /// The range.
+    pub const fn blocks(&self) -> Blocks {
+        self.blocks
+    }
+
+    /// Whether the change sets were walked; otherwise the index is asked.
+    pub const fn is_walked(&self) -> bool {
+        self.walked.is_some()
+    }
+
+    /// The state as of the end of a block of the range, on a fresh snapshot.
+    pub fn at(&self, block: u64) -> Result<StateAt<'db>> {
+        if !self.blocks.contains(block) {
+            return Err(Error::OutsideRange {
+                block,
+                prepared: self.blocks,
+            });
+        }
+        let Some(walked) = &self.walked else {
+            return self.db.at(block);
+        };
+        let mut attempt = 1;
+        loop {
+            let snapshot = self.db.node().snapshot()?;
+            // State that was there may have become untold: a sync began, the tip is lower.
+            self.db
+                .available_in(&snapshot)?
+                .check(self.db.path(), block)?;
+            match walked.overlay_for(self.db, self.blocks, &snapshot) {
+                Ok(overlay) => {
+                    return Ok(StateAt::new(
+                        self.db,
+                        snapshot,
+                        block,
+                        Past::Overlay(overlay),
+                    ));
+                }
+                Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What a block changed, with the values from before it.
+    pub fn changes(&self, block: u64) -> Result<BlockChanges> {
+        self.db.changes(block)
+    }
+}
+
+impl Walked {
+    fn overlay(&self) -> Arc<Overlay> {
+        Arc::clone(&self.overlay.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The overlay, extended to what a snapshot sees.
+    fn overlay_for(
+        &self,
+        db: &StateDb,
+        range: Blocks,
+        snapshot: &Snapshot<'_>,
+    ) -> Result<Arc<Overlay>> {
+        let tip = Tip::of(snapshot)?;
+        let known = self.overlay();
+        if known.knows(tip) {
+            return Ok(known);
+        }
+        let extending = self
+            .extending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = self.overlay();
+        if known.knows(tip) {
+            return Ok(known);
+        }
+        // What was laid over it may be of an abandoned branch.
+        let known = if known.last_tip().is_in(snapshot)? {
+            Overlay::clone(&known)
+        } else {
+            known.base()
+        };
+        if !known.first_tip().is_in(snapshot)? {
+            return Err(Error::Reorganised {
+                block: known.first_tip().block,
+            });
+        }
+        let blocks = Blocks {
+            first: known.last_tip().block + 1,
+            last: tip.block,
+        };
+        let mut collector = Collector::new(blocks, range.last, &db.options);
+        for block in blocks.first..=blocks.last {
+            collector.add(snapshot, block)?;
+        }
+        let extended = Arc::new(known.extended(tip, collector.finish()?));
+        if extended.extension_bytes() > db.options.overlay_bytes_max {
+            return Err(Error::TooLarge {
+                blocks,
+                bytes_max: db.options.overlay_bytes_max as u64,
+                place: "in memory, since the range was prepared",
+            });
+        }
+        *self.overlay.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&extended);
+        drop(extending);
+        Ok(extended)
+    }
+}
+
+/// Walks the change sets from the tip down to the range.
+fn walk(db: &StateDb, range: Blocks) -> Result<Overlay> {
+    let mut attempt = 1;
+    loop {
+        match try_walk(db, range) {
+            Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => {
+                tracing::debug!(attempt, %error, "walking the change sets again");
+                attempt += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+fn try_walk(db: &StateDb, range: Blocks) -> Result<Overlay> {
+    let begun = Instant::now();
+    let mut snapshot = db.node().snapshot()?;
+    let mut taken = begun;
+    let tip = Tip::of(&snapshot)?;
+    // The first change above a block is asked for: those of its first are not needed.
+    let blocks = Blocks {
+        first: range.first + 1,
+        last: tip.block,
+    };
+    let mut collector = Collector::new(blocks, range.last, &db.options);
+    for block in (blocks.first..=blocks.last).rev() {
+        if taken.elapsed() > SNAPSHOT_TIME_MAX {
+            drop(snapshot);
+            snapshot = db.node().snapshot()?;
+            taken = Instant::now();
+            if !tip.is_in(&snapshot)? {
+                return Err(Error::Reorganised { block: tip.block });
+            }
+        }
+        collector.add(&snapshot, block)?;
+    }
+    drop(snapshot);
+    let layer = collector.finish()?;
+    tracing::debug!(%blocks, elapsed = ?begun.elapsed(), "walked the change sets");
+    Ok(Overlay::new(tip, layer))
+}

@@ -1,0 +1,160 @@
+//! Every question that a node was asked about the past is answered as it did: by the
+//! index, by walking change sets, from memory and from files.
+
+use crate::support::{Question, full, open, partial, questions, walking, wrong_answers};
+use std::{collections::BTreeMap, path::Path};
+use txgraph_state::{Blocks, Spill, StateDb, StateOptions, StateRange};
+use txgraph_testkit::fixtures::Fixture;
+
+type Questions = BTreeMap<u64, Vec<Question>>;
+
+/// A few kilobytes: nearly everything goes to temporary files.
+fn spilling(overlay_bytes_max: usize) -> StateOptions {
+    StateOptions {
+        overlay_bytes_max,
+        spill: Some(Spill::default()),
+        ..walking()
+    }
+}
+
+fn check_range(range: &StateRange<'_>, questions: &Questions, place: &str) {
+    let Blocks { first, last } = range.blocks();
+    for (block, questions) in questions.range(first..=last) {
+        let state = range.at(*block).unwrap();
+        for question in questions {
+            question.check(&state, place);
+        }
+    }
+}
+
+fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
+    let name = &fixture.name;
+    let db = open(dir, StateOptions::default());
+    let available = db.available().unwrap();
+    println!("{name}: {available:?}");
+    let blocks = available.blocks.unwrap();
+
+    let prepared = db.range(blocks).unwrap();
+    assert_eq!(prepared.is_walked(), available.index_obstacle.is_some());
+    check_range(&prepared, questions, name);
+    check_refusals(&db, blocks, questions);
+
+    let walks = open(dir, walking());
+    let whole = walks.range(blocks).unwrap();
+    assert!(whole.is_walked());
+    check_range(&whole, questions, name);
+    check_prefetch(&walks, &whole, questions);
+
+    // Ranges of which later blocks are not told apart.
+    let middle = blocks.first + (blocks.last - blocks.first) / 2;
+    for (first, last) in [
+        (blocks.first, middle),
+        (middle, middle),
+        (middle.saturating_sub(3).max(blocks.first), blocks.last),
+        (blocks.last, blocks.last),
+    ] {
+        let range = walks.range(Blocks { first, last }).unwrap();
+        check_range(&range, questions, name);
+    }
+    for bytes_max in [4_000, 100_000] {
+        let files = open(dir, spilling(bytes_max));
+        check_range(&files.range(blocks).unwrap(), questions, name);
+        let last = middle;
+        let half = Blocks { last, ..blocks };
+        check_range(&files.range(half).unwrap(), questions, name);
+    }
+}
+
+/// What the next block changed is known before it is looked up, and is the same.
+fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
+    let Blocks { first, last } = range.blocks();
+    for (block, questions) in questions.range(first..last) {
+        let looked_up = range.at(*block).unwrap();
+        let mut fetched = range.at(*block).unwrap();
+        let changes = fetched.next_changes().unwrap();
+        assert_eq!(changes, db.changes(block + 1).unwrap());
+        fetched.prefetch(&changes);
+        for change in &changes.accounts {
+            let account = looked_up.account(change.address).unwrap();
+            assert_eq!(account, change.before);
+            assert_eq!(fetched.account(change.address).unwrap(), change.before);
+            assert_eq!(changes.account(change.address), Some(change));
+        }
+        for change in &changes.storage {
+            let (address, slot) = (change.address, change.slot.into());
+            assert_eq!(looked_up.storage(address, slot).unwrap(), change.before);
+            assert_eq!(fetched.storage(address, slot).unwrap(), change.before);
+            assert_eq!(changes.slot(address, change.slot), Some(change));
+        }
+        for question in questions {
+            question.check(&fetched, "with what the next block changes");
+        }
+    }
+}
+
+/// Blocks that cannot be told are refused, whichever are asked for.
+fn check_refusals(db: &StateDb, blocks: Blocks, questions: &Questions) {
+    let outside = questions.keys().filter(|block| !blocks.contains(**block));
+    for block in outside.copied().chain([blocks.last + 1, u64::MAX]) {
+        let error = db.at(block).unwrap_err();
+        assert!(error.is_missing(), "{error}");
+        let wanted = Blocks {
+            first: block,
+            last: block,
+        };
+        let error = db.range(wanted).unwrap_err();
+        assert!(error.is_missing(), "{error}");
+    }
+}
+
+#[test]
+fn of_full_chains() {
+    for fixture in full() {
+        check_all(fixture.path(), &fixture, &questions(&fixture));
+    }
+}
+
+#[test]
+fn of_partial_directories() {
+    for (partial, full) in partial() {
+        check_all(partial.path(), &partial, &questions(&full));
+    }
+}
+
+/// The node's index and its change sets, block by block.
+#[test]
+fn single_blocks_by_index() {
+    let mut seen = 0;
+    for fixture in full() {
+        let db = open(fixture.path(), StateOptions::default());
+        if db.available().unwrap().index_obstacle.is_some() {
+            continue;
+        }
+        for (block, questions) in questions(&fixture) {
+            let state = db.at(block).unwrap();
+            questions
+                .iter()
+                .for_each(|question| question.check(&state, &fixture.name));
+        }
+        seen += 1;
+    }
+    assert!(seen > 0);
+}
+
+/// The node's own mistake is in its files; where it is not, we are right.
+#[test]
+fn where_the_node_is_wrong() {
+    for fixture in full() {
+        let db = open(fixture.path(), walking());
+        let blocks = db.available().unwrap().blocks.unwrap();
+        let range = db.range(blocks).unwrap();
+        for (block, address, slot, answer, truth) in wrong_answers(&fixture) {
+            let found = range.at(block).unwrap().storage(address, slot).unwrap();
+            println!(
+                "{}: {found}, the node says {answer}, true is {truth}",
+                fixture.name
+            );
+            assert_eq!(found, answer);
+        }
+    }
+}

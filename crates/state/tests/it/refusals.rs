@@ -1,0 +1,429 @@
+//! What cannot be told is refused, with the reason and the way out; and damage is an
+//! error that says where.
+
+use crate::support::{open, questions, walking};
+use alloy_primitives::{Address, U256};
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+use txgraph_nodedb::{Blocks, DataDir};
+use txgraph_state::{Available, Error, Spill, StateDb, StateOptions};
+use txgraph_testkit::{
+    edit::{delete, put},
+    fixtures::{Fixture, Unpacked, committed, fixture},
+};
+
+fn copies() -> [Unpacked; 2] {
+    committed().map(|fixture| fixture.unpack())
+}
+
+fn available(dir: &Path) -> Available {
+    open(dir, StateOptions::default()).available().unwrap()
+}
+
+/// That the state after a block is refused with these words, singly and in a range.
+fn refused(dir: &Path, block: u64, words: &str) {
+    let db = open(dir, StateOptions::default());
+    let single = Blocks {
+        first: block,
+        last: block,
+    };
+    for error in [db.at(block).unwrap_err(), db.range(single).unwrap_err()] {
+        assert!(error.is_missing() && !error.is_stale(), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
+fn above_the_tip() {
+    for copy in copies() {
+        let words = "the state after block 41 cannot be told: it is above the tip 40 on disk \
+                     (a running node keeps its newest blocks in memory); it can after blocks 0..=40";
+        refused(copy.path(), 41, words);
+        let db = open(copy.path(), StateOptions::default());
+        db.at(40).unwrap();
+        let error = db.changes(41).unwrap_err();
+        assert!(error.is_missing(), "{error}");
+    }
+}
+
+/// Stages that must stand at the tip, and what follows if they do not.
+#[test]
+fn a_node_in_a_sync() {
+    for (copy, stages) in copies().iter().zip([
+        &["Execution"][..],
+        &["Execution", "AccountHashing", "StorageHashing"],
+    ]) {
+        for stage in stages {
+            put(copy.path(), "StageCheckpoints", stage.as_bytes(), &[1, 20]);
+            let words = format!("stage {stage} stands at block 20, the tip at 40");
+            refused(copy.path(), 10, &words);
+            refused(copy.path(), 40, &words);
+            assert_eq!(available(copy.path()).blocks, None);
+            put(copy.path(), "StageCheckpoints", stage.as_bytes(), &[1, 40]);
+        }
+        assert!(available(copy.path()).blocks.is_some());
+    }
+}
+
+#[test]
+fn partial_state() {
+    let [_, v2] = copies();
+    // Stage data: one byte of variant, the block where state stands.
+    let finish = [0x11, 40, 4, 7, 1, 1, 30];
+    put(v2.path(), "StageCheckpoints", b"Finish", &finish);
+    refused(v2.path(), 40, "--engine.num-state-masking-blocks");
+}
+
+/// Without an index single blocks are refused, and ranges answered.
+#[test]
+fn a_lagging_index() {
+    let [fixture, _] = committed();
+    let copy = fixture.unpack();
+    for stage in ["IndexAccountHistory", "IndexStorageHistory"] {
+        put(copy.path(), "StageCheckpoints", stage.as_bytes(), &[1, 20]);
+        let db = open(copy.path(), StateOptions::default());
+        let error = db.at(10).unwrap_err();
+        assert!(matches!(error, Error::NoIndex { block: 10, .. }), "{error}");
+        let words = format!("stage {stage} stands at block 20, the tip at 40");
+        let text = error.to_string();
+        assert!(
+            text.contains(&words) && text.contains("prepare a range"),
+            "{text}"
+        );
+        db.at(40).unwrap();
+        let blocks = db.available().unwrap().blocks.unwrap();
+        let range = db.range(blocks).unwrap();
+        assert!(range.is_walked());
+        for (block, questions) in questions(&fixture) {
+            let state = range.at(block).unwrap();
+            for question in questions {
+                question.check(&state, "a lagging index");
+            }
+        }
+        drop(range);
+        drop(db);
+        put(copy.path(), "StageCheckpoints", stage.as_bytes(), &[1, 40]);
+    }
+    assert_eq!(available(copy.path()).index_obstacle, None);
+}
+
+#[test]
+fn pruned_history() {
+    for (name, first, words) in [
+        (
+            "pruned/dev-v2-distance",
+            449,
+            "account changes are pruned up to block 449",
+        ),
+        (
+            "pruned/long-v2-full",
+            2930,
+            "storage changes are pruned up to block 2930",
+        ),
+        (
+            "odd/pruned-v1",
+            3356,
+            "account changes are pruned up to block 3356",
+        ),
+        (
+            "odd/pruned-v2",
+            3355,
+            "account changes are pruned up to block 3355",
+        ),
+    ] {
+        let Some(fixture) = fixture(name) else { return };
+        for block in [0, first - 1] {
+            refused(fixture.path(), block, words);
+        }
+        let last = fixture.tip().unwrap_or(first);
+        let db = open(fixture.path(), StateOptions::default());
+        db.range(Blocks { first, last }).unwrap();
+        let error = db.changes(first).unwrap_err();
+        assert!(error.is_missing(), "{error}");
+        db.changes(first + 1).unwrap();
+    }
+}
+
+/// Pruned rows, but no checkpoint of it: as after the download of a snapshot.
+#[test]
+fn missing_change_sets() {
+    let [v1, v2] = copies();
+    for block in 0..5_u64 {
+        delete(v1.path(), "AccountChangeSets", &block.to_be_bytes());
+    }
+    let words = "account changes of block 4 and of blocks before it are not in the directory";
+    refused(v1.path(), 3, words);
+    assert_eq!(
+        available(v1.path()).blocks,
+        Some(Blocks { first: 4, last: 40 })
+    );
+
+    for segment in ["account", "storage"] {
+        let name = format!("static_file_{segment}-change-sets_0_499999");
+        let away = v2.path().join("away");
+        fs::rename(v2.path().join("static_files").join(&name), &away).unwrap();
+        let words = format!("{segment} changes of block 40 and of blocks before it");
+        refused(v2.path(), 39, &words);
+        open(v2.path(), walking()).at(40).unwrap();
+        fs::rename(away, v2.path().join("static_files").join(name)).unwrap();
+    }
+}
+
+/// A file in the middle is gone.
+#[test]
+fn a_gap_in_change_sets() {
+    let Some(fixture) = fixture("pruned/dev-v2-distance") else {
+        return;
+    };
+    let copy = fixture.unpack();
+    for (segment, first) in [("storage", 599), ("account", 699)] {
+        let files = copy.path().join("static_files");
+        let name = format!("static_file_{segment}-change-sets_{}_{first}", first - 99);
+        fs::remove_file(files.join(name)).unwrap();
+        let words = format!("{segment} changes of block {first} and of blocks before it");
+        refused(copy.path(), first - 1, &words);
+        let blocks = Blocks { first, last: 800 };
+        assert_eq!(available(copy.path()).blocks, Some(blocks));
+        open(copy.path(), walking()).range(blocks).unwrap();
+    }
+}
+
+#[test]
+fn outside_of_a_range() {
+    for copy in copies() {
+        let db = open(copy.path(), StateOptions::default());
+        let range = db.range(Blocks { first: 5, last: 9 }).unwrap();
+        range.at(5).unwrap();
+        range.at(9).unwrap();
+        for block in [4, 10, 99] {
+            let error = range.at(block).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("not in the range 5..=9"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn too_much_to_keep() {
+    let [_, v2] = copies();
+    let whole = Blocks { first: 0, last: 40 };
+    let fails = |options: StateOptions| {
+        let db = open(v2.path(), options);
+        db.range(whole).unwrap_err()
+    };
+    let small = StateOptions {
+        overlay_bytes_max: 10_000,
+        spill: None,
+        ..walking()
+    };
+    let text = fails(small.clone()).to_string();
+    assert!(
+        text.contains("in memory") && text.contains("1..=40"),
+        "{text}"
+    );
+
+    let spill = |directory: PathBuf, bytes_max| StateOptions {
+        spill: Some(Spill {
+            directory,
+            bytes_max,
+        }),
+        ..small.clone()
+    };
+    let text = fails(spill(std::env::temp_dir(), 20_000)).to_string();
+    assert!(text.contains("in temporary files"), "{text}");
+    let text = fails(spill(v2.path().join("nowhere"), 1 << 30)).to_string();
+    assert!(text.contains("cannot create a temporary file in"), "{text}");
+    let db = open(v2.path(), spill(std::env::temp_dir(), 1 << 30));
+    db.range(whole).unwrap();
+}
+
+/// Some account with code, as of the tip.
+fn a_contract(fixture: &Fixture, db: &StateDb) -> (Address, alloy_primitives::B256) {
+    let state = db.at(40).unwrap();
+    let contracts = fixture.truth["contracts"]
+        .as_object()
+        .map(|all| all.values());
+    let mut addresses = contracts
+        .into_iter()
+        .flatten()
+        .filter_map(|contract| contract["address"].as_str().or(contract.as_str()))
+        .filter_map(|address| address.parse::<Address>().ok());
+    addresses
+        .find_map(|address| {
+            let account = state.account(address).unwrap()?;
+            (account.code_hash != alloy_primitives::KECCAK256_EMPTY)
+                .then_some((address, account.code_hash))
+        })
+        .expect("the chain has contracts")
+}
+
+#[test]
+fn damaged_code() {
+    let [fixture, _] = committed();
+    let copy = fixture.unpack();
+    let (_, hash) = a_contract(&fixture, &open(copy.path(), StateOptions::default()));
+    let code = || {
+        let db = open(copy.path(), StateOptions::default());
+        db.at(40).unwrap().code(hash)
+    };
+    code().unwrap();
+    put(
+        copy.path(),
+        "Bytecodes",
+        hash.as_slice(),
+        &[0, 0, 0, 1, 0x5b, 0],
+    );
+    let text = code().unwrap_err().to_string();
+    assert!(text.contains("does not have the hash"), "{text}");
+    delete(copy.path(), "Bytecodes", hash.as_slice());
+    let error = code().unwrap_err();
+    assert!(matches!(error, Error::MissingCode { .. }), "{error}");
+}
+
+/// The index names a block whose change set lacks the account.
+#[test]
+fn an_index_that_contradicts() {
+    let [v1, _] = copies();
+    let db = open(v1.path(), StateOptions::default());
+    let changes = db.changes(20).unwrap();
+    let address = changes.accounts[0].address;
+    drop(db);
+    delete(v1.path(), "AccountChangeSets", &20_u64.to_be_bytes());
+    let db = open(v1.path(), StateOptions::default());
+    let error = db.at(19).unwrap().account(address).unwrap_err();
+    assert!(
+        matches!(error, Error::MissingChange { block: 20, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+}
+
+/// xorshift: the same damage in every run.
+fn random(state: &mut u64, below: u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state % below
+}
+
+/// Flipped bits and short files lead to errors or to answers, never further.
+#[test]
+fn damaged_files() {
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    let files: Vec<PathBuf> = ["account", "storage"]
+        .into_iter()
+        .flat_map(|segment| {
+            ["", ".off", ".csoff", ".conf"].map(|satellite| {
+                let name = format!("static_file_{segment}-change-sets_0_499999{satellite}");
+                copy.path().join("static_files").join(name)
+            })
+        })
+        .collect();
+    let (mut seed, mut errors) = (0x5eed, 0);
+    for round in 0..300 {
+        let path = &files[round % files.len()];
+        let whole = fs::read(path).unwrap();
+        let mut damaged = whole.clone();
+        let at = random(&mut seed, whole.len() as u64) as usize;
+        if round % 5 == 4 {
+            damaged.truncate(at);
+        } else {
+            damaged[at] ^= 1 << random(&mut seed, 8);
+        }
+        fs::write(path, &damaged).unwrap();
+        if let Err(error) = read_everything(copy.path()) {
+            assert!(!error.to_string().is_empty());
+            errors += 1;
+        }
+        fs::write(path, whole).unwrap();
+    }
+    println!("{errors} of 300 damaged directories are refused");
+    assert!(errors > 60);
+    read_everything(copy.path()).unwrap();
+}
+
+/// The same in the pages of `mdbx.dat`, which holds all state of a v1 node.
+#[test]
+fn a_damaged_database() {
+    let [v1, _] = committed();
+    let copy = v1.unpack();
+    let path = copy.path().join("db/mdbx.dat");
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let mut page = vec![0; 4096];
+    let used: Vec<u64> = (0..2048)
+        .map(|number| number * 4096)
+        .filter(|at| {
+            file.read_exact_at(&mut page, *at).unwrap();
+            page.iter().any(|byte| *byte != 0)
+        })
+        .collect();
+    let (mut seed, mut errors) = (0xdada, 0);
+    for _ in 0..300 {
+        let at = used[random(&mut seed, used.len() as u64) as usize] + random(&mut seed, 4096);
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        let damaged = byte[0] ^ 1 << random(&mut seed, 8);
+        file.write_all_at(&[damaged], at).unwrap();
+        if let Err(error) = read_by_index(copy.path()) {
+            assert!(!error.to_string().is_empty());
+            errors += 1;
+        }
+        file.write_all_at(&byte, at).unwrap();
+    }
+    println!("{errors} of 300 damaged databases are refused");
+    assert!(errors > 10);
+    read_by_index(copy.path()).unwrap();
+}
+
+fn read_by_index(dir: &Path) -> Result<(), Error> {
+    let db = StateDb::open(&DataDir::new(dir), StateOptions::default())?;
+    let Some(blocks) = db.available()?.blocks else {
+        return Ok(());
+    };
+    let tip = db.at(blocks.last)?;
+    for block in (blocks.first + 1)..=blocks.last {
+        let changes = db.changes(block)?;
+        let state = db.range(blocks)?.at(block - 1)?;
+        for change in &changes.accounts {
+            state.account(change.address)?;
+            if let Some(account) = tip.account(change.address)? {
+                tip.code(account.code_hash)?;
+            }
+        }
+        for change in &changes.storage {
+            state.storage(change.address, change.slot.into())?;
+        }
+    }
+    Ok(())
+}
+
+fn read_everything(dir: &Path) -> Result<U256, Error> {
+    let db = StateDb::open(&DataDir::new(dir), walking())?;
+    let Some(blocks) = db.available()?.blocks else {
+        return Ok(U256::ZERO);
+    };
+    let range = db.range(blocks)?;
+    let mut sum = U256::ZERO;
+    for block in (blocks.first + 1)..=blocks.last {
+        let changes = db.changes(block)?;
+        let state = range.at(block - 1)?;
+        for change in &changes.accounts {
+            let account = state.account(change.address)?;
+            // Also without the overlay.
+            state.snapshot().account_before(block, change.address)?;
+            sum ^= account.unwrap_or_default().balance;
+        }
+        for change in &changes.storage {
+            let slot = change.slot.into();
+            state
+                .snapshot()
+                .storage_before(block, change.address, slot)?;
+            sum ^= state.storage(change.address, slot)?;
+        }
+    }
+    Ok(sum)
+}

@@ -1,0 +1,136 @@
+//! The whole state after a block, put together from single answers, has the root that
+//! its header names.
+
+use crate::support::{full, odd, open, partial, walking, wrong_answers};
+use alloy_primitives::{Address, B256, U256};
+use alloy_trie::{TrieAccount, root};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+use txgraph_state::{Blocks, StateAt, StateDb, StateOptions};
+
+/// Everything that ever changed, as far as change sets reach.
+type Keys = BTreeMap<Address, BTreeSet<B256>>;
+
+fn changed_keys(db: &StateDb, blocks: Blocks) -> Keys {
+    let mut keys = Keys::new();
+    for block in blocks.first..=blocks.last {
+        let changes = db.changes(block).unwrap();
+        for change in &changes.accounts {
+            keys.entry(change.address).or_default();
+        }
+        for change in &changes.storage {
+            let slots = keys.entry(change.address).or_default();
+            slots.insert(change.slot.into());
+        }
+    }
+    keys
+}
+
+fn state_root(state: &StateAt<'_>, keys: &Keys) -> B256 {
+    let accounts = keys.iter().filter_map(|(address, slots)| {
+        let account = state.account(*address).unwrap();
+        let values = slots
+            .iter()
+            .map(|slot| (*slot, state.storage(*address, *slot).unwrap()));
+        let values: Vec<(B256, U256)> = values.filter(|(_, value)| !value.is_zero()).collect();
+        assert_eq!(
+            state.has_storage(*address).unwrap(),
+            !values.is_empty(),
+            "{address} after block {}",
+            state.block()
+        );
+        let Some(account) = account else {
+            assert!(values.is_empty(), "storage without account {address}");
+            return None;
+        };
+        if account.code_hash != alloy_primitives::KECCAK256_EMPTY {
+            state.code(account.code_hash).unwrap();
+        }
+        let account = TrieAccount {
+            nonce: account.nonce,
+            balance: account.balance,
+            storage_root: root::storage_root_unhashed(values),
+            code_hash: account.code_hash,
+        };
+        Some((*address, account))
+    });
+    root::state_root_unhashed(accounts)
+}
+
+/// Of about 30 blocks and `also` those after which the state does not have its
+/// header's root.
+fn wrong_roots(dir: &Path, options: StateOptions, keys: &Keys, also: &[u64]) -> Vec<u64> {
+    let db = open(dir, options);
+    let blocks = db.available().unwrap().blocks.unwrap();
+    let range = db.range(blocks).unwrap();
+    let step = ((blocks.last - blocks.first) / 30).max(1);
+    let chosen = (blocks.first..=blocks.last).rev().step_by(step as usize);
+    let mut chosen: BTreeSet<u64> = chosen.chain(also.iter().copied()).collect();
+    chosen.insert(blocks.first);
+    let wrong = chosen.into_iter().filter(|block| {
+        let state = range.at(*block).unwrap();
+        let header = state.snapshot().header(*block).unwrap();
+        state_root(&state, keys) != header.state_root
+    });
+    wrong.collect()
+}
+
+/// All keys of a chain. Change sets name every account only if they reach back to the
+/// genesis.
+fn all_keys(dir: &Path) -> Option<Keys> {
+    let db = open(dir, StateOptions::default());
+    let blocks = db.available().unwrap().blocks.unwrap();
+    (blocks.first == 0).then(|| changed_keys(&db, blocks))
+}
+
+#[test]
+fn of_full_chains() {
+    for fixture in full() {
+        let keys = all_keys(fixture.path()).unwrap();
+        let wrong: Vec<u64> = wrong_answers(&fixture)
+            .iter()
+            .map(|wrong| wrong.0)
+            .collect();
+        let near: Vec<u64> = wrong
+            .iter()
+            .flat_map(|block| block - 1..=block + 1)
+            .collect();
+        for options in [StateOptions::default(), walking()] {
+            let found = wrong_roots(fixture.path(), options, &keys, &near);
+            assert_eq!(found, wrong, "{}", fixture.name);
+        }
+    }
+}
+
+#[test]
+fn of_partial_directories() {
+    for (partial, full) in partial() {
+        let keys = all_keys(full.path()).unwrap();
+        for options in [StateOptions::default(), walking()] {
+            let found = wrong_roots(partial.path(), options, &keys, &[]);
+            // A live node forgets what its pruned or imported twin may know.
+            let known: Vec<u64> = wrong_answers(&full).iter().map(|wrong| wrong.0).collect();
+            assert!(
+                found.iter().all(|block| known.contains(block)),
+                "{}: {found:?}",
+                partial.name
+            );
+        }
+    }
+}
+
+#[test]
+fn of_odd_directories() {
+    for fixture in odd() {
+        let Some(keys) = all_keys(fixture.path()) else {
+            assert!(fixture.name.contains("pruned"), "{}", fixture.name);
+            continue;
+        };
+        for options in [StateOptions::default(), walking()] {
+            let found = wrong_roots(fixture.path(), options, &keys, &[]);
+            assert!(found.is_empty(), "{}: {found:?}", fixture.name);
+        }
+    }
+}
