@@ -40,6 +40,7 @@ mod inspect;
 mod range;
 mod replayer;
 mod stage;
+mod with_internal;
 mod worker;
 
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
@@ -57,3 +58,4 @@ pub use rules::{BlockRules, ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};
 pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
 pub use verify::{Difference, Mismatch};
+pub use with_internal::WithInternal;

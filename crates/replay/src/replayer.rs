@@ -9,7 +9,7 @@ use crate::{
 use alloy_primitives::B256;
 use std::sync::Arc;
 use txgraph_evm::{CodeCache, Inspector, Message, Outcome, State};
-use txgraph_nodedb::NodeDb;
+use txgraph_nodedb::{Header, NodeDb};
 
 /// How to replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +140,12 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
                 source,
             },
         })
+    }
+
+    /// What the transactions of a block see of it.
+    pub fn environment(&self, header: &Header) -> Result<txgraph_evm::Block> {
+        let rules = worker::rules_at(&self.rules, header)?;
+        Ok(block::environment(header, &rules))
     }
 
     pub(crate) fn worker(&self) -> Worker {
