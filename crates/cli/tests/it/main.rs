@@ -12,5 +12,6 @@ mod help;
 mod index;
 mod info;
 mod query;
+mod replay;
 mod status;
 mod transfers;
