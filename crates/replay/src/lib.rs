@@ -24,6 +24,8 @@ mod history;
 mod course;
 mod dao;
 mod engine;
+#[cfg(feature = "oracle")]
+mod oracle;
 mod requests;
 
 mod frames;
@@ -45,13 +47,14 @@ mod worker;
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
 pub use call_trace::{CallFrame, CallLog};
 pub use course::RequestFault;
+pub use engine::Refusal;
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameLog, FrameRecorder, Frames};
 pub use history::StateHistory;
 pub use native::{Cause, NativeTransfer};
 pub use range::RangeReport;
 pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
-pub use replayer::{ReplayOptions, Replayer, TransactionId};
+pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionId};
 pub use revert_reason::revert_reason;
 pub use rules::{BlockRules, ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};

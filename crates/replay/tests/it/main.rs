@@ -2,5 +2,7 @@
 
 mod forward;
 mod history;
+#[cfg(feature = "oracle")]
+mod oracle;
 mod support;
 mod traces;
