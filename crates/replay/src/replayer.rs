@@ -2,13 +2,13 @@
 
 use crate::{
     BlockReplay, ChainRules, Error, Mismatch, Record, Result, StateHistory, StoredBlock,
-    TransactionReplay, Verify, block,
+    TransactionReplay, Verify,
     stage::Stage,
     worker::{self, Worker},
 };
 use alloy_primitives::B256;
 use std::sync::Arc;
-use txgraph_evm::{CodeCache, Inspector, Message, Outcome, State};
+use txgraph_evm::{CodeCache, Inspector, Message, Outcome};
 use txgraph_nodedb::NodeDb;
 
 /// How to replay.
@@ -143,28 +143,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         block: u64,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome> {
-        let header = self.db.snapshot()?.header(block)?;
-        let rules = worker::rules_at(&self.rules, &header)?;
-        let environment = block::environment(&header, &rules);
-        let failed = |source| Error::State { block, source };
-        let mut state = State::new(self.history.at(block).map_err(failed)?);
-        let mut worker = self.worker();
-        worker.evm.set_fork(rules.fork);
-        let outcome = match inspector {
-            None => worker.evm.call(&mut state, &environment, message),
-            Some(inspector) => {
-                (worker.evm).call_inspected(&mut state, &environment, message, inspector)
-            }
-        };
-        outcome.map_err(|error| match error {
-            txgraph_evm::Error::Source(source) => failed(source.into()),
-            // A bare call has nothing that could be refused.
-            txgraph_evm::Error::Invalid(source) => Error::Unreachable {
-                block,
-                index: 0,
-                source: source.into(),
-            },
-        })
+        self.calls(block)?.call(message, inspector)
     }
 
     pub(crate) fn worker(&self) -> Worker {

@@ -4,5 +4,6 @@ mod forward;
 mod history;
 #[cfg(feature = "oracle")]
 mod oracle;
+mod outputs;
 mod support;
 mod traces;
