@@ -143,6 +143,28 @@ impl Snapshot<'_> {
         }
     }
 
+    /// Of a block in static files: account, or account and slot, of its first change.
+    pub(crate) fn first_changed_key(
+        &self,
+        part: Part,
+        block: u64,
+        scratch: &mut Scratch,
+    ) -> Result<Option<Vec<u8>>> {
+        self.check_changes(part, block)?;
+        let (segment, place, key_len) = match part {
+            Part::AccountChanges => (Segment::AccountChangeSets, &mut scratch.account_changes, 20),
+            _ => (Segment::StorageChangeSets, &mut scratch.storage_changes, 52),
+        };
+        let jar = self.change_jar(segment, block)?;
+        let (reader, rows) = place.block(jar, block)?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let row = reader.cell(rows.start, 0, rows.start)?;
+        let too_short = || jar.bad_row(rows.start, "the value is too short");
+        Ok(Some(row.get(..key_len).ok_or_else(too_short)?.to_vec()))
+    }
+
     /// Refuses blocks whose change sets are pruned or not there yet.
     fn check_changes(&self, part: Part, block: u64) -> Result<()> {
         self.check_tip(block)?;

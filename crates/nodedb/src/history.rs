@@ -2,9 +2,17 @@
 //! RocksDB (v2), with the same keys and values: after the account or slot the highest
 //! block number of a shard (all ones in the last), and a Roaring bitmap of at most
 //! 2000 block numbers.
+//!
+//! In RocksDB an index may be pruned further than the checkpoint in MDBX tells: it is
+//! committed first, and the node may have been stopped in between (seen in a directory
+//! that reth 2.5.1 wrote). A lookup would then skip changes in silence. So the first
+//! block that the index really knows is found by holding it against change sets.
 
 use crate::{
-    Result, Snapshot, roaring,
+    Error, Layout, Part, Result, Snapshot,
+    mdbx::Row,
+    roaring,
+    rocks::View,
     tables::{self, Table},
 };
 use alloy_primitives::{Address, B256, hex};
@@ -49,26 +57,118 @@ impl Snapshot<'_> {
             return Ok(None);
         };
         let seek = [key, &tables::number_key(from)].concat();
-        self.seek_index(table, &seek, |row| {
-            let Some((found, value)) = row else {
-                return Ok(None);
-            };
-            let shard = found.strip_prefix(key);
-            let Some(shard) = shard.filter(|shard| shard.len() == BLOCK_BYTES) else {
-                return Ok(None);
-            };
-            let bad = |what| self.bad_row(table, &hex::encode(found), what);
-            let shard = tables::key_number(shard).map_err(bad)?;
-            let change = roaring::first_from(value, from).map_err(bad)?;
-            match change {
-                None if shard != LAST_SHARD => {
-                    Err(bad("the shard lacks the block number in its key"))
+        let read = |row: Option<Row<'_>>| self.change_in_shard(table, key, from, row);
+        match self.layout()? {
+            Layout::V1 => read(self.txn.seek(table, &seek)?),
+            Layout::V2 => {
+                // One view: between two the index may be pruned.
+                let view = self.rocks()?.view();
+                let first = self.first_indexed(&view, table)?;
+                if from < first {
+                    return Err(self.pruned_index(table, from, first));
                 }
-                // Rows above the tip may be there already, and may vanish again.
-                change => Ok(change.filter(|change| *change <= self.tip())),
+                view.seek(table, &seek, read)
             }
-        })
+        }
     }
+
+    /// The first number not below `from` in a row, if it is one of this key.
+    fn change_in_shard(
+        &self,
+        table: Table,
+        key: &[u8],
+        from: u64,
+        row: Option<Row<'_>>,
+    ) -> Result<Option<u64>> {
+        let Some((found, value)) = row else {
+            return Ok(None);
+        };
+        let shard = found.strip_prefix(key);
+        let Some(shard) = shard.filter(|shard| shard.len() == BLOCK_BYTES) else {
+            return Ok(None);
+        };
+        let bad = |what| self.bad_row(table, &hex::encode(found), what);
+        let shard = tables::key_number(shard).map_err(bad)?;
+        let change = roaring::first_from(value, from).map_err(bad)?;
+        match change {
+            None if shard != LAST_SHARD => Err(bad("the shard lacks the block number in its key")),
+            // Rows above the tip may be there already, and may vanish again.
+            change => Ok(change.filter(|change| *change <= self.tip())),
+        }
+    }
+
+    /// The first block whose changes the indices of RocksDB know, with all later ones;
+    /// 0 where they are in MDBX, which is pruned with its checkpoint.
+    pub(crate) fn first_indexed_block(&self) -> Result<u64> {
+        if self.layout()? == Layout::V1 {
+            return Ok(0);
+        }
+        let view = self.rocks()?.view();
+        let accounts = self.first_indexed(&view, Table::AccountsHistory)?;
+        Ok(accounts.max(self.first_indexed(&view, Table::StoragesHistory)?))
+    }
+
+    /// Looked for once for every view: by bisection, because whatever is pruned is
+    /// pruned from the first block on.
+    fn first_indexed(&self, view: &View<'_>, table: Table) -> Result<u64> {
+        let (part, known) = match table {
+            Table::AccountsHistory => (Part::AccountChanges, &self.first_indexed[0]),
+            _ => (Part::StorageChanges, &self.first_indexed[1]),
+        };
+        if let Some((commit, first)) = known.get()
+            && commit == view.commit()
+        {
+            return Ok(first);
+        }
+        let (told, _) = self.state_range(part)?;
+        let mut first = told.first + 1;
+        let mut end = self.tip() + 1;
+        if first < end && !self.is_indexed(view, table, part, first)? {
+            while first < end {
+                let middle = first + (end - first) / 2;
+                if self.is_indexed(view, table, part, middle)? {
+                    end = middle;
+                } else {
+                    first = middle + 1;
+                }
+            }
+        }
+        known.set(Some((view.commit(), first)));
+        Ok(first)
+    }
+
+    /// Whether the index knows what the first block from `block` on that changed
+    /// something changed there.
+    fn is_indexed(&self, view: &View<'_>, table: Table, part: Part, block: u64) -> Result<bool> {
+        let mut scratch = self.own_scratch.borrow_mut();
+        for block in block..=self.tip() {
+            if let Some(key) = self.first_changed_key(part, block, &mut scratch)? {
+                let seek = [&key[..], &tables::number_key(block)].concat();
+                let read = |row: Option<Row<'_>>| self.change_in_shard(table, &key, block, row);
+                return Ok(view.seek(table, &seek, read)? == Some(block));
+            }
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn pruned_index(&self, table: Table, from: u64, first: u64) -> Error {
+        Error::Missing {
+            part: match table {
+                Table::AccountsHistory => Part::AccountChanges,
+                _ => Part::StorageChanges,
+            },
+            block: from,
+            reason: pruned_ahead(first),
+        }
+    }
+}
+
+/// Why an index does not know blocks that the change sets have.
+pub(crate) fn pruned_ahead(first: u64) -> String {
+    format!(
+        "the index in RocksDB begins with block {first}; it is pruned further than the node's checkpoint tells"
+    )
 }
 
 fn address_and_slot(address: Address, slot: B256) -> [u8; 52] {

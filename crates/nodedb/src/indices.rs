@@ -1,7 +1,7 @@
 //! Tables that are in MDBX in layout v1 and in RocksDB in v2, with the same keys and
 //! values: history indices, and transaction numbers by hash.
 
-use crate::{Layout, Result, Snapshot, rocks::Rocks, tables::Table};
+use crate::{Layout, Result, Snapshot, mdbx::Row, rocks::Rocks, tables::Table};
 
 impl Snapshot<'_> {
     /// Reads the first row of an index with a key not below `from`.
@@ -9,11 +9,11 @@ impl Snapshot<'_> {
         &self,
         table: Table,
         from: &[u8],
-        read: impl FnOnce(Option<(&[u8], &[u8])>) -> Result<T>,
+        read: impl FnOnce(Option<Row<'_>>) -> Result<T>,
     ) -> Result<T> {
         match self.layout()? {
             Layout::V1 => read(self.txn.seek(table, from)?),
-            Layout::V2 => self.rocks()?.seek(table, from, read),
+            Layout::V2 => self.rocks()?.view().seek(table, from, read),
         }
     }
 
@@ -35,7 +35,7 @@ impl Snapshot<'_> {
     }
 
     /// RocksDB, with all blocks of this snapshot.
-    fn rocks(&self) -> Result<&Rocks> {
+    pub(crate) fn rocks(&self) -> Result<&Rocks> {
         if let Some(rocks) = self.rocks.get() {
             return Ok(rocks);
         }

@@ -1,7 +1,7 @@
 //! In place of `rocks.rs` in a program that was built without RocksDB: there is no open
 //! one.
 
-use crate::{Error, Result, tables::Table};
+use crate::{Error, Result, mdbx::Row, tables::Table};
 use std::path::Path;
 
 /// An open RocksDB.
@@ -26,12 +26,26 @@ impl Rocks {
         match *self {}
     }
 
+    pub(crate) const fn view(&self) -> View<'_> {
+        match *self {}
+    }
+}
+
+/// RocksDB as it is between two catch-ups.
+#[derive(Debug)]
+pub(crate) struct View<'r>(&'r Rocks);
+
+impl View<'_> {
+    pub(crate) const fn commit(&self) -> u64 {
+        match *self.0 {}
+    }
+
     pub(crate) fn seek<T>(
         &self,
         _table: Table,
         _from: &[u8],
-        _read: impl FnOnce(Option<(&[u8], &[u8])>) -> Result<T>,
+        _read: impl FnOnce(Option<Row<'_>>) -> Result<T>,
     ) -> Result<T> {
-        match *self {}
+        match *self.0 {}
     }
 }

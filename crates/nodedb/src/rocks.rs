@@ -4,14 +4,13 @@
 //! A secondary sees what it saw when it last caught up with the node. The node commits
 //! RocksDB before MDBX, and on the way back MDBX first, then waits for older readers:
 //! who catches up after beginning an MDBX transaction finds all of its blocks, and
-//! perhaps rows of later ones. Each lookup is one seek, on one consistent view, so that
-//! another thread may catch up between any two.
+//! perhaps rows of later ones. Between two catch-ups nothing changes: that is a [`View`].
 
-use crate::{Error, Result, tables::Table};
+use crate::{Error, Result, mdbx::Row, tables::Table};
 use rocksdb::{DB, Options};
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{PoisonError, RwLock, RwLockReadGuard},
     thread,
     time::Duration,
 };
@@ -24,8 +23,9 @@ const ATTEMPTS_MAX: u32 = 5;
 pub(crate) struct Rocks {
     db: DB,
     path: PathBuf,
-    /// Number of the newest MDBX commit that it was caught up for.
-    caught_up: Mutex<u64>,
+    /// Number of the newest MDBX commit that it was caught up for. Held for reading
+    /// by those who look, so that what they see does not change.
+    caught_up: RwLock<u64>,
     /// Where the secondary writes its own log. Dropped last.
     _scratch: TempDir,
 }
@@ -78,7 +78,7 @@ impl Rocks {
         Ok(Self {
             db,
             path: path.to_path_buf(),
-            caught_up: Mutex::new(0),
+            caught_up: RwLock::new(0),
             _scratch: scratch,
         })
     }
@@ -86,9 +86,12 @@ impl Rocks {
     /// Takes in what the node wrote up to an MDBX commit, after a transaction that sees
     /// it began.
     pub(crate) fn catch_up(&self, commit: u64) -> Result<()> {
+        if self.view().commit() >= commit {
+            return Ok(());
+        }
         let mut caught_up = self
             .caught_up
-            .lock()
+            .write()
             .unwrap_or_else(PoisonError::into_inner);
         if *caught_up < commit {
             self.db
@@ -99,9 +102,35 @@ impl Rocks {
         Ok(())
     }
 
+    /// What is there now, until it is dropped.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            rocks: self,
+            caught_up: self
+                .caught_up
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+
     /// Whether there is such a table at all.
     pub(crate) fn has(&self, table: Table) -> bool {
         self.db.cf_handle(&table.name().to_string_lossy()).is_some()
+    }
+}
+
+/// RocksDB as it is between two catch-ups.
+#[derive(Debug)]
+pub(crate) struct View<'r> {
+    rocks: &'r Rocks,
+    caught_up: RwLockReadGuard<'r, u64>,
+}
+
+impl View<'_> {
+    /// Number of the MDBX commit it was caught up for. Two views with the same number
+    /// are equal.
+    pub(crate) fn commit(&self) -> u64 {
+        *self.caught_up
     }
 
     /// Reads the first row with a key not below `from`.
@@ -109,17 +138,18 @@ impl Rocks {
         &self,
         table: Table,
         from: &[u8],
-        read: impl FnOnce(Option<(&[u8], &[u8])>) -> Result<T>,
+        read: impl FnOnce(Option<Row<'_>>) -> Result<T>,
     ) -> Result<T> {
+        let Rocks { db, path, .. } = self.rocks;
         let name = table.name().to_string_lossy();
-        let Some(family) = self.db.cf_handle(&name) else {
+        let Some(family) = db.cf_handle(&name) else {
             return read(None);
         };
-        let mut rows = self.db.raw_iterator_cf(family);
+        let mut rows = db.raw_iterator_cf(family);
         rows.seek(from);
         match rows.status() {
             Ok(()) => read(rows.item()),
-            Err(error) => Err(failure(&self.path, &format!("read table {name}"), &error)),
+            Err(error) => Err(failure(path, &format!("read table {name}"), &error)),
         }
     }
 }
@@ -140,8 +170,8 @@ mod tests {
     const TABLE: Table = Table::AccountsHistory;
 
     fn first(rocks: &Rocks, from: &[u8]) -> Option<Vec<u8>> {
-        let read = |row: Option<(&[u8], &[u8])>| Ok(row.map(|(key, _)| key.to_vec()));
-        rocks.seek(TABLE, from, read).unwrap()
+        let read = |row: Option<Row<'_>>| Ok(row.map(|(key, _)| key.to_vec()));
+        rocks.view().seek(TABLE, from, read).unwrap()
     }
 
     #[test]

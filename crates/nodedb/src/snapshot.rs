@@ -14,7 +14,7 @@ use crate::{
 };
 use alloy_primitives::B256;
 use std::{
-    cell::{OnceCell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     fmt,
     sync::Arc,
 };
@@ -36,6 +36,8 @@ pub struct Snapshot<'db> {
     pub(crate) changes_pruned_to: OnceCell<[Option<u64>; 2]>,
     /// Caught up with this snapshot; only where it was asked.
     pub(crate) rocks: OnceCell<Arc<Rocks>>,
+    /// Of accounts and of storage, each with the view it was found in.
+    pub(crate) first_indexed: [Cell<Option<(u64, u64)>>; 2],
     /// For the calls that take no scratch.
     pub(crate) own_scratch: RefCell<Scratch>,
 }
@@ -61,6 +63,7 @@ impl<'db> Snapshot<'db> {
             layout: OnceCell::new(),
             changes_pruned_to: OnceCell::new(),
             rocks: OnceCell::new(),
+            first_indexed: Default::default(),
             own_scratch: RefCell::default(),
         };
         let stale = |what: String| Err(Error::stale(db.dir().static_files_path(), what));

@@ -7,6 +7,7 @@ use crate::{
     Blocks, Layout, Part, Result, Snapshot,
     checkpoint::PruneSegment,
     conf::Segment,
+    history::pruned_ahead,
     tables::{self, Table},
 };
 
@@ -27,7 +28,10 @@ pub struct StateCoverage {
     pub storage_below: String,
     /// Why nothing can be told, where both ranges are `None`.
     pub obstacle: Option<String>,
-    /// Why the history indices cannot be asked. Change sets can be walked all the same.
+    /// The first block after which the history indices can be asked.
+    pub indexed_from: u64,
+    /// Why they cannot be asked for earlier blocks that can be told; or not at all, if
+    /// that is the tip. Change sets can be walked all the same.
     pub index_obstacle: Option<String>,
 }
 
@@ -38,19 +42,31 @@ impl Snapshot<'_> {
         let (storage, storage_below) = self.state_range(Part::StorageChanges)?;
         let obstacle = self.state_obstacle()?;
         let told = |blocks| obstacle.is_none().then_some(blocks);
+        let mut indexed_from = accounts.first.max(storage.first);
+        let mut index_obstacle = self.index_obstacle()?;
+        if index_obstacle.is_some() {
+            indexed_from = self.tip();
+        } else if obstacle.is_none() {
+            let first = self.first_indexed_block()?;
+            if first > indexed_from + 1 {
+                indexed_from = (first - 1).min(self.tip());
+                index_obstacle = Some(pruned_ahead(first));
+            }
+        }
         Ok(StateCoverage {
             accounts: told(accounts),
             storage: told(storage),
             accounts_below,
             storage_below,
-            index_obstacle: self.index_obstacle()?,
+            indexed_from,
+            index_obstacle,
             obstacle,
         })
     }
 
     /// The state after block N needs the change sets of all blocks from N + 1 to the
     /// tip, and N not below the prune checkpoint. Also why not below the first.
-    fn state_range(&self, part: Part) -> Result<(Blocks, String)> {
+    pub(crate) fn state_range(&self, part: Part) -> Result<(Blocks, String)> {
         let (prune, segment) = match part {
             Part::AccountChanges => (PruneSegment::AccountHistory, Segment::AccountChangeSets),
             _ => (PruneSegment::StorageHistory, Segment::StorageChangeSets),

@@ -1,13 +1,18 @@
 //! The course of a block: what is done before, between and after its transactions
 //! (the execution specification's `apply_body`).
 
-use crate::{BlockRules, StoredBlock, dao, engine::Engine, error::StateError, requests};
+use crate::{
+    BlockRules, Refusal, StoredBlock, dao,
+    engine::{Engine, Failure},
+    error::StateError,
+    requests,
+};
 use alloy_eips::{
     eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS, eip7685::Requests,
 };
 use alloy_primitives::{Address, U256};
 use std::ops::ControlFlow;
-use txgraph_evm::{Block, Error, Fork, Inspector, InvalidTransaction, Outcome, Transition};
+use txgraph_evm::{Block, Fork, Inspector, Outcome, Transition};
 
 /// Wei in a Gwei.
 const GWEI: u64 = 1_000_000_000;
@@ -32,6 +37,8 @@ pub(crate) struct Done {
     pub(crate) outcome: Outcome,
     /// What it did, if the engine keeps that.
     pub(crate) transitions: Vec<Transition>,
+    /// Where two engines disagreed about it.
+    pub(crate) divergence: Option<String>,
 }
 
 /// The requests of a block; none before Prague.
@@ -45,7 +52,7 @@ pub(crate) enum End {
     /// The audience had seen enough.
     Broken,
     /// A transaction that may not be executed.
-    Refused(u32, InvalidTransaction),
+    Refused(u32, Refusal),
 }
 
 /// Why a block has no requests though it should (EIP-7685): no node accepts such a block.
@@ -73,8 +80,8 @@ pub(crate) fn execute(
         let inspector = audience.inspector(index);
         let outcome = match engine.transaction(&block, &stored.transaction, inspector) {
             Ok(outcome) => outcome,
-            Err(Error::Invalid(invalid)) => return Ok(End::Refused(index, invalid)),
-            Err(Error::Source(error)) => return Err(error),
+            Err(Failure::Refused(refusal)) => return Ok(End::Refused(index, refusal)),
+            Err(Failure::State(error)) => return Err(error),
         };
         if rules.fork >= Fork::Prague {
             deposits.collect(&outcome.logs);
@@ -84,6 +91,7 @@ pub(crate) fn execute(
             index,
             outcome,
             transitions,
+            divergence: engine.divergence(),
         };
         if audience.done(done).is_break() {
             return Ok(End::Broken);
@@ -128,9 +136,9 @@ fn call(
     }
     match engine.system_call(block, contract, input) {
         Ok(outcome) => Ok(Some(outcome)),
-        Err(Error::Source(error)) => Err(error),
+        Err(Failure::State(error)) => Err(error),
         // A call of the protocol has nothing that could be refused.
-        Err(Error::Invalid(_)) => Ok(None),
+        Err(Failure::Refused(_)) => Ok(None),
     }
 }
 

@@ -3,9 +3,27 @@
 use crate::error::StateError;
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_evm::{
-    AccountChange, Block, Error, Evm, Fork, Inspector, Outcome, State, StateSource, Transaction,
-    Transition,
+    AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Outcome, State,
+    StateSource, Transaction, Transition,
 };
+
+/// Why an engine will not execute a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It may not be in the block.
+    #[error(transparent)]
+    Invalid(#[from] InvalidTransaction),
+    /// Another engine says so, in its own words.
+    #[error("{0}")]
+    Peer(String),
+}
+
+/// Why a transaction or a call has no outcome.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Refused(Refusal),
+    State(StateError),
+}
 
 /// An interpreter with the state of one block.
 pub(crate) trait Engine {
@@ -15,7 +33,7 @@ pub(crate) trait Engine {
         block: &Block,
         transaction: &Transaction,
         inspector: Option<&mut dyn Inspector>,
-    ) -> Result<Outcome, Error<StateError>>;
+    ) -> Result<Outcome, Failure>;
 
     /// A call by the protocol.
     fn system_call(
@@ -23,7 +41,7 @@ pub(crate) trait Engine {
         block: &Block,
         contract: Address,
         input: Bytes,
-    ) -> Result<Outcome, Error<StateError>>;
+    ) -> Result<Outcome, Failure>;
 
     /// Whether an account has code now.
     fn has_code(&mut self, address: Address) -> Result<bool, StateError>;
@@ -39,7 +57,12 @@ pub(crate) trait Engine {
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError>;
 
     /// What differs from the state before the block.
-    fn changes(&self) -> Vec<AccountChange>;
+    fn changes(&mut self) -> Vec<AccountChange>;
+
+    /// Where two engines disagreed since this was asked last.
+    fn divergence(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// Our own interpreter.
@@ -70,7 +93,7 @@ where
         block: &Block,
         transaction: &Transaction,
         inspector: Option<&mut dyn Inspector>,
-    ) -> Result<Outcome, Error<StateError>> {
+    ) -> Result<Outcome, Failure> {
         let state = &mut self.state;
         match inspector {
             None => self.evm.execute_transaction(state, block, transaction),
@@ -78,7 +101,7 @@ where
                 (self.evm).execute_transaction_inspected(state, block, transaction, inspector)
             }
         }
-        .map_err(boxed)
+        .map_err(failure)
     }
 
     fn system_call(
@@ -86,10 +109,10 @@ where
         block: &Block,
         contract: Address,
         input: Bytes,
-    ) -> Result<Outcome, Error<StateError>> {
+    ) -> Result<Outcome, Failure> {
         (self.evm)
             .system_call(&mut self.state, block, contract, input)
-            .map_err(boxed)
+            .map_err(failure)
     }
 
     fn has_code(&mut self, address: Address) -> Result<bool, StateError> {
@@ -123,14 +146,14 @@ where
         Ok(transitions)
     }
 
-    fn changes(&self) -> Vec<AccountChange> {
+    fn changes(&mut self) -> Vec<AccountChange> {
         self.state.changes()
     }
 }
 
-fn boxed<E: Into<StateError>>(error: Error<E>) -> Error<StateError> {
+fn failure<E: Into<StateError>>(error: Error<E>) -> Failure {
     match error {
-        Error::Invalid(invalid) => Error::Invalid(invalid),
-        Error::Source(source) => Error::Source(source.into()),
+        Error::Invalid(invalid) => Failure::Refused(invalid.into()),
+        Error::Source(source) => Failure::State(source.into()),
     }
 }

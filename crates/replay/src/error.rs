@@ -112,7 +112,7 @@ pub enum Error {
         /// The transaction that was refused.
         index: u32,
         /// Why.
-        source: txgraph_evm::InvalidTransaction,
+        source: crate::Refusal,
     },
     /// State and block are of different branches.
     #[error("block {block} was replaced by a reorganisation while it was replayed; ask again")]

@@ -24,38 +24,48 @@ mod history;
 mod course;
 mod dao;
 mod engine;
+#[cfg(feature = "oracle")]
+mod oracle;
 mod requests;
 
 mod frames;
 mod replay;
 mod verify;
 
+mod balances;
 mod call_trace;
 mod native;
+mod profile;
 mod revert_reason;
 mod state_diff;
 mod struct_log;
 
+mod calls;
 mod inspect;
 mod range;
 mod replayer;
 mod stage;
+mod token;
 mod with_internal;
 mod worker;
 
+pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
 pub use call_trace::{CallFrame, CallLog};
 pub use course::RequestFault;
+pub use engine::Refusal;
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameLog, FrameRecorder, Frames};
 pub use history::StateHistory;
 pub use native::{Cause, NativeTransfer};
+pub use profile::GasProfile;
 pub use range::RangeReport;
 pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
-pub use replayer::{ReplayOptions, Replayer, TransactionId};
+pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionId};
 pub use revert_reason::revert_reason;
 pub use rules::{BlockRules, ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};
 pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
+pub use token::TokenMetadata;
 pub use verify::{Difference, Mismatch};
 pub use with_internal::WithInternal;

@@ -186,7 +186,7 @@ impl<H: StateHistory> Replayer<'_, H> {
             for _ in 0..threads {
                 scope.spawn(|_| {
                     let _watch = Watch(&queue);
-                    let mut worker = Worker::new(&self.rules, &self.codes);
+                    let mut worker = self.worker();
                     while let Some(task) = queue.take(blocks.last, ahead) {
                         queue.finish(task.first, self.task(&mut worker, task));
                     }

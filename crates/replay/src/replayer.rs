@@ -8,7 +8,7 @@ use crate::{
 };
 use alloy_primitives::B256;
 use std::sync::Arc;
-use txgraph_evm::{CodeCache, Inspector, Message, Outcome, State};
+use txgraph_evm::{CodeCache, Inspector, Message, Outcome};
 use txgraph_nodedb::{Header, NodeDb};
 
 /// How to replay.
@@ -20,6 +20,31 @@ pub struct ReplayOptions {
     pub verify: Verify,
     /// Threads of a range; 0: as many as the machine has.
     pub threads: usize,
+    /// What executes.
+    pub engine: EngineKind,
+}
+
+/// What executes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// Our own interpreter.
+    #[default]
+    Own,
+    /// revm, as reth itself has it. It tells no [`Record::transitions`].
+    #[cfg(feature = "oracle")]
+    Revm,
+    /// Both, compared instruction by instruction, and by what they changed. The answers
+    /// are those of our own.
+    #[cfg(feature = "oracle")]
+    Both,
+}
+
+/// What engines keep from block to block, shared by all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Codes {
+    pub(crate) own: Arc<CodeCache>,
+    #[cfg(feature = "oracle")]
+    pub(crate) revm: crate::oracle::PeerCodes,
 }
 
 /// Which transaction.
@@ -42,7 +67,7 @@ pub struct Replayer<'a, H> {
     pub(crate) rules: ChainRules,
     pub(crate) db: &'a NodeDb,
     pub(crate) history: H,
-    pub(crate) codes: Arc<CodeCache>,
+    pub(crate) codes: Codes,
     pub(crate) options: ReplayOptions,
 }
 
@@ -60,7 +85,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
             rules,
             db,
             history,
-            codes: Arc::default(),
+            codes: Codes::default(),
             options,
         })
     }
@@ -107,7 +132,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         }
         let rules = worker::rules_of(&self.rules, &block)?;
         let stage = Stage::of_one(&block, rules, &self.options, index, inspector);
-        stage.run_one(&mut worker.evm, &self.history)
+        stage.run_one(&mut worker.evm, &self.codes, &self.history)
     }
 
     /// Executes a call on the state at the end of `block`, as if in that block: what
@@ -118,28 +143,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         block: u64,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome> {
-        let header = self.db.snapshot()?.header(block)?;
-        let rules = worker::rules_at(&self.rules, &header)?;
-        let environment = block::environment(&header, &rules);
-        let failed = |source| Error::State { block, source };
-        let mut state = State::new(self.history.at(block).map_err(failed)?);
-        let mut worker = self.worker();
-        worker.evm.set_fork(rules.fork);
-        let outcome = match inspector {
-            None => worker.evm.call(&mut state, &environment, message),
-            Some(inspector) => {
-                (worker.evm).call_inspected(&mut state, &environment, message, inspector)
-            }
-        };
-        outcome.map_err(|error| match error {
-            txgraph_evm::Error::Source(source) => failed(source.into()),
-            // A bare call has nothing that could be refused.
-            txgraph_evm::Error::Invalid(source) => Error::Unreachable {
-                block,
-                index: 0,
-                source,
-            },
-        })
+        self.calls(block)?.call(message, inspector)
     }
 
     /// What the transactions of a block see of it.
@@ -149,11 +153,11 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
     }
 
     pub(crate) fn worker(&self) -> Worker {
-        Worker::new(&self.rules, &self.codes)
+        Worker::new(&self.rules, &self.codes.own)
     }
 
     pub(crate) fn replay(&self, worker: &mut Worker, block: &StoredBlock) -> Result<BlockReplay> {
         let rules = worker::rules_of(&self.rules, block)?;
-        Stage::new(block, rules, &self.options).run(&mut worker.evm, &self.history)
+        Stage::new(block, rules, &self.options).run(&mut worker.evm, &self.codes, &self.history)
     }
 }

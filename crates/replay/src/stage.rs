@@ -1,11 +1,14 @@
 //! A block on stage: executed, watched, compared.
 
+#[cfg(feature = "oracle")]
+use crate::oracle::{Both, Peer};
 use crate::{
-    BlockReplay, BlockRules, Difference, Error, FrameRecorder, Mismatch, Record, ReplayOptions,
-    Result, StateHistory, StoredBlock, TransactionReplay, Verify,
+    BlockReplay, BlockRules, Difference, EngineKind, Error, FrameRecorder, Mismatch, Record,
+    ReplayOptions, Result, StateHistory, StoredBlock, TransactionReplay, Verify,
     course::{self, Audience, Done, End},
     engine::{Engine, Own},
     inspect::Pair,
+    replayer::Codes,
     verify::{self, Receipts},
     worker::state_before,
 };
@@ -18,6 +21,7 @@ pub(crate) struct Stage<'a, 'i> {
     rules: BlockRules,
     record: Record,
     verify: Verify,
+    engine: EngineKind,
     /// Only this transaction is of interest: those before it are executed, no more.
     only: Option<u32>,
     watching: Pair<FrameRecorder, &'i mut dyn Inspector>,
@@ -29,12 +33,18 @@ pub(crate) struct Stage<'a, 'i> {
 
 impl<'a, 'i> Stage<'a, 'i> {
     pub(crate) fn new(block: &'a StoredBlock, rules: BlockRules, options: &ReplayOptions) -> Self {
-        let ReplayOptions { record, verify, .. } = *options;
+        let ReplayOptions {
+            record,
+            verify,
+            engine,
+            ..
+        } = *options;
         Self {
             block,
             rules,
             record,
             verify,
+            engine,
             only: None,
             watching: Pair(record.frames.map(FrameRecorder::new), None),
             receipts: Receipts::default(),
@@ -65,9 +75,10 @@ impl<'a, 'i> Stage<'a, 'i> {
     pub(crate) fn run<H: StateHistory>(
         mut self,
         evm: &mut Evm,
+        codes: &Codes,
         history: &H,
     ) -> Result<BlockReplay> {
-        let (end, changes) = self.execute(evm, history)?;
+        let (end, changes) = self.execute(evm, codes, history)?;
         let mut verified = self.verify;
         verified.receipts &= self.block.receipts.is_some();
         match end {
@@ -109,10 +120,11 @@ impl<'a, 'i> Stage<'a, 'i> {
     pub(crate) fn run_one<H: StateHistory>(
         mut self,
         evm: &mut Evm,
+        codes: &Codes,
         history: &H,
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let block = self.block.header.number;
-        let (end, _) = self.execute(evm, history)?;
+        let (end, _) = self.execute(evm, codes, history)?;
         match (self.transactions.pop(), end) {
             (Some(transaction), _) => Ok((transaction, self.mismatches)),
             (None, End::Refused(index, source)) => Err(Error::Unreachable {
@@ -131,13 +143,40 @@ impl<'a, 'i> Stage<'a, 'i> {
     fn execute<H: StateHistory>(
         &mut self,
         evm: &mut Evm,
+        codes: &Codes,
         history: &H,
     ) -> Result<(End, Vec<AccountChange>)> {
-        let (block, rules) = (self.block, self.rules);
         // What is compared with change sets must not come from them.
-        let source = state_before(history, block, !self.verify.changes)?;
-        let mut engine = Own::new(evm, rules.fork, source, self.record.transitions);
-        let end = course::execute(&mut engine, &rules, block, self);
+        let reads_ahead = !self.verify.changes;
+        let source = || state_before(history, self.block, reads_ahead);
+        let fork = self.rules.fork;
+        match self.engine {
+            EngineKind::Own => {
+                let _ = codes;
+                let source = source()?;
+                self.drive(&mut Own::new(evm, fork, source, self.record.transitions))
+            }
+            #[cfg(feature = "oracle")]
+            EngineKind::Revm => {
+                let source = source()?;
+                let block = self.block.environment(&self.rules);
+                let chain_id = evm.chain_id();
+                self.drive(&mut Peer::new(&codes.revm, fork, chain_id, &block, source))
+            }
+            #[cfg(feature = "oracle")]
+            EngineKind::Both => {
+                let (own, peer) = (source()?, source()?);
+                let block = self.block.environment(&self.rules);
+                let peer = Peer::new(&codes.revm, fork, evm.chain_id(), &block, peer);
+                let own = Own::new(evm, fork, own, self.record.transitions);
+                self.drive(&mut Both::new(own, peer))
+            }
+        }
+    }
+
+    fn drive(&mut self, engine: &mut impl Engine) -> Result<(End, Vec<AccountChange>)> {
+        let (block, rules) = (self.block, self.rules);
+        let end = course::execute(engine, &rules, block, self);
         let end = end.map_err(|source| Error::State {
             block: block.header.number,
             source,
@@ -147,6 +186,9 @@ impl<'a, 'i> Stage<'a, 'i> {
         } else {
             Vec::new()
         };
+        if let Some(divergence) = engine.divergence() {
+            self.mismatch(None, Difference::Engines(divergence));
+        }
         Ok((end, changes))
     }
 
@@ -220,7 +262,11 @@ impl Audience for Stage<'_, '_> {
             index,
             outcome,
             transitions,
+            divergence,
         } = done;
+        if let Some(divergence) = divergence {
+            self.mismatch(Some(index), Difference::Engines(divergence));
+        }
         let block = self.block;
         let stored = &block.transactions[index as usize];
         if self.verify.receipts {

@@ -1,11 +1,11 @@
 //! What a replay is held against: stored receipts, the header, and change sets.
 
-use crate::{RequestFault, StoredBlock, StoredReceipt, course::Requested};
+use crate::{Refusal, RequestFault, StoredBlock, StoredReceipt, course::Requested};
 use alloy_consensus::{EthereumReceipt, ReceiptWithBloom, TxReceipt, TxType, proofs};
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::{Address, B256, Bloom, U256};
 use std::fmt;
-use txgraph_evm::{AccountChange, Fork, InvalidTransaction, Outcome};
+use txgraph_evm::{AccountChange, Fork, Outcome};
 use txgraph_state::BlockChanges;
 
 /// A replay that disagrees with what the node stored.
@@ -36,7 +36,10 @@ pub enum Difference {
     /// The transaction is in the block, and may not be executed. The rest of the block
     /// was not replayed.
     #[error("it may not be executed: {0}")]
-    Refused(InvalidTransaction),
+    Refused(Refusal),
+    /// Two engines ([`EngineKind::Both`](crate::EngineKind)).
+    #[error("two engines disagree: {0}")]
+    Engines(String),
     /// Status.
     #[error("it {}, the receipt says that it {}", status(*replayed), status(*stored))]
     Status {

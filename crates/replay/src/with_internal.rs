@@ -205,6 +205,7 @@ impl<'a> WithInternal<'a> {
                 changes: false,
             },
             threads: self.threads,
+            ..ReplayOptions::default()
         };
         let replayer = Replayer::new(self.rules.clone(), self.db, state, options)?;
         let mut transfers = Vec::new();

@@ -15,7 +15,9 @@ pub struct Available {
     pub above: String,
     /// Why after no block at all.
     pub obstacle: Option<String>,
-    /// Why single blocks cannot be looked up; ranges can be prepared all the same.
+    /// The first block that can be looked up singly; the tip always can.
+    pub indexed_from: u64,
+    /// Why earlier blocks cannot; ranges of them can be prepared all the same.
     pub index_obstacle: Option<String>,
 }
 
@@ -27,6 +29,7 @@ impl Available {
             accounts_below,
             storage_below,
             obstacle,
+            indexed_from,
             index_obstacle,
         } = snapshot.state_coverage()?;
         let blocks = accounts.zip(storage).map(|(accounts, storage)| Blocks {
@@ -47,6 +50,7 @@ impl Available {
                 snapshot.tip()
             ),
             obstacle,
+            indexed_from,
             index_obstacle,
         })
     }

@@ -60,14 +60,16 @@ impl StateDb {
     pub(crate) fn look_up(&self, snapshot: &Snapshot<'_>, block: u64) -> Result<Past> {
         let available = self.available_in(snapshot)?;
         available.check(self.path(), block)?;
+        if block == snapshot.tip() {
+            return Ok(Past::Current);
+        }
         match &available.index_obstacle {
-            _ if block == snapshot.tip() => Ok(Past::Current),
-            None => Ok(Past::Index),
-            Some(reason) => Err(Error::NoIndex {
+            Some(reason) if block < available.indexed_from => Err(Error::NoIndex {
                 path: self.path().to_path_buf(),
                 block,
                 reason: reason.clone(),
             }),
+            _ => Ok(Past::Index),
         }
     }
 

@@ -39,7 +39,8 @@ impl<'db> StateRange<'db> {
         let available = db.available_in(&snapshot)?;
         available.check(db.path(), blocks.first)?;
         available.check(db.path(), blocks.last.max(blocks.first))?;
-        let by_index = available.index_obstacle.is_none() && db.options.history == History::Index;
+        let by_index =
+            blocks.first >= available.indexed_from && db.options.history == History::Index;
         drop(snapshot);
         Ok(Self {
             db,
@@ -79,10 +80,9 @@ impl<'db> StateRange<'db> {
         let mut attempt = 1;
         loop {
             let snapshot = self.db.node().snapshot()?;
-            // State that was there may have become untold: a sync began, the tip is lower.
-            self.db
-                .available_in(&snapshot)?
-                .check(self.db.path(), block)?;
+            // A sync may have begun since. Change sets that were pruned meanwhile are kept
+            // in the overlay.
+            self.db.available_in(&snapshot)?.blocks_in(self.db.path())?;
             match walked.overlay_for(self.db, self.blocks, &snapshot) {
                 Ok(overlay) => {
                     return Ok(StateAt::new(

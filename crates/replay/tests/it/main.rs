@@ -2,5 +2,8 @@
 
 mod forward;
 mod history;
+#[cfg(feature = "oracle")]
+mod oracle;
+mod outputs;
 mod support;
 mod traces;

@@ -155,6 +155,7 @@ impl Node {
             record,
             verify: Verify::default(),
             threads: self.config.threads.unwrap_or(0),
+            ..ReplayOptions::default()
         };
         Ok(Replayer::new(self.rules()?, &self.db, state, options)?)
     }

@@ -1,0 +1,60 @@
+//! Bare calls on the state at the end of a block.
+
+use crate::{
+    Error, Replayer, Result, StateError, StateHistory, block,
+    worker::{self, Worker},
+};
+use txgraph_evm::{Block, Inspector, Message, Outcome, State, StateSource};
+
+/// Several calls on one state, each of which finds it as the ones before left it.
+pub(crate) struct Calls<S> {
+    worker: Worker,
+    state: State<S>,
+    environment: Block,
+}
+
+impl<H: StateHistory> Replayer<'_, H> {
+    pub(crate) fn calls(&self, number: u64) -> Result<Calls<H::At<'_>>> {
+        let header = self.db.snapshot()?.header(number)?;
+        let rules = worker::rules_at(&self.rules, &header)?;
+        let state = self.history.at(number).map_err(|source| Error::State {
+            block: number,
+            source,
+        })?;
+        let mut worker = self.worker();
+        worker.evm.set_fork(rules.fork);
+        Ok(Calls {
+            worker,
+            state: State::new(state),
+            environment: block::environment(&header, &rules),
+        })
+    }
+}
+
+impl<S: StateSource<Error: Into<StateError>>> Calls<S> {
+    pub(crate) fn call(
+        &mut self,
+        message: &Message,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<Outcome> {
+        let evm = &mut self.worker.evm;
+        let (state, environment) = (&mut self.state, &self.environment);
+        let outcome = match inspector {
+            None => evm.call(state, environment, message),
+            Some(inspector) => evm.call_inspected(state, environment, message, inspector),
+        };
+        let block = environment.number;
+        outcome.map_err(|error| match error {
+            txgraph_evm::Error::Source(source) => Error::State {
+                block,
+                source: source.into(),
+            },
+            // A bare call has nothing that could be refused.
+            txgraph_evm::Error::Invalid(source) => Error::Unreachable {
+                block,
+                index: 0,
+                source: source.into(),
+            },
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! Where gas goes: folded stacks, one line for each path of calls, as flame graph
+//! programmes read them.
+
+use crate::{Frame, Frames, TransactionReplay};
+use alloy_primitives::{Address, hex};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{self, Write},
+};
+
+/// Frames below this depth are counted where their path reaches it: a transaction may
+/// nest 1,024 deep, and every path is written in full.
+const DEPTH_MAX: usize = 64;
+
+/// Gas by path of calls, summed over transactions.
+///
+/// Each step of a path is the contract whose code ran, a dot, and the selector of the
+/// function, `create` for init code or `fallback` for a call without selector. Of each
+/// frame its own gas is counted, without that of the frames it called. What a transaction
+/// pays before anything runs (calldata, access list …) stands under `intrinsic`. Refunds
+/// are taken from the outermost frame, as far as it used so much.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GasProfile {
+    gas: BTreeMap<String, u64>,
+}
+
+impl GasProfile {
+    /// Counts a transaction; needs [`Record::frames`](crate::Record).
+    pub fn add(&mut self, replay: &TransactionReplay) {
+        let Some(frames) = &replay.frames else {
+            return;
+        };
+        let Some(root) = frames.root() else {
+            return;
+        };
+        let used = replay.outcome.gas_used;
+        let intrinsic = (replay.transaction.gas_limit).saturating_sub(root.gas_limit);
+        self.count("intrinsic", intrinsic.min(used));
+        let mut path = String::new();
+        // Frames to be counted, with the length of the path before them and their depth.
+        let mut open = vec![(0, 0, 0)];
+        while let Some((number, before, depth)) = open.pop() {
+            let Some(frame) = frames.get(number) else {
+                continue;
+            };
+            path.truncate(before);
+            if depth < DEPTH_MAX {
+                step(&mut path, frame);
+            }
+            let total = if number == 0 {
+                used.saturating_sub(intrinsic)
+            } else {
+                frame.gas_used
+            };
+            self.count(&path, total.saturating_sub(of_children(frames, frame)));
+            let calls = frame.children.iter().rev();
+            open.extend(calls.map(|child| (*child, path.len(), depth + 1)));
+        }
+    }
+
+    fn count(&mut self, path: &str, gas: u64) {
+        if gas == 0 {
+            return;
+        }
+        match self.gas.get_mut(path) {
+            Some(sum) => *sum = sum.saturating_add(gas),
+            None => drop(self.gas.insert(path.to_owned(), gas)),
+        }
+    }
+
+    /// Adds what another thread counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (path, gas) in &other.gas {
+            self.count(path, *gas);
+        }
+    }
+
+    /// Gas by path, ascending by path.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.gas.iter().map(|(path, gas)| (path.as_str(), *gas))
+    }
+
+    /// Own gas by contract, most first.
+    pub fn contracts(&self) -> Vec<(Address, u64)> {
+        let mut sums: BTreeMap<Address, u64> = BTreeMap::new();
+        for (path, gas) in &self.gas {
+            let last = path
+                .rsplit(';')
+                .next()
+                .and_then(|step| step.split('.').next());
+            if let Some(contract) = last.and_then(|text| text.parse().ok()) {
+                let sum = sums.entry(contract).or_default();
+                *sum = sum.saturating_add(*gas);
+            }
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, gas)| std::cmp::Reverse(*gas));
+        sums
+    }
+
+    /// Writes one line for each path.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub fn write_folded(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (path, gas) in &self.gas {
+            writeln!(out, "{path} {gas}")?;
+        }
+        Ok(())
+    }
+}
+
+fn of_children(frames: &Frames, frame: &Frame) -> u64 {
+    let children = frame.children.iter().filter_map(|child| frames.get(*child));
+    children.fold(0, |sum, child| sum.saturating_add(child.gas_used))
+}
+
+fn step(path: &mut String, frame: &Frame) {
+    if !path.is_empty() {
+        path.push(';');
+    }
+    let selector = match frame.selector {
+        _ if frame.is_creation() => "create".to_owned(),
+        Some(selector) => hex::encode_prefixed(selector),
+        None => "fallback".to_owned(),
+    };
+    // Writing into a string does not fail.
+    let _ = write!(path, "{:#x}.{selector}", frame.code_address);
+}

@@ -1,0 +1,181 @@
+//! What a token says of itself.
+
+use crate::{Replayer, Result, StateHistory, revert_reason::string};
+use alloy_primitives::{Address, Bytes, U256};
+use txgraph_evm::{Message, Outcome};
+
+/// `name()`
+const NAME: [u8; 4] = [0x06, 0xfd, 0xde, 0x03];
+/// `symbol()`
+const SYMBOL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
+/// `decimals()`
+const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
+
+/// Gas for each question: twenty times what honest tokens need.
+const GAS: u64 = 1_000_000;
+/// Characters of a name or symbol at most; the rest is cut off.
+const TEXT_MAX: usize = 64;
+
+/// What a token says of itself. What it does not say, or not in a way that can be
+/// understood, is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenMetadata {
+    /// `name()`, sanitised.
+    pub name: Option<String>,
+    /// `symbol()`, sanitised.
+    pub symbol: Option<String>,
+    /// `decimals()`.
+    pub decimals: Option<u8>,
+}
+
+impl<H: StateHistory> Replayer<'_, H> {
+    /// Asks contracts for name, symbol and decimals as of the end of `block`. Strings and
+    /// the `bytes32` of older tokens are understood. Without whatever could deceive on a
+    /// terminal or in a drawing: control characters and invisible ones.
+    pub fn token_metadata(&self, tokens: &[Address], block: u64) -> Result<Vec<TokenMetadata>> {
+        let mut calls = self.calls(block)?;
+        let mut ask = |token: Address, selector: [u8; 4]| {
+            let message = Message {
+                to: Some(token),
+                input: Bytes::copy_from_slice(&selector),
+                gas_limit: GAS,
+                is_static: true,
+                ..Message::default()
+            };
+            calls.call(&message, None)
+        };
+        let mut metadata = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            metadata.push(TokenMetadata {
+                name: text(&ask(*token, NAME)?),
+                symbol: text(&ask(*token, SYMBOL)?),
+                decimals: decimals(&ask(*token, DECIMALS)?),
+            });
+        }
+        Ok(metadata)
+    }
+}
+
+fn text(outcome: &Outcome) -> Option<String> {
+    if !outcome.is_success() {
+        return None;
+    }
+    let output = &outcome.output;
+    let text = match <&[u8; 32]>::try_from(&output[..]) {
+        Ok(word) => {
+            let len = word.iter().position(|byte| *byte == 0).unwrap_or(32);
+            let (text, rest) = word.split_at(len);
+            // Text ends with its first zero, or it is no text.
+            let is_text = rest.iter().all(|byte| *byte == 0);
+            std::str::from_utf8(text).ok().filter(|_| is_text)?
+        }
+        Err(_) => string(output)?,
+    };
+    sanitised(text)
+}
+
+fn decimals(outcome: &Outcome) -> Option<u8> {
+    let word: &[u8; 32] = outcome.output.first_chunk()?;
+    let decimals = U256::from_be_bytes(*word);
+    decimals.try_into().ok().filter(|_| outcome.is_success())
+}
+
+/// Without what is not seen, or changes how the rest is seen.
+fn sanitised(text: &str) -> Option<String> {
+    let is_seen = |c: &char| {
+        !c.is_control()
+            && !matches!(
+                c,
+                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+                    | '\u{e0000}'..='\u{e0fff}'
+            )
+    };
+    let seen: String = text.chars().filter(is_seen).collect();
+    let trimmed: String = seen.trim().chars().take(TEXT_MAX).collect();
+    (!trimmed.is_empty()).then_some(trimmed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::keccak256;
+    use txgraph_evm::Status;
+
+    fn answer(output: Vec<u8>) -> Outcome {
+        Outcome {
+            status: Status::Success,
+            gas_used: 0,
+            gas_refunded: 0,
+            logs: Vec::new(),
+            output: output.into(),
+            created: None,
+        }
+    }
+
+    fn encoded(text: &[u8]) -> Vec<u8> {
+        let mut data = U256::from(32).to_be_bytes_vec();
+        data.extend(U256::from(text.len()).to_be_bytes::<32>());
+        data.extend(text);
+        data.resize(data.len().next_multiple_of(32), 0);
+        data
+    }
+
+    fn told(output: Vec<u8>) -> Option<String> {
+        text(&answer(output))
+    }
+
+    #[test]
+    fn selectors() {
+        for (selector, signature) in [
+            (NAME, "name()"),
+            (SYMBOL, "symbol()"),
+            (DECIMALS, "decimals()"),
+        ] {
+            assert_eq!(selector, keccak256(signature)[..4]);
+        }
+    }
+
+    #[test]
+    fn strings_and_words() {
+        assert_eq!(told(encoded(b"USD Coin")).as_deref(), Some("USD Coin"));
+        let mut word = [0; 32];
+        word[..3].copy_from_slice(b"MKR");
+        assert_eq!(told(word.to_vec()).as_deref(), Some("MKR"));
+        word[9] = b'x';
+        assert_eq!(told(word.to_vec()), None, "text behind its end");
+        assert_eq!(told(vec![0; 32]), None);
+        assert_eq!(told(Vec::new()), None);
+        assert_eq!(told(encoded(b"")), None);
+        assert_eq!(told(encoded(&[0xff, 0xfe])), None, "no UTF-8");
+        let mut far = encoded(b"x");
+        far[0] = 1;
+        assert_eq!(told(far), None);
+    }
+
+    #[test]
+    fn nothing_that_deceives() {
+        assert_eq!(
+            told(encoded("US\u{202e}D\u{200b}\n\x1b[31m".as_bytes())).as_deref(),
+            Some("USD[31m")
+        );
+        assert_eq!(told(encoded("\u{2066} \u{feff}".as_bytes())), None);
+        assert_eq!(told(encoded(&[b'a'; 1000])).unwrap().len(), TEXT_MAX);
+        assert_eq!(
+            told(encoded("Ξ 日本".as_bytes())).as_deref(),
+            Some("Ξ 日本")
+        );
+    }
+
+    #[test]
+    fn decimals_are_a_byte() {
+        let word = |n: u64| answer(U256::from(n).to_be_bytes_vec());
+        assert_eq!(decimals(&word(18)), Some(18));
+        assert_eq!(decimals(&word(255)), Some(255));
+        assert_eq!(decimals(&word(256)), None);
+        assert_eq!(decimals(&answer(vec![18])), None);
+        let mut reverted = word(18);
+        reverted.status = Status::Revert;
+        assert_eq!(decimals(&reverted), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! revm in place of our interpreter, and beside it.
+
+use crate::support::{Opened, open};
+use std::ops::ControlFlow;
+use txgraph_replay::{EngineKind, FrameDetail, RangeReport, Record, ReplayOptions};
+use txgraph_testkit::fixtures;
+
+fn replay(opened: &Opened, name: &str, options: ReplayOptions) -> RangeReport {
+    let report = opened
+        .replayer(options)
+        .range(opened.blocks, &mut |replay| {
+            let first = replay.mismatches.first();
+            assert!(first.is_none(), "{name}: {}", first.unwrap());
+            ControlFlow::Continue(())
+        });
+    report.unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// Whole chains: outcomes by revm agree with the node, and every instruction of ours with
+/// revm's.
+#[test]
+fn revm_alone_and_beside() {
+    for name in [
+        "small/v1",
+        "small/v2",
+        "dev-v1",
+        "long-v2",
+        "odd/migrated-v2",
+    ] {
+        let Some(opened) = Opened::fixture(name) else {
+            return;
+        };
+        for engine in [EngineKind::Revm, EngineKind::Both] {
+            let options = ReplayOptions {
+                engine,
+                ..ReplayOptions::default()
+            };
+            let report = replay(&opened, name, options);
+            assert_eq!(report.blocks, opened.blocks.count().unwrap());
+        }
+    }
+}
+
+/// What is made of frames is the same, whoever executes.
+#[test]
+fn frames_are_the_same() {
+    for fixture in fixtures::committed() {
+        let opened = open(&fixture);
+        let frames = |engine| {
+            let options = ReplayOptions {
+                engine,
+                record: Record {
+                    frames: Some(FrameDetail::Everything),
+                    ..Record::default()
+                },
+                ..ReplayOptions::default()
+            };
+            let mut all = Vec::new();
+            let report = opened
+                .replayer(options)
+                .range(opened.blocks, &mut |replay| {
+                    for tx in replay.transactions {
+                        all.push((tx.internal_transfers(replay.timestamp), tx.call_trace(true)));
+                    }
+                    ControlFlow::Continue(())
+                });
+            report.unwrap();
+            all
+        };
+        let (own, revm) = (frames(EngineKind::Own), frames(EngineKind::Revm));
+        assert_eq!(own.len(), revm.len());
+        for (own, revm) in own.iter().zip(&revm) {
+            assert_eq!(own.0, revm.0);
+        }
+    }
+}
+
+/// From Frontier and proof of work to Prague.
+#[test]
+fn all_forks() {
+    let Some(opened) = Opened::fixture("odd/import-v2") else {
+        return;
+    };
+    for engine in [EngineKind::Revm, EngineKind::Both] {
+        let options = ReplayOptions {
+            engine,
+            ..ReplayOptions::default()
+        };
+        replay(&opened, "odd/import-v2", options);
+    }
+}
