@@ -37,6 +37,7 @@ enum Command {
     Analyze(commands::analyze::AnalyzeArgs),
     Replay(commands::replay::ReplayArgs),
     Call(commands::call::CallArgs),
+    Token(commands::token::TokenArgs),
     Query(commands::query::QueryArgs),
     Evm(commands::evm::EvmArgs),
     Index(commands::index::IndexArgs),
@@ -109,6 +110,7 @@ fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
         Command::Call(args) => {
             commands::call::run(&commands::open(global, terminal)?, &args.into(), terminal)
         }
+        Command::Token(args) => commands::token::run(&commands::open(global, terminal)?, &args),
         Command::Query(args) => commands::query::run(args, global, terminal),
         Command::Index(args) => {
             commands::index::run(&commands::open(global, terminal)?, &args, terminal)

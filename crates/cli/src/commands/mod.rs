@@ -9,6 +9,7 @@ pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod query;
 pub(crate) mod replay;
+pub(crate) mod token;
 pub(crate) mod transfers;
 
 use crate::{args::Global, interrupt, output::Terminal, progress};

@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{Error, ErrorKind, Node, ReplayQuery, Replayed, Result, Trace};
+use txgraph::{EngineKind, Error, ErrorKind, Node, ReplayQuery, Replayed, Result, Trace};
 
 /// Execute transactions again: what moved inside of them, traces, and proof of the receipts
 ///
@@ -59,12 +59,21 @@ pub(crate) struct ReplayArgs {
     verify_only: bool,
 
     /// In place of transfers: `call` frames (as callTracer tells them), `struct` logs of one
-    /// transaction (EIP-3155), or the `diff` of the state (as prestateTracer tells it)
+    /// transaction (EIP-3155), the `diff` of the state (as prestateTracer tells it), or where the
+    /// `gas` went (folded stacks, for flame graphs)
     #[arg(
         long, value_name = "WHAT", value_parser = words(Trace::ALL, |trace| trace.as_str()),
         help_heading = "What"
     )]
     trace: Option<Trace>,
+
+    /// What executes: `own`, `revm`, or `both`, compared instruction by instruction
+    #[cfg(feature = "oracle")]
+    #[arg(
+        long, value_name = "ENGINE", default_value = "own",
+        value_parser = words(ENGINES, engine_word), help_heading = "What"
+    )]
+    engine: EngineKind,
 
     /// Also fees: what is burnt, and what the beneficiary of the block gets
     #[arg(long, conflicts_with = "trace", help_heading = "What")]
@@ -100,6 +109,18 @@ Examples (for the small chain in testdata/):
     $ txgraph transfers --with-internal -t eth --chain testdata/small/v2/genesis.json
 ";
 
+#[cfg(feature = "oracle")]
+const ENGINES: &[EngineKind] = &[EngineKind::Own, EngineKind::Revm, EngineKind::Both];
+
+#[cfg(feature = "oracle")]
+const fn engine_word(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::Own => "own",
+        EngineKind::Revm => "revm",
+        EngineKind::Both => "both",
+    }
+}
+
 impl From<ReplayArgs> for ReplayQuery {
     fn from(args: ReplayArgs) -> Self {
         Self {
@@ -110,6 +131,10 @@ impl From<ReplayArgs> for ReplayQuery {
             trace: args.trace,
             fees: args.fees,
             verify_only: args.verify_only,
+            #[cfg(feature = "oracle")]
+            engine: args.engine,
+            #[cfg(not(feature = "oracle"))]
+            engine: EngineKind::Own,
             output: output(
                 args.output.into_iter().collect(),
                 args.format,

@@ -3,8 +3,10 @@
 
 mod call;
 mod rows;
+mod token;
 
 pub use call::{CallQuery, Called, call};
+pub use token::{TokenNames, token_metadata};
 
 use super::{Node, check_target, restarting};
 use crate::{Error, ErrorKind, Output, Result, Selection};
@@ -18,8 +20,8 @@ use txgraph_evm_tools::trace::{Trace as Eip3155, TraceOptions};
 use txgraph_export::{LineWriter, Target, Written};
 use txgraph_nodedb::Blocks;
 use txgraph_replay::{
-    BlockReplay, ChainRules, FrameDetail, Mismatch, RangeReport, Record, ReplayOptions, Replayer,
-    TransactionId, Verify, WithInternal,
+    BlockReplay, ChainRules, EngineKind, FrameDetail, Mismatch, RangeReport, Record, ReplayOptions,
+    Replayer, TransactionId, Verify, WithInternal,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRanges, TransferSource};
@@ -44,6 +46,8 @@ pub struct ReplayQuery {
     pub fees: bool,
     /// Only compare with what the node stored; tell nothing else.
     pub verify_only: bool,
+    /// What executes.
+    pub engine: EngineKind,
     /// Where the answer goes.
     pub output: Output,
 }
@@ -57,11 +61,13 @@ pub enum Trace {
     Struct,
     /// What it changed, as the node's `prestateTracer` tells it in diff mode.
     Diff,
+    /// Where the gas of all of them went: folded stacks, for flame graphs.
+    Gas,
 }
 
 impl Trace {
     /// All of them.
-    pub const ALL: &[Self] = &[Self::Call, Self::Struct, Self::Diff];
+    pub const ALL: &[Self] = &[Self::Call, Self::Struct, Self::Diff, Self::Gas];
 
     /// As written on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -69,6 +75,7 @@ impl Trace {
             Self::Call => "call",
             Self::Struct => "struct",
             Self::Diff => "diff",
+            Self::Gas => "gas",
         }
     }
 }
@@ -137,7 +144,7 @@ impl Node {
     ) -> Result<Replayer<'a, &'a StateRange<'a>>> {
         let record = match query.trace {
             _ if query.verify_only => Record::default(),
-            None => Record {
+            None | Some(Trace::Gas) => Record {
                 frames: Some(FrameDetail::Calls),
                 ..Record::default()
             },
@@ -155,7 +162,7 @@ impl Node {
             record,
             verify: Verify::default(),
             threads: self.config.threads.unwrap_or(0),
-            ..ReplayOptions::default()
+            engine: query.engine,
         };
         Ok(Replayer::new(self.rules()?, &self.db, state, options)?)
     }
@@ -290,6 +297,7 @@ pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
                 Err(error)
             }
             Ok(mut replayed) => {
+                rows.end(&mut out)?;
                 replayed.written = Some(out.finish()?);
                 Ok(replayed)
             }
@@ -338,6 +346,7 @@ fn write_one(
             let header = node.db.snapshot()?.header(block)?;
             let environment = replayer.environment(&header)?;
             rows.transaction(&replay, &environment, out)?;
+            rows.end(out)?;
         }
         (replay, mismatches, out)
     };
@@ -381,6 +390,19 @@ impl Replayed {
         sum.without_changes += without_changes;
         sum.last_block_hash = last_block_hash.or(sum.last_block_hash);
     }
+}
+
+/// The block that is named, or the newest after which there is a state.
+fn block_or_newest(states: &StateDb, block: Option<u64>) -> Result<u64> {
+    if let Some(block) = block {
+        return Ok(block);
+    }
+    let available = states.available()?;
+    let newest = available.blocks.map(|blocks| blocks.last);
+    newest.ok_or_else(|| {
+        let why = available.obstacle.unwrap_or(available.above);
+        Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
+    })
 }
 
 /// A hash, or `BLOCK:INDEX`.

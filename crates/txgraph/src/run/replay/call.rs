@@ -60,17 +60,7 @@ impl Called {
 pub fn call(node: &Node, query: &CallQuery) -> Result<Called> {
     let message = query.message()?;
     let states = node.state();
-    let block = match query.block {
-        Some(block) => block,
-        None => {
-            let available = states.available()?;
-            let newest = available.blocks.map(|blocks| blocks.last);
-            newest.ok_or_else(|| {
-                let why = available.obstacle.unwrap_or(available.above);
-                Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
-            })?
-        }
-    };
+    let block = super::block_or_newest(&states, query.block)?;
     let state = states.range(Blocks {
         first: block,
         last: block,

@@ -4,7 +4,7 @@ use super::{ReplayFormat, Trace};
 use crate::Result;
 use serde_json::{Value, json};
 use txgraph_export::LineWriter;
-use txgraph_replay::{BlockReplay, NativeTransfer, TransactionReplay};
+use txgraph_replay::{BlockReplay, GasProfile, NativeTransfer, TransactionReplay};
 
 const COLUMNS: &str = "block_number,block_timestamp,transaction_index,sub_index,\
     transaction_hash,trace_address,cause,from_address,to_address,value,kind";
@@ -14,14 +14,16 @@ pub(super) struct Rows {
     trace: Option<Trace>,
     format: ReplayFormat,
     fees: bool,
+    profile: GasProfile,
 }
 
 impl Rows {
-    pub(super) const fn new(trace: Option<Trace>, format: ReplayFormat, fees: bool) -> Self {
+    pub(super) fn new(trace: Option<Trace>, format: ReplayFormat, fees: bool) -> Self {
         Self {
             trace,
             format,
             fees,
+            profile: GasProfile::default(),
         }
     }
 
@@ -55,11 +57,25 @@ impl Rows {
             None => return self.transfers(replay, environment, out),
             // Written by itself, while it runs.
             Some(Trace::Struct) => return Ok(()),
+            Some(Trace::Gas) => {
+                self.profile.add(replay);
+                return Ok(());
+            }
             Some(Trace::Call) => serde_json::to_value(replay.call_trace(true)),
             Some(Trace::Diff) => serde_json::to_value(replay.state_diff()),
         };
         // Maps with text keys: nothing that JSON could not hold.
         out.push(&about(result.unwrap_or_default()).to_string())?;
+        Ok(())
+    }
+
+    /// What is told of all transactions together.
+    pub(super) fn end(&self, out: &mut LineWriter) -> Result<()> {
+        if self.trace == Some(Trace::Gas) {
+            for (path, gas) in self.profile.paths() {
+                out.push(&format!("{path} {gas}"))?;
+            }
+        }
         Ok(())
     }
 
