@@ -14,7 +14,7 @@ fn questions() -> [String; 6] {
         format!("graph -q -r {ROOT} -n 3 --max-degree 2 --format dot -o -"),
         format!("transfers -q --address {ROOT} --format csv -o -"),
         "transfers -q --from-block 10 --to-block 30 --format jsonl -o -".to_owned(),
-        format!("analyze -q -r {ROOT} --format json"),
+        format!("analyze summary -q -r {ROOT} --format json"),
     ]
 }
 
