@@ -6,7 +6,8 @@
 //! In RocksDB an index may be pruned further than the checkpoint in MDBX tells: it is
 //! committed first, and the node may have been stopped in between (seen in a directory
 //! that reth 2.5.1 wrote). A lookup would then skip changes in silence. So the first
-//! block that the index really knows is found by holding it against change sets.
+//! block that the index really knows is found by holding it against change sets; the
+//! newest must be among them, which it is not after a part of RocksDB's log was lost.
 
 use crate::{
     Error, Layout, Part, Result, Snapshot,
@@ -108,8 +109,8 @@ impl Snapshot<'_> {
         Ok(accounts.max(self.first_indexed(&view, Table::StoragesHistory)?))
     }
 
-    /// Looked for once for every view: by bisection, because whatever is pruned is
-    /// pruned from the first block on.
+    /// The first block that an index knows, with all later ones. Looked for once for
+    /// every view: by bisection, because what is pruned is pruned from the first block on.
     fn first_indexed(&self, view: &View<'_>, table: Table) -> Result<u64> {
         let (part, known) = match table {
             Table::AccountsHistory => (Part::AccountChanges, &self.first_indexed[0]),
@@ -122,11 +123,15 @@ impl Snapshot<'_> {
         }
         let (told, _) = self.state_range(part)?;
         let mut first = told.first + 1;
-        let mut end = self.tip() + 1;
-        if first < end && !self.is_indexed(view, table, part, first)? {
+        let tip = self.tip();
+        let mut end = tip + 1;
+        if !self.is_indexed(view, table, part, (first..=tip).rev())? {
+            // The node heals that at its next start.
+            first = end;
+        } else if !self.is_indexed(view, table, part, first..=tip)? {
             while first < end {
                 let middle = first + (end - first) / 2;
-                if self.is_indexed(view, table, part, middle)? {
+                if self.is_indexed(view, table, part, middle..=tip)? {
                     end = middle;
                 } else {
                     first = middle + 1;
@@ -137,11 +142,17 @@ impl Snapshot<'_> {
         Ok(first)
     }
 
-    /// Whether the index knows what the first block from `block` on that changed
-    /// something changed there.
-    fn is_indexed(&self, view: &View<'_>, table: Table, part: Part, block: u64) -> Result<bool> {
+    /// Whether the index knows what the first of these blocks that changed something
+    /// changed there.
+    fn is_indexed(
+        &self,
+        view: &View<'_>,
+        table: Table,
+        part: Part,
+        blocks: impl Iterator<Item = u64>,
+    ) -> Result<bool> {
         let mut scratch = self.own_scratch.borrow_mut();
-        for block in block..=self.tip() {
+        for block in blocks {
             if let Some(key) = self.first_changed_key(part, block, &mut scratch)? {
                 let seek = [&key[..], &tables::number_key(block)].concat();
                 let read = |row: Option<Row<'_>>| self.change_in_shard(table, &key, block, row);
@@ -167,7 +178,8 @@ impl Snapshot<'_> {
 /// Why an index does not know blocks that the change sets have.
 pub(crate) fn pruned_ahead(first: u64) -> String {
     format!(
-        "the index in RocksDB begins with block {first}; it is pruned further than the node's checkpoint tells"
+        "the index in RocksDB begins with block {first}: it is pruned further than the node's checkpoint tells, \
+         or damaged"
     )
 }
 

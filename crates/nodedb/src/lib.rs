@@ -20,10 +20,11 @@
 //!
 //! Layout v2 keeps two kinds of indices in RocksDB: in which blocks an account or slot
 //! changed, and transaction numbers by hash. They are read with the cargo feature
-//! `rocksdb`, which is off by default, because it compiles 330 files of C++. It needs a
-//! C++ compiler and libclang (Debian: `apt install g++ libclang-dev`). A RocksDB of
-//! version 10.4 that is already built is taken from `ROCKSDB_LIB_DIR` (with
-//! `ROCKSDB_STATIC=1` if it is a `librocksdb.a`); it must know LZ4 and Zstandard.
+//! `rocksdb`, which is off by default, because it compiles 330 files of C++: about 18
+//! minutes of one core without optimisation. It needs a C++ compiler and libclang
+//! (Debian: `apt install g++ libclang-dev`). A shared `librocksdb` of version 10.4 that is
+//! already built is taken from the folder `ROCKSDB_LIB_DIR`; it must know LZ4 and
+//! Zstandard. Older ones cannot read what a node writes.
 
 #[cfg(not(unix))]
 compile_error!("reads files by position and knows them by inode: Unix only");

@@ -191,3 +191,145 @@ fn reward(engine: &mut impl Engine, fork: Fork, stored: &StoredBlock) -> Result<
     let for_ommers = base / U256::from(32) * U256::from(stored.ommers.len());
     engine.increase_balance(stored.header.beneficiary, base + for_ommers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Own;
+    use alloy_primitives::{B256, Bloom, Bytes};
+    use txgraph_evm::{BlobSchedule, Evm, MemoryState};
+    use txgraph_nodedb::{Header, Withdrawal};
+
+    struct Nobody;
+
+    impl Audience for Nobody {
+        fn inspector(&mut self, _: u32) -> Option<&mut dyn Inspector> {
+            None
+        }
+
+        fn done(&mut self, _: Done) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn header(number: u64, beneficiary: u8) -> Header {
+        Header {
+            number,
+            hash: B256::ZERO,
+            parent_hash: B256::ZERO,
+            timestamp: 0,
+            gas_used: 0,
+            gas_limit: 0,
+            beneficiary: Address::repeat_byte(beneficiary),
+            base_fee: None,
+            transactions_root: B256::ZERO,
+            receipts_root: B256::ZERO,
+            withdrawals_root: None,
+            logs_bloom: Bloom::ZERO,
+            ommers_hash: B256::ZERO,
+            state_root: B256::ZERO,
+            difficulty: U256::ZERO,
+            mix_hash: B256::ZERO,
+            nonce: 0,
+            blob_gas_used: None,
+            excess_blob_gas: None,
+            parent_beacon_block_root: None,
+            requests_hash: None,
+            block_access_list_hash: None,
+            slot_number: None,
+            extra_data: Bytes::new(),
+        }
+    }
+
+    /// An empty block 10 of `fork`, and the balances after it.
+    fn balances(
+        fork: Fork,
+        moves_dao: bool,
+        ommers: Vec<Header>,
+        state: MemoryState,
+    ) -> impl Fn(Address) -> u128 {
+        let rules = BlockRules {
+            fork,
+            blobs: BlobSchedule::CANCUN,
+            moves_dao,
+            deposit_contract: Address::ZERO,
+        };
+        let block = StoredBlock {
+            header: header(10, 0xaa),
+            transactions: Vec::new(),
+            ommers,
+            withdrawals: vec![Withdrawal {
+                index: 0,
+                validator_index: 0,
+                address: Address::repeat_byte(0xcc),
+                amount_gwei: 3,
+            }],
+            receipts: None,
+        };
+        let mut evm = Evm::new(fork, 1);
+        let mut engine = Own::new(&mut evm, fork, state, false);
+        let end = execute(&mut engine, &rules, &block, &mut Nobody).unwrap();
+        assert!(matches!(end, End::Complete(Ok(_))));
+        let changes = engine.changes();
+        move |address| {
+            let change = changes.iter().find(|change| change.address == address);
+            let account = change.and_then(|change| change.present);
+            account.map_or(0, |account| account.balance.to())
+        }
+    }
+
+    const fn finney(amount: u128) -> u128 {
+        amount * 1_000_000_000_000_000
+    }
+
+    #[test]
+    fn blocks_and_ommers_are_paid_until_the_merge() {
+        for (fork, ether) in [
+            (Fork::Frontier, 5),
+            (Fork::SpuriousDragon, 5),
+            (Fork::Byzantium, 3),
+            (Fork::Petersburg, 2),
+            (Fork::London, 2),
+            (Fork::Paris, 0),
+        ] {
+            // One generation back, and six.
+            let ommers = vec![header(9, 0xbb), header(4, 0xdd)];
+            let of = balances(fork, false, ommers, MemoryState::default());
+            let reward = finney(1000 * ether);
+            assert_eq!(
+                of(Address::repeat_byte(0xaa)),
+                reward + reward / 32 * 2,
+                "{fork}"
+            );
+            assert_eq!(of(Address::repeat_byte(0xbb)), reward * 7 / 8, "{fork}");
+            assert_eq!(of(Address::repeat_byte(0xdd)), reward * 2 / 8, "{fork}");
+            assert_eq!(of(Address::repeat_byte(0xcc)), 3_000_000_000, "{fork}");
+        }
+    }
+
+    #[test]
+    fn the_finder_may_be_an_ommer_too() {
+        let of = balances(
+            Fork::Byzantium,
+            false,
+            vec![header(8, 0xaa)],
+            MemoryState::default(),
+        );
+        let expected = finney(3000) + finney(3000) / 32 + finney(3000) * 6 / 8;
+        assert_eq!(of(Address::repeat_byte(0xaa)), expected);
+    }
+
+    #[test]
+    fn the_daos_wei_move_once() {
+        let mut state = MemoryState::default();
+        for (n, address) in (1u64..).zip(dao::DRAINED) {
+            state.insert(address, U256::from(n), 1, Bytes::new());
+        }
+        state.insert(dao::REFUND, U256::from(5), 1, Bytes::new());
+        let of = balances(Fork::Homestead, true, Vec::new(), state.clone());
+        assert_eq!(of(dao::REFUND), 5 + 116 * 117 / 2);
+        assert_eq!(of(dao::DRAINED[7]), 0);
+        let of = balances(Fork::Homestead, false, Vec::new(), state);
+        assert_eq!(of(dao::REFUND), 0, "not changed");
+    }
+}

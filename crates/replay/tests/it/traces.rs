@@ -3,6 +3,8 @@
 use crate::support::{Present, database, genesis, open};
 use alloy_primitives::{Address, U256};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use txgraph_evm_tools::trace::{Trace, TraceOptions};
 use txgraph_replay::{
     BlockReplay, Cause, FrameDetail, Genesis, NativeTransfer, Record, ReplayOptions, Replayer,
     StructLogOptions, StructLogger, TransactionId,
@@ -32,20 +34,14 @@ fn for_each_block(fixture: &Fixture, frames: FrameDetail, see: &mut dyn FnMut(Bl
     }
 }
 
-/// The node's answers by block, from block 1 on.
-fn answers(fixture: &Fixture) -> Vec<Vec<Value>> {
+/// The node's answers by block.
+fn answers(fixture: &Fixture) -> BTreeMap<u64, Vec<Value>> {
     let lines = fixture.lines("call-traces").map(|line| {
         let results = line["result"].as_array().unwrap();
         let traces = results.iter().map(|one| one["result"].clone());
         (line["block"].as_u64().unwrap(), traces.collect())
     });
-    (1..)
-        .zip(lines)
-        .map(|(number, (block, traces))| {
-            assert_eq!(number, block);
-            traces
-        })
-        .collect()
+    lines.collect()
 }
 
 /// reth tells apart ways to be out of gas that no rule of the protocol knows.
@@ -96,7 +92,7 @@ fn compare_traces(fixture: &Fixture) {
     let answers = answers(fixture);
     let mut frames = 0;
     for_each_block(fixture, FrameDetail::Everything, &mut |replay| {
-        let expected = &answers[replay.number as usize - 1];
+        let expected = &answers[&replay.number];
         assert_eq!(expected.len(), replay.transactions.len());
         for (tx, expected) in replay.transactions.iter().zip(expected) {
             let mut expected = expected.clone();
@@ -159,7 +155,7 @@ fn compare_transfers(fixture: &Fixture) {
     let answers = answers(fixture);
     let (mut count, mut burns) = ([0; 4], 0);
     for_each_block(fixture, FrameDetail::Calls, &mut |replay| {
-        let expected = &answers[replay.number as usize - 1];
+        let expected = &answers[&replay.number];
         for (tx, trace) in replay.transactions.iter().zip(expected) {
             let mut expected = Vec::new();
             moves(trace, &[], &mut expected);
@@ -291,4 +287,32 @@ fn compare_diffs(fixture: &Fixture) {
 #[test]
 fn state_diffs_equal_the_nodes() {
     with_deep_stack(compare_diffs);
+}
+
+/// The lines of `evm-tools`, one for each instruction, and the end.
+#[test]
+fn lines_of_eip_3155() {
+    for fixture in fixtures::committed() {
+        let opened = open(&fixture);
+        let replayer = opened.replayer(ReplayOptions::default());
+        for index in 0..20 {
+            let place = TransactionId::Place { block: 4, index };
+            let mut trace = Trace::new(Vec::new(), TraceOptions::default());
+            let (replay, _) = replayer.transaction(place, Some(&mut trace)).unwrap();
+            let text = String::from_utf8(trace.finish(&replay.outcome).unwrap()).unwrap();
+            let mut logger = StructLogger::new(StructLogOptions::default());
+            replayer.transaction(place, Some(&mut logger)).unwrap();
+            let logs = logger.finish(&replay).struct_logs;
+            let lines: Vec<Value> = text
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect();
+            assert_eq!(lines.len(), logs.len() + 1);
+            for (line, log) in lines.iter().zip(&logs) {
+                assert_eq!(line["pc"], log.pc);
+                assert_eq!(line["depth"], log.depth);
+                assert_eq!(line["gas"], format!("{:#x}", log.gas));
+            }
+        }
+    }
 }

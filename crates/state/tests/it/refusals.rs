@@ -110,6 +110,65 @@ fn a_lagging_index() {
     assert_eq!(available(copy.path()).index_obstacle, None);
 }
 
+#[cfg(not(feature = "rocksdb"))]
+#[test]
+fn an_index_in_rocksdb() {
+    let [_, v2] = copies();
+    let db = open(v2.path(), StateOptions::default());
+    let text = db.at(10).unwrap_err().to_string();
+    assert!(text.contains("cargo feature `rocksdb`"), "{text}");
+    assert!(text.contains("prepare a range"), "{text}");
+    db.at(40).unwrap();
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn no_rocksdb() {
+    let [_, v2] = copies();
+    fs::rename(v2.path().join("rocksdb"), v2.path().join("elsewhere")).unwrap();
+    let db = open(v2.path(), StateOptions::default());
+    let text = db.at(10).unwrap_err().to_string();
+    assert!(text.contains("--datadir.rocksdb"), "{text}");
+    assert!(
+        db.range(Blocks {
+            first: 10,
+            last: 10
+        })
+        .unwrap()
+        .is_walked()
+    );
+    let dir = DataDir {
+        rocksdb: Some(v2.path().join("elsewhere")),
+        ..DataDir::new(v2.path())
+    };
+    let db = StateDb::open(&dir, StateOptions::default()).unwrap();
+    db.at(10).unwrap();
+    assert_eq!(db.available().unwrap().index_obstacle, None);
+}
+
+/// The node was stopped after its pruner had committed RocksDB, before MDBX.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn an_index_pruned_ahead() {
+    let Some(fixture) = fixture("pruned/long-v2-full") else {
+        return;
+    };
+    let db = open(fixture.path(), StateOptions::default());
+    assert_eq!(db.available().unwrap().indexed_from, 2936);
+    for block in 2930..2936 {
+        let text = db.at(block).unwrap_err().to_string();
+        let words = "the index in RocksDB begins with block 2937";
+        assert!(
+            text.contains(words) && text.contains("prepare a range"),
+            "{text}"
+        );
+    }
+    db.at(2936).unwrap();
+    let range = |first| db.range(Blocks { first, last: 2950 }).unwrap();
+    assert!(range(2935).is_walked());
+    assert!(!range(2936).is_walked());
+}
+
 #[test]
 fn pruned_history() {
     for (name, first, words) in [
@@ -376,6 +435,73 @@ fn a_damaged_database() {
     }
     println!("{errors} of 300 damaged databases are refused");
     assert!(errors > 10);
+    read_by_index(copy.path()).unwrap();
+}
+
+/// The last part of RocksDB's log is lost, with the newest blocks of the index.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_log_cut_short() {
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    let logs = fs::read_dir(copy.path().join("rocksdb")).unwrap();
+    let logs: Vec<PathBuf> = logs
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .collect();
+    for log in logs {
+        fs::write(log, []).unwrap();
+    }
+    let db = open(copy.path(), StateOptions::default());
+    let available = db.available().unwrap();
+    println!("{available:?}");
+    if available.index_obstacle.is_some() {
+        assert_eq!(available.indexed_from, 40);
+        let blocks = Blocks { first: 0, last: 39 };
+        assert!(db.range(blocks).unwrap().is_walked());
+    }
+    let blocks = available.blocks.unwrap();
+    let range = db.range(blocks).unwrap();
+    for (block, questions) in questions(&v2) {
+        let state = range.at(block).unwrap();
+        for question in questions {
+            question.check(&state, "a log cut short");
+        }
+    }
+}
+
+/// The same in the files of RocksDB.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_damaged_rocksdb() {
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    let files: Vec<PathBuf> = fs::read_dir(copy.path().join("rocksdb"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0))
+        .filter(|path| !path.ends_with("LOG") && !path.ends_with("LOCK"))
+        .collect();
+    assert!(files.len() > 3, "{files:?}");
+    let (mut seed, mut errors) = (0xd0c5, 0);
+    for round in 0..120 {
+        let path = &files[round % files.len()];
+        let whole = fs::read(path).unwrap();
+        let mut damaged = whole.clone();
+        let at = random(&mut seed, whole.len() as u64) as usize;
+        if round % 3 == 2 {
+            damaged.truncate(at);
+        } else {
+            damaged[at] ^= 1 << random(&mut seed, 8);
+        }
+        fs::write(path, &damaged).unwrap();
+        if let Err(error) = read_by_index(copy.path()) {
+            assert!(!error.to_string().is_empty());
+            errors += 1;
+        }
+        fs::write(path, whole).unwrap();
+    }
+    println!("{errors} of 120 damaged directories are refused while reading");
     read_by_index(copy.path()).unwrap();
 }
 
