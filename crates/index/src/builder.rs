@@ -24,6 +24,9 @@ use std::{
 use txgraph_reader::{BlockAccount, OddLogs};
 use txgraph_transfers::{BlockRange, DecodeCounts, Kind, TokenStandard, Transfer};
 
+/// Transfers whose addresses are fetched from memory at once.
+const TOUCHED: usize = 16;
+
 /// Addresses in a bucket on average.
 const BUCKET: usize = 4;
 
@@ -151,7 +154,12 @@ impl Builder {
             .push(number(transactions, "transactions")?);
         self.logs.push(number(logs, "logs")?);
         self.counts += account.counts;
-        transfers.iter().try_for_each(|transfer| self.row(transfer))
+        for some in transfers.chunks(TOUCHED) {
+            let ends = |transfer: &Transfer| [transfer.from_address, transfer.to_address];
+            self.addresses.touch(some.iter().flat_map(ends));
+            some.iter().try_for_each(|transfer| self.row(transfer))?;
+        }
+        Ok(())
     }
 
     fn odd(&mut self, odd: &OddLogs) -> Result<()> {
@@ -200,11 +208,14 @@ impl Builder {
         let too_large = |what| Error::TooLarge { block, what };
         let log = log_index.map_or(Some(0), |log| log.checked_add(1));
         let class = (token_address, token_standard, kind, token_id.is_some());
-        let class = self.class(class).ok_or(too_large("tokens"))?;
-        let mut intern = |address| self.addresses.intern(address).ok_or(too_large("addresses"));
+        let class = self.class(class).ok_or_else(|| too_large("tokens"))?;
+        let mut intern = |address| {
+            let number = self.addresses.intern(address);
+            number.ok_or_else(|| too_large("addresses"))
+        };
         let (from, to) = (intern(from_address)?, intern(to_address)?);
         self.row_transaction.push(transaction_index);
-        self.row_log.push(log.ok_or(too_large("logs"))?);
+        self.row_log.push(log.ok_or_else(|| too_large("logs"))?);
         self.row_sub.push(sub_index);
         self.row_class.push(class);
         self.row_from.push(from);

@@ -51,6 +51,14 @@ impl Interner {
         Some(number)
     }
 
+    /// Brings what [`intern`](Self::intern) will look at into the cache: the loads wait
+    /// for memory together, where those of lookups wait one after the other.
+    #[inline]
+    pub(crate) fn touch(&self, addresses: impl Iterator<Item = Address>) {
+        let first = |address: Address| self.slots[self.start(&address)].1;
+        std::hint::black_box(addresses.map(first).fold(0, u32::wrapping_add));
+    }
+
     /// How many addresses.
     pub(crate) const fn len(&self) -> usize {
         self.len
@@ -73,7 +81,7 @@ impl Interner {
     #[inline]
     fn place(&self, address: &Address) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = self.hash(address) & mask;
+        let mut at = self.start(address);
         loop {
             let (there, number) = &self.slots[at];
             if *number == NONE || there == address {
@@ -81,6 +89,12 @@ impl Interner {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// Where the search for an address starts.
+    #[inline]
+    fn start(&self, address: &Address) -> usize {
+        self.hash(address) & (self.slots.len() - 1)
     }
 
     /// Two multiplications that fold the high half onto the low one.

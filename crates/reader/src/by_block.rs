@@ -17,14 +17,15 @@ use std::{
     sync::{Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
-use txgraph_nodedb::{Blocks, Parts, Scratch};
+use txgraph_nodedb::{self as nodedb, Blocks, Parts, Scratch, Snapshot};
 use txgraph_transfers::{
     BlockRange, DecodeCounts, Decoder, LogView, ScanRequest, SourceError, Transfer, TransferFilter,
 };
 
-/// Transfers of a [`Stretch`] take about so many bytes at most: few enough to stay
-/// in the processor's cache until they are kept elsewhere.
-const STRETCH_BYTES: u64 = 1 << 20;
+/// Transfers of a [`Stretch`] take about so many bytes at most: few enough to stay in
+/// one of the processor's caches until they are kept elsewhere, and so many that a
+/// snapshot of its own (0.3 ms, with every `.conf` read again) does not count.
+const STRETCH_BYTES: u64 = 4 << 20;
 
 /// How often blocks that are being replaced are asked for again.
 const UNWOUND_MAX: u32 = 3;
@@ -188,12 +189,8 @@ impl BlockReader<'_> {
             }
             .into());
         }
-        let mut odd = Vec::new();
-        for account in accounts.iter().filter(|account| is_odd(&account.counts)) {
-            self.odd_logs(account, &mut odd)?;
-        }
         Ok(Stretch {
-            odd,
+            odd: self.odd_logs(&accounts)?,
             blocks,
             parent_hash: parent,
             hash,
@@ -202,71 +199,89 @@ impl BlockReader<'_> {
         })
     }
 
-    /// Whose logs were odd in a block: few blocks have any, so these are read once more,
-    /// the logs of each contract decoded apart.
-    fn odd_logs(
+    /// Whose logs were odd in these blocks: few have any, so they are read once more, all
+    /// under one snapshot, the logs of each contract decoded apart.
+    fn odd_logs(&mut self, accounts: &[BlockAccount]) -> Result<Vec<OddLogs>, SourceError> {
+        let accounts: Vec<_> = accounts
+            .iter()
+            .filter(|account| is_odd(&account.counts))
+            .collect();
+        if accounts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let db = self.source.db();
+        let by_emitter = retry("odd logs", || {
+            let snapshot = db.snapshot()?;
+            let mut one = |account: &&BlockAccount| self.by_emitter(&snapshot, account.number);
+            accounts
+                .iter()
+                .map(&mut one)
+                .collect::<nodedb::Result<Vec<_>>>()
+        });
+        let mut odd = Vec::new();
+        for (account, by_emitter) in accounts.iter().zip(by_emitter.map_err(Error::NodeDb)?) {
+            let block = account.number;
+            let sum: DecodeCounts = by_emitter.values().copied().sum();
+            if odd_of(&sum) != odd_of(&account.counts) {
+                // The same logs give the same counts.
+                return Err(SourceError::Reorged { block });
+            }
+            odd.extend(by_emitter.into_iter().map(|(emitter, counts)| OddLogs {
+                block,
+                emitter,
+                counts,
+            }));
+        }
+        Ok(odd)
+    }
+
+    /// What is odd in one block, by contract.
+    fn by_emitter(
         &mut self,
-        account: &BlockAccount,
-        odd: &mut Vec<OddLogs>,
-    ) -> Result<(), SourceError> {
+        snapshot: &Snapshot<'_>,
+        block: u64,
+    ) -> nodedb::Result<BTreeMap<Address, DecodeCounts>> {
         let filter = TransferFilter::default();
         let chain_id = self.source.chain_id();
-        let db = self.source.db();
-        let (block, scratch) = (account.number, &mut self.scratch);
-        let by_emitter = retry("odd logs", || {
-            let mut by_emitter: BTreeMap<Address, DecodeCounts> = BTreeMap::new();
-            let mut decoder = Decoder::new(chain_id, &self.request.wrapped_native, &filter);
-            let snapshot = db.snapshot()?;
-            let one = Blocks {
-                first: block,
-                last: block,
-            };
-            let parts = Parts {
-                receipts: true,
-                ..Parts::default()
-            };
-            let mut rows = Vec::new();
-            snapshot.for_each_block(one, parts, scratch, &mut |block| {
-                decoder.begin_block(block.number, 0);
-                let mut index = 0;
-                while let Some(receipt) = block.next_receipt()? {
-                    let views = receipt.logs().map(|log| LogView {
-                        address: log.address,
-                        topics: log.topics,
-                        data: log.data,
-                    });
-                    let logs: Vec<_> = views.collect();
-                    let mut emitters: Vec<Address> = logs.iter().map(|log| *log.address).collect();
-                    emitters.sort_unstable();
-                    emitters.dedup();
-                    for emitter in emitters {
-                        let before = *decoder.counts();
-                        let own = logs.iter().filter(|log| *log.address == emitter).copied();
-                        decoder.transaction(index, None, own, &mut rows);
-                        let counts = decoder.counts().since(&before);
-                        if is_odd(&counts) {
-                            *by_emitter.entry(emitter).or_default() += counts;
-                        }
+        let mut by_emitter: BTreeMap<Address, DecodeCounts> = BTreeMap::new();
+        let mut decoder = Decoder::new(chain_id, &self.request.wrapped_native, &filter);
+        let one = Blocks {
+            first: block,
+            last: block,
+        };
+        let parts = Parts {
+            receipts: true,
+            ..Parts::default()
+        };
+        let mut rows = Vec::new();
+        snapshot.for_each_block(one, parts, &mut self.scratch, &mut |block| {
+            decoder.begin_block(block.number, 0);
+            let mut index = 0;
+            while let Some(receipt) = block.next_receipt()? {
+                let views = receipt.logs().map(|log| LogView {
+                    address: log.address,
+                    topics: log.topics,
+                    data: log.data,
+                });
+                let logs: Vec<_> = views.collect();
+                let mut emitters: Vec<Address> = logs.iter().map(|log| *log.address).collect();
+                emitters.sort_unstable();
+                emitters.dedup();
+                for emitter in emitters {
+                    let before = *decoder.counts();
+                    let own = logs.iter().filter(|log| *log.address == emitter).copied();
+                    decoder.transaction(index, None, own, &mut rows);
+                    let counts = decoder.counts().since(&before);
+                    if is_odd(&counts) {
+                        *by_emitter.entry(emitter).or_default() += counts;
                     }
-                    rows.clear();
-                    index += 1;
                 }
-                Ok(ControlFlow::Continue(()))
-            })?;
-            Ok::<_, txgraph_nodedb::Error>(by_emitter)
-        });
-        let by_emitter = by_emitter.map_err(Error::NodeDb)?;
-        let sum: DecodeCounts = by_emitter.values().copied().sum();
-        if odd_of(&sum) != odd_of(&account.counts) {
-            // The same logs give the same counts.
-            return Err(SourceError::Reorged { block });
-        }
-        odd.extend(by_emitter.into_iter().map(|(emitter, counts)| OddLogs {
-            block,
-            emitter,
-            counts,
-        }));
-        Ok(())
+                rows.clear();
+                index += 1;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(by_emitter)
     }
 }
 
