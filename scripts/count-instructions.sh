@@ -34,7 +34,7 @@ tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch"
 instructions() {
     valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null \
         "$program" run --rows "$scratch/rows" --programs testdata/evm/programs "$@" 2>&1 >/dev/null |
-        sed -n 's/.*I *refs: *//p' | tr -d ,
+        sed -n 's/.*I *refs: *//p' | tr -d , || die "\`$*\` failed"
 }
 
 say "counting"

@@ -20,7 +20,7 @@ use txgraph_nodedb::{
     Blocks, DataDir, NodeDb, Parts, Scratch,
     fuzzing::{self, Buffers},
 };
-use txgraph_transfers::{Decoder, LogView, TokenFilter, TransferFilter, WrappedNative};
+use txgraph_transfers::{Decoder, LogView, TokenFilter, Transfer, TransferFilter, WrappedNative};
 
 #[derive(Parser)]
 struct Args {
@@ -97,7 +97,7 @@ fn prepare(datadir: &Path, out: &Path) -> Result<()> {
     };
     let mut rows = Rows::default();
     let mut scratch = Scratch::default();
-    snapshot.for_each_block(blocks, parts, &mut scratch, |block| {
+    snapshot.for_each_block(blocks, parts, &mut scratch, &mut |block| {
         for index in (0..).take(usize::try_from(block.body.tx_count).unwrap_or(usize::MAX)) {
             rows.receipts.push(block.receipt_bytes(index)?.to_vec());
             rows.transactions
@@ -148,8 +148,23 @@ impl Rows {
 
 /// What a scan does with receipts: decompress, walk the logs, keep what is wanted.
 fn scan(rows: &Rows, filter: &TransferFilter, rounds: u32) -> Result<String> {
-    let mut buffers = Buffers::default();
     let mut transfers = Vec::new();
+    decode(rows, filter, rounds, &mut transfers)?;
+    ensure!(!transfers.is_empty(), "no transfers in these rows");
+    Ok(format!(
+        "{} receipts, {} transfers",
+        rows.receipts.len(),
+        transfers.len()
+    ))
+}
+
+fn decode(
+    rows: &Rows,
+    filter: &TransferFilter,
+    rounds: u32,
+    transfers: &mut Vec<Transfer>,
+) -> Result<()> {
+    let mut buffers = Buffers::default();
     let mut decoder = Decoder::new(1, &WrappedNative::Auto, filter);
     for round in 0..rounds {
         transfers.clear();
@@ -161,29 +176,24 @@ fn scan(rows: &Rows, filter: &TransferFilter, rounds: u32) -> Result<String> {
                 topics: log.topics,
                 data: log.data,
             });
-            decoder.transaction(index, None, logs, &mut transfers);
+            decoder.transaction(index, None, logs, transfers);
         }
     }
-    ensure!(!transfers.is_empty(), "no transfers in these rows");
-    Ok(format!(
-        "{} receipts, {} transfers",
-        rows.receipts.len(),
-        transfers.len()
-    ))
+    Ok(())
 }
 
-/// The token with the most logs; of these the lowest.
+/// The token with the most transfers; of these the lowest.
 fn of_common_token(rows: &Rows) -> Result<TransferFilter> {
-    let mut buffers = Buffers::default();
-    let mut emitters: Vec<Address> = Vec::new();
-    for row in &rows.receipts {
-        let receipt = fuzzing::receipt(row, &mut buffers).map_err(anyhow::Error::msg)?;
-        emitters.extend(receipt.logs().map(|log| *log.address));
-    }
-    emitters.sort_unstable();
-    let runs = emitters.chunk_by(|a, b| a == b);
+    let mut transfers = Vec::new();
+    decode(rows, &TransferFilter::default(), 1, &mut transfers)?;
+    let mut tokens: Vec<Address> = transfers
+        .iter()
+        .filter_map(|transfer| transfer.token_address)
+        .collect();
+    tokens.sort_unstable();
+    let runs = tokens.chunk_by(|a, b| a == b);
     let most = runs.max_by_key(|run| (run.len(), std::cmp::Reverse(run[0])));
-    let token = most.context("no logs in these rows")?[0];
+    let token = most.context("no transfers in these rows")?[0];
     Ok(TransferFilter {
         tokens: TokenFilter::Only {
             tokens: [token].into_iter().collect(),
