@@ -84,10 +84,7 @@ impl BalanceCounter {
 
     fn transfers(&mut self, replay: &TransactionReplay) -> Vec<Transfer> {
         let logs = &replay.outcome.logs;
-        let topics: Vec<Vec<[u8; 32]>> = logs
-            .iter()
-            .map(|log| log.topics().iter().map(|topic| topic.0).collect())
-            .collect();
+        let topics = replay.topics();
         let views = logs.iter().zip(&topics).map(|(log, topics)| LogView {
             address: &log.address,
             topics,

@@ -8,12 +8,11 @@ use crate::{
     course::{self, Audience, Done, End},
     engine::{Engine, Own},
     inspect::Pair,
-    replayer::Codes,
     verify::{self, Receipts},
-    worker::state_before,
+    worker::{Worker, state_before},
 };
 use std::ops::ControlFlow;
-use txgraph_evm::{AccountChange, Evm, Inspector, Outcome};
+use txgraph_evm::{AccountChange, Inspector, Outcome};
 
 /// A block as it is replayed.
 pub(crate) struct Stage<'a, 'i> {
@@ -74,11 +73,10 @@ impl<'a, 'i> Stage<'a, 'i> {
     /// Replays the block.
     pub(crate) fn run<H: StateHistory>(
         mut self,
-        evm: &mut Evm,
-        codes: &Codes,
+        worker: &mut Worker,
         history: &H,
     ) -> Result<BlockReplay> {
-        let (end, changes) = self.execute(evm, codes, history)?;
+        let (end, changes) = self.execute(worker, history)?;
         let mut verified = self.verify;
         verified.receipts &= self.block.receipts.is_some();
         match end {
@@ -106,6 +104,7 @@ impl<'a, 'i> Stage<'a, 'i> {
             fork: self.rules.fork,
             gas_used: self.receipts.gas_used,
             transactions: self.transactions,
+            withdrawals: self.block.withdrawals.clone(),
             changes: if self.record.changes {
                 changes
             } else {
@@ -119,12 +118,11 @@ impl<'a, 'i> Stage<'a, 'i> {
     /// Replays the one transaction.
     pub(crate) fn run_one<H: StateHistory>(
         mut self,
-        evm: &mut Evm,
-        codes: &Codes,
+        worker: &mut Worker,
         history: &H,
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let block = self.block.header.number;
-        let (end, _) = self.execute(evm, codes, history)?;
+        let (end, _) = self.execute(worker, history)?;
         match (self.transactions.pop(), end) {
             (Some(transaction), _) => Ok((transaction, self.mismatches)),
             (None, End::Refused(index, source)) => Err(Error::Unreachable {
@@ -142,17 +140,15 @@ impl<'a, 'i> Stage<'a, 'i> {
 
     fn execute<H: StateHistory>(
         &mut self,
-        evm: &mut Evm,
-        codes: &Codes,
+        worker: &mut Worker,
         history: &H,
     ) -> Result<(End, Vec<AccountChange>)> {
         // What is compared with change sets must not come from them.
         let reads_ahead = !self.verify.changes;
         let source = || state_before(history, self.block, reads_ahead);
-        let fork = self.rules.fork;
+        let (fork, evm) = (self.rules.fork, &mut worker.evm);
         match self.engine {
             EngineKind::Own => {
-                let _ = codes;
                 let source = source()?;
                 self.drive(&mut Own::new(evm, fork, source, self.record.transitions))
             }
@@ -161,13 +157,19 @@ impl<'a, 'i> Stage<'a, 'i> {
                 let source = source()?;
                 let block = self.block.environment(&self.rules);
                 let chain_id = evm.chain_id();
-                self.drive(&mut Peer::new(&codes.revm, fork, chain_id, &block, source))
+                self.drive(&mut Peer::new(
+                    &worker.peer_codes,
+                    fork,
+                    chain_id,
+                    &block,
+                    source,
+                ))
             }
             #[cfg(feature = "oracle")]
             EngineKind::Both => {
                 let (own, peer) = (source()?, source()?);
                 let block = self.block.environment(&self.rules);
-                let peer = Peer::new(&codes.revm, fork, evm.chain_id(), &block, peer);
+                let peer = Peer::new(&worker.peer_codes, fork, evm.chain_id(), &block, peer);
                 let own = Own::new(evm, fork, own, self.record.transitions);
                 self.drive(&mut Both::new(own, peer))
             }
