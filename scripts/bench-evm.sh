@@ -29,9 +29,7 @@ cargo build --release --locked -p txgraph-evm-bench
 programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
 [ -d "$programs" ] || programs=testdata/evm/programs
 
-setup="commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ' with local changes');
-$(date -u +%Y-%m-%d); $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores;
-$(uname -sr); $(rustc --version); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock)"
+setup="$(bench_setup); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock)"
 
 say "timing (programs of $programs)"
 "$CARGO_TARGET_DIR/release/txgraph-evm-bench" --programs "$programs" \

@@ -24,8 +24,7 @@ say "building the writers and polars (release)"
 cargo build --release --locked -p txgraph-bench --features writers --bin txgraph-bench-writers
 
 cores=$(nproc)
-setup="commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ' with local changes');
-$(date -u +%Y-%m-%d); $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $cores cores; $(uname -sr); $(rustc --version); $(cat --version | head -1)"
+setup="$(bench_setup); $(cat --version | head -1)"
 scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-writers.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 "$CARGO_TARGET_DIR/release/txgraph-bench-writers" run --definitions benchmarks/writers.toml \

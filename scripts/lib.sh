@@ -39,3 +39,27 @@ need_build() {
     command -v cargo >/dev/null 2>&1 ||
         die "Rust is missing; install 1.95 or newer with rustup (https://rustup.rs) and run this again"
 }
+
+# bench_chain BLOCKS: sets $chain to the sample chain of the benchmarks. It depends on the
+# seed alone, and is kept between runs, beside the build.
+bench_chain() {
+    local seed txs
+    seed=$(sed -n 's/^seed = //p' benchmarks/workloads.toml)
+    txs=$(sed -n 's/^txs_per_block = //p' benchmarks/workloads.toml)
+    chain=${BENCH_CHAIN:-$CARGO_TARGET_DIR/bench-chain-$seed-$txs-$1}
+    [ ! -e "$chain/.complete" ] || return 0
+    say "writing the sample chain: $1 blocks of $txs transactions"
+    rm -rf "$chain"
+    "$CARGO_TARGET_DIR/release/chaingen" --out "$chain" --blocks "$1" --txs-per-block "$txs" \
+        --seed "$seed"
+    touch "$chain/.complete"
+}
+
+# bench_setup: what was measured, when, on what.
+bench_setup() {
+    local changes=
+    git diff --quiet HEAD 2>/dev/null || changes=' with local changes'
+    echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$changes;"
+    echo "$(date -u +%Y-%m-%d); $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores,"
+    echo "$(awk '/MemTotal/ {printf "%.0f GiB", $2/1048576}' /proc/meminfo) memory; $(uname -sr); $(rustc --version)"
+}

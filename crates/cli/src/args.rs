@@ -41,6 +41,12 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "ID", help_heading = "Node")]
     chain_id: Option<u64>,
 
+    /// Genesis file of the chain (geth or reth JSON), for replaying chains that are not known
+    ///
+    /// Known are mainnet, Sepolia, Holesky, Hoodi and `reth --dev`.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Node")]
+    chain: Option<PathBuf>,
+
     /// Configuration file (TOML)
     ///
     /// Environment: TXGRAPH_CONFIG; without either, ./txgraph.toml if it exists. A flag wins over
@@ -113,6 +119,7 @@ impl Global {
             static_files: self.static_files.clone(),
             rocksdb: self.rocksdb.clone(),
             chain_id: self.chain_id,
+            chain: self.chain.clone(),
             threads: self.threads,
             chunk_blocks: self.chunk_blocks,
             memory: self.memory,
@@ -201,6 +208,13 @@ pub(crate) struct SelectionArgs {
     )]
     wrapped_native: Vec<String>,
 
+    /// Also what moves inside of transactions and leaves no log: the coin of the chain, by calls
+    ///
+    /// Executes every transaction of the blocks again, so it costs many times a scan and needs the
+    /// state before each block. `--kind fee,priority` tells the fees, too. See `txgraph replay`.
+    #[arg(long, help_heading = "Which transfers")]
+    with_internal: bool,
+
     /// Answer with what exists when blocks are missing or pruned
     ///
     /// The gap is stated on stderr and in the output's metadata. Without this option missing blocks
@@ -226,6 +240,7 @@ impl From<SelectionArgs> for Selection {
             wrapped_native: args.wrapped_native,
             allow_partial: args.allow_partial,
             no_checksum: args.no_checksum,
+            with_internal: args.with_internal,
         }
     }
 }

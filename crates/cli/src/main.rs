@@ -35,6 +35,9 @@ enum Command {
     Transfers(commands::transfers::TransfersArgs),
     Graph(commands::graph::GraphArgs),
     Analyze(commands::analyze::AnalyzeArgs),
+    Replay(commands::replay::ReplayArgs),
+    Call(commands::call::CallArgs),
+    Token(commands::token::TokenArgs),
     Query(commands::query::QueryArgs),
     Evm(commands::evm::EvmArgs),
     Index(commands::index::IndexArgs),
@@ -101,6 +104,13 @@ fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
         Command::Transfers(args) => commands::ask(&Query::Transfers(args.into()), global, terminal),
         Command::Graph(args) => commands::ask(&Query::Graph(args.into()), global, terminal),
         Command::Analyze(args) => commands::ask(&Query::Analyze(args.into()), global, terminal),
+        Command::Replay(args) => {
+            commands::replay::run(&commands::open(global, terminal)?, &args.into(), terminal)
+        }
+        Command::Call(args) => {
+            commands::call::run(&commands::open(global, terminal)?, &args.into(), terminal)
+        }
+        Command::Token(args) => commands::token::run(&commands::open(global, terminal)?, &args),
         Command::Query(args) => commands::query::run(args, global, terminal),
         Command::Index(args) => {
             commands::index::run(&commands::open(global, terminal)?, &args, terminal)

@@ -14,6 +14,7 @@ mod tokens;
 // Bytes on their way.
 mod decimal;
 mod line;
+mod lines;
 mod output;
 mod pieces;
 mod text;
@@ -40,6 +41,7 @@ mod xml;
 pub use error::{Error, Result};
 pub use format::{Compression, GraphFormat, Schema, TableFormat, U256Type, UnknownWord};
 pub use graph::{write_graph, write_json, write_table, write_totals, write_vertices};
+pub use lines::LineWriter;
 pub use metadata::Metadata;
 pub use options::{Drawing, GraphOptions, TransferTableOptions};
 pub use target::{Target, Written};

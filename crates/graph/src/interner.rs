@@ -1,7 +1,8 @@
 //! Numbers for things: each distinct value gets the next `u32`.
 
 use crate::SearchError;
-use std::hash::{BuildHasher, Hash, RandomState};
+use alloy_primitives::map::DefaultHashBuilder;
+use std::hash::{BuildHasher, Hash};
 
 /// No number: an empty slot, or a value that has none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -12,12 +13,19 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// where a map would keep every value a second time. The hasher is seeded at random,
 /// because anyone can grind addresses that collide under a known seed; the numbers do
 /// not depend on it.
-#[derive(Debug)]
 pub(crate) struct Interner<T> {
     values: Vec<T>,
     /// Numbers at their hash, or at the next free slot; a power of two of them.
     slots: Vec<u32>,
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
+}
+
+impl<T> std::fmt::Debug for Interner<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Interner")
+            .field("len", &self.values.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<T> Default for Interner<T> {
@@ -25,7 +33,7 @@ impl<T> Default for Interner<T> {
         Self {
             values: Vec::new(),
             slots: vec![NONE; 16],
-            hasher: RandomState::new(),
+            hasher: DefaultHashBuilder::default(),
         }
     }
 }

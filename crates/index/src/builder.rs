@@ -3,7 +3,7 @@
 //! Rows are kept as columns from the beginning, about 40 bytes each, and addresses as
 //! the numbers in which they were first seen. Only when the blocks are complete are the
 //! addresses sorted, the numbers replaced by places in the sorted list, and the rows
-//! grouped by sender and by receiver, with two counting sorts. Parts are written one
+//! grouped by class, then by sender and by receiver, with counting sorts. Parts are written one
 //! after the other, each from one reused buffer, so that nothing is held twice.
 
 use crate::{
@@ -263,8 +263,9 @@ impl Builder {
 
     /// Memory in use, with what [`Self::finish`] will take.
     pub(crate) fn bytes(&self) -> usize {
-        // Six numbers and a length a row; a number for each of two groupings later.
-        self.row_from.len() * (6 * 4 + 1 + 2 * 4)
+        // Six numbers and a length a row; a number for each of two groupings later, and
+        // their order by class.
+        self.row_from.len() * (6 * 4 + 1 + 3 * 4)
             + self.amounts.len()
             + self.times.len() * (3 * 4 + 8)
             + self.addresses.bytes() * 3 / 2
@@ -281,6 +282,10 @@ impl Builder {
             .blocks()
             .ok_or_else(|| bad_input(self.first, "a segment has at least one block"))?;
         let rows = self.row_from.len();
+        let row_count = u32::try_from(rows).map_err(|_| Error::TooLarge {
+            block: blocks.last,
+            what: "transfers",
+        })?;
         let min_timestamp = self.times.iter().copied().min().unwrap_or(0);
         let address_count = self.addresses.len();
         let mut out = Writer::new(file, path)?;
@@ -320,11 +325,15 @@ impl Builder {
         }
         drop(places);
 
+        for number in &mut self.row_class {
+            *number = class_places[*number as usize];
+        }
+        let by_class = group(&self.row_class, 0..row_count, self.classes.len()).1;
         for (starts_part, rows_part, ends) in [
             (Part::OutStarts, Part::OutRows, &self.row_from),
             (Part::InStarts, Part::InRows, &self.row_to),
         ] {
-            let (starts, grouped) = group(ends, address_count);
+            let (starts, grouped) = group(ends, by_class.iter().copied(), address_count);
             out.column(
                 starts_part,
                 starts.iter().copied().map(u64::from),
@@ -333,11 +342,9 @@ impl Builder {
             let last_row = (rows as u64).saturating_sub(1);
             out.column(rows_part, grouped.iter().copied().map(u64::from), last_row)?;
         }
+        drop(by_class);
 
-        let block_ends = [u32::try_from(rows).map_err(|_| Error::TooLarge {
-            block: blocks.last,
-            what: "transfers",
-        })?];
+        let block_ends = [row_count];
         let block_rows = self.block_rows.iter().chain(&block_ends);
         out.column(
             Part::BlockRows,
@@ -369,9 +376,6 @@ impl Builder {
         out.numbers(Part::RowTransaction, &self.row_transaction)?;
         out.numbers(Part::RowLog, &self.row_log)?;
         out.numbers(Part::RowSub, &self.row_sub)?;
-        for number in &mut self.row_class {
-            *number = class_places[*number as usize];
-        }
         out.numbers(Part::RowClass, &self.row_class)?;
         out.numbers(Part::RowFrom, &self.row_from)?;
         out.numbers(Part::RowTo, &self.row_to)?;
@@ -429,12 +433,13 @@ pub(crate) fn leading_bits(address: &Address, bits: u32) -> u64 {
     u64::from(u32::from_be_bytes([a, b, c, d])) >> (32 - bits)
 }
 
-/// Rows by end, ascending for each: where those of each end start, with the end of the
-/// last, and the rows.
-fn group(ends: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
+/// Rows by one of their numbers, all of which are below `count`, and for each in the
+/// order in which they come: where those of each number start, with the end of the last,
+/// and the rows.
+fn group(numbers: &[u32], order: impl Iterator<Item = u32>, count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; count + 1];
-    for end in ends {
-        starts[*end as usize + 1] += 1;
+    for number in numbers {
+        starts[*number as usize + 1] += 1;
     }
     let mut sum = 0;
     for start in &mut starts {
@@ -442,9 +447,9 @@ fn group(ends: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
         *start = sum;
     }
     let mut next = starts.clone();
-    let mut rows = vec![0; ends.len()];
-    for (row, end) in (0..).zip(ends) {
-        let at = &mut next[*end as usize];
+    let mut rows = vec![0; numbers.len()];
+    for row in order {
+        let at = &mut next[numbers[row as usize] as usize];
         rows[*at as usize] = row;
         *at += 1;
     }

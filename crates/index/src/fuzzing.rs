@@ -101,7 +101,8 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
         answered += u64::from(segment.counts(blocks).is_ok());
         answered += u64::from(segment.block(blocks.first).is_ok());
     }
-    answered += segment.wanted(&TransferFilter::default()).len() as u64;
+    let mut wanted = segment.wanted(&TransferFilter::default());
+    answered += wanted.len() as u64;
     let mut addresses = vec![Address::ZERO, Address::repeat_byte(0xff)];
     if let Ok(rows) = segment.rows() {
         // Damaged heads may promise 2^64 rows; those that are there end soon.
@@ -121,10 +122,14 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
             let mut rows = Vec::new();
             if let Ok(within) = segment.rows_of(blocks)
                 && segment
-                    .rows_touching(&addresses, direction, within, &mut rows)
+                    .rows_touching(&addresses, direction, &wanted, within, &mut rows)
                     .is_ok()
             {
                 answered += rows.len() as u64;
+            }
+            // Now all classes, now every third.
+            for (at, wanted) in wanted.iter_mut().enumerate() {
+                *wanted = !*wanted || at % 3 == 0;
             }
         }
         answered += u64::from(segment.degrees(&addresses, direction, &mut degrees).is_ok());

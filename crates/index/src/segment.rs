@@ -19,7 +19,7 @@ use crate::{
     },
 };
 use alloy_primitives::Address;
-use dictionary::{ADDRESS_BYTES, Adjacency, Dictionary, address_at};
+use dictionary::{ADDRESS_BYTES, Adjacency, Choice, Dictionary, address_at};
 use memmap2::Mmap;
 pub(crate) use rows::Rows;
 use std::{
@@ -323,11 +323,12 @@ impl Segment {
     }
 
     /// Appends the rows in `within` that have one of `addresses`, which are sorted, at
-    /// the end that `direction` names; ascending, each once.
+    /// the end that `direction` names, and a class that is `wanted`; ascending, each once.
     pub(crate) fn rows_touching(
         &self,
         addresses: &[Address],
         direction: Direction,
+        wanted: &[bool],
         within: Range<usize>,
         rows: &mut Vec<u32>,
     ) -> Result<()> {
@@ -339,6 +340,8 @@ impl Segment {
             Direction::Both => &[&out, &into],
         };
         let dictionary = self.dictionary()?;
+        let classes = self.column(Part::RowClass, self.rows)?;
+        let choice = Choice::new(classes, wanted, within, self.rows);
         let (before, mut runs) = (rows.len(), 0);
         for address in addresses {
             let Some(number) = dictionary.find(address) else {
@@ -346,32 +349,35 @@ impl Segment {
             };
             for way in ways {
                 let run = way.of(number).ok_or_else(|| self.bad_rows(address))?;
-                runs += usize::from(!run.is_empty());
-                // Most addresses have few rows, most questions all blocks.
-                let all = within.len() == self.rows;
-                let run = if all { run } else { way.within(run, &within) };
-                for at in run {
-                    let row = way.rows.get(at).and_then(|row| u32::try_from(row).ok());
-                    rows.push(row.ok_or_else(|| self.bad_rows(address))?);
-                }
+                let taken = way.choose(run, &choice, rows);
+                runs += taken.ok_or_else(|| self.bad_rows(address))?;
             }
         }
-        let mut added = rows.split_off(before);
+        let added = &mut rows[before..];
         if runs > 1 {
             added.sort_unstable();
-            added.dedup();
         }
         // A damaged list may hold anything; what it may not do is to make rows come out
         // of order, or from blocks that were not asked for.
-        if !added.is_sorted_by(|a, b| a < b)
-            || added
-                .first()
-                .is_some_and(|row| (*row as usize) < within.start)
-            || added.last().is_some_and(|row| *row as usize >= within.end)
+        let (first, last) = (added.first().copied(), added.last().copied());
+        let within = &choice.within;
+        if first.is_some_and(|row| (row as usize) < within.start)
+            || last.is_some_and(|row| row as usize >= within.end)
+            || !added.is_sorted()
         {
             return Err(self.corrupt("the rows of an address are not in order"));
         }
-        rows.append(&mut added);
+        let mut previous = None;
+        // Of a transfer between two of the addresses there are two.
+        let mut kept = before;
+        for at in before..rows.len() {
+            let row = rows[at];
+            if previous.replace(row) != Some(row) {
+                rows[kept] = row;
+                kept += 1;
+            }
+        }
+        rows.truncate(kept);
         Ok(())
     }
 

@@ -421,7 +421,13 @@ impl<'a> Question<'a> {
             return Ok(());
         }
         let mut touching = Vec::new();
-        segment.rows_touching(&self.addresses, self.direction, within, &mut touching)?;
+        segment.rows_touching(
+            &self.addresses,
+            self.direction,
+            &wanted,
+            within,
+            &mut touching,
+        )?;
         for row in touching {
             if one(row as usize)?.is_break() {
                 break;
@@ -477,17 +483,18 @@ impl<'a> Question<'a> {
         let min_value = self.request.filter.min_value;
         for (segment, blocks) in pieces {
             let wanted = segment.wanted(&self.request.filter);
+            if !wanted.contains(&true) {
+                continue;
+            }
             let rows = segment.rows()?;
             touching.clear();
             let within = segment.rows_of(*blocks)?;
-            segment.rows_touching(&[address], self.direction, within, &mut touching)?;
+            segment.rows_touching(&[address], self.direction, &wanted, within, &mut touching)?;
             // Most rows of a hub lead where an earlier one has led.
             let mut seen = HashSet::new();
             for row in &touching {
                 let row = *row as usize;
-                if !wanted[rows.class(row)?]
-                    || (min_value > U256::ZERO && rows.value(row)? < min_value)
-                {
+                if min_value > U256::ZERO && rows.value(row)? < min_value {
                     continue;
                 }
                 let (from, to) = rows.ends(row)?;

@@ -2,8 +2,8 @@
 //! by index, nothing allocated per receipt or log.
 
 use crate::{
-    Blocks, BodyIndices, Error, Header, Part, Receipt, Result, Scratch, SignedTransaction,
-    Snapshot, Transaction, Withdrawal,
+    Blocks, BodyIndices, Error, Header, LogsBloom, Part, Receipt, Result, Scratch,
+    SignedTransaction, Snapshot, Transaction, Withdrawal,
     blocks::check_body,
     conf::Segment,
     jar::Jar,
@@ -99,7 +99,7 @@ impl<'a> Block<'a> {
 
     /// The header's bloom filter over the addresses and topics of all logs, without
     /// decoding the rest.
-    pub fn logs_bloom(&mut self) -> Result<&[u8; 256]> {
+    pub fn logs_bloom(&mut self) -> Result<LogsBloom<'_>> {
         self.snapshot
             .bloom_of(self.number, self.scratch, self.last_block)
     }

@@ -66,19 +66,26 @@ impl<'a> Reader<'a> {
         self.array::<20>().map(Address::from)
     }
 
-    /// LEB128, low group first. Nearly all have one byte.
+    /// LEB128, low group first. Nearly all have one byte; lengths of logs two.
     #[inline]
     pub(crate) fn varuint(&mut self) -> Result<usize, Malformed> {
-        match self.byte()? {
-            first @ ..0x80 => Ok(usize::from(first)),
-            first => self.long_varuint(first),
+        match *self.rest {
+            [first @ ..0x80, ref rest @ ..] => {
+                self.rest = rest;
+                Ok(usize::from(first))
+            }
+            [low, high @ ..0x80, ref rest @ ..] => {
+                self.rest = rest;
+                Ok(usize::from(low & 0x7f) | usize::from(high) << 7)
+            }
+            _ => self.long_varuint(),
         }
     }
 
     #[inline(never)]
-    fn long_varuint(&mut self, first: u8) -> Result<usize, Malformed> {
-        let mut value = u64::from(first & 0x7f);
-        for shift in (7..63).step_by(7) {
+    fn long_varuint(&mut self) -> Result<usize, Malformed> {
+        let mut value = 0;
+        for shift in (0..63).step_by(7) {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {

@@ -1,6 +1,10 @@
 //! Block headers (`reth-core: crates/codecs/src/alloy/header.rs`).
 
-use crate::compact::{Flags, Malformed, Reader};
+use crate::{
+    compact::{Flags, Malformed, Reader},
+    error::Result,
+    jar_reader::PeekCell,
+};
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 
@@ -176,14 +180,36 @@ pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
     })
 }
 
-/// The bloom filter alone.
-pub(crate) fn bloom(value: &[u8]) -> Result<&[u8; 256], Malformed> {
-    let mut reader = Reader::new(value);
-    let has_withdrawals_root = Flags::read(&mut reader, 4)?.flag();
-    // Parent, ommers, beneficiary; roots of state, transactions, receipts (and withdrawals).
-    let roots = 3 + usize::from(has_withdrawals_root);
-    reader.take(32 + 32 + 20 + roots * 32)?;
-    reader.array()
+/// The bloom filter of a header, of which one reads what one needs.
+pub struct LogsBloom<'a> {
+    header: PeekCell<'a>,
+    start: usize,
+}
+
+impl<'a> LogsBloom<'a> {
+    /// Of column 0 of the headers jar.
+    pub(crate) fn new(mut header: PeekCell<'a>) -> Result<Self> {
+        let has_withdrawals_root = header.byte(0)? & 1;
+        // Flags; parent, ommers, beneficiary; roots of state, transactions, receipts (and
+        // withdrawals).
+        let roots = 3 + usize::from(has_withdrawals_root);
+        Ok(Self {
+            header,
+            start: 4 + 32 + 32 + 20 + roots * 32,
+        })
+    }
+
+    /// One of its 256 bytes. Cheapest in ascending order, and the lower the cheaper.
+    #[inline]
+    pub fn byte(&mut self, index: u8) -> Result<u8> {
+        self.header.byte(self.start + usize::from(index))
+    }
+}
+
+impl std::fmt::Debug for LogsBloom<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogsBloom").finish_non_exhaustive()
+    }
 }
 
 /// Fields that came after Cancun.

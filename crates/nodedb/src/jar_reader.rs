@@ -4,8 +4,9 @@
 use crate::{
     Error, Result,
     jar::{Identity, Jar, satellite},
+    lz4,
 };
-use std::{fs::File, io::ErrorKind, os::unix::fs::FileExt, path::Path, sync::Arc};
+use std::{fs::File, io::ErrorKind, ops::Range, os::unix::fs::FileExt, path::Path, sync::Arc};
 
 /// Longest stored row. A transaction or receipt is bounded by block gas; damaged
 /// offsets do not make us read more.
@@ -37,6 +38,7 @@ pub(crate) struct JarReader {
     raw_offsets: Vec<u8>,
     window_bytes: u64,
     unpacked: Vec<u8>,
+    sequences: Vec<lz4::Sequence>,
 }
 
 impl JarReader {
@@ -71,6 +73,7 @@ impl JarReader {
             raw_offsets: Vec::new(),
             window_bytes: 0,
             unpacked: Vec::new(),
+            sequences: Vec::new(),
         })
     }
 
@@ -78,6 +81,41 @@ impl JarReader {
     /// window does not reach beyond it.
     #[inline]
     pub(crate) fn cell(&mut self, row: u64, column: u64, last_row: u64) -> Result<&[u8]> {
+        let stored = self.stored(row, column, last_row)?;
+        if !self.jar.conf.lz4 {
+            return Ok(&self.bytes[stored]);
+        }
+        if self.unpacked.is_empty() {
+            let capacity = usize::try_from(self.jar.conf.max_row_size)
+                .map_or(LZ4_BYTES_MAX, |size| size.min(LZ4_BYTES_MAX));
+            self.unpacked.resize(capacity + lz4::SLACK, 0);
+        }
+        match lz4::unpack(&self.bytes[stored], &mut self.unpacked) {
+            Ok(len) => Ok(&self.unpacked[..len]),
+            Err(what) => Err(self.jar.bad_row(row, what)),
+        }
+    }
+
+    /// Single bytes of a cell, for less than the price of all of them.
+    #[inline]
+    pub(crate) fn peek(&mut self, row: u64, column: u64, last_row: u64) -> Result<PeekCell<'_>> {
+        let stored = self.stored(row, column, last_row)?;
+        let stored = &self.bytes[stored];
+        let content = if self.jar.conf.lz4 {
+            Content::Lz4(lz4::Peek::new(stored, &mut self.sequences))
+        } else {
+            Content::Plain(stored)
+        };
+        Ok(PeekCell {
+            jar: &self.jar,
+            row,
+            content,
+        })
+    }
+
+    /// Where in the window a cell is, as it is stored.
+    #[inline]
+    fn stored(&mut self, row: u64, column: u64, last_row: u64) -> Result<Range<usize>> {
         let cell = row * self.jar.conf.columns + column;
         let index = match self.in_window(cell) {
             Some(index) => index,
@@ -86,19 +124,7 @@ impl JarReader {
                 small(column)
             }
         };
-        let bytes = &self.bytes[self.starts[index]..self.starts[index + 1]];
-        if !self.jar.conf.lz4 {
-            return Ok(bytes);
-        }
-        let capacity = usize::try_from(self.jar.conf.max_row_size)
-            .map_or(LZ4_BYTES_MAX, |size| size.min(LZ4_BYTES_MAX));
-        if self.unpacked.len() < capacity {
-            self.unpacked.resize(capacity, 0);
-        }
-        match lz4_flex::block::decompress_into(bytes, &mut self.unpacked[..capacity]) {
-            Ok(len) => Ok(&self.unpacked[..len]),
-            Err(_) => Err(self.jar.bad_row(row, "an LZ4 block is damaged")),
-        }
+        Ok(self.starts[index]..self.starts[index + 1])
     }
 
     #[inline]
@@ -168,19 +194,59 @@ impl JarReader {
         let path = satellite(&self.jar.path, "off");
         read_at(&self.offsets_file, &path, &mut self.raw_offsets, position)?;
         self.offsets.clear();
-        let mut before = 0;
-        for raw in self.raw_offsets.chunks_exact(width) {
-            let mut bytes = [0; 8];
-            bytes[..width].copy_from_slice(raw);
-            let offset = u64::from_le_bytes(bytes);
-            if offset < before || offset > i64::MAX.unsigned_abs() {
-                return Err(self.jar.bad_row(row, "offsets do not ascend from here"));
+        match width {
+            4 => widen::<4>(&self.raw_offsets, &mut self.offsets),
+            5 => widen::<5>(&self.raw_offsets, &mut self.offsets),
+            6 => widen::<6>(&self.raw_offsets, &mut self.offsets),
+            8 => widen::<8>(&self.raw_offsets, &mut self.offsets),
+            _ => {
+                let offsets = self.raw_offsets.chunks_exact(width);
+                self.offsets.extend(offsets.map(widened));
             }
-            before = offset;
-            self.offsets.push(offset);
+        }
+        let last = *self.offsets.last().expect("at least one cell and its end");
+        if !self.offsets.is_sorted() || last > i64::MAX.unsigned_abs() {
+            return Err(self.jar.bad_row(row, "offsets do not ascend from here"));
         }
         Ok(())
     }
+}
+
+/// A cell of which single bytes are wanted.
+pub(crate) struct PeekCell<'a> {
+    jar: &'a Jar,
+    row: u64,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    Plain(&'a [u8]),
+    Lz4(lz4::Peek<'a>),
+}
+
+impl PeekCell<'_> {
+    /// The byte at a place; cheapest for low places, and in ascending order.
+    #[inline]
+    pub(crate) fn byte(&mut self, at: usize) -> Result<u8> {
+        let byte = match &mut self.content {
+            Content::Plain(bytes) => bytes.get(at).copied().ok_or("the value is too short"),
+            Content::Lz4(peek) => peek.byte(at),
+        };
+        byte.map_err(|what| self.jar.bad_row(self.row, what))
+    }
+}
+
+/// Numbers of `WIDTH` bytes, little-endian: with a constant width, one load each.
+fn widen<const WIDTH: usize>(raw: &[u8], numbers: &mut Vec<u64>) {
+    let (raw, _) = raw.as_chunks::<WIDTH>();
+    numbers.extend(raw.iter().map(|bytes| widened(bytes)));
+}
+
+#[inline]
+fn widened(bytes: &[u8]) -> u64 {
+    let mut number = [0; 8];
+    number[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(number)
 }
 
 /// A number of cells or bytes of one window.

@@ -70,6 +70,7 @@ mod change_file;
 mod conf;
 mod jar;
 mod jar_reader;
+mod lz4;
 mod static_files;
 
 mod compact;
@@ -88,7 +89,7 @@ pub use checkpoint::{PruneCheckpoint, StageCheckpoint};
 pub use coverage::Gap;
 pub use datadir::DataDir;
 pub use error::{Error, Result};
-pub use header::Header;
+pub use header::{Header, LogsBloom};
 pub use info::{Info, StaticFile, Tip, Writer};
 pub use layout::Layout;
 pub use open::NodeDb;

@@ -4,7 +4,7 @@
 //! a block at or below the tip is there; rows above it may vanish again.
 
 use crate::{
-    BodyIndices, Error, Header, Layout, NodeDb, Part, Result, Scratch,
+    BodyIndices, Error, Header, Layout, LogsBloom, NodeDb, Part, Result, Scratch,
     conf::Segment,
     header,
     mdbx::Txn,
@@ -217,22 +217,21 @@ impl<'db> Snapshot<'db> {
 
     /// The bloom filter of a header over the addresses and topics of the block's logs,
     /// without decoding the rest; nothing of it is checked.
-    pub fn logs_bloom<'s>(&self, block: u64, scratch: &'s mut Scratch) -> Result<&'s [u8; 256]> {
+    pub fn logs_bloom<'s>(&'s self, block: u64, scratch: &'s mut Scratch) -> Result<LogsBloom<'s>> {
         self.check_tip(block)?;
         self.bloom_of(block, scratch, block)
     }
 
     /// The same; `last` ends the read-ahead.
     pub(crate) fn bloom_of<'s>(
-        &self,
+        &'s self,
         block: u64,
         scratch: &'s mut Scratch,
         last: u64,
-    ) -> Result<&'s [u8; 256]> {
+    ) -> Result<LogsBloom<'s>> {
         let (jar, row) = self.header_row(block)?;
         let reader = scratch.headers.reader(jar)?;
-        let cell = reader.cell(row, 0, row + (last - block))?;
-        header::bloom(cell).map_err(|what| jar.bad_row(row, what))
+        LogsBloom::new(reader.peek(row, 0, row + (last - block))?)
     }
 
     /// That a header has the hash stored beside it: the strongest check there is,

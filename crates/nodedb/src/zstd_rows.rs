@@ -10,6 +10,9 @@ use zstd::{bulk::Decompressor, dict::DecoderDictionary, zstd_safe};
 /// per byte of data) fit; damaged sizes do not make us allocate more.
 pub(crate) const ROW_BYTES_MAX: usize = 64 << 20;
 
+/// The buffer at first: nearly every row fits, with room to spare.
+const ROW_BYTES: usize = 32 << 10;
+
 /// RFC 8878, 3.1.1.
 const MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
 
@@ -38,7 +41,7 @@ impl Unzstd {
         Self {
             dictionary: &RECEIPTS,
             decompressor: None,
-            buffer: Vec::new(),
+            buffer: vec![0; ROW_BYTES],
         }
     }
 
@@ -46,7 +49,7 @@ impl Unzstd {
         Self {
             dictionary: &TRANSACTIONS,
             decompressor: None,
-            buffer: Vec::new(),
+            buffer: vec![0; ROW_BYTES],
         }
     }
 
@@ -56,18 +59,6 @@ impl Unzstd {
         if !frame.starts_with(&MAGIC) {
             return Err("no zstd frame where one is announced");
         }
-        let size = match zstd_safe::get_frame_content_size(frame) {
-            Ok(Some(size)) => size,
-            Ok(None) => return Err("a zstd frame does not tell its size"),
-            Err(_) => return Err("no zstd frame where one is announced"),
-        };
-        let size = usize::try_from(size).map_err(|_| "a zstd frame is too large")?;
-        if size > ROW_BYTES_MAX {
-            return Err("a zstd frame is too large");
-        }
-        if self.buffer.len() < size {
-            self.buffer.resize(size.next_power_of_two(), 0);
-        }
         let decompressor = match &mut self.decompressor {
             Some(decompressor) => decompressor,
             none => none.insert(
@@ -75,12 +66,32 @@ impl Unzstd {
                     .map_err(|_| "the zstd dictionary cannot be loaded")?,
             ),
         };
-        let output = &mut self.buffer[..size];
-        match decompressor.decompress_to_buffer(frame, output) {
-            Ok(written) if written == size => Ok(output),
-            Ok(_) => Err("a zstd frame is shorter than it says"),
+        // Into the whole buffer, not just as much of it as the frame will fill: zstd
+        // copies carefully, byte for byte, where its output may end.
+        if let Ok(written) = decompressor.decompress_to_buffer(frame, &mut self.buffer[..]) {
+            return Ok(&self.buffer[..written]);
+        }
+        let size = content_size(frame)?;
+        if size <= self.buffer.len() {
+            return Err("a zstd frame is damaged");
+        }
+        self.buffer.resize(size.next_power_of_two(), 0);
+        match decompressor.decompress_to_buffer(frame, &mut self.buffer[..]) {
+            Ok(written) => Ok(&self.buffer[..written]),
             Err(_) => Err("a zstd frame is damaged"),
         }
+    }
+}
+
+/// How large a frame says its content is; an error when that is more than is possible.
+fn content_size(frame: &[u8]) -> Result<usize, Malformed> {
+    match zstd_safe::get_frame_content_size(frame) {
+        Ok(Some(size)) => usize::try_from(size)
+            .ok()
+            .filter(|size| *size <= ROW_BYTES_MAX)
+            .ok_or("a zstd frame is too large"),
+        Ok(None) => Err("a zstd frame does not tell its size"),
+        Err(_) => Err("no zstd frame where one is announced"),
     }
 }
 
@@ -118,7 +129,7 @@ mod tests {
         frame.extend([1, 0, 0]);
         let mut unzstd = Unzstd::receipts();
         assert_eq!(unzstd.decompress(&frame), Err("a zstd frame is too large"));
-        assert!(unzstd.buffer.is_empty());
+        assert_eq!(unzstd.buffer.len(), ROW_BYTES);
         assert!(unzstd.decompress(b"").is_err());
         assert!(unzstd.decompress(b"not zstd").is_err());
     }

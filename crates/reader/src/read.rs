@@ -288,7 +288,7 @@ impl ChunkReader<'_> {
         // Cannot overflow: the next block of a chain that ends at 2^64-1 is never asked for.
         partial.next = number.saturating_add(1);
         if let Some(tokens) = &self.tokens
-            && !tokens.may_be_in(block.logs_bloom()?)
+            && !tokens.may_be_in(&mut block.logs_bloom()?)?
         {
             decoder.skip_block();
             return Ok(None);

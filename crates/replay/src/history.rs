@@ -37,6 +37,25 @@ pub trait StateHistory: Sync {
     fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError>;
 }
 
+impl<H: StateHistory> StateHistory for &H {
+    type At<'a>
+        = H::At<'a>
+    where
+        Self: 'a;
+
+    fn at(&self, block: u64) -> Result<Self::At<'_>, StateError> {
+        (**self).at(block)
+    }
+
+    fn before_next(&self, block: u64) -> Result<Self::At<'_>, StateError> {
+        (**self).before_next(block)
+    }
+
+    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError> {
+        (**self).changes(block)
+    }
+}
+
 /// By the node's history indices.
 impl StateHistory for StateDb {
     type At<'a> = StateAt<'a>;

@@ -47,6 +47,7 @@ mod replayer;
 mod source;
 mod stage;
 mod token;
+mod with_internal;
 mod worker;
 
 pub use balances::{BalanceChange, BalanceCounter};
@@ -69,3 +70,4 @@ pub use state_diff::{AccountState, StateDiff};
 pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
 pub use token::TokenMetadata;
 pub use verify::{Difference, Mismatch};
+pub use with_internal::WithInternal;

@@ -2,13 +2,13 @@
 
 use crate::{
     BlockReplay, ChainRules, Error, Mismatch, Record, Result, StateHistory, StoredBlock,
-    TransactionReplay, Verify,
+    TransactionReplay, Verify, block,
     stage::Stage,
     worker::{self, Codes, Worker},
 };
 use alloy_primitives::B256;
 use txgraph_evm::{Inspector, Message, Outcome};
-use txgraph_nodedb::NodeDb;
+use txgraph_nodedb::{Header, NodeDb};
 
 /// How to replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +135,12 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome> {
         self.calls(block)?.call(message, inspector)
+    }
+
+    /// What the transactions of a block see of it.
+    pub fn environment(&self, header: &Header) -> Result<txgraph_evm::Block> {
+        let rules = worker::rules_at(&self.rules, header)?;
+        Ok(block::environment(header, &rules))
     }
 
     pub(crate) fn worker(&self) -> Worker {

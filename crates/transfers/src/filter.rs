@@ -69,6 +69,9 @@ pub struct TransferFilter {
     pub standards: Vec<TokenStandard>,
     /// Kinds wanted; empty for all.
     pub kinds: Vec<Kind>,
+    /// Whether movements inside of transactions are wanted, too, which leave no log and
+    /// are found by executing again. A source that only reads has none of them.
+    pub internal: bool,
 }
 
 impl TransferFilter {

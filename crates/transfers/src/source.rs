@@ -144,3 +144,29 @@ pub trait TransferSource {
         Ok(Vec::new())
     }
 }
+
+impl<S: TransferSource + ?Sized> TransferSource for &S {
+    fn chain(&self) -> &ChainInfo {
+        (**self).chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        (**self).scan(request, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+        (**self).fill_hashes(transfers)
+    }
+
+    fn report(&self, request: &ScanRequest) -> Result<Option<ScanReport>, SourceError> {
+        (**self).report(request)
+    }
+
+    fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
+        (**self).hubs(request, degree_max)
+    }
+}

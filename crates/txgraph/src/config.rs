@@ -38,6 +38,8 @@ pub struct Config {
     pub rocksdb: Option<PathBuf>,
     /// Chain id, where the data directory does not tell.
     pub chain_id: Option<u64>,
+    /// Genesis file of the chain, where its rules are not known by its genesis hash.
+    pub chain: Option<PathBuf>,
     /// Threads; default: one for each core.
     pub threads: Option<usize>,
     /// Blocks handed to a thread at a time; default: by range, density and threads.
@@ -94,6 +96,7 @@ struct Node {
     static_files: Option<String>,
     rocksdb: Option<String>,
     chain_id: Option<u64>,
+    chain: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -162,6 +165,7 @@ impl Config {
             static_files: place(file.node.static_files)?,
             rocksdb: place(file.node.rocksdb)?,
             chain_id: file.node.chain_id,
+            chain: place(file.node.chain)?,
             threads: file.run.threads,
             chunk_blocks: file.run.chunk_blocks,
             memory: file.run.memory,
@@ -215,6 +219,7 @@ impl Config {
                 static_files: None,
                 rocksdb: None,
                 chain_id: None,
+                chain: None,
                 ..lower
             }
         } else {
@@ -225,6 +230,7 @@ impl Config {
             static_files: self.static_files.or(lower.static_files),
             rocksdb: self.rocksdb.or(lower.rocksdb),
             chain_id: self.chain_id.or(lower.chain_id),
+            chain: self.chain.or(lower.chain),
             threads: self.threads.or(lower.threads),
             chunk_blocks: self.chunk_blocks.or(lower.chunk_blocks),
             memory: self.memory.or(lower.memory),

@@ -29,9 +29,11 @@ pub use query::{
 };
 pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile};
 pub use run::{
-    Analysis, AnalysisFormat, Control, Explain, GraphAnswer, GraphRequest, IndexBuild, IndexState,
-    Node, TransfersAnswer, analyze, graph, index_build, index_drop, index_status, index_update,
-    index_verify, info, open, table_name, transfers, write_analysis, write_graph, write_transfers,
+    Analysis, AnalysisFormat, CallQuery, Called, Control, Explain, GraphAnswer, GraphRequest,
+    IndexBuild, IndexState, Node, ReplayFormat, ReplayQuery, Replayed, TokenNames, Trace,
+    TransfersAnswer, analyze, call, graph, index_build, index_drop, index_status, index_update,
+    index_verify, info, open, replay, table_name, token_metadata, transfers, write_analysis,
+    write_graph, write_replay, write_transfers,
 };
 
 // What answers are made of.
@@ -43,6 +45,7 @@ pub use txgraph_graph::{Asset, LimitHit, SearchRequest, TransferGraph};
 pub use txgraph_index::{Built, Status, Verified};
 pub use txgraph_nodedb::{Blocks, Info};
 pub use txgraph_reader::{CancelFlag, Progress};
+pub use txgraph_replay::EngineKind;
 pub use txgraph_transfers::{
     BlockRange, BlockRanges, Direction, Kind, ScanReport, ScanRequest, TokenStandard, Transfer,
 };

@@ -52,6 +52,8 @@ pub struct Selection {
     pub allow_partial: bool,
     /// Take mixed-case addresses without checking them.
     pub no_checksum: bool,
+    /// Execute the transactions again, for what moves inside of them.
+    pub with_internal: bool,
 }
 
 /// Where an answer goes and how it is written.

@@ -1,12 +1,15 @@
 //! One file per verb: its arguments, whose doc comments are its help, and what it does.
 
 pub(crate) mod analyze;
+pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod evm;
 pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod query;
+pub(crate) mod replay;
+pub(crate) mod token;
 pub(crate) mod transfers;
 
 use crate::{args::Global, interrupt, output::Terminal, progress};

@@ -101,12 +101,15 @@ pub(crate) fn bare(folder: &Path) -> Command {
         "TXGRAPH_DATADIR",
         "RETH_DATADIR",
         "TXGRAPH_CONFIG",
+        "TXGRAPH_INDEX",
         "RAYON_NUM_THREADS",
         "RUST_LOG",
         "NO_COLOR",
     ] {
         command.env_remove(name);
     }
+    // An index of somebody's own must not answer here.
+    command.env("XDG_CACHE_HOME", folder.join("cache"));
     command.current_dir(folder).stdin(Stdio::null());
     command
 }

@@ -33,6 +33,7 @@ impl Segment {
                 for at in run {
                     let row = adjacency.rows.index(at);
                     let own = row.is_some_and(|row| ends.index(row) == Some(number));
+                    let row = row.and_then(|row| Some((rows.class.index(row)?, row)));
                     if row <= before || !own {
                         return Err(self.corrupt(format!("{order:?} holds a wrong row at {at}")));
                     }

@@ -58,20 +58,102 @@ impl Adjacency<'_> {
         (end <= self.rows.len()).then_some(start..end)
     }
 
-    /// Of a run of ascending rows, those in `within`.
-    pub(super) fn within(&self, run: Range<usize>, within: &Range<usize>) -> Range<usize> {
-        let first_not_below = |limit: usize| {
-            let (mut low, mut high) = (run.start, run.end);
-            while low < high {
-                let middle = low.midpoint(high);
-                if self.rows.index(middle).is_some_and(|row| row < limit) {
-                    low = middle + 1;
-                } else {
-                    high = middle;
+    /// Appends the chosen rows of an address. How many ascending runs they are; `None`
+    /// if the list makes no sense.
+    pub(super) fn choose(
+        &self,
+        run: Range<usize>,
+        choice: &Choice<'_>,
+        rows: &mut Vec<u32>,
+    ) -> Option<usize> {
+        let mut runs = 0;
+        let mut at = match choice.span.start {
+            0 => run.start,
+            first => self.first(run.clone(), |row| choice.classes.index(row) >= Some(first)),
+        };
+        while at < run.end {
+            let class = choice.classes.index(self.rows.index(at)?)?;
+            if class >= choice.span.end {
+                break;
+            }
+            let end = self.end_of_class(at..run.end, class, choice);
+            if *choice.wanted.get(class)? {
+                let mut chosen = at..end;
+                // Most questions are about all blocks.
+                if choice.within.len() < choice.rows {
+                    let from = self.first(chosen.clone(), |row| row >= choice.within.start);
+                    let until = self.first(from..end, |row| row >= choice.within.end);
+                    chosen = from..until;
+                }
+                runs += usize::from(!chosen.is_empty());
+                for at in chosen {
+                    rows.push(u32::try_from(self.rows.get(at)?).ok()?);
                 }
             }
-            low
-        };
-        first_not_below(within.start)..first_not_below(within.end)
+            at = end;
+        }
+        Some(runs)
+    }
+
+    /// Where another class begins: near, most often.
+    fn end_of_class(&self, run: Range<usize>, class: usize, choice: &Choice<'_>) -> usize {
+        let other = |row| choice.classes.index(row) != Some(class);
+        let (mut low, mut step) = (run.start, 1);
+        while let Some(high) = low.checked_add(step).filter(|high| *high < run.end) {
+            if self.rows.index(high).is_none_or(other) {
+                return self.first(low + 1..high, other);
+            }
+            low = high;
+            step *= 2;
+        }
+        self.first(low + 1..run.end, other)
+    }
+
+    /// The first place of a run, or its end, whose row is `beyond`, as are all after it.
+    fn first(&self, run: Range<usize>, beyond: impl Fn(usize) -> bool) -> usize {
+        let (mut low, mut high) = (run.start, run.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.rows.index(middle).is_none_or(&beyond) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
+}
+
+/// Which rows of an address are asked for.
+pub(super) struct Choice<'a> {
+    /// The class of each row.
+    classes: Column<'a>,
+    /// By class.
+    wanted: &'a [bool],
+    /// From the first to the last that is wanted.
+    span: Range<usize>,
+    /// Rows of the blocks that are asked for.
+    pub(super) within: Range<usize>,
+    /// How many there are.
+    rows: usize,
+}
+
+impl<'a> Choice<'a> {
+    /// Of `rows` rows with these classes those in `within` whose class is `wanted`.
+    pub(super) fn new(
+        classes: Column<'a>,
+        wanted: &'a [bool],
+        within: Range<usize>,
+        rows: usize,
+    ) -> Self {
+        let first = wanted.iter().position(|wanted| *wanted);
+        let last = wanted.iter().rposition(|wanted| *wanted);
+        Self {
+            classes,
+            wanted,
+            span: first.unwrap_or(0)..last.map_or(0, |last| last + 1),
+            within,
+            rows,
+        }
     }
 }

@@ -725,6 +725,7 @@ fn some_filter() -> impl Strategy<Value = TransferFilter> {
                 min_value: U256::from(min_value),
                 standards,
                 kinds,
+                internal: false,
             },
         )
 }

@@ -127,7 +127,7 @@ pub(crate) fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
 
 /// Searches. Starts again when the chain is reorganised meanwhile.
 pub fn graph(node: &Node, request: &SearchRequest) -> Result<TransferGraph> {
-    let source = node.answering()?;
+    let source = node.answering(&request.filter)?;
     restarting(|| Ok(search(&*source, request)?))
 }
 

@@ -5,7 +5,7 @@ use crate::{Error, IndexChoice, Result, lists};
 use serde::Serialize;
 use std::path::PathBuf;
 use txgraph_index::{BuildOptions, Built, Index, Indexed, Status, Verified};
-use txgraph_transfers::TransferSource;
+use txgraph_transfers::{TransferFilter, TransferSource};
 
 /// What an index is to hold; `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,9 +94,17 @@ impl Node {
         Ok(self.index.get_or_init(|| opened).as_ref())
     }
 
-    /// What answers questions: the node, with the index before it if there is one. The
-    /// answers are the same.
-    pub fn answering(&self) -> Result<Box<dyn TransferSource + '_>> {
+    /// What answers questions: the node, with the index before it if there is one (the
+    /// answers are the same), and behind a replay where that is asked for.
+    pub fn answering(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+        let told = self.told()?;
+        match filter.internal {
+            true => Ok(Box::new(self.with_internal(told)?)),
+            false => Ok(told),
+        }
+    }
+
+    fn told(&self) -> Result<Box<dyn TransferSource + '_>> {
         let node = self.source()?;
         // An index holds what was read once; to verify is to read.
         let index = match self.config.verify {
@@ -111,32 +119,8 @@ impl Node {
         }
         Ok(match index {
             Some(index) => Box::new(Indexed::new(index, node)),
-            None => Box::new(Borrowed(node)),
+            None => Box::new(node),
         })
-    }
-}
-
-/// A source that somebody else owns.
-struct Borrowed<'a>(&'a txgraph_reader::NodeSource);
-
-impl TransferSource for Borrowed<'_> {
-    fn chain(&self) -> &txgraph_transfers::ChainInfo {
-        self.0.chain()
-    }
-
-    fn scan(
-        &self,
-        request: &txgraph_transfers::ScanRequest,
-        sink: &mut dyn FnMut(txgraph_transfers::Batch) -> std::ops::ControlFlow<()>,
-    ) -> Result<txgraph_transfers::ScanReport, txgraph_transfers::SourceError> {
-        self.0.scan(request, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [txgraph_transfers::Transfer],
-    ) -> Result<(), txgraph_transfers::SourceError> {
-        self.0.fill_hashes(transfers)
     }
 }
 

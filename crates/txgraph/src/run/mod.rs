@@ -4,6 +4,7 @@ mod analyze;
 mod graph;
 mod index;
 mod info;
+mod replay;
 mod transfers;
 
 pub use analyze::{Analysis, AnalysisFormat, GraphRequest, analyze, table_name, write_analysis};
@@ -12,6 +13,10 @@ pub use index::{
     IndexBuild, IndexState, index_build, index_drop, index_status, index_update, index_verify,
 };
 pub use info::info;
+pub use replay::{
+    CallQuery, Called, ReplayFormat, ReplayQuery, Replayed, TokenNames, Trace, call, replay,
+    token_metadata, write_replay,
+};
 pub use transfers::{TransfersAnswer, transfers, write_transfers};
 
 use crate::{
@@ -197,6 +202,7 @@ impl Selection {
             },
             standards: self.standard.clone(),
             kinds: self.kind.clone(),
+            internal: self.with_internal,
         })
     }
 

@@ -75,7 +75,7 @@ pub fn transfers(
 ) -> Result<ScanReport> {
     let mut failed = None;
     let report = node
-        .answering()?
+        .answering(&request.filter)?
         .scan(request, &mut |batch| match sink(batch) {
             Ok(flow) => flow,
             Err(error) => {

@@ -1,0 +1,232 @@
+//! Pinned work for counting instructions: what a scan does with each row, and the
+//! interpreter. Seconds differ from machine to machine and from hour to hour;
+//! instructions do not, so that CI can hold them to a committed figure
+//! (`scripts/count-instructions.sh`).
+//!
+//! libmdbx does not open under valgrind. So `prepare` reads rows out of a data directory
+//! once, into a plain file, and `run` begins with that.
+
+use alloy_primitives::{Address, keccak256};
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Parser, Subcommand};
+use std::{
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+use txgraph_evm::Fork;
+use txgraph_evm_tools::program::{Program, run_program};
+use txgraph_nodedb::{
+    Blocks, DataDir, NodeDb, Parts, Scratch,
+    fuzzing::{self, Buffers},
+};
+use txgraph_transfers::{Decoder, LogView, TokenFilter, TransferFilter, WrappedNative};
+
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Write the rows of a data directory into a file.
+    Prepare {
+        #[arg(long)]
+        datadir: PathBuf,
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Do one kind of work so many times; tells how many rows or programs that was.
+    Run {
+        /// What `prepare` wrote.
+        #[arg(long)]
+        rows: PathBuf,
+        /// The folder of the benchmark programs.
+        #[arg(long)]
+        programs: PathBuf,
+        /// `scan-all`, `scan-token`, `hashes`, or the name of a program.
+        work: String,
+        rounds: u32,
+    },
+}
+
+/// Stored rows, each with its length before it.
+#[derive(Default)]
+struct Rows {
+    receipts: Vec<Vec<u8>>,
+    transactions: Vec<Vec<u8>>,
+}
+
+fn main() -> Result<()> {
+    match Args::parse().action {
+        Action::Prepare { datadir, out } => prepare(&datadir, &out),
+        Action::Run {
+            rows,
+            programs,
+            work,
+            rounds,
+        } => {
+            let rows = Rows::read(&rows)?;
+            let done = match work.as_str() {
+                "scan-all" => scan(&rows, &TransferFilter::default(), rounds)?,
+                "scan-token" => scan(&rows, &of_common_token(&rows)?, rounds)?,
+                "hashes" => hashes(&rows, rounds)?,
+                program => run(
+                    &Program::open(&programs.join(format!("{program}.prog")))?,
+                    rounds,
+                )?,
+            };
+            say(&format!("{work}: {rounds} rounds, {done}"));
+            Ok(())
+        }
+    }
+}
+
+fn prepare(datadir: &Path, out: &Path) -> Result<()> {
+    let db = NodeDb::open(&DataDir::new(datadir))?;
+    let snapshot = db.snapshot()?;
+    let blocks = Blocks {
+        first: 0,
+        last: snapshot.tip(),
+    };
+    let parts = Parts {
+        receipts: true,
+        transactions: true,
+        ..Parts::default()
+    };
+    let mut rows = Rows::default();
+    let mut scratch = Scratch::default();
+    snapshot.for_each_block(blocks, parts, &mut scratch, |block| {
+        for index in (0..).take(usize::try_from(block.body.tx_count).unwrap_or(usize::MAX)) {
+            rows.receipts.push(block.receipt_bytes(index)?.to_vec());
+            rows.transactions
+                .push(block.transaction_bytes(index)?.to_vec());
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    rows.write(out)
+}
+
+impl Rows {
+    fn write(&self, path: &Path) -> Result<()> {
+        let mut bytes = Vec::new();
+        for rows in [&self.receipts, &self.transactions] {
+            bytes.extend(u32::try_from(rows.len())?.to_le_bytes());
+            for row in rows {
+                bytes.extend(u32::try_from(row.len())?.to_le_bytes());
+                bytes.extend(row);
+            }
+        }
+        fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        let mut rest = &bytes[..];
+        let mut take = |len: usize| {
+            let (head, tail) = rest.split_at_checked(len).context("the rows end early")?;
+            rest = tail;
+            Ok::<_, anyhow::Error>(head)
+        };
+        let mut list = || {
+            let mut number = || Ok::<_, anyhow::Error>(u32::from_le_bytes(take(4)?.try_into()?));
+            let count = number()?;
+            (0..count)
+                .map(|_| {
+                    let len = usize::try_from(u32::from_le_bytes(take(4)?.try_into()?))?;
+                    Ok(take(len)?.to_vec())
+                })
+                .collect::<Result<Vec<_>>>()
+        };
+        Ok(Self {
+            receipts: list()?,
+            transactions: list()?,
+        })
+    }
+}
+
+/// What a scan does with receipts: decompress, walk the logs, keep what is wanted.
+fn scan(rows: &Rows, filter: &TransferFilter, rounds: u32) -> Result<String> {
+    let mut buffers = Buffers::default();
+    let mut transfers = Vec::new();
+    let mut decoder = Decoder::new(1, &WrappedNative::Auto, filter);
+    for round in 0..rounds {
+        transfers.clear();
+        decoder.begin_block(round.into(), 0);
+        for (index, row) in (0..).zip(&rows.receipts) {
+            let receipt = fuzzing::receipt(row, &mut buffers).map_err(anyhow::Error::msg)?;
+            let logs = receipt.logs().map(|log| LogView {
+                address: log.address,
+                topics: log.topics,
+                data: log.data,
+            });
+            decoder.transaction(index, None, logs, &mut transfers);
+        }
+    }
+    ensure!(!transfers.is_empty(), "no transfers in these rows");
+    Ok(format!(
+        "{} receipts, {} transfers",
+        rows.receipts.len(),
+        transfers.len()
+    ))
+}
+
+/// The token with the most logs; of these the lowest.
+fn of_common_token(rows: &Rows) -> Result<TransferFilter> {
+    let mut buffers = Buffers::default();
+    let mut emitters: Vec<Address> = Vec::new();
+    for row in &rows.receipts {
+        let receipt = fuzzing::receipt(row, &mut buffers).map_err(anyhow::Error::msg)?;
+        emitters.extend(receipt.logs().map(|log| *log.address));
+    }
+    emitters.sort_unstable();
+    let runs = emitters.chunk_by(|a, b| a == b);
+    let most = runs.max_by_key(|run| (run.len(), std::cmp::Reverse(run[0])));
+    let token = most.context("no logs in these rows")?[0];
+    Ok(TransferFilter {
+        tokens: TokenFilter::Only {
+            tokens: [token].into_iter().collect(),
+            native: false,
+        },
+        ..TransferFilter::default()
+    })
+}
+
+/// Hashes of transactions: decompress, decode, encode, keccak.
+fn hashes(rows: &Rows, rounds: u32) -> Result<String> {
+    let mut buffers = Buffers::default();
+    let mut all = Vec::new();
+    for _ in 0..rounds {
+        all.clear();
+        for row in &rows.transactions {
+            let tx = fuzzing::transaction(row, &mut buffers).map_err(anyhow::Error::msg)?;
+            all.extend(*tx.tx_hash());
+        }
+    }
+    Ok(format!(
+        "{} transactions, {}",
+        rows.transactions.len(),
+        keccak256(all)
+    ))
+}
+
+fn run(program: &Program, rounds: u32) -> Result<String> {
+    let mut gas = 0;
+    for _ in 0..rounds {
+        let outcome = run_program(program, Fork::Osaka)?;
+        if !outcome.is_success() {
+            bail!("{} does not succeed", program.name);
+        }
+        gas = outcome.gas_used;
+    }
+    Ok(format!("{gas} gas each"))
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the answer of a command line programme"
+)]
+fn say(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,112 @@
+//! `txgraph index`, and questions that are answered from one.
+
+use crate::harness::Sample;
+use serde_json::Value;
+use std::fs;
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+/// Every way to ask: what is printed must not depend on who answers.
+fn questions() -> [String; 6] {
+    [
+        format!("graph -q -r {ROOT} -n 3 --format csv -o -"),
+        format!("graph -q -r {ROOT} -n 2 -d both --format jsonl -o -"),
+        format!("graph -q -r {ROOT} -n 3 --max-degree 2 --format dot -o -"),
+        format!("transfers -q --address {ROOT} --format csv -o -"),
+        "transfers -q --from-block 10 --to-block 30 --format jsonl -o -".to_owned(),
+        format!("analyze summary -q -r {ROOT} --format json"),
+    ]
+}
+
+#[test]
+fn answers_are_the_same_bytes_with_an_index_and_without() {
+    for sample in Sample::both() {
+        let plain = questions().map(|line| sample.ok(&format!("{line} --index off")).stdout);
+        assert!(plain.iter().all(|answer| answer.lines().count() > 1));
+        // The whole chain, and a part of it: the node answers the rest.
+        for (folder, build) in [
+            ("whole", "--reorg-buffer 0 --segment-blocks 8"),
+            ("part", "--to-block 25 --segment-blocks 16"),
+        ] {
+            sample.ok(&format!("index build -q --index {folder} {build}"));
+            for (line, plain) in questions().iter().zip(&plain) {
+                let run = sample.ok(&format!("{line} --index {folder}"));
+                assert_eq!(&run.stdout, plain, "{line}");
+            }
+            sample.ok(&format!("index verify -q --index {folder}"));
+        }
+    }
+}
+
+#[test]
+fn an_index_in_its_usual_place_is_found_kept_and_dropped() {
+    let sample = Sample::small();
+    let missing = sample.run("index status");
+    assert_eq!(missing.status, 1, "{missing:?}");
+    assert!(missing.stderr.contains("index build"), "{missing:?}");
+
+    sample.ok("index build --to-block 20 --segment-blocks 8");
+    let status = |sample: &Sample| -> Value {
+        serde_json::from_str(&sample.ok("index status --json").stdout).unwrap()
+    };
+    let part = status(&sample);
+    let tip = part["tip"].as_u64().unwrap();
+    assert_eq!(part["behind_blocks"], tip - 20, "{part}");
+    sample.ok("index update --reorg-buffer 0");
+    let whole = status(&sample);
+    assert_eq!(whole["behind_blocks"], 0, "{whole}");
+    assert_eq!(whole["replaced_blocks"], 0, "{whole}");
+    assert!(whole["transfers"].as_u64() > part["transfers"].as_u64());
+    let page = sample.ok("index status").stdout;
+    assert!(page.contains("segments"), "{page}");
+
+    let explained = sample.ok(&format!("graph -r {ROOT} -n 1 --format csv --explain"));
+    assert!(
+        explained.stderr.contains("answered from the index"),
+        "{explained:?}"
+    );
+    let read = sample.ok(&format!(
+        "graph -r {ROOT} -n 1 --format csv --explain --verify"
+    ));
+    assert!(!read.stderr.contains("answered from the index"), "{read:?}");
+
+    sample.ok("index drop");
+    assert_eq!(sample.run("index status").status, 1);
+}
+
+#[test]
+fn a_broken_index_is_not_believed() {
+    let sample = Sample::small();
+    let plain = sample.ok(&questions()[0]).stdout;
+    sample.ok("index build -q --reorg-buffer 0");
+    let folder = fs::read_dir(sample.path("cache/txgraph/index")).unwrap();
+    let folder = folder.map(|entry| entry.unwrap().path()).next().unwrap();
+    let entries = fs::read_dir(&folder).unwrap();
+    let segment = entries
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|it| it == "segment"))
+        .unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+
+    // One that was not named is left aside, with a word; one that was named is an error.
+    let aside = sample.ok(&questions()[0].replace(" -q", ""));
+    assert_eq!(aside.stdout, plain);
+    assert!(aside.stderr.contains("without the index"), "{aside:?}");
+    let named = format!("{} --index {}", questions()[0], folder.display());
+    let refused = sample.run(&named);
+    assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
+    assert!(refused.stderr.contains(".segment"), "{refused:?}");
+    assert_eq!(sample.run("index verify --quick").status, 1);
+}
+
+#[test]
+fn nothing_is_written_into_the_data_directory() {
+    let sample = Sample::small();
+    let inside = sample.fixture.path().join("index");
+    let refused = sample.run(&format!("index build --index {}", inside.display()));
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(!inside.exists());
+    assert_eq!(sample.run("index build --index off").status, 2);
+}

@@ -1,0 +1,55 @@
+//! Lines that somebody else makes, written like everything else: to a stream as they
+//! come, to a file that gets its name when it is complete.
+
+use crate::{Result, Target, Written, output::Output};
+use std::io::{self, Write};
+
+/// A text under way.
+pub struct LineWriter {
+    output: Output,
+    lines: u64,
+}
+
+impl std::fmt::Debug for LineWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LineWriter")
+            .field("lines", &self.lines)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LineWriter {
+    /// Opens `target`. Fails at once if it could not be finished.
+    pub fn new(target: &Target, overwrite: bool) -> Result<Self> {
+        Ok(Self {
+            output: Output::open(target, overwrite, false)?,
+            lines: 0,
+        })
+    }
+
+    /// Appends a line, given without its end.
+    pub fn push(&mut self, line: &str) -> Result<()> {
+        self.lines += 1;
+        self.output.put(line.as_bytes())?;
+        self.output.put(b"\n")
+    }
+
+    /// Gives a file its name. Lines are its rows, a header among them.
+    pub fn finish(self) -> Result<Written> {
+        self.output.finish(None, self.lines)
+    }
+}
+
+/// For what writes its lines itself.
+impl Write for LineWriter {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(data)?;
+        let ends = data[..written].iter().filter(|byte| **byte == b'\n');
+        self.lines += ends.count() as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}

@@ -1,0 +1,458 @@
+//! Executing again what the node executed: transfers inside of transactions, traces,
+//! proofs, and calls on the state of any block.
+
+mod call;
+mod rows;
+mod token;
+
+pub use call::{CallQuery, Called, call};
+pub use token::{TokenNames, token_metadata};
+
+use super::{Node, check_target, restarting};
+use crate::{Error, ErrorKind, Output, Result, Selection};
+use alloy_primitives::B256;
+use rows::Rows;
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+use txgraph_evm_tools::trace::{Trace as Eip3155, TraceOptions};
+use txgraph_export::{LineWriter, Target, Written};
+use txgraph_nodedb::Blocks;
+use txgraph_replay::{
+    BlockReplay, ChainRules, EngineKind, FrameDetail, Mismatch, RangeReport, Record, ReplayOptions,
+    Replayer, TransactionId, Verify, WithInternal,
+};
+use txgraph_state::{StateDb, StateOptions, StateRange};
+use txgraph_transfers::{BlockRanges, TransferSource};
+
+/// Mismatches that are told one by one.
+const MISMATCHES_MAX: usize = 20;
+
+/// What to execute again, and what to tell of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplayQuery {
+    /// Block ranges, as in a [`Selection`].
+    pub blocks: Vec<String>,
+    /// First block, as another way to write a range.
+    pub from_block: Option<u64>,
+    /// Last block, included.
+    pub to_block: Option<u64>,
+    /// One transaction instead: its hash, or `BLOCK:INDEX`.
+    pub transaction: Option<String>,
+    /// A trace in place of transfers.
+    pub trace: Option<Trace>,
+    /// Transfers: also the fees.
+    pub fees: bool,
+    /// Only compare with what the node stored; tell nothing else.
+    pub verify_only: bool,
+    /// What executes.
+    pub engine: EngineKind,
+    /// Where the answer goes.
+    pub output: Output,
+}
+
+/// What is told of each transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// Its call frames, as the node's `callTracer` tells them.
+    Call,
+    /// Its instructions (EIP-3155); of one transaction only.
+    Struct,
+    /// What it changed, as the node's `prestateTracer` tells it in diff mode.
+    Diff,
+    /// Where the gas of all of them went: folded stacks, for flame graphs.
+    Gas,
+}
+
+impl Trace {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Call, Self::Struct, Self::Diff, Self::Gas];
+
+    /// As written on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Struct => "struct",
+            Self::Diff => "diff",
+            Self::Gas => "gas",
+        }
+    }
+}
+
+/// How internal transfers are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplayFormat {
+    /// Comma-separated values with a header.
+    #[default]
+    Csv,
+    /// An object per line.
+    Jsonl,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Replayed {
+    /// Blocks, transactions, gas, and what could be compared.
+    pub report: RangeReport,
+    /// The first places where the replay disagrees with what the node stored.
+    pub mismatches: Vec<Mismatch>,
+    /// The file, if one was asked for.
+    pub written: Option<Written>,
+}
+
+impl Node {
+    /// The states of the past.
+    pub(super) fn state(&self) -> StateDb {
+        let default = StateOptions::default();
+        let memory = self.config.memory.and_then(|bytes| bytes.try_into().ok());
+        StateDb::new(
+            self.db.clone(),
+            StateOptions {
+                overlay_bytes_max: memory.unwrap_or(default.overlay_bytes_max),
+                ..default
+            },
+        )
+    }
+
+    /// The rules of the chain, by its genesis or from the configured file.
+    pub(super) fn rules(&self) -> Result<ChainRules> {
+        let file = self.config.chain.as_deref();
+        Ok(ChainRules::of_database(&self.db, file)?)
+    }
+
+    /// `source`, with what moves inside of transactions.
+    pub(super) fn with_internal<'a>(
+        &'a self,
+        source: Box<dyn TransferSource + 'a>,
+    ) -> Result<WithInternal<'a>> {
+        let cancel = &self.control.cancel;
+        Ok(WithInternal::new(
+            source,
+            &self.db,
+            self.state(),
+            self.rules()?,
+            self.config.threads.unwrap_or(0),
+            Box::new(|| cancel.is_cancelled()),
+        ))
+    }
+
+    fn replayer<'a>(
+        &'a self,
+        state: &'a StateRange<'a>,
+        query: &ReplayQuery,
+    ) -> Result<Replayer<'a, &'a StateRange<'a>>> {
+        let record = match query.trace {
+            _ if query.verify_only => Record::default(),
+            None | Some(Trace::Gas) => Record {
+                frames: Some(FrameDetail::Calls),
+                ..Record::default()
+            },
+            Some(Trace::Call) => Record {
+                frames: Some(FrameDetail::Everything),
+                ..Record::default()
+            },
+            Some(Trace::Struct) => Record::default(),
+            Some(Trace::Diff) => Record {
+                transitions: true,
+                ..Record::default()
+            },
+        };
+        let options = ReplayOptions {
+            record,
+            verify: Verify::default(),
+            threads: self.config.threads.unwrap_or(0),
+            engine: query.engine,
+        };
+        Ok(Replayer::new(self.rules()?, &self.db, state, options)?)
+    }
+}
+
+impl ReplayQuery {
+    /// The blocks that are meant, against the present tip. Nobody executed block 0.
+    pub fn blocks(&self, node: &Node) -> Result<BlockRanges> {
+        let selection = Selection {
+            blocks: self.blocks.clone(),
+            from_block: self.from_block,
+            to_block: self.to_block,
+            ..Selection::default()
+        };
+        let blocks = node.blocks(&selection)?;
+        let above = txgraph_transfers::BlockRange::new(1, u64::MAX);
+        let blocks = blocks.intersect(&above.into_iter().collect());
+        match blocks.is_empty() {
+            true => Err(Error::usage("block 0 was executed by nobody")),
+            false => Ok(blocks),
+        }
+    }
+
+    fn target(&self) -> Result<Target> {
+        let target = match &self.output.output[..] {
+            [] => Target::Stdout,
+            [path] => Target::from(PathBuf::from(path)),
+            _ => return Err(Error::usage("a replay goes to one output")),
+        };
+        check_target(&target, false, self.output.overwrite)?;
+        Ok(target)
+    }
+
+    fn format(&self, target: &Target) -> Result<ReplayFormat> {
+        let extension = target.path().and_then(Path::extension);
+        let word = match &self.output.format {
+            Some(word) => Some(word.as_str()),
+            None => extension.and_then(|extension| extension.to_str()),
+        };
+        match (self.trace, word) {
+            (Some(_), None | Some("json" | "jsonl" | "txt")) => Ok(ReplayFormat::Jsonl),
+            (Some(_), Some(word)) => {
+                Err(Error::usage(format!("traces are JSON lines, not {word}")))
+            }
+            (None, None | Some("csv")) => Ok(ReplayFormat::Csv),
+            (None, Some("jsonl")) => Ok(ReplayFormat::Jsonl),
+            (None, Some(word)) => Err(Error::usage(format!(
+                "{word} is no format for a replay: csv or jsonl"
+            ))
+            .hint("`txgraph transfers --with-internal` writes all formats")),
+        }
+    }
+}
+
+/// Replays the blocks of `query` and hands them over, in their order.
+pub fn replay(
+    node: &Node,
+    query: &ReplayQuery,
+    blocks: &BlockRanges,
+    sink: &mut dyn FnMut(&BlockReplay) -> Result<()>,
+) -> Result<Replayed> {
+    let mut replayed = Replayed::default();
+    let states = node.state();
+    for range in blocks.iter() {
+        // A block is executed on the state after the one before it.
+        let state = states.range(Blocks {
+            first: range.first.saturating_sub(1),
+            last: range.last.saturating_sub(1),
+        })?;
+        let replayer = node.replayer(&state, query)?;
+        let mut failed = None;
+        let range = Blocks {
+            first: range.first,
+            last: range.last,
+        };
+        let report = replayer.range(range, &mut |block| {
+            replayed.note(&block.mismatches);
+            match node.check_interrupted().and_then(|()| sink(&block)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        replayed.add(&report);
+    }
+    Ok(replayed)
+}
+
+/// Asks `query` and writes the answer. What was replayed before an error is written, if
+/// it goes to stdout; a file gets its name only when it is complete.
+pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
+    let target = query.target()?;
+    let format = query.format(&target)?;
+    if let Some(id) = &query.transaction {
+        return write_one(node, query, transaction_id(id)?, &target, format);
+    }
+    if query.trace == Some(Trace::Struct) && !query.verify_only {
+        return Err(
+            Error::usage("the instructions of whole blocks are too many to be written")
+                .hint("name a transaction: --tx HASH, or --tx BLOCK:INDEX"),
+        );
+    }
+    let blocks = query.blocks(node)?;
+    if query.verify_only {
+        return replay(node, query, &blocks, &mut |_| Ok(()));
+    }
+    let is_stream = target == Target::Stdout;
+    let mut streamed = false;
+    restarting(|| {
+        let mut out = LineWriter::new(&target, query.output.overwrite)?;
+        let mut rows = Rows::new(query.trace, format, query.fees);
+        rows.begin(&mut out)?;
+        let replayed = replay(node, query, &blocks, &mut |block| {
+            streamed = is_stream;
+            rows.block(block, &mut out)
+        });
+        match replayed {
+            Err(error) if streamed && error.kind == ErrorKind::Reorged => {
+                Err(Error::new(ErrorKind::Failed, error.message)
+                    .hint("what was printed is void; ask again, or write to a file (-o)"))
+            }
+            // What is complete stays.
+            Err(error) => {
+                if is_stream {
+                    out.finish()?;
+                }
+                Err(error)
+            }
+            Ok(mut replayed) => {
+                rows.end(&mut out)?;
+                replayed.written = Some(out.finish()?);
+                Ok(replayed)
+            }
+        }
+    })
+}
+
+fn write_one(
+    node: &Node,
+    query: &ReplayQuery,
+    id: TransactionId,
+    target: &Target,
+    format: ReplayFormat,
+) -> Result<Replayed> {
+    let (block, index) = match id {
+        TransactionId::Place { block, index } => (block, index),
+        TransactionId::Hash(hash) => {
+            let found = node.db.snapshot()?.find_transaction(hash)?;
+            found.ok_or(txgraph_replay::Error::UnknownTransaction { hash })?
+        }
+    };
+    let before = block
+        .checked_sub(1)
+        .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
+    let state = node.state();
+    let state = state.range(Blocks {
+        first: before,
+        last: before,
+    })?;
+    let replayer = node.replayer(&state, query)?;
+    let id = TransactionId::Place { block, index };
+    let (replay, mismatches, out) = if query.trace == Some(Trace::Struct) && !query.verify_only {
+        let out = LineWriter::new(target, query.output.overwrite)?;
+        let mut trace = Eip3155::new(out, TraceOptions::default());
+        let (replay, mismatches) = replayer.transaction(id, Some(&mut trace))?;
+        let out = trace.finish(&replay.outcome);
+        let out = out.map_err(|error| Error::io(Path::new(&target.to_string()), error))?;
+        (replay, mismatches, Some(out))
+    } else {
+        let (replay, mismatches) = replayer.transaction(id, None)?;
+        let mut out = None;
+        if !query.verify_only {
+            let mut rows = Rows::new(query.trace, format, query.fees);
+            let out = out.insert(LineWriter::new(target, query.output.overwrite)?);
+            rows.begin(out)?;
+            let header = node.db.snapshot()?.header(block)?;
+            let environment = replayer.environment(&header)?;
+            rows.transaction(&replay, &environment, out)?;
+            rows.end(out)?;
+        }
+        (replay, mismatches, out)
+    };
+    let mut replayed = Replayed {
+        report: RangeReport {
+            transactions: 1,
+            gas_used: replay.outcome.gas_used,
+            mismatches: mismatches.len() as u64,
+            ..RangeReport::default()
+        },
+        ..Replayed::default()
+    };
+    replayed.note(&mismatches);
+    replayed.written = out.map(LineWriter::finish).transpose()?;
+    Ok(replayed)
+}
+
+impl Replayed {
+    fn note(&mut self, mismatches: &[Mismatch]) {
+        let room = MISMATCHES_MAX.saturating_sub(self.mismatches.len());
+        self.mismatches
+            .extend(mismatches.iter().take(room).cloned());
+    }
+
+    fn add(&mut self, report: &RangeReport) {
+        let RangeReport {
+            blocks,
+            transactions,
+            gas_used,
+            mismatches,
+            without_receipt,
+            without_changes,
+            last_block_hash,
+        } = report;
+        let sum = &mut self.report;
+        sum.blocks += blocks;
+        sum.transactions += transactions;
+        sum.gas_used += gas_used;
+        sum.mismatches += mismatches;
+        sum.without_receipt += without_receipt;
+        sum.without_changes += without_changes;
+        sum.last_block_hash = last_block_hash.or(sum.last_block_hash);
+    }
+}
+
+/// The block that is named, or the newest after which there is a state.
+fn block_or_newest(states: &StateDb, block: Option<u64>) -> Result<u64> {
+    if let Some(block) = block {
+        return Ok(block);
+    }
+    let available = states.available()?;
+    let newest = available.blocks.map(|blocks| blocks.last);
+    newest.ok_or_else(|| {
+        let why = available.obstacle.unwrap_or(available.above);
+        Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
+    })
+}
+
+/// A hash, or `BLOCK:INDEX`.
+fn transaction_id(text: &str) -> Result<TransactionId> {
+    let wrong = || {
+        Error::usage(format!(
+            "{text:?} names no transaction: give its hash, or BLOCK:INDEX"
+        ))
+    };
+    if let Some((block, index)) = text.split_once(':') {
+        let place = block.replace('_', "").parse().ok().zip(index.parse().ok());
+        let (block, index) = place.ok_or_else(wrong)?;
+        return Ok(TransactionId::Place { block, index });
+    }
+    let hash: B256 = text.parse().map_err(|_| wrong())?;
+    Ok(TransactionId::Hash(hash))
+}
+
+impl From<txgraph_replay::Error> for Error {
+    fn from(error: txgraph_replay::Error) -> Self {
+        use txgraph_replay::Error as Replay;
+        let message = error.to_string();
+        match error {
+            Replay::NodeDb(error) => error.into(),
+            _ if error.is_stale() => Self::new(ErrorKind::Reorged, message),
+            Replay::State { block, source } | Replay::Changes { block, source } => {
+                match source.downcast::<txgraph_state::Error>() {
+                    Ok(error) => Self::from(*error).at(format!("block {block}")),
+                    Err(_) => Self::new(ErrorKind::Failed, message),
+                }
+            }
+            Replay::NoSuchTransaction { .. } | Replay::UnknownTransaction { .. } => {
+                Self::new(ErrorKind::Unavailable, message)
+            }
+            Replay::UnknownChain { .. }
+            | Replay::WrongChain { .. }
+            | Replay::ChainFile { .. }
+            | Replay::ReadChainFile { .. } => Self::usage(message),
+            _ => Self::new(ErrorKind::Failed, message),
+        }
+    }
+}
+
+impl From<txgraph_state::Error> for Error {
+    fn from(error: txgraph_state::Error) -> Self {
+        let kind = match &error {
+            error if error.is_missing() => ErrorKind::Unavailable,
+            error if error.is_stale() => ErrorKind::Reorged,
+            _ => ErrorKind::Failed,
+        };
+        Self::new(kind, error.to_string())
+    }
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Counts the instructions of pinned work (crates/bench/src/bin/count.rs) and holds them
+# to the committed figures: more than 10 % above one is a failure, unless the figure is
+# changed with the code that costs it.
+#
+#   scripts/count-instructions.sh            compare
+#   scripts/count-instructions.sh --write    put the counts of now into the file
+#
+# Figures: benchmarks/instructions.toml. Counts of this run: benchmarks/results/instructions.toml.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+figures=benchmarks/instructions.toml
+write=
+case "${1:-}" in
+    "") ;;
+    --write) write=1 ;;
+    *) die "usage: scripts/count-instructions.sh [--write]" ;;
+esac
+need_build
+need valgrind valgrind
+
+say "building the work to count (release)"
+cargo build --release --locked -p txgraph-bench --features count --bin txgraph-bench-count
+program=$CARGO_TARGET_DIR/release/txgraph-bench-count
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/txgraph-count.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch"
+"$program" prepare --datadir "$scratch" --out "$scratch/rows"
+
+# Instructions of `run WORK ROUNDS`, start and all.
+instructions() {
+    valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null \
+        "$program" run --rows "$scratch/rows" --programs testdata/evm/programs "$@" 2>&1 >/dev/null |
+        sed -n 's/.*I *refs: *//p' | tr -d ,
+}
+
+say "counting"
+mkdir -p benchmarks/results
+counts=benchmarks/results/instructions.toml
+{
+    echo "# Instructions of one round of pinned work, counted by valgrind:"
+    echo "# scripts/count-instructions.sh --write"
+    echo "compiler = \"$(rustc --version | cut -d' ' -f2)\""
+} >"$counts"
+grown=
+for work in scan-all scan-token hashes fact1000 arithmix10k memsweep; do
+    # What two more rounds cost, so that the start does not count.
+    few=$(instructions "$work" 1)
+    many=$(instructions "$work" 3)
+    [ -n "$few" ] && [ -n "$many" ] || die "valgrind did not count $work"
+    count=$(((many - few) / 2))
+    echo "$work = $count" >>"$counts"
+    figure=$(sed -n "s/^$work = //p" "$figures" 2>/dev/null || true)
+    if [ -z "$figure" ]; then
+        printf '%-12s %12d  (no figure)\n' "$work" "$count" >&2
+        continue
+    fi
+    printf '%-12s %12d  %+6.1f %%\n' "$work" "$count" \
+        "$(awk "BEGIN { print ($count / $figure - 1) * 100 }")" >&2
+    [ $((count * 10)) -le $((figure * 11)) ] || grown="$grown $work"
+done
+if [ -n "$write" ]; then
+    cp "$counts" "$figures"
+    say "wrote $figures"
+    exit
+fi
+[ -n "$grown" ] || exit 0
+if ! grep -q "^compiler = \"$(rustc --version | cut -d' ' -f2)\"" "$figures"; then
+    say "warning: more instructions than committed for$grown, but with another compiler"
+    exit
+fi
+die "more than 10 % above the committed figure:$grown; make it cheaper, or commit the new
+figures with the change (scripts/count-instructions.sh --write)"
