@@ -84,7 +84,10 @@ impl BalanceCounter {
 
     fn transfers(&mut self, replay: &TransactionReplay) -> Vec<Transfer> {
         let logs = &replay.outcome.logs;
-        let topics = replay.topics();
+        let topics: Vec<Vec<[u8; 32]>> = logs
+            .iter()
+            .map(|log| log.topics().iter().map(|topic| topic.0).collect())
+            .collect();
         let views = logs.iter().zip(&topics).map(|(log, topics)| LogView {
             address: &log.address,
             topics,

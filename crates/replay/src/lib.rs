@@ -32,6 +32,7 @@ mod frames;
 mod replay;
 mod verify;
 
+mod balance_check;
 mod balances;
 mod call_trace;
 mod native;
@@ -40,16 +41,18 @@ mod revert_reason;
 mod state_diff;
 mod struct_log;
 
-mod calls;
 mod inspect;
+mod look_back;
 mod range;
 mod replayer;
-mod source;
 mod stage;
-mod token;
-mod with_internal;
 mod worker;
 
+mod calls;
+mod token;
+mod with_internal;
+
+pub use balance_check::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
 pub use call_trace::{CallFrame, CallLog};
@@ -65,7 +68,6 @@ pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
 pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionId};
 pub use revert_reason::revert_reason;
 pub use rules::{BlockRules, ChainRules, Genesis};
-pub use source::ReplaySource;
 pub use state_diff::{AccountState, StateDiff};
 pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
 pub use token::TokenMetadata;

@@ -1,9 +1,8 @@
 //! What is asked of a replay, and what it answers.
 
-use crate::{Frames, Mismatch};
+use crate::{BalanceCheck, Frames, Mismatch};
 use alloy_primitives::B256;
 use txgraph_evm::{AccountChange, Fork, Outcome, Transition};
-use txgraph_nodedb::Withdrawal;
 
 /// What is kept of each transaction, beside its outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +65,6 @@ pub struct BlockReplay {
     pub gas_used: u64,
     /// In order; fewer than the block has when one was refused.
     pub transactions: Vec<TransactionReplay>,
-    /// Since Shanghai.
-    pub withdrawals: Vec<Withdrawal>,
     /// What the block changed, if asked for.
     pub changes: Vec<AccountChange>,
     /// Where the replay disagrees with the node; none is as it should be.
@@ -97,13 +94,6 @@ pub struct TransactionReplay {
     pub frames: Option<Frames>,
     /// What it changed, if asked for.
     pub transitions: Vec<Transition>,
-}
-
-impl TransactionReplay {
-    /// Topics of its logs as the decoder of transfers wants to see them.
-    pub(crate) fn topics(&self) -> Vec<Vec<[u8; 32]>> {
-        let logs = self.outcome.logs.iter();
-        let topics = logs.map(|log| log.topics().iter().map(|topic| topic.0).collect());
-        topics.collect()
-    }
+    /// Balances beside logs, if [tokens](crate::ReplayOptions::tokens) were named.
+    pub balances: Option<BalanceCheck>,
 }

@@ -6,12 +6,12 @@ use crate::{
     stage::Stage,
     worker::{self, Codes, Worker},
 };
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use txgraph_evm::{Inspector, Message, Outcome};
 use txgraph_nodedb::{Header, NodeDb};
 
 /// How to replay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
     /// What is kept.
     pub record: Record,
@@ -21,6 +21,9 @@ pub struct ReplayOptions {
     pub threads: usize,
     /// What executes.
     pub engine: EngineKind,
+    /// Tokens that are asked for balances around every transaction that calls them, for
+    /// [`TransactionReplay::balances`]. revm is not asked.
+    pub tokens: Vec<Address>,
 }
 
 /// What executes.
