@@ -25,7 +25,8 @@ pub(crate) trait Audience {
     fn inspector(&mut self, index: u32) -> Option<&mut dyn Inspector>;
 
     /// A transaction is done. To break ends the block's course.
-    fn done(&mut self, done: Done) -> ControlFlow<()>;
+    /// `engine` may be asked, and finds the state as the transaction left it.
+    fn done(&mut self, done: Done, engine: &mut dyn Engine) -> Result<ControlFlow<()>, StateError>;
 }
 
 /// A transaction that was executed.
@@ -93,7 +94,7 @@ pub(crate) fn execute(
             transitions,
             divergence: engine.divergence(),
         };
-        if audience.done(done).is_break() {
+        if audience.done(done, engine)?.is_break() {
             return Ok(End::Broken);
         }
     }
@@ -207,8 +208,8 @@ mod tests {
             None
         }
 
-        fn done(&mut self, _: Done) -> ControlFlow<()> {
-            ControlFlow::Continue(())
+        fn done(&mut self, _: Done, _: &mut dyn Engine) -> Result<ControlFlow<()>, StateError> {
+            Ok(ControlFlow::Continue(()))
         }
     }
 

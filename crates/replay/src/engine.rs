@@ -1,9 +1,9 @@
 //! What executes: the seam between a block's course and the interpreter.
 
-use crate::error::StateError;
+use crate::{balance_check::Answer, error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_evm::{
-    AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Outcome, State,
+    AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Message, Outcome, State,
     StateSource, Transaction, Transition,
 };
 
@@ -56,6 +56,17 @@ pub(crate) trait Engine {
     /// when the engine was made.
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError>;
 
+    /// What static calls answer before and after the last transaction, which did `undone`.
+    /// The block does not notice. Nothing, if the engine cannot look back.
+    fn before_and_after(
+        &mut self,
+        _block: &Block,
+        _undone: &[Transition],
+        _questions: &[Message],
+    ) -> Result<Vec<(Answer, Answer)>, StateError> {
+        Ok(Vec::new())
+    }
+
     /// What differs from the state before the block.
     fn changes(&mut self) -> Vec<AccountChange>;
 
@@ -81,6 +92,32 @@ where
         let mut state = State::new(source);
         state.keep_transitions(transitions);
         Self { evm, state }
+    }
+
+    /// What static calls answer once `undone` is undone.
+    fn answers(
+        &mut self,
+        block: &Block,
+        undone: &[Transition],
+        questions: &[Message],
+    ) -> Result<Vec<Answer>, StateError> {
+        let mut state = State::new(LookBack::new(&mut self.state, undone));
+        let mut answers = Vec::with_capacity(questions.len());
+        for question in questions {
+            let called = question.to.unwrap_or_default();
+            let account = state.account(called)?;
+            if account.is_none_or(|account| account.code_hash == KECCAK256_EMPTY) {
+                answers.push(Answer::NoCode);
+                continue;
+            }
+            match self.evm.call(&mut state, block, question) {
+                Ok(outcome) => answers.push(Answer::Of(outcome)),
+                Err(Error::Source(error)) => return Err(error),
+                // A bare call has nothing that could be refused.
+                Err(Error::Invalid(invalid)) => return Err(invalid.into()),
+            }
+        }
+        Ok(answers)
     }
 }
 
@@ -144,6 +181,17 @@ where
             }
         }
         Ok(transitions)
+    }
+
+    fn before_and_after(
+        &mut self,
+        block: &Block,
+        undone: &[Transition],
+        questions: &[Message],
+    ) -> Result<Vec<(Answer, Answer)>, StateError> {
+        let before = self.answers(block, undone, questions)?;
+        let after = self.answers(block, &[], questions)?;
+        Ok(before.into_iter().zip(after).collect())
     }
 
     fn changes(&mut self) -> Vec<AccountChange> {

@@ -104,8 +104,8 @@ pub enum Error {
         /// Asked for.
         hash: B256,
     },
-    /// A transaction before the one asked for could not be executed.
-    #[error("transaction {index} of block {block} cannot be reached: {source}")]
+    /// The transaction asked for, or one before it, may not be executed.
+    #[error("transaction {index} of block {block} may not be executed: {source}")]
     Unreachable {
         /// The block.
         block: u64,

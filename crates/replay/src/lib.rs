@@ -32,6 +32,7 @@ mod frames;
 mod replay;
 mod verify;
 
+mod balance_check;
 mod balances;
 mod call_trace;
 mod native;
@@ -40,15 +41,18 @@ mod revert_reason;
 mod state_diff;
 mod struct_log;
 
-mod calls;
 mod inspect;
+mod look_back;
 mod range;
 mod replayer;
 mod stage;
-mod token;
-mod with_internal;
 mod worker;
 
+mod calls;
+mod token;
+mod with_internal;
+
+pub use balance_check::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
 pub use call_trace::{CallFrame, CallLog};

@@ -32,6 +32,10 @@ pub struct RangeReport {
     pub without_receipt: u64,
     /// Blocks without change sets to compare with.
     pub without_changes: u64,
+    /// Balances that were compared with the logs ([`BalanceCheck`](crate::BalanceCheck)).
+    pub balances_compared: u64,
+    /// Balances that the token would not tell.
+    pub balances_unanswered: u64,
     /// Hash of the last block.
     pub last_block_hash: Option<B256>,
 }
@@ -43,6 +47,14 @@ impl RangeReport {
         self.transactions += transactions;
         self.gas_used += replay.gas_used;
         self.mismatches += replay.mismatches.len() as u64;
+        for check in replay
+            .transactions
+            .iter()
+            .filter_map(|tx| tx.balances.as_ref())
+        {
+            self.balances_compared += check.compared;
+            self.balances_unanswered += check.unanswered;
+        }
         if wanted.receipts && !replay.verified.receipts {
             self.without_receipt += transactions;
         }

@@ -1,6 +1,6 @@
 //! What is asked of a replay, and what it answers.
 
-use crate::{Frames, Mismatch};
+use crate::{BalanceCheck, Frames, Mismatch};
 use alloy_primitives::B256;
 use txgraph_evm::{AccountChange, Fork, Outcome, Transition};
 
@@ -94,4 +94,6 @@ pub struct TransactionReplay {
     pub frames: Option<Frames>,
     /// What it changed, if asked for.
     pub transitions: Vec<Transition>,
+    /// Balances beside logs, if [tokens](crate::ReplayOptions::tokens) were named.
+    pub balances: Option<BalanceCheck>,
 }

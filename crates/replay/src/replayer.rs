@@ -4,15 +4,14 @@ use crate::{
     BlockReplay, ChainRules, Error, Mismatch, Record, Result, StateHistory, StoredBlock,
     TransactionReplay, Verify, block,
     stage::Stage,
-    worker::{self, Worker},
+    worker::{self, Codes, Worker},
 };
-use alloy_primitives::B256;
-use std::sync::Arc;
-use txgraph_evm::{CodeCache, Inspector, Message, Outcome};
+use alloy_primitives::{Address, B256};
+use txgraph_evm::{Inspector, Message, Outcome};
 use txgraph_nodedb::{Header, NodeDb};
 
 /// How to replay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
     /// What is kept.
     pub record: Record,
@@ -22,6 +21,9 @@ pub struct ReplayOptions {
     pub threads: usize,
     /// What executes.
     pub engine: EngineKind,
+    /// Tokens that are asked for balances around every transaction that calls them, for
+    /// [`TransactionReplay::balances`]. revm is not asked.
+    pub tokens: Vec<Address>,
 }
 
 /// What executes.
@@ -37,14 +39,6 @@ pub enum EngineKind {
     /// are those of our own.
     #[cfg(feature = "oracle")]
     Both,
-}
-
-/// What engines keep from block to block, shared by all threads.
-#[derive(Debug, Default)]
-pub(crate) struct Codes {
-    pub(crate) own: Arc<CodeCache>,
-    #[cfg(feature = "oracle")]
-    pub(crate) revm: crate::oracle::PeerCodes,
 }
 
 /// Which transaction.
@@ -132,7 +126,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         }
         let rules = worker::rules_of(&self.rules, &block)?;
         let stage = Stage::of_one(&block, rules, &self.options, index, inspector);
-        stage.run_one(&mut worker.evm, &self.codes, &self.history)
+        stage.run_one(&mut worker, &self.history)
     }
 
     /// Executes a call on the state at the end of `block`, as if in that block: what
@@ -153,11 +147,11 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
     }
 
     pub(crate) fn worker(&self) -> Worker {
-        Worker::new(&self.rules, &self.codes.own)
+        Worker::new(&self.rules, &self.codes)
     }
 
     pub(crate) fn replay(&self, worker: &mut Worker, block: &StoredBlock) -> Result<BlockReplay> {
         let rules = worker::rules_of(&self.rules, block)?;
-        Stage::new(block, rules, &self.options).run(&mut worker.evm, &self.codes, &self.history)
+        Stage::new(block, rules, &self.options).run(worker, &self.history)
     }
 }

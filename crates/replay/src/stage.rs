@@ -3,17 +3,19 @@
 #[cfg(feature = "oracle")]
 use crate::oracle::{Both, Peer};
 use crate::{
-    BlockReplay, BlockRules, Difference, EngineKind, Error, FrameRecorder, Mismatch, Record,
-    ReplayOptions, Result, StateHistory, StoredBlock, TransactionReplay, Verify,
+    BlockReplay, BlockRules, Difference, EngineKind, Error, FrameDetail, FrameRecorder, Mismatch,
+    Record, ReplayOptions, Result, StateError, StateHistory, StoredBlock, TransactionReplay,
+    Verify,
+    balance_check::BalanceAsker,
     course::{self, Audience, Done, End},
     engine::{Engine, Own},
     inspect::Pair,
-    replayer::Codes,
     verify::{self, Receipts},
-    worker::state_before,
+    worker::{Worker, state_before},
 };
+use alloy_primitives::Address;
 use std::ops::ControlFlow;
-use txgraph_evm::{AccountChange, Evm, Inspector, Outcome};
+use txgraph_evm::{AccountChange, Inspector, Outcome};
 
 /// A block as it is replayed.
 pub(crate) struct Stage<'a, 'i> {
@@ -25,6 +27,9 @@ pub(crate) struct Stage<'a, 'i> {
     /// Only this transaction is of interest: those before it are executed, no more.
     only: Option<u32>,
     watching: Pair<FrameRecorder, &'i mut dyn Inspector>,
+    /// Whose balances are compared with the logs.
+    tokens: &'a [Address],
+    asker: Option<BalanceAsker<'a>>,
     receipts: Receipts,
     logs: usize,
     transactions: Vec<TransactionReplay>,
@@ -32,13 +37,22 @@ pub(crate) struct Stage<'a, 'i> {
 }
 
 impl<'a, 'i> Stage<'a, 'i> {
-    pub(crate) fn new(block: &'a StoredBlock, rules: BlockRules, options: &ReplayOptions) -> Self {
+    pub(crate) fn new(
+        block: &'a StoredBlock,
+        rules: BlockRules,
+        options: &'a ReplayOptions,
+    ) -> Self {
         let ReplayOptions {
             record,
             verify,
             engine,
+            ref tokens,
             ..
         } = *options;
+        let frames = match tokens.is_empty() {
+            true => record.frames,
+            false => Some(FrameDetail::Everything),
+        };
         Self {
             block,
             rules,
@@ -46,7 +60,9 @@ impl<'a, 'i> Stage<'a, 'i> {
             verify,
             engine,
             only: None,
-            watching: Pair(record.frames.map(FrameRecorder::new), None),
+            watching: Pair(frames.map(FrameRecorder::new), None),
+            tokens,
+            asker: None,
             receipts: Receipts::default(),
             logs: 0,
             transactions: Vec::with_capacity(block.transactions.len()),
@@ -58,7 +74,7 @@ impl<'a, 'i> Stage<'a, 'i> {
     pub(crate) fn of_one(
         block: &'a StoredBlock,
         rules: BlockRules,
-        options: &ReplayOptions,
+        options: &'a ReplayOptions,
         index: u32,
         inspector: Option<&'i mut dyn Inspector>,
     ) -> Self {
@@ -74,11 +90,10 @@ impl<'a, 'i> Stage<'a, 'i> {
     /// Replays the block.
     pub(crate) fn run<H: StateHistory>(
         mut self,
-        evm: &mut Evm,
-        codes: &Codes,
+        worker: &mut Worker,
         history: &H,
     ) -> Result<BlockReplay> {
-        let (end, changes) = self.execute(evm, codes, history)?;
+        let (end, changes) = self.execute(worker, history)?;
         let mut verified = self.verify;
         verified.receipts &= self.block.receipts.is_some();
         match end {
@@ -119,12 +134,11 @@ impl<'a, 'i> Stage<'a, 'i> {
     /// Replays the one transaction.
     pub(crate) fn run_one<H: StateHistory>(
         mut self,
-        evm: &mut Evm,
-        codes: &Codes,
+        worker: &mut Worker,
         history: &H,
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let block = self.block.header.number;
-        let (end, _) = self.execute(evm, codes, history)?;
+        let (end, _) = self.execute(worker, history)?;
         match (self.transactions.pop(), end) {
             (Some(transaction), _) => Ok((transaction, self.mismatches)),
             (None, End::Refused(index, source)) => Err(Error::Unreachable {
@@ -142,33 +156,42 @@ impl<'a, 'i> Stage<'a, 'i> {
 
     fn execute<H: StateHistory>(
         &mut self,
-        evm: &mut Evm,
-        codes: &Codes,
+        worker: &mut Worker,
         history: &H,
     ) -> Result<(End, Vec<AccountChange>)> {
         // What is compared with change sets must not come from them.
         let reads_ahead = !self.verify.changes;
         let source = || state_before(history, self.block, reads_ahead);
-        let fork = self.rules.fork;
+        let (fork, evm) = (self.rules.fork, &mut worker.evm);
+        let transitions = self.record.transitions || !self.tokens.is_empty();
+        if !self.tokens.is_empty() {
+            let block = self.block.environment(&self.rules);
+            self.asker = Some(BalanceAsker::new(self.tokens, evm.chain_id(), block));
+        }
         match self.engine {
             EngineKind::Own => {
-                let _ = codes;
                 let source = source()?;
-                self.drive(&mut Own::new(evm, fork, source, self.record.transitions))
+                self.drive(&mut Own::new(evm, fork, source, transitions))
             }
             #[cfg(feature = "oracle")]
             EngineKind::Revm => {
                 let source = source()?;
                 let block = self.block.environment(&self.rules);
                 let chain_id = evm.chain_id();
-                self.drive(&mut Peer::new(&codes.revm, fork, chain_id, &block, source))
+                self.drive(&mut Peer::new(
+                    &worker.peer_codes,
+                    fork,
+                    chain_id,
+                    &block,
+                    source,
+                ))
             }
             #[cfg(feature = "oracle")]
             EngineKind::Both => {
                 let (own, peer) = (source()?, source()?);
                 let block = self.block.environment(&self.rules);
-                let peer = Peer::new(&codes.revm, fork, evm.chain_id(), &block, peer);
-                let own = Own::new(evm, fork, own, self.record.transitions);
+                let peer = Peer::new(&worker.peer_codes, fork, evm.chain_id(), &block, peer);
+                let own = Own::new(evm, fork, own, transitions);
                 self.drive(&mut Both::new(own, peer))
             }
         }
@@ -257,7 +280,7 @@ impl Audience for Stage<'_, '_> {
         (wanted && self.watching.is_watching()).then_some(&mut self.watching)
     }
 
-    fn done(&mut self, done: Done) -> ControlFlow<()> {
+    fn done(&mut self, done: Done, engine: &mut dyn Engine) -> Result<ControlFlow<()>, StateError> {
         let Done {
             index,
             outcome,
@@ -280,9 +303,9 @@ impl Audience for Stage<'_, '_> {
         let first_log = self.logs;
         self.logs += outcome.logs.len();
         if self.only.is_some_and(|only| only != index) {
-            return ControlFlow::Continue(());
+            return Ok(ControlFlow::Continue(()));
         }
-        self.transactions.push(TransactionReplay {
+        let mut replay = TransactionReplay {
             block: block.header.number,
             fork: self.rules.fork,
             index,
@@ -291,11 +314,23 @@ impl Audience for Stage<'_, '_> {
             outcome,
             first_log: u32::try_from(first_log).unwrap_or(u32::MAX),
             frames: self.watching.0.as_mut().map(FrameRecorder::take),
-            transitions,
-        });
-        match self.only {
+            transitions: Vec::new(),
+            balances: None,
+        };
+        if let Some(asker) = &mut self.asker {
+            replay.balances = Some(asker.ask(&replay, &transitions, engine)?);
+        }
+        // They may have been recorded for that alone.
+        if self.record.transitions {
+            replay.transitions = transitions;
+        }
+        if self.record.frames.is_none() {
+            replay.frames = None;
+        }
+        self.transactions.push(replay);
+        Ok(match self.only {
             Some(_) => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
-        }
+        })
     }
 }

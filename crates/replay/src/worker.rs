@@ -9,13 +9,25 @@ use txgraph_nodedb::{Blocks, Header, NodeDb, Scratch};
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) evm: Evm,
+    #[cfg(feature = "oracle")]
+    pub(crate) peer_codes: crate::oracle::PeerCodes,
     scratch: Scratch,
 }
 
+/// Code prepared by the engines, shared by all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Codes {
+    own: Arc<CodeCache>,
+    #[cfg(feature = "oracle")]
+    peer: crate::oracle::PeerCodes,
+}
+
 impl Worker {
-    pub(crate) fn new(rules: &ChainRules, codes: &Arc<CodeCache>) -> Self {
+    pub(crate) fn new(rules: &ChainRules, codes: &Codes) -> Self {
         Self {
-            evm: Evm::with_code_cache(Fork::Frontier, rules.chain_id, Arc::clone(codes)),
+            evm: Evm::with_code_cache(Fork::Frontier, rules.chain_id, Arc::clone(&codes.own)),
+            #[cfg(feature = "oracle")]
+            peer_codes: codes.peer.clone(),
             scratch: Scratch::default(),
         }
     }

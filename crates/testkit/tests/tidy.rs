@@ -28,11 +28,15 @@ const MAY_USE: [(&str, &[&str]); 16] = [
         "txgraph",
         &[
             "analysis",
+            "evm",
+            "evm-tools",
             "export",
             "graph",
             "index",
             "nodedb",
             "reader",
+            "replay",
+            "state",
             "transfers",
         ],
     ),
@@ -43,6 +47,8 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     (
         "bench",
         &[
+            "evm",
+            "evm-tools",
             "export",
             "graph",
             "index",

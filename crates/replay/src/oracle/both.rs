@@ -1,6 +1,7 @@
 //! Two engines on the same block, compared instruction by instruction.
 
 use crate::{
+    balance_check::Answer,
     engine::{Engine, Failure},
     error::StateError,
     inspect::Pair,
@@ -11,8 +12,8 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
 };
 use txgraph_evm::{
-    AccountChange, Block, FrameEnd, FrameStart, Inspector, Outcome, Status, Step, Transaction,
-    Transition,
+    AccountChange, Block, FrameEnd, FrameStart, Inspector, Message, Outcome, Status, Step,
+    Transaction, Transition,
 };
 use txgraph_evm_tools::opcodes;
 
@@ -280,6 +281,15 @@ impl<A: Engine, B: Engine> Engine for Both<A, B> {
 
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError> {
         self.first.transitions()
+    }
+
+    fn before_and_after(
+        &mut self,
+        block: &Block,
+        undone: &[Transition],
+        questions: &[Message],
+    ) -> Result<Vec<(Answer, Answer)>, StateError> {
+        self.first.before_and_after(block, undone, questions)
     }
 
     fn changes(&mut self) -> Vec<AccountChange> {

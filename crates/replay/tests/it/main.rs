@@ -5,5 +5,6 @@ mod history;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outputs;
+mod source;
 mod support;
 mod traces;
