@@ -208,7 +208,7 @@ fn balance(answer: &Answer) -> Option<U256> {
         Answer::Of(outcome) if outcome.is_success() => outcome
             .output
             .first_chunk()
-            .map(|word| U256::from_be_bytes(*word)),
+            .map(|word: &[u8; 32]| U256::from_be_bytes(*word)),
         Answer::Of(_) => None,
     }
 }
@@ -225,7 +225,10 @@ pub(crate) enum Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::keccak256;
+    use crate::{FrameDetail, FrameRecorder, engine::Own};
+    use alloy_primitives::{B256, keccak256};
+    use txgraph_evm::{Evm, Fork, MemoryState, Transaction};
+    use txgraph_evm_tools::asm::assemble;
 
     #[test]
     fn the_selector() {
@@ -247,5 +250,128 @@ mod tests {
     #[test]
     fn small_numbers_are_no_addresses() {
         assert_eq!(ADDRESSES_FROM, U256::from(1) << 96);
+    }
+
+    const TOKEN: Address = Address::repeat_byte(0x70);
+    const SENDER: Address = Address::repeat_byte(0x5e);
+    const RECEIVER: Address = Address::repeat_byte(0xec);
+
+    /// A token that keeps `fee` of what is moved, and tells all of it, or nothing.
+    fn token(fee: u8, logs: bool) -> Bytes {
+        let topic = keccak256("Transfer(address,address,uint256)");
+        let log = format!(
+            "PUSH1 0 MSTORE PUSH1 4 CALLDATALOAD CALLER PUSH32 {topic} PUSH1 32 PUSH1 0 LOG3"
+        );
+        let source = format!(
+            "PUSH1 0 CALLDATALOAD PUSH1 0xe0 SHR PUSH4 0x70a08231 EQ PUSH ask JUMPI
+             PUSH1 36 CALLDATALOAD
+             DUP1 CALLER SLOAD SUB CALLER SSTORE
+             DUP1 PUSH1 {fee} SWAP1 SUB PUSH1 4 CALLDATALOAD SLOAD ADD
+             PUSH1 4 CALLDATALOAD SSTORE
+             {} STOP
+             ask: JUMPDEST PUSH1 4 CALLDATALOAD SLOAD PUSH1 0 MSTORE PUSH1 32 PUSH1 0 RETURN",
+            if logs { &log } else { "POP" },
+        );
+        assemble(&source).unwrap().into()
+    }
+
+    /// Two transfers of 100 in one block: who has, by the logs and by the token, what.
+    fn differing(code: Bytes) -> Vec<(Address, String, String, U256)> {
+        let mut state = MemoryState::default();
+        state.insert(TOKEN, U256::ZERO, 1, code);
+        state.insert(SENDER, U256::from(1), 0, Bytes::new());
+        let slot = U256::from_be_bytes(SENDER.into_word().0);
+        state.set_storage(TOKEN, slot, U256::from(1000));
+        let block = Block {
+            gas_limit: 10_000_000,
+            ..Block::default()
+        };
+        let mut evm = Evm::new(Fork::London, 1);
+        let mut engine = Own::new(&mut evm, Fork::London, state, true);
+        let mut asker = BalanceAsker::new(&[TOKEN], 1, block.clone());
+        let mut told = Vec::new();
+        for nonce in 0..2 {
+            let amount = U256::from(100).to_be_bytes::<32>();
+            let input = [
+                &[0xa9, 0x05, 0x9c, 0xbb],
+                &RECEIVER.into_word()[..],
+                &amount,
+            ]
+            .concat();
+            let transaction = Transaction {
+                caller: SENDER,
+                to: Some(TOKEN),
+                nonce,
+                gas_limit: 200_000,
+                input: input.into(),
+                ..Transaction::default()
+            };
+            let mut recorder = FrameRecorder::new(FrameDetail::Everything);
+            let outcome = engine.transaction(&block, &transaction, Some(&mut recorder));
+            let outcome = outcome.unwrap();
+            assert!(outcome.is_success(), "{outcome:?}");
+            let replay = TransactionReplay {
+                block: 1,
+                fork: Fork::London,
+                index: 0,
+                hash: B256::ZERO,
+                transaction,
+                outcome,
+                first_log: 0,
+                frames: Some(recorder.take()),
+                transitions: Vec::new(),
+                balances: None,
+            };
+            let (transitions, changes) = (engine.transitions().unwrap(), engine.changes());
+            let check = asker.ask(&replay, &transitions, &mut engine).unwrap();
+            assert_eq!(engine.changes(), changes, "to ask changes nothing");
+            // The token itself, too, might have kept something.
+            assert_eq!((check.compared, check.unanswered), (3, 0));
+            told.extend(check.differing.iter().map(|it| {
+                let (logged, actual) = (it.logged().to_string(), it.actual().to_string());
+                (it.holder, logged, actual, it.after)
+            }));
+        }
+        told
+    }
+
+    fn row(
+        holder: Address,
+        logged: &str,
+        actual: &str,
+        after: u64,
+    ) -> (Address, String, String, U256) {
+        (
+            holder,
+            logged.to_owned(),
+            actual.to_owned(),
+            U256::from(after),
+        )
+    }
+
+    #[test]
+    fn a_token_that_tells_all() {
+        assert_eq!(differing(token(0, true)), []);
+    }
+
+    #[test]
+    fn a_fee_without_a_log() {
+        let expected = [
+            row(RECEIVER, "100", "97", 97),
+            row(RECEIVER, "100", "97", 194),
+        ];
+        assert_eq!(differing(token(3, true)), expected);
+    }
+
+    /// The receiver is named in the calldata alone.
+    #[test]
+    fn movements_without_a_log() {
+        let expected = [
+            row(SENDER, "0", "-100", 900),
+            row(RECEIVER, "0", "100", 100),
+            row(SENDER, "0", "-100", 800),
+            row(RECEIVER, "0", "100", 200),
+        ];
+        assert_eq!(differing(token(0, false)), expected);
     }
 }

@@ -47,12 +47,14 @@ pub struct StoredReceipt {
 }
 
 impl StoredBlock {
-    /// Reads consecutive blocks, all of one snapshot.
+    /// Reads consecutive blocks, all of one snapshot, and appends them to `read`. After an
+    /// error it has those before the block that is in the way.
     pub fn read(
         snapshot: &Snapshot<'_>,
         blocks: Blocks,
         scratch: &mut Scratch,
-    ) -> Result<Vec<Self>> {
+        read: &mut Vec<Self>,
+    ) -> Result<()> {
         let parts = Parts {
             headers: true,
             receipts: true,
@@ -60,12 +62,11 @@ impl StoredBlock {
             senders: true,
             withdrawals: true,
         };
-        let mut read = Vec::new();
         snapshot.for_each_block(blocks, parts, scratch, &mut |block| {
             read.push(stored(block)?);
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(read)
+        Ok(())
     }
 
     /// Of the header, what execution sees.
@@ -196,5 +197,41 @@ fn recovered(signed: &SignedAuthorization) -> Authorization {
         address: signed.address,
         nonce: signed.nonce,
         authority: authority(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use alloy_primitives::{Bloom, Bytes};
+
+    /// Of an empty block, which says nothing of what came out.
+    pub(crate) fn header(number: u64, beneficiary: u8) -> Header {
+        Header {
+            number,
+            hash: B256::ZERO,
+            parent_hash: B256::ZERO,
+            timestamp: 0,
+            gas_used: 0,
+            gas_limit: 0,
+            beneficiary: Address::repeat_byte(beneficiary),
+            base_fee: None,
+            transactions_root: B256::ZERO,
+            receipts_root: B256::ZERO,
+            withdrawals_root: None,
+            logs_bloom: Bloom::ZERO,
+            ommers_hash: B256::ZERO,
+            state_root: B256::ZERO,
+            difficulty: U256::ZERO,
+            mix_hash: B256::ZERO,
+            nonce: 0,
+            blob_gas_used: None,
+            excess_blob_gas: None,
+            parent_beacon_block_root: None,
+            requests_hash: None,
+            block_access_list_hash: None,
+            slot_number: None,
+            extra_data: Bytes::new(),
+        }
     }
 }

@@ -196,8 +196,8 @@ fn reward(engine: &mut impl Engine, fork: Fork, stored: &StoredBlock) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Own;
-    use alloy_primitives::{B256, Bloom, Bytes};
+    use crate::{block::testing::header, engine::Own};
+    use alloy_primitives::Bytes;
     use txgraph_evm::{BlobSchedule, Evm, MemoryState};
     use txgraph_nodedb::{Header, Withdrawal};
 
@@ -210,35 +210,6 @@ mod tests {
 
         fn done(&mut self, _: Done, _: &mut dyn Engine) -> Result<ControlFlow<()>, StateError> {
             Ok(ControlFlow::Continue(()))
-        }
-    }
-
-    fn header(number: u64, beneficiary: u8) -> Header {
-        Header {
-            number,
-            hash: B256::ZERO,
-            parent_hash: B256::ZERO,
-            timestamp: 0,
-            gas_used: 0,
-            gas_limit: 0,
-            beneficiary: Address::repeat_byte(beneficiary),
-            base_fee: None,
-            transactions_root: B256::ZERO,
-            receipts_root: B256::ZERO,
-            withdrawals_root: None,
-            logs_bloom: Bloom::ZERO,
-            ommers_hash: B256::ZERO,
-            state_root: B256::ZERO,
-            difficulty: U256::ZERO,
-            mix_hash: B256::ZERO,
-            nonce: 0,
-            blob_gas_used: None,
-            excess_blob_gas: None,
-            parent_beacon_block_root: None,
-            requests_hash: None,
-            block_access_list_hash: None,
-            slot_number: None,
-            extra_data: Bytes::new(),
         }
     }
 

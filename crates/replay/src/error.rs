@@ -50,6 +50,22 @@ pub enum Error {
         /// Key, and what is wrong there.
         what: String,
     },
+    /// A trace to compare with could not be read.
+    #[error("cannot read trace {}: {source}", path.display())]
+    ReadTrace {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A file that is no trace.
+    #[error("{} is not a trace of opcodes: {what}", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        what: String,
+    },
     /// Nothing says which rules hold.
     #[error(
         "{}: the rules of the chain with genesis {genesis_hash} are not known; \
@@ -73,6 +89,19 @@ pub enum Error {
         found: B256,
         /// Of the rules.
         expected: B256,
+    },
+    /// The rules are those of another chain id.
+    #[error(
+        "block {block} has a transaction signed for chain {found}, the rules given are for \
+         chain {expected}: see `chainId` in the chain file (`--chain`)"
+    )]
+    WrongChainId {
+        /// The block.
+        block: u64,
+        /// In its transaction.
+        found: u64,
+        /// Of the rules.
+        expected: u64,
     },
     /// Rules that the interpreter does not know.
     #[error(

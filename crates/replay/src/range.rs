@@ -63,6 +63,13 @@ impl RangeReport {
     }
 }
 
+/// What came of a task.
+struct Finished {
+    /// Of its first blocks, up to the error if there is one.
+    replays: Vec<BlockReplay>,
+    error: Option<Error>,
+}
+
 /// What threads and the one who hands over share.
 struct Queue {
     state: Mutex<State>,
@@ -75,7 +82,7 @@ struct State {
     /// Blocks before this one were handed over.
     handed_over: u64,
     /// Finished tasks by their first block.
-    done: BTreeMap<u64, Result<Vec<BlockReplay>>>,
+    done: BTreeMap<u64, Finished>,
     /// A thread panicked: its task will never be done.
     lost: bool,
 }
@@ -119,22 +126,22 @@ impl Queue {
         }
     }
 
-    fn finish(&self, first: u64, replays: Result<Vec<BlockReplay>>) {
+    fn finish(&self, first: u64, finished: Finished) {
         let mut state = self.lock();
-        if replays.is_err() {
+        if finished.error.is_some() {
             state.next = None;
         }
-        state.done.insert(first, replays);
+        state.done.insert(first, finished);
         drop(state);
         self.changed.notify_all();
     }
 
     /// The task that begins at `first`, when it is done; `None` if it never will be.
-    fn wait_for(&self, first: u64) -> Option<Result<Vec<BlockReplay>>> {
+    fn wait_for(&self, first: u64) -> Option<Finished> {
         let mut state = self.lock();
         loop {
-            if let Some(replays) = state.done.remove(&first) {
-                return Some(replays);
+            if let Some(finished) = state.done.remove(&first) {
+                return Some(finished);
             }
             if state.lost {
                 return None;
@@ -222,11 +229,11 @@ impl<H: StateHistory> Replayer<'_, H> {
         let mut first = blocks.first;
         let mut parent: Option<B256> = None;
         while first <= blocks.last {
-            let Some(replays) = queue.wait_for(first) else {
+            let Some(Finished { replays, error }) = queue.wait_for(first) else {
                 // The panic goes on when the scope ends.
                 return Ok(());
             };
-            for replay in replays? {
+            for replay in replays {
                 let number = replay.number;
                 // Tasks have snapshots of their own, which need not be of one branch.
                 if parent.is_some_and(|parent| parent != replay.parent_hash) {
@@ -239,26 +246,53 @@ impl<H: StateHistory> Replayer<'_, H> {
                 }
                 first = number + 1;
             }
+            if let Some(error) = error {
+                return Err(error);
+            }
             queue.handed_over(first);
         }
         Ok(())
     }
 
     /// One task, again if the chain changed under it.
-    fn task(&self, worker: &mut Worker, task: Blocks) -> Result<Vec<BlockReplay>> {
+    fn task(&self, worker: &mut Worker, task: Blocks) -> Finished {
         let mut attempt = 1;
         loop {
-            match self.try_task(worker, task) {
+            let mut replays = Vec::new();
+            match self.try_task(worker, task, &mut replays) {
                 Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => attempt += 1,
-                done => return done,
+                done => {
+                    let error = done.err();
+                    return Finished { replays, error };
+                }
             }
         }
     }
 
-    fn try_task(&self, worker: &mut Worker, task: Blocks) -> Result<Vec<BlockReplay>> {
-        let read = worker.read(self.db, task)?;
-        read.iter()
-            .map(|block| self.replay(worker, block))
-            .collect()
+    fn try_task(
+        &self,
+        worker: &mut Worker,
+        task: Blocks,
+        replays: &mut Vec<BlockReplay>,
+    ) -> Result<()> {
+        let mut blocks = Vec::new();
+        let mut read = worker.read(self.db, task, &mut blocks);
+        if read.as_ref().is_err_and(|error| !error.is_stale()) {
+            // It may be an error of the whole range: what comes before it is read alone.
+            for number in task.first + blocks.len() as u64..=task.last {
+                let block = Blocks {
+                    first: number,
+                    last: number,
+                };
+                read = worker.read(self.db, block, &mut blocks);
+                if read.is_err() {
+                    break;
+                }
+            }
+        }
+        for block in &blocks {
+            replays.push(self.replay(worker, block)?);
+        }
+        read
     }
 }

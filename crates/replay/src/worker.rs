@@ -32,12 +32,17 @@ impl Worker {
         }
     }
 
-    /// Consecutive blocks under one short-lived snapshot.
-    pub(crate) fn read(&mut self, db: &NodeDb, blocks: Blocks) -> Result<Vec<StoredBlock>> {
+    /// Consecutive blocks under one short-lived snapshot, as [`StoredBlock::read`].
+    pub(crate) fn read(
+        &mut self,
+        db: &NodeDb,
+        blocks: Blocks,
+        read: &mut Vec<StoredBlock>,
+    ) -> Result<()> {
         if blocks.first == 0 {
             return Err(Error::Genesis);
         }
-        StoredBlock::read(&db.snapshot()?, blocks, &mut self.scratch)
+        StoredBlock::read(&db.snapshot()?, blocks, &mut self.scratch, read)
     }
 
     /// One block.
@@ -46,18 +51,31 @@ impl Worker {
             first: number,
             last: number,
         };
-        let read = self.read(db, blocks)?.pop();
+        let mut read = Vec::new();
+        self.read(db, blocks, &mut read)?;
         // As many as were asked for, or an error.
-        read.ok_or(Error::Replaced { block: number })
+        read.pop().ok_or(Error::Replaced { block: number })
     }
 }
 
-/// The rules of a block, unless its fork is too new.
+/// The rules of a block, unless its fork is too new, or its transactions are of another
+/// chain: the hash of block 0, by which rules are told apart, says nothing of the chain id.
 pub(crate) fn rules_of(chain: &ChainRules, block: &StoredBlock) -> Result<BlockRules> {
+    let mut signed = block
+        .transactions
+        .iter()
+        .filter_map(|it| it.transaction.chain_id);
+    if let Some(found) = signed.find(|id| *id != chain.chain_id) {
+        return Err(Error::WrongChainId {
+            block: block.header.number,
+            found,
+            expected: chain.chain_id,
+        });
+    }
     rules_at(chain, &block.header)
 }
 
-/// The same by its header.
+/// The rules of a block by its header.
 pub(crate) fn rules_at(chain: &ChainRules, header: &Header) -> Result<BlockRules> {
     let rules = chain.at(header);
     if rules.fork > Fork::Osaka {

@@ -3,6 +3,8 @@
 mod both;
 mod database;
 mod peer;
+#[cfg(test)]
+mod random;
 mod translate;
 mod watch;
 

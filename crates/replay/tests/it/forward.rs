@@ -126,7 +126,8 @@ fn a_wrong_fork_or_state_is_told() {
         },
         ..ReplayOptions::default()
     };
-    let replayer = Replayer::new(genesis.rules, &db, Present::new(genesis.state), options).unwrap();
+    let history = Present::new(genesis.state);
+    let replayer = Replayer::new(genesis.rules, &db, history, options.clone()).unwrap();
     for number in 1..20 {
         let replay = replayer.block(number).unwrap();
         told.extend(replay.mismatches.iter().map(|mismatch| mismatch.block));
@@ -165,7 +166,7 @@ fn another_chain_is_refused() {
     file["timestamp"] = "0x1".into();
     let Genesis { rules, state } = Genesis::parse(&file.to_string()).unwrap();
     let options = ReplayOptions::default();
-    let error = Replayer::new(rules, &db, Present::new(state), options).unwrap_err();
+    let error = Replayer::new(rules, &db, Present::new(state), options.clone()).unwrap_err();
     assert!(matches!(error, Error::WrongChain { .. }), "{error}");
     let Genesis { rules, state } = genesis(&fixture);
     let replayer = Replayer::new(rules, &db, Present::new(state), options).unwrap();

@@ -1,5 +1,7 @@
 //! Replays of data directories that real nodes wrote, compared with what the nodes say.
 
+mod bad_input;
+mod balance_check;
 mod forward;
 mod history;
 #[cfg(feature = "oracle")]

@@ -50,7 +50,11 @@ pub(crate) struct Opened {
 
 /// Opens a copy of a fixture's database.
 pub(crate) fn open(fixture: &Fixture) -> Opened {
-    let directory = fixture.unpack();
+    open_copy(fixture, fixture.unpack())
+}
+
+/// Opens a copy that something was done to.
+pub(crate) fn open_copy(fixture: &Fixture, directory: Unpacked) -> Opened {
     let db = Arc::new(database(directory.path()));
     let state = StateDb::new(Arc::clone(&db), StateOptions::default());
     let after = state.available().unwrap().blocks.unwrap();

@@ -6,8 +6,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use txgraph_evm_tools::trace::{Trace, TraceOptions};
 use txgraph_replay::{
-    BlockReplay, Cause, FrameDetail, Genesis, NativeTransfer, Record, ReplayOptions, Replayer,
-    StructLogOptions, StructLogger, TransactionId,
+    BlockReplay, Cause, FrameDetail, Genesis, NativeTransfer, Record, ReferenceTrace,
+    ReplayOptions, Replayer, StructLogOptions, StructLogger, TraceComparer, TraceStep,
+    TransactionId,
 };
 use txgraph_testkit::fixtures::{self, Fixture};
 use txgraph_transfers::Kind;
@@ -289,6 +290,75 @@ fn state_diffs_equal_the_nodes() {
     with_deep_stack(compare_diffs);
 }
 
+/// Another client's trace is compared while the transaction runs: nothing differs, and
+/// whatever is changed in it is found at its step.
+fn compare_against(fixture: &Fixture) {
+    let opened = open(fixture);
+    let replayer = opened.replayer(ReplayOptions::default());
+    let against = |place, trace: &ReferenceTrace| {
+        let mut comparer = TraceComparer::new(trace);
+        replayer.transaction(place, Some(&mut comparer)).unwrap();
+        comparer.finish()
+    };
+    let mut changed = 0;
+    for line in fixture.lines("struct-logs") {
+        let place = TransactionId::Place {
+            block: line["block"].as_u64().unwrap(),
+            index: u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
+        };
+        let trace = ReferenceTrace::parse(&line.to_string()).unwrap();
+        let steps = against(place, &trace).unwrap_or_else(|e| panic!("{} {e}", line["label"]));
+        assert_eq!(steps, trace.steps.len());
+        if steps < 2 {
+            continue;
+        }
+        let at = steps / 2;
+        for (field, change) in CHANGES {
+            let mut other = trace.clone();
+            change(&mut other.steps[at]);
+            // Of one that halted, costs are not compared.
+            let is_free = *field == "cost" && trace.steps[at].cost == Some(0);
+            if other == trace || is_free {
+                continue;
+            }
+            let difference = against(place, &other).unwrap_err();
+            assert_eq!(difference.step, at, "{field}: {difference}");
+            assert_eq!(difference.fields(), [*field], "{difference}");
+            changed += 1;
+        }
+        let mut short = trace.clone();
+        short.steps.truncate(at);
+        let difference = against(place, &short).unwrap_err();
+        assert_eq!((difference.step, &difference.theirs), (at, &None));
+        let mut long = trace.clone();
+        long.steps.extend_from_within(..1);
+        let difference = against(place, &long).unwrap_err();
+        assert_eq!((difference.step, &difference.ours), (steps, &None));
+    }
+    assert!(changed > 100, "{changed}");
+}
+
+/// A field of a step, and how to change it.
+type Change = (&'static str, fn(&mut TraceStep));
+
+const CHANGES: &[Change] = &[
+    ("pc", |step| step.pc += 1),
+    ("op", |step| step.op = Some(0xfd)),
+    ("gas", |step| step.gas -= 1),
+    ("depth", |step| step.depth += 1),
+    ("cost", |step| step.cost = step.cost.map(|cost| cost + 1)),
+    ("stack", |step| {
+        if let Some(top) = step.stack.as_mut().and_then(|stack| stack.last_mut()) {
+            *top = !*top;
+        }
+    }),
+];
+
+#[test]
+fn traces_of_others_are_compared() {
+    with_deep_stack(compare_against);
+}
+
 /// The lines of `evm-tools`, one for each instruction, and the end.
 #[test]
 fn lines_of_eip_3155() {
@@ -302,7 +372,15 @@ fn lines_of_eip_3155() {
             let text = String::from_utf8(trace.finish(&replay.outcome).unwrap()).unwrap();
             let mut logger = StructLogger::new(StructLogOptions::default());
             replayer.transaction(place, Some(&mut logger)).unwrap();
-            let logs = logger.finish(&replay).struct_logs;
+            let logged = logger.finish(&replay);
+            let reference = ReferenceTrace::parse(&text).unwrap();
+            let json = serde_json::to_string(&logged).unwrap();
+            let of_logs = ReferenceTrace::parse(&json).unwrap();
+            assert_eq!(reference, of_logs, "both forms tell the same");
+            let mut comparer = TraceComparer::new(&reference);
+            replayer.transaction(place, Some(&mut comparer)).unwrap();
+            assert_eq!(comparer.finish(), Ok(logged.struct_logs.len()));
+            let logs = logged.struct_logs;
             let lines: Vec<Value> = text
                 .lines()
                 .map(|line| serde_json::from_str(line).unwrap())

@@ -1,0 +1,268 @@
+//! Traces of opcodes that another client wrote: the answer of `debug_traceTransaction`
+//! (struct logs), or lines of EIP-3155.
+
+use crate::{Error, Result};
+use alloy_primitives::U256;
+use serde::{Deserialize, Deserializer, de};
+use std::{fs, path::Path};
+use txgraph_evm_tools::opcodes;
+
+/// A trace to hold a replay against.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReferenceTrace {
+    /// In order of execution.
+    pub steps: Vec<TraceStep>,
+}
+
+/// An instruction, before it was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceStep {
+    /// Its position in the code.
+    pub pc: u64,
+    /// Its opcode; `None`: one that has no name.
+    pub op: Option<u8>,
+    /// Gas left before it.
+    pub gas: u64,
+    /// Charged for it, with what a call gives its frame; `None` if it halted, of which
+    /// every client tells another cost.
+    pub cost: Option<u64>,
+    /// 1: the outermost frame.
+    pub depth: u64,
+    /// The top is last; `None` if the trace was made without.
+    pub stack: Option<Vec<U256>>,
+}
+
+impl ReferenceTrace {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is no trace.
+    pub fn open(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|source| Error::ReadTrace {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::parse(&text).map_err(|what| Error::Trace {
+            path: path.to_owned(),
+            what,
+        })
+    }
+
+    /// Either form; struct logs with or without the envelope of JSON-RPC. The error says
+    /// what is wrong where.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match serde_json::from_str(text) {
+            Ok(Answer {
+                struct_logs: Some(steps),
+                ..
+            })
+            | Ok(Answer {
+                result: Some(Logs { struct_logs: steps }),
+                ..
+            }) => Ok(Self {
+                steps: steps.into_iter().map(Into::into).collect(),
+            }),
+            Ok(Answer {
+                error: Some(error),
+                pc: None,
+                ..
+            }) => Err(format!("it is the node's refusal: {error}")),
+            // Also a single line is an object.
+            Ok(_) => Self::lines(text),
+            Err(error) if is_one_object(text) => Err(error.to_string()),
+            Err(_) => Self::lines(text),
+        }
+    }
+
+    fn lines(text: &str) -> Result<Self, String> {
+        let mut steps = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let wrong = |error| format!("line {number}: {error}");
+            let object: serde_json::Value = serde_json::from_str(line).map_err(wrong)?;
+            // Others tell the outcome, or a state root.
+            if object.get("pc").is_some() {
+                let step: Step = serde_json::from_value(object).map_err(wrong)?;
+                steps.push(step.into());
+            }
+        }
+        match steps.is_empty() {
+            true => Err("it holds neither `structLogs` nor lines of EIP-3155".to_owned()),
+            false => Ok(Self { steps }),
+        }
+    }
+}
+
+/// Whether the text is the answer to one question, and not a line for each step.
+fn is_one_object(text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    let is_step = |value: serde_json::Value| value.get("pc").is_some();
+    !serde_json::from_str(first).is_ok_and(is_step) && text.contains("structLogs")
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    struct_logs: Option<Vec<Step>>,
+    result: Option<Logs>,
+    error: Option<serde_json::Value>,
+    /// Of a line of EIP-3155.
+    pc: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Logs {
+    struct_logs: Vec<Step>,
+}
+
+/// Of either form.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Step {
+    #[serde(deserialize_with = "number")]
+    pc: u64,
+    op: Op,
+    #[serde(deserialize_with = "number")]
+    gas: u64,
+    #[serde(deserialize_with = "number")]
+    gas_cost: u64,
+    #[serde(deserialize_with = "number")]
+    depth: u64,
+    stack: Option<Vec<Word>>,
+    error: Option<serde_json::Value>,
+}
+
+/// A number in EIP-3155, a mnemonic in struct logs.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Op {
+    Byte(u8),
+    Name(String),
+}
+
+/// Hex, with or without `0x`.
+struct Word(U256);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.strip_prefix("0x").unwrap_or(&text);
+        let word = U256::from_str_radix(digits, 16);
+        word.map(Self)
+            .map_err(|_| de::Error::custom(format!("{text:?} is no word in hex")))
+    }
+}
+
+/// A number, or a text of one in hex.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(u64),
+        Text(String),
+    }
+    match Written::deserialize(deserializer)? {
+        Written::Number(number) => Ok(number),
+        Written::Text(text) => {
+            let hex = text.strip_prefix("0x");
+            let number = hex.map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
+            number.map_err(|_| de::Error::custom(format!("{text:?} is no number")))
+        }
+    }
+}
+
+impl From<Step> for TraceStep {
+    fn from(step: Step) -> Self {
+        let has_failed = step.error.is_some_and(|error| !error.is_null());
+        Self {
+            pc: step.pc,
+            op: match step.op {
+                Op::Byte(byte) => opcodes::name(byte).map(|_| byte),
+                Op::Name(name) => opcodes::by_name(&name),
+            },
+            gas: step.gas,
+            cost: (!has_failed).then_some(step.gas_cost),
+            depth: step.depth,
+            stack: (step.stack).map(|words| words.into_iter().map(|word| word.0).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: &str =
+        r#"{"pc":2,"op":"SHA3","gas":100,"gasCost":3,"depth":1,"stack":["0x80","00ff"]}"#;
+
+    fn step() -> TraceStep {
+        TraceStep {
+            pc: 2,
+            op: Some(0x20),
+            gas: 100,
+            cost: Some(3),
+            depth: 1,
+            stack: Some(vec![U256::from(0x80), U256::from(0xff)]),
+        }
+    }
+
+    #[test]
+    fn both_forms() {
+        let line = r#"{"pc":2,"op":32,"gas":"0x64","gasCost":"0x3","memSize":0,"stack":["0x80","0xff"],"depth":1,"opName":"KECCAK256"}"#;
+        for text in [
+            format!(r#"{{"failed":false,"gas":1,"structLogs":[{STEP}]}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"structLogs":[{STEP}]}}}}"#),
+            line.to_owned(),
+            format!("{line}\n\n{{\"output\":\"\",\"gasUsed\":\"0x3\"}}\n"),
+        ] {
+            let trace = ReferenceTrace::parse(&text).unwrap();
+            assert_eq!(trace.steps, [step()], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out() {
+        let text = r#"{"structLogs":[{"pc":0,"op":"opcode 0x0c not defined","gas":9,"gasCost":0,"depth":1,"stack":null,"error":"invalid opcode"}]}"#;
+        let trace = ReferenceTrace::parse(text).unwrap();
+        let expected = TraceStep {
+            pc: 0,
+            op: None,
+            gas: 9,
+            cost: None,
+            depth: 1,
+            stack: None,
+        };
+        assert_eq!(trace.steps, [expected]);
+        let empty = ReferenceTrace::parse(r#"{"structLogs":[]}"#).unwrap();
+        assert_eq!(empty.steps, []);
+    }
+
+    #[test]
+    fn no_traces() {
+        let second_line = format!("{STEP}\n{{\"pc\":1,\"op\":300}}");
+        for (text, word) in [
+            ("", "neither"),
+            ("{}", "neither"),
+            ("0x1234", "line 1"),
+            (r#"{"output":"","gasUsed":"0x3"}"#, "neither"),
+            (
+                r#"{"error":{"code":-32000,"message":"not found"}}"#,
+                "not found",
+            ),
+            (r#"{"structLogs":[{"pc":0}]}"#, "missing field"),
+            (r#"{"result":{"structLogs":[{"pc":"x"}]}}"#, "no number"),
+            (second_line.as_str(), "line 2"),
+            (
+                r#"{"pc":1,"op":3,"gas":1,"gasCost":1,"depth":1,"stack":["0xg"]}"#,
+                "0xg",
+            ),
+        ] {
+            let error = ReferenceTrace::parse(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

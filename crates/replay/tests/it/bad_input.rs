@@ -1,0 +1,224 @@
+//! Damaged databases, wrong rules and blocks that are not there: an error that says where,
+//! and everything before it handed over.
+
+use crate::support::{Opened, database, genesis, open, open_copy};
+use std::{
+    fs::{self, OpenOptions},
+    ops::ControlFlow,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+use txgraph_nodedb::Blocks;
+use txgraph_replay::{Error, ReplayOptions, Replayer};
+use txgraph_state::{StateDb, StateOptions};
+use txgraph_testkit::{
+    edit,
+    fixtures::{self, Fixture, Unpacked},
+};
+
+/// Numbers of the blocks that were handed over, each without a mismatch, and the error.
+fn replay(opened: &Opened, blocks: Blocks) -> (Vec<u64>, Error) {
+    let mut done = Vec::new();
+    // Also what a thread is ahead of the error is not handed over.
+    let options = ReplayOptions {
+        threads: 2,
+        ..ReplayOptions::default()
+    };
+    let end = opened.replayer(options).range(blocks, &mut |replay| {
+        assert_eq!(replay.mismatches, []);
+        done.push(replay.number);
+        ControlFlow::Continue(())
+    });
+    (done, end.unwrap_err())
+}
+
+fn all(opened: &Opened) -> (Vec<u64>, Error) {
+    replay(opened, opened.blocks)
+}
+
+/// A file of transactions, and where each of its rows begins.
+fn transactions(dir: &Path) -> (PathBuf, Vec<u64>) {
+    let path = dir.join("static_files/static_file_transactions_0_499999");
+    let offsets = fs::read(path.with_extension("off")).unwrap();
+    let (words, _) = offsets[1..].as_chunks::<8>();
+    (
+        path,
+        words.iter().map(|word| u64::from_le_bytes(*word)).collect(),
+    )
+}
+
+/// Gives the first transaction that names its type in a byte of its own another type.
+fn with_unknown_type(fixture: &Fixture) -> (Unpacked, u64) {
+    let copy = fixture.unpack();
+    let (path, rows) = transactions(copy.path());
+    let data = fs::read(&path).unwrap();
+    // Type bits 3, and nothing compressed; behind the signature the type.
+    let row = rows
+        .iter()
+        .position(|at| data[usize::try_from(*at).unwrap()] & 0b1110 == 0b0110);
+    let row = row.unwrap();
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&[0x50], rows[row] + 65).unwrap();
+    let mut block = 0;
+    let mut before = 0;
+    for line in fixture.lines("blocks") {
+        before += line["transactions"].as_array().unwrap().len();
+        if before > row {
+            break;
+        }
+        block += 1;
+    }
+    (copy, block)
+}
+
+#[test]
+fn an_unknown_transaction_type() {
+    for fixture in fixtures::committed() {
+        let (copy, block) = with_unknown_type(&fixture);
+        let (done, error) = all(&open_copy(&fixture, copy));
+        let text = error.to_string();
+        assert!(text.contains("unknown transaction type"), "{text}");
+        assert!(text.contains(&format!("block {block}")), "{text}");
+        assert_eq!(done, Vec::from_iter(1..block), "{text}");
+    }
+}
+
+#[test]
+fn missing_code() {
+    for fixture in fixtures::committed() {
+        let copy = fixture.unpack();
+        let token = fixture.truth["tokens"]["usd6"]["address"].as_str().unwrap();
+        let hash = {
+            let state = StateDb::new(database(copy.path()).into(), StateOptions::default());
+            let account = state.at(40).unwrap().account(token.parse().unwrap());
+            account.unwrap().unwrap().code_hash
+        };
+        edit::delete(copy.path(), "Bytecodes", hash.as_slice());
+        let opened = open_copy(&fixture, copy);
+        // Not from the block on that made the contract, after which its code is known.
+        let (done, error) = replay(
+            &opened,
+            Blocks {
+                first: 20,
+                last: 40,
+            },
+        );
+        let next = 20 + done.len() as u64;
+        assert!(
+            matches!(error, Error::State { block, .. } if block == next),
+            "{error}"
+        );
+        let text = error.to_string();
+        assert!(
+            text.contains("Bytecodes") && text.contains(&hash.to_string()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn truncated_change_sets() {
+    let [v1, v2] = fixtures::committed();
+    // The files of one layout …
+    let copy = v2.unpack();
+    let path = copy
+        .path()
+        .join("static_files/static_file_account-change-sets_0_499999");
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    let len = file.metadata().unwrap().len();
+    file.set_len(len / 2).unwrap();
+    let state = StateDb::new(database(copy.path()).into(), StateOptions::default());
+    let error = state.range(Blocks { first: 0, last: 40 }).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("account-change-sets"), "{text}");
+
+    // … and the rows of the other.
+    let copy = v1.unpack();
+    edit::delete(copy.path(), "AccountChangeSets", &20_u64.to_be_bytes());
+    let opened = open_copy(&v1, copy);
+    let (done, error) = replay(
+        &opened,
+        Blocks {
+            first: 17,
+            last: 40,
+        },
+    );
+    let next = 17 + done.len() as u64;
+    assert!(next <= 20, "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains(&format!("block {next}")) && text.contains("block 20"),
+        "{text}"
+    );
+}
+
+#[test]
+fn another_chain_id() {
+    for fixture in fixtures::committed() {
+        let mut opened = open(&fixture);
+        opened.rules.chain_id += 1;
+        let (done, error) = all(&opened);
+        let found = fixture.chain_id().unwrap();
+        assert!(
+            matches!(error, Error::WrongChainId { found: it, expected, .. } if it == found && expected == found + 1),
+            "{error}"
+        );
+        // Blocks without transactions, or with such that name no chain.
+        assert!(done.len() < 5, "{done:?}");
+        let text = error.to_string();
+        assert!(text.contains("`chainId`"), "{text}");
+    }
+    // From the file itself.
+    let [fixture, _] = fixtures::committed();
+    let mut file = fixture.genesis.clone();
+    file["config"]["chainId"] = 77.into();
+    let rules = txgraph_replay::Genesis::parse(&file.to_string())
+        .unwrap()
+        .rules;
+    assert_eq!(rules.genesis_hash, genesis(&fixture).rules.genesis_hash);
+}
+
+#[test]
+fn above_the_tip() {
+    for fixture in fixtures::committed() {
+        let opened = open(&fixture);
+        let (done, error) = replay(
+            &opened,
+            Blocks {
+                first: 38,
+                last: 50,
+            },
+        );
+        assert_eq!(done, [38, 39, 40]);
+        let text = error.to_string();
+        assert!(text.contains("41") && text.contains("40"), "{text}");
+        let replayer = opened.replayer(ReplayOptions::default());
+        let text = replayer.block(41).unwrap_err().to_string();
+        assert!(text.contains("41"), "{text}");
+    }
+}
+
+#[test]
+fn a_pruned_range() {
+    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
+        return;
+    };
+    let opened = open(&fixture);
+    let state = opened.state.range(Blocks {
+        first: 100,
+        last: 120,
+    });
+    let text = state.unwrap_err().to_string();
+    assert!(text.contains("pruned up to block 449"), "{text}");
+    let replayer = Replayer::new(
+        opened.rules.clone(),
+        &opened.db,
+        &opened.state,
+        ReplayOptions::default(),
+    );
+    let text = replayer.unwrap().block(101).unwrap_err().to_string();
+    assert!(
+        text.contains("block 101") && text.contains("pruned up to block 449"),
+        "{text}"
+    );
+}
