@@ -12,5 +12,6 @@ need_build
 need dot graphviz
 
 say "running all tests (build cache: $CARGO_TARGET_DIR)"
-cargo test --workspace --locked "$@"
+# With revm beside our own interpreter, in replay.
+cargo test --workspace --features txgraph-replay/oracle --locked "$@"
 say "all tests passed"
