@@ -58,6 +58,26 @@ pub(crate) struct ReplayArgs {
     #[arg(long, conflicts_with_all = ["trace", "fees", "output", "format"], help_heading = "What")]
     verify_only: bool,
 
+    /// In place of transfers: where balances of these tokens did not change as their logs say
+    ///
+    /// Around every transaction that calls the token, `balanceOf` is asked for the ends of its
+    /// transfers, the sender, the recipient, and every address in the call frames and their
+    /// calldata. Balances that change although nobody names their holder are not seen.
+    #[arg(
+        long, value_name = "TOKEN",
+        conflicts_with_all = ["trace", "fees", "verify_only", "against"], help_heading = "What"
+    )]
+    verify_balances: Vec<String>,
+
+    /// Compare with a trace of the transaction by another client, step by step: the answer of
+    /// debug_traceTransaction (struct logs), or lines of EIP-3155
+    #[arg(
+        long, value_name = "FILE", requires = "tx",
+        conflicts_with_all = ["trace", "fees", "verify_only", "output", "format"],
+        help_heading = "What"
+    )]
+    against: Option<PathBuf>,
+
     /// In place of transfers: `call` frames (as callTracer tells them), `struct` logs of one
     /// transaction (EIP-3155), the `diff` of the state (as prestateTracer tells it), or where the
     /// `gas` went (folded stacks, for flame graphs)
@@ -105,6 +125,10 @@ Examples (for the small chain in testdata/):
   The call tree of one transaction:
     $ txgraph replay --tx 20:3 --trace call --chain testdata/small/v2/genesis.json
 
+  Whether the logs of a token that takes fees tell all that it moved:
+    $ txgraph replay --verify-balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \
+        --chain testdata/small/v2/genesis.json
+
   Transfers of all kinds, those inside of transactions among them:
     $ txgraph transfers --with-internal -t eth --chain testdata/small/v2/genesis.json
 ";
@@ -131,6 +155,8 @@ impl From<ReplayArgs> for ReplayQuery {
             trace: args.trace,
             fees: args.fees,
             verify_only: args.verify_only,
+            verify_balances: args.verify_balances,
+            against: args.against,
             #[cfg(feature = "oracle")]
             engine: args.engine,
             #[cfg(not(feature = "oracle"))]
@@ -153,6 +179,7 @@ pub(crate) fn run(node: &Node, query: &ReplayQuery, terminal: &Terminal) -> Resu
     let Replayed {
         report,
         mismatches,
+        steps,
         written,
     } = txgraph::write_replay(node, query)?;
     terminal.written(written.as_slice());
@@ -165,6 +192,16 @@ pub(crate) fn run(node: &Node, query: &ReplayQuery, terminal: &Terminal) -> Resu
         thousands(report.transactions),
         thousands(report.gas_used),
     ));
+    if let Some(steps) = steps {
+        terminal.note(format_args!(
+            "{} steps agree with the trace",
+            thousands(steps)
+        ));
+    }
+    if !query.verify_balances.is_empty() {
+        let compared = thousands(report.balances_compared);
+        terminal.note(format_args!("compared {compared} balances with the logs"));
+    }
     for (count, what) in [
         (
             report.without_receipt,
@@ -173,6 +210,10 @@ pub(crate) fn run(node: &Node, query: &ReplayQuery, terminal: &Terminal) -> Resu
         (
             report.without_changes,
             "blocks without change sets to compare with",
+        ),
+        (
+            report.balances_unanswered,
+            "balances that the token would not tell",
         ),
     ] {
         if count > 0 {

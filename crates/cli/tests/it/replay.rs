@@ -1,6 +1,6 @@
 //! `txgraph replay`, `txgraph call`, and transfers inside of transactions.
 
-use crate::harness::{Sample, rows};
+use crate::harness::{Sample, rows, run};
 use serde_json::Value;
 use std::fs;
 use txgraph_testkit::fixtures;
@@ -169,13 +169,30 @@ fn wrong_questions_and_wrong_rules_are_told() {
         (format!("replay --trace struct {right}"), 2, "--tx"),
         (format!("replay -f parquet {right}"), 2, "--with-internal"),
         ("replay --chain nowhere.json".to_owned(), 2, "nowhere.json"),
+        (format!("replay --tx 1000:0 {right}"), 3, "1000"),
+        (format!("replay --verify-balances 0x12 {right}"), 2, "0x12"),
     ] {
         let run = sample.run(&line);
         assert_eq!(run.status, status, "{line}: {run:?}");
         assert!(run.stderr.contains(word), "{line}: {run:?}");
     }
-    // A chain file with another order of forks: the first block that shows it is named.
+    // The hash of block 0 does not tell the chain id; its transactions do.
     let path = right.strip_prefix("--chain ").unwrap();
+    let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    genesis["config"]["chainId"] = 77.into();
+    fs::write(sample.path("id.json"), genesis.to_string()).unwrap();
+    let other = sample.run("replay --verify-only --chain id.json");
+    assert_eq!(other.status, 2, "{other:?}");
+    assert!(other.stderr.contains("for chain 77"), "{other:?}");
+    if let Some(pruned) = fixtures::fixture("pruned/dev-v2-distance") {
+        let genesis = pruned.full_chain().unwrap().genesis;
+        let pruned = Sample::new(pruned);
+        fs::write(pruned.path("genesis.json"), genesis.to_string()).unwrap();
+        let run = pruned.run("replay --blocks 100:120 --chain genesis.json");
+        assert_eq!((run.status, run.stdout.as_str()), (3, ""), "{run:?}");
+        assert!(run.stderr.contains("pruned up to block 449"), "{run:?}");
+    }
+    // A chain file with another order of forks: the first block that shows it is named.
     let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let config = genesis["config"].as_object_mut().unwrap();
     config.retain(|key, _| key != "pragueTime" && key != "osakaTime");
@@ -183,4 +200,132 @@ fn wrong_questions_and_wrong_rules_are_told() {
     let other = sample.run("replay --verify-only --chain other.json");
     assert_eq!(other.status, 1, "{other:?}");
     assert!(other.stderr.contains("block "), "{other:?}");
+}
+
+#[test]
+fn balances_that_logs_do_not_tell() {
+    let [sample, _] = Sample::both();
+    let chain = chain();
+    let token = |sample: &Sample, key: &str| {
+        let token = &sample.fixture.truth["tokens"][key]["address"];
+        token.as_str().unwrap().to_owned()
+    };
+    let [honest, wrapped, multi] = ["oza", "weth", "multi"].map(|key| token(&sample, key));
+    let run = sample.ok(&format!(
+        "replay --verify-balances {honest},{wrapped} --verify-balances {} {chain}",
+        token(&sample, "fee")
+    ));
+    assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
+    assert!(run.stderr.contains("balances with the logs"), "{run:?}");
+    let run = sample.ok(&format!("replay --verify-balances {multi} {chain}"));
+    assert!(run.stderr.contains("would not tell"), "{run:?}");
+
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let genesis = fixture.genesis.to_string();
+    let sample = Sample::new(fixture);
+    fs::write(sample.path("genesis.json"), genesis).unwrap();
+    let tokens = ["reb", "b32"].map(|key| token(&sample, key));
+    let question = format!(
+        "replay -q --verify-balances {} --chain genesis.json",
+        tokens.join(",")
+    );
+    // One grows by itself in a transaction, in the next the other is burnt without a log.
+    let differing = rows(&sample.ok(&format!("{question} --blocks 128")).stdout);
+    assert_eq!(differing.len(), 2, "{differing:?}");
+    for (row, (token, index)) in differing.iter().zip(tokens.iter().zip(["9", "10"])) {
+        assert_eq!(
+            (&row["token_address"], &row["transaction_index"][..]),
+            (token, index)
+        );
+        assert_eq!(row["logged_change"], "0");
+    }
+    assert_eq!(differing[1]["actual_change"], "-100000000000000000000");
+    let one = sample
+        .ok(&format!("{question} --tx 128:10 -f jsonl"))
+        .stdout;
+    let line: Value = serde_json::from_str(&one).unwrap();
+    for (column, value) in &differing[1] {
+        let told = line[column].as_str().map(str::to_owned);
+        assert_eq!(&told.unwrap_or_else(|| line[column].to_string()), value);
+    }
+}
+
+#[test]
+fn traces_of_other_clients() {
+    let sample = Sample::small();
+    let chain = chain();
+    sample.ok(&format!(
+        "replay -q --tx 20:3 --trace struct -o steps.txt {chain}"
+    ));
+    let against = |file: &str| sample.run(&format!("replay --tx 20:3 --against {file} {chain}"));
+    let same = against("steps.txt");
+    assert_eq!((same.status, same.stdout.as_str()), (0, ""), "{same:?}");
+    assert!(same.stderr.contains("steps agree"), "{same:?}");
+
+    let mut lines: Vec<Value> = sample
+        .read("steps.txt")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    lines[7]["gas"] = "0x1".into();
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    fs::write(sample.path("other.txt"), text.join("\n")).unwrap();
+    lines.pop();
+    for line in &mut lines {
+        line["op"] = line["opName"].take();
+    }
+    let logs = serde_json::json!({"jsonrpc": "2.0", "result": {"structLogs": lines}});
+    fs::write(sample.path("other.json"), logs.to_string()).unwrap();
+    for file in ["other.txt", "other.json"] {
+        let other = against(file);
+        assert_eq!(other.status, 1, "{other:?}");
+        for word in [
+            "block 20, transaction 3 (0x",
+            "step 7 differs in gas",
+            "gas 1,",
+        ] {
+            assert!(other.stderr.contains(word), "{word}: {other:?}");
+        }
+    }
+    fs::write(sample.path("none.txt"), "{}").unwrap();
+    for (line, word) in [
+        (
+            format!("replay --tx 20:3 --against none.txt {chain}"),
+            "none.txt",
+        ),
+        (
+            format!("replay --tx 20:3 --against absent.txt {chain}"),
+            "absent.txt",
+        ),
+        (format!("replay --against steps.txt {chain}"), "--tx"),
+    ] {
+        let wrong = sample.run(&line);
+        assert_eq!(wrong.status, 2, "{line}: {wrong:?}");
+        assert!(wrong.stderr.contains(word), "{line}: {wrong:?}");
+    }
+}
+
+/// Damage is status 1 and names the block; what was complete before it stays printed.
+#[test]
+fn damage_ends_a_replay_where_it_is() {
+    let sample = Sample::small();
+    let chain = chain();
+    let whole = sample.ok(&format!("replay -q --fees {chain}")).stdout;
+    let copy = sample.fixture.unpack();
+    let path = copy
+        .path()
+        .join("static_files/static_file_transactions_0_499999");
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let mut command = sample.command();
+    command.args(format!("replay -q --fees {chain}").split_whitespace());
+    let broken = run(command.arg("--datadir").arg(copy.path()));
+    assert_eq!(broken.status, 1, "{broken:?}");
+    assert!(broken.stderr.contains("block "), "{broken:?}");
+    assert!(broken.stdout.lines().count() > 10, "{broken:?}");
+    assert!(whole.starts_with(&broken.stdout), "{broken:?}");
 }

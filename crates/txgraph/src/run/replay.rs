@@ -1,6 +1,7 @@
 //! Executing again what the node executed: transfers inside of transactions, traces,
 //! proofs, and calls on the state of any block.
 
+mod against;
 mod call;
 mod rows;
 mod token;
@@ -9,9 +10,9 @@ pub use call::{CallQuery, Called, call};
 pub use token::{TokenNames, token_metadata};
 
 use super::{Node, check_target, restarting};
-use crate::{Error, ErrorKind, Output, Result, Selection};
-use alloy_primitives::B256;
-use rows::Rows;
+use crate::{Checksum, Error, ErrorKind, Output, Result, Selection, lists};
+use alloy_primitives::{Address, B256};
+use rows::{Content, Rows};
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -21,7 +22,7 @@ use txgraph_export::{LineWriter, Target, Written};
 use txgraph_nodedb::Blocks;
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Mismatch, RangeReport, Record, ReplayOptions,
-    Replayer, TransactionId, Verify, WithInternal,
+    Replayer, TransactionId, TransactionReplay, Verify, WithInternal,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRanges, TransferSource};
@@ -46,6 +47,10 @@ pub struct ReplayQuery {
     pub fees: bool,
     /// Only compare with what the node stored; tell nothing else.
     pub verify_only: bool,
+    /// Tokens whose balances are compared with their logs, in place of transfers.
+    pub verify_balances: Vec<String>,
+    /// A trace by another client that the one transaction is compared with.
+    pub against: Option<PathBuf>,
     /// What executes.
     pub engine: EngineKind,
     /// Where the answer goes.
@@ -97,6 +102,8 @@ pub struct Replayed {
     pub report: RangeReport,
     /// The first places where the replay disagrees with what the node stored.
     pub mismatches: Vec<Mismatch>,
+    /// Steps that agree with the [trace](ReplayQuery::against) of another client.
+    pub steps: Option<u64>,
     /// The file, if one was asked for.
     pub written: Option<Written>,
 }
@@ -144,6 +151,10 @@ impl Node {
     ) -> Result<Replayer<'a, &'a StateRange<'a>>> {
         let record = match query.trace {
             _ if query.verify_only => Record::default(),
+            // Frames are of no use, or recorded for the asking of tokens.
+            None if query.against.is_some() || !query.verify_balances.is_empty() => {
+                Record::default()
+            }
             None | Some(Trace::Gas) => Record {
                 frames: Some(FrameDetail::Calls),
                 ..Record::default()
@@ -163,6 +174,7 @@ impl Node {
             verify: Verify::default(),
             threads: self.config.threads.unwrap_or(0),
             engine: query.engine,
+            tokens: query.tokens()?,
         };
         Ok(Replayer::new(self.rules()?, &self.db, state, options)?)
     }
@@ -183,6 +195,29 @@ impl ReplayQuery {
         match blocks.is_empty() {
             true => Err(Error::usage("block 0 was executed by nobody")),
             false => Ok(blocks),
+        }
+    }
+
+    fn tokens(&self) -> Result<Vec<Address>> {
+        if self.verify_balances.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.engine != EngineKind::Own {
+            return Err(Error::usage("balances are asked of txgraph's own engine"));
+        }
+        let tokens = lists::addresses(&self.verify_balances, Checksum::Verify)?;
+        match tokens.is_empty() {
+            true => Err(Error::usage("the list of tokens is empty").at("--verify-balances")),
+            false => Ok(tokens),
+        }
+    }
+
+    /// What is written of each transaction.
+    fn content(&self) -> Content {
+        match self.trace {
+            Some(trace) => Content::Trace(trace),
+            None if !self.verify_balances.is_empty() => Content::Balances,
+            None => Content::Transfers { fees: self.fees },
         }
     }
 
@@ -262,7 +297,14 @@ pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
     let target = query.target()?;
     let format = query.format(&target)?;
     if let Some(id) = &query.transaction {
+        if let Some(trace) = &query.against {
+            return against::compare(node, query, transaction_id(id)?, trace);
+        }
         return write_one(node, query, transaction_id(id)?, &target, format);
+    }
+    if query.against.is_some() {
+        return Err(Error::usage("a trace is of one transaction")
+            .hint("name it: --tx HASH, or --tx BLOCK:INDEX"));
     }
     if query.trace == Some(Trace::Struct) && !query.verify_only {
         return Err(
@@ -278,7 +320,7 @@ pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
     let mut streamed = false;
     restarting(|| {
         let mut out = LineWriter::new(&target, query.output.overwrite)?;
-        let mut rows = Rows::new(query.trace, format, query.fees);
+        let mut rows = Rows::new(query.content(), format);
         rows.begin(&mut out)?;
         let replayed = replay(node, query, &blocks, &mut |block| {
             streamed = is_stream;
@@ -312,23 +354,11 @@ fn write_one(
     target: &Target,
     format: ReplayFormat,
 ) -> Result<Replayed> {
-    let (block, index) = match id {
-        TransactionId::Place { block, index } => (block, index),
-        TransactionId::Hash(hash) => {
-            let found = node.db.snapshot()?.find_transaction(hash)?;
-            found.ok_or(txgraph_replay::Error::UnknownTransaction { hash })?
-        }
-    };
-    let before = block
-        .checked_sub(1)
-        .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
-    let state = node.state();
-    let state = state.range(Blocks {
-        first: before,
-        last: before,
-    })?;
+    let place = Place::find(node, id)?;
+    let states = node.state();
+    let state = states.range(place.before()?)?;
     let replayer = node.replayer(&state, query)?;
-    let id = TransactionId::Place { block, index };
+    let id = place.id();
     let (replay, mismatches, out) = if query.trace == Some(Trace::Struct) && !query.verify_only {
         let out = LineWriter::new(target, query.output.overwrite)?;
         let mut trace = Eip3155::new(out, TraceOptions::default());
@@ -340,31 +370,76 @@ fn write_one(
         let (replay, mismatches) = replayer.transaction(id, None)?;
         let mut out = None;
         if !query.verify_only {
-            let mut rows = Rows::new(query.trace, format, query.fees);
+            let mut rows = Rows::new(query.content(), format);
             let out = out.insert(LineWriter::new(target, query.output.overwrite)?);
             rows.begin(out)?;
-            let header = node.db.snapshot()?.header(block)?;
+            let header = node.db.snapshot()?.header(place.block)?;
             let environment = replayer.environment(&header)?;
             rows.transaction(&replay, &environment, out)?;
             rows.end(out)?;
         }
         (replay, mismatches, out)
     };
-    let mut replayed = Replayed {
-        report: RangeReport {
-            transactions: 1,
-            gas_used: replay.outcome.gas_used,
-            mismatches: mismatches.len() as u64,
-            ..RangeReport::default()
-        },
-        ..Replayed::default()
-    };
-    replayed.note(&mismatches);
+    let mut replayed = Replayed::of_one(&replay, &mismatches);
     replayed.written = out.map(LineWriter::finish).transpose()?;
     Ok(replayed)
 }
 
+/// Where a transaction is.
+#[derive(Clone, Copy)]
+struct Place {
+    block: u64,
+    index: u32,
+}
+
+impl Place {
+    fn find(node: &Node, id: TransactionId) -> Result<Self> {
+        let (block, index) = match id {
+            TransactionId::Place { block, index } => (block, index),
+            TransactionId::Hash(hash) => {
+                let found = node.db.snapshot()?.find_transaction(hash)?;
+                found.ok_or(txgraph_replay::Error::UnknownTransaction { hash })?
+            }
+        };
+        Ok(Self { block, index })
+    }
+
+    const fn id(self) -> TransactionId {
+        TransactionId::Place {
+            block: self.block,
+            index: self.index,
+        }
+    }
+
+    /// The block after which there must be a state.
+    fn before(self) -> Result<Blocks> {
+        let before = (self.block.checked_sub(1))
+            .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
+        Ok(Blocks {
+            first: before,
+            last: before,
+        })
+    }
+}
+
 impl Replayed {
+    fn of_one(replay: &TransactionReplay, mismatches: &[Mismatch]) -> Self {
+        let balances = replay.balances.as_ref();
+        let mut replayed = Self {
+            report: RangeReport {
+                transactions: 1,
+                gas_used: replay.outcome.gas_used,
+                mismatches: mismatches.len() as u64,
+                balances_compared: balances.map_or(0, |check| check.compared),
+                balances_unanswered: balances.map_or(0, |check| check.unanswered),
+                ..RangeReport::default()
+            },
+            ..Self::default()
+        };
+        replayed.note(mismatches);
+        replayed
+    }
+
     fn note(&mut self, mismatches: &[Mismatch]) {
         let room = MISMATCHES_MAX.saturating_sub(self.mismatches.len());
         self.mismatches
@@ -379,6 +454,8 @@ impl Replayed {
             mismatches,
             without_receipt,
             without_changes,
+            balances_compared,
+            balances_unanswered,
             last_block_hash,
         } = report;
         let sum = &mut self.report;
@@ -388,6 +465,8 @@ impl Replayed {
         sum.mismatches += mismatches;
         sum.without_receipt += without_receipt;
         sum.without_changes += without_changes;
+        sum.balances_compared += balances_compared;
+        sum.balances_unanswered += balances_unanswered;
         sum.last_block_hash = last_block_hash.or(sum.last_block_hash);
     }
 }
@@ -439,8 +518,11 @@ impl From<txgraph_replay::Error> for Error {
             }
             Replay::UnknownChain { .. }
             | Replay::WrongChain { .. }
+            | Replay::WrongChainId { .. }
             | Replay::ChainFile { .. }
-            | Replay::ReadChainFile { .. } => Self::usage(message),
+            | Replay::ReadChainFile { .. }
+            | Replay::ReadTrace { .. }
+            | Replay::Trace { .. } => Self::usage(message),
             _ => Self::new(ErrorKind::Failed, message),
         }
     }

@@ -4,32 +4,58 @@ use super::{ReplayFormat, Trace};
 use crate::Result;
 use serde_json::{Value, json};
 use txgraph_export::LineWriter;
-use txgraph_replay::{BlockReplay, GasProfile, NativeTransfer, TransactionReplay};
+use txgraph_replay::{
+    BalanceDifference, BlockReplay, GasProfile, NativeTransfer, TransactionReplay,
+};
 
 const COLUMNS: &str = "block_number,block_timestamp,transaction_index,sub_index,\
     transaction_hash,trace_address,cause,from_address,to_address,value,kind";
 
+const BALANCE_COLUMNS: &str = "block_number,transaction_index,transaction_hash,token_address,\
+    holder_address,logged_change,actual_change,balance_before,balance_after";
+
+/// What is written of each transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// What moved inside of it.
+    Transfers { fees: bool },
+    /// Balances that did not change as the logs say.
+    Balances,
+    /// A trace.
+    Trace(Trace),
+}
+
+impl Content {
+    const fn columns(self) -> Option<&'static str> {
+        match self {
+            Self::Transfers { .. } => Some(COLUMNS),
+            Self::Balances => Some(BALANCE_COLUMNS),
+            Self::Trace(_) => None,
+        }
+    }
+}
+
 /// Writes what is wanted of each transaction.
 pub(super) struct Rows {
-    trace: Option<Trace>,
+    content: Content,
     format: ReplayFormat,
-    fees: bool,
     profile: GasProfile,
 }
 
 impl Rows {
-    pub(super) fn new(trace: Option<Trace>, format: ReplayFormat, fees: bool) -> Self {
+    pub(super) fn new(content: Content, format: ReplayFormat) -> Self {
         Self {
-            trace,
+            content,
             format,
-            fees,
             profile: GasProfile::default(),
         }
     }
 
     pub(super) fn begin(&self, out: &mut LineWriter) -> Result<()> {
-        if self.trace.is_none() && self.format == ReplayFormat::Csv {
-            out.push(COLUMNS)?;
+        if let Some(columns) = self.content.columns()
+            && self.format == ReplayFormat::Csv
+        {
+            out.push(columns)?;
         }
         Ok(())
     }
@@ -53,16 +79,20 @@ impl Rows {
                 "result": result,
             })
         };
-        let result = match self.trace {
-            None => return self.transfers(replay, environment, out),
+        let trace = match self.content {
+            Content::Transfers { fees } => return self.transfers(replay, environment, fees, out),
+            Content::Balances => return self.balances(replay, out),
+            Content::Trace(trace) => trace,
+        };
+        let result = match trace {
             // Written by itself, while it runs.
-            Some(Trace::Struct) => return Ok(()),
-            Some(Trace::Gas) => {
+            Trace::Struct => return Ok(()),
+            Trace::Gas => {
                 self.profile.add(replay);
                 return Ok(());
             }
-            Some(Trace::Call) => serde_json::to_value(replay.call_trace(true)),
-            Some(Trace::Diff) => serde_json::to_value(replay.state_diff()),
+            Trace::Call => serde_json::to_value(replay.call_trace(true)),
+            Trace::Diff => serde_json::to_value(replay.state_diff()),
         };
         // Maps with text keys: nothing that JSON could not hold.
         out.push(&about(result.unwrap_or_default()).to_string())?;
@@ -71,7 +101,7 @@ impl Rows {
 
     /// What is told of all transactions together.
     pub(super) fn end(&self, out: &mut LineWriter) -> Result<()> {
-        if self.trace == Some(Trace::Gas) {
+        if self.content == Content::Trace(Trace::Gas) {
             for (path, gas) in self.profile.paths() {
                 out.push(&format!("{path} {gas}"))?;
             }
@@ -83,12 +113,13 @@ impl Rows {
         &self,
         replay: &TransactionReplay,
         environment: &txgraph_evm::Block,
+        fees: bool,
         out: &mut LineWriter,
     ) -> Result<()> {
         let internal = replay.internal_transfers(environment.timestamp);
         // Behind the own value, which is number 0.
         let before = internal.last().map_or(0, |last| last.transfer.sub_index);
-        let fees = match self.fees {
+        let fees = match fees {
             true => replay.fees(environment, before + 1),
             false => Vec::new(),
         };
@@ -101,6 +132,48 @@ impl Rows {
         }
         Ok(())
     }
+
+    fn balances(&self, replay: &TransactionReplay, out: &mut LineWriter) -> Result<()> {
+        let checks = replay.balances.iter();
+        for difference in checks.flat_map(|check| &check.differing) {
+            let line = match self.format {
+                ReplayFormat::Csv => balance_csv(replay, difference),
+                ReplayFormat::Jsonl => balance_jsonl(replay, difference),
+            };
+            out.push(&line)?;
+        }
+        Ok(())
+    }
+}
+
+fn balance_csv(replay: &TransactionReplay, difference: &BalanceDifference) -> String {
+    format!(
+        "{},{},{},{:#x},{:#x},{},{},{},{}",
+        replay.block,
+        replay.index,
+        replay.hash,
+        difference.token,
+        difference.holder,
+        difference.logged(),
+        difference.actual(),
+        difference.before,
+        difference.after,
+    )
+}
+
+fn balance_jsonl(replay: &TransactionReplay, difference: &BalanceDifference) -> String {
+    json!({
+        "block_number": replay.block,
+        "transaction_index": replay.index,
+        "transaction_hash": replay.hash,
+        "token_address": format!("{:#x}", difference.token),
+        "holder_address": format!("{:#x}", difference.holder),
+        "logged_change": difference.logged().to_string(),
+        "actual_change": difference.actual().to_string(),
+        "balance_before": difference.before.to_string(),
+        "balance_after": difference.after.to_string(),
+    })
+    .to_string()
 }
 
 /// The steps of a trace address are joined by `_`, as cryo does.
