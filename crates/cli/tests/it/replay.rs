@@ -307,7 +307,7 @@ fn traces_of_other_clients() {
     }
 }
 
-/// Damage is status 1 and names the block; what was complete before it stays printed.
+/// Damage is status 1 and names file and row; what was complete before it stays printed.
 #[test]
 fn damage_ends_a_replay_where_it_is() {
     let sample = Sample::small();
@@ -318,14 +318,15 @@ fn damage_ends_a_replay_where_it_is() {
         .path()
         .join("static_files/static_file_transactions_0_499999");
     let mut bytes = fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle..].fill(0xff);
+    // Not the last one, which tells the chain.
+    let (from, until) = (bytes.len() / 2, bytes.len() * 3 / 4);
+    bytes[from..until].fill(0xff);
     fs::write(&path, bytes).unwrap();
     let mut command = sample.command();
     command.args(format!("replay -q --fees {chain}").split_whitespace());
     let broken = run(command.arg("--datadir").arg(copy.path()));
     assert_eq!(broken.status, 1, "{broken:?}");
-    assert!(broken.stderr.contains("block "), "{broken:?}");
+    assert!(broken.stderr.contains("row "), "{broken:?}");
     assert!(broken.stdout.lines().count() > 10, "{broken:?}");
     assert!(whole.starts_with(&broken.stdout), "{broken:?}");
 }

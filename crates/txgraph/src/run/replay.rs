@@ -321,7 +321,6 @@ pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
     restarting(|| {
         let mut out = LineWriter::new(&target, query.output.overwrite)?;
         let mut rows = Rows::new(query.content(), format);
-        rows.begin(&mut out)?;
         let replayed = replay(node, query, &blocks, &mut |block| {
             streamed = is_stream;
             rows.block(block, &mut out)
@@ -372,7 +371,6 @@ fn write_one(
         if !query.verify_only {
             let mut rows = Rows::new(query.content(), format);
             let out = out.insert(LineWriter::new(target, query.output.overwrite)?);
-            rows.begin(out)?;
             let header = node.db.snapshot()?.header(place.block)?;
             let environment = replayer.environment(&header)?;
             rows.transaction(&replay, &environment, out)?;
@@ -395,7 +393,11 @@ struct Place {
 impl Place {
     fn find(node: &Node, id: TransactionId) -> Result<Self> {
         let (block, index) = match id {
-            TransactionId::Place { block, index } => (block, index),
+            TransactionId::Place { block, index } => {
+                // That it is there is asked before whether the state before it is.
+                node.db.snapshot()?.header(block)?;
+                (block, index)
+            }
             TransactionId::Hash(hash) => {
                 let found = node.db.snapshot()?.find_transaction(hash)?;
                 found.ok_or(txgraph_replay::Error::UnknownTransaction { hash })?

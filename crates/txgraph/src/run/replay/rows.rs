@@ -39,6 +39,7 @@ impl Content {
 pub(super) struct Rows {
     content: Content,
     format: ReplayFormat,
+    begun: bool,
     profile: GasProfile,
 }
 
@@ -47,13 +48,17 @@ impl Rows {
         Self {
             content,
             format,
+            begun: false,
             profile: GasProfile::default(),
         }
     }
 
-    pub(super) fn begin(&self, out: &mut LineWriter) -> Result<()> {
+    /// The header, before the first block: a question that is refused prints nothing.
+    fn begin(&mut self, out: &mut LineWriter) -> Result<()> {
+        let begun = std::mem::replace(&mut self.begun, true);
         if let Some(columns) = self.content.columns()
             && self.format == ReplayFormat::Csv
+            && !begun
         {
             out.push(columns)?;
         }
@@ -61,6 +66,7 @@ impl Rows {
     }
 
     pub(super) fn block(&mut self, block: &BlockReplay, out: &mut LineWriter) -> Result<()> {
+        self.begin(out)?;
         let mut transactions = block.transactions.iter();
         transactions.try_for_each(|replay| self.transaction(replay, &block.environment, out))
     }
@@ -71,6 +77,7 @@ impl Rows {
         environment: &txgraph_evm::Block,
         out: &mut LineWriter,
     ) -> Result<()> {
+        self.begin(out)?;
         let about = |result: Value| {
             json!({
                 "block": replay.block,
@@ -100,7 +107,8 @@ impl Rows {
     }
 
     /// What is told of all transactions together.
-    pub(super) fn end(&self, out: &mut LineWriter) -> Result<()> {
+    pub(super) fn end(&mut self, out: &mut LineWriter) -> Result<()> {
+        self.begin(out)?;
         if self.content == Content::Trace(Trace::Gas) {
             for (path, gas) in self.profile.paths() {
                 out.push(&format!("{path} {gas}"))?;
