@@ -135,41 +135,32 @@ impl Global {
     }
 }
 
-/// Which transfers.
+/// Which blocks.
 #[derive(Args, Debug)]
-pub(crate) struct SelectionArgs {
+pub(crate) struct BlockArgs {
     /// Blocks; default: all up to the tip
     ///
     /// 18M:18.1M is 18,000,000 to 18,099,999: the end is not included. 17M: goes to the tip, :1000
     /// from the start, -1000: is the last thousand, 15M:+1000 a thousand from there, 17_000_000 one
     /// block, 10K:20K:100 every hundredth, 10K:20K/5 five spread evenly. Several: with commas, or
     /// give the option again; @FILE reads them from a file. The blocks meant are printed on stderr.
-    #[arg(
-        short,
-        long,
-        value_name = "RANGE",
-        allow_hyphen_values = true,
-        help_heading = "Which transfers"
-    )]
-    blocks: Vec<String>,
+    #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
+    pub(crate) blocks: Vec<String>,
 
     /// First block, in place of --blocks
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "blocks",
-        help_heading = "Which transfers"
-    )]
-    from_block: Option<u64>,
+    #[arg(long, value_name = "N", conflicts_with = "blocks")]
+    pub(crate) from_block: Option<u64>,
 
     /// Last block, included, in place of --blocks
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "blocks",
-        help_heading = "Which transfers"
-    )]
-    to_block: Option<u64>,
+    #[arg(long, value_name = "N", conflicts_with = "blocks")]
+    pub(crate) to_block: Option<u64>,
+}
+
+/// Which transfers.
+#[derive(Args, Debug)]
+pub(crate) struct SelectionArgs {
+    #[command(flatten, next_help_heading = "Which transfers")]
+    blocks: BlockArgs,
 
     /// Tokens: addresses, `eth` (or `native`) for the coin of the chain, `all`; default: all
     ///
@@ -230,9 +221,9 @@ pub(crate) struct SelectionArgs {
 impl From<SelectionArgs> for Selection {
     fn from(args: SelectionArgs) -> Self {
         Self {
-            blocks: args.blocks,
-            from_block: args.from_block,
-            to_block: args.to_block,
+            blocks: args.blocks.blocks,
+            from_block: args.blocks.from_block,
+            to_block: args.blocks.to_block,
             token: args.token,
             min_value: args.min_value,
             standard: args.standard,

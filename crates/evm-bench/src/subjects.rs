@@ -3,7 +3,7 @@
 use crate::{
     flat::FlatState,
     measure::{Answer, Subject},
-    peer::{Peer, peer, spec, summary, tx_env},
+    peer::{Peer, peer, summary},
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::{ExecuteEvm, context::TxEnv};
@@ -174,10 +174,9 @@ impl PeerTransaction {
     /// a read from disk.
     pub fn new(mut state: FlatState, transaction: &Transaction, codes: Codes) -> Self {
         state.analyse_anew = matches!(codes, Codes::Fresh(..));
-        let spec = spec(FORK).expect("the peer knows this fork");
-        let transaction = tx_env(transaction).expect("the fees are zero");
+        let transaction = txgraph_evm_peer::transaction(transaction);
         Self {
-            evm: peer(spec, &block(), state),
+            evm: peer(FORK, &block(), state),
             transaction,
             codes,
             next: 0,

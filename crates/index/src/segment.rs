@@ -322,8 +322,8 @@ impl Segment {
         self.classes.iter().map(wants).collect()
     }
 
-    /// Appends the rows in `within` that have one of `addresses`, which are sorted, at
-    /// the end that `direction` names, and a class that is `wanted`; ascending, each once.
+    /// Fills `rows` with those in `within` that have one of `addresses`, which are sorted,
+    /// at the end that `direction` names, and a class that is `wanted`; ascending, each once.
     pub(crate) fn rows_touching(
         &self,
         addresses: &[Address],
@@ -342,7 +342,8 @@ impl Segment {
         let dictionary = self.dictionary()?;
         let classes = self.column(Part::RowClass, self.rows)?;
         let choice = Choice::new(classes, wanted, within, self.rows);
-        let (before, mut runs) = (rows.len(), 0);
+        rows.clear();
+        let mut runs = 0;
         for address in addresses {
             let Some(number) = dictionary.find(address) else {
                 continue;
@@ -353,31 +354,21 @@ impl Segment {
                 runs += taken.ok_or_else(|| self.bad_rows(address))?;
             }
         }
-        let added = &mut rows[before..];
         if runs > 1 {
-            added.sort_unstable();
+            rows.sort_unstable();
         }
         // A damaged list may hold anything; what it may not do is to make rows come out
         // of order, or from blocks that were not asked for.
-        let (first, last) = (added.first().copied(), added.last().copied());
+        let (first, last) = (rows.first(), rows.last());
         let within = &choice.within;
-        if first.is_some_and(|row| (row as usize) < within.start)
-            || last.is_some_and(|row| row as usize >= within.end)
-            || !added.is_sorted()
+        if first.is_some_and(|row| (*row as usize) < within.start)
+            || last.is_some_and(|row| *row as usize >= within.end)
+            || !rows.is_sorted()
         {
             return Err(self.corrupt("the rows of an address are not in order"));
         }
-        let mut previous = None;
         // Of a transfer between two of the addresses there are two.
-        let mut kept = before;
-        for at in before..rows.len() {
-            let row = rows[at];
-            if previous.replace(row) != Some(row) {
-                rows[kept] = row;
-                kept += 1;
-            }
-        }
-        rows.truncate(kept);
+        rows.dedup();
         Ok(())
     }
 

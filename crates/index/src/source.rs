@@ -487,7 +487,6 @@ impl<'a> Question<'a> {
                 continue;
             }
             let rows = segment.rows()?;
-            touching.clear();
             let within = segment.rows_of(*blocks)?;
             segment.rows_touching(&[address], self.direction, &wanted, within, &mut touching)?;
             // Most rows of a hub lead where an earlier one has led.

@@ -7,7 +7,7 @@ use crate::{
     rows::ReceiptPlace,
     zstd_rows::Unzstd,
 };
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -45,6 +45,20 @@ impl<'a> Receipt<'a> {
             damage: None,
             place: self.place,
         }
+    }
+}
+
+impl Receipt<'_> {
+    /// The logs, checked and copied.
+    pub fn to_logs(&self) -> Result<Vec<alloy_primitives::Log>> {
+        let mut walk = self.logs();
+        let logs = walk.by_ref().map(|log| {
+            let topics = log.topics.iter().map(B256::from).collect();
+            alloy_primitives::Log::new_unchecked(*log.address, topics, log.data.to_vec().into())
+        });
+        let logs = logs.collect();
+        walk.finish()?;
+        Ok(logs)
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::{Block, Error, Receipt, Result, Withdrawal};
 use alloy_consensus::{EthereumReceipt, ReceiptWithBloom, TxReceipt, TxType, proofs};
 use alloy_eips::eip4895;
-use alloy_primitives::{B256, Bloom, Log};
+use alloy_primitives::Bloom;
 
 impl Block<'_> {
     /// That the block's hash, transactions root, receipts root, bloom and
@@ -69,19 +69,12 @@ impl Block<'_> {
 }
 
 fn with_bloom(receipt: &Receipt<'_>) -> Result<ReceiptWithBloom<EthereumReceipt>> {
-    let mut walk = receipt.logs();
-    let logs = walk.by_ref().map(|log| {
-        let topics = log.topics.iter().map(B256::from).collect();
-        Log::new_unchecked(*log.address, topics, log.data.to_vec().into())
-    });
-    let logs = logs.collect();
-    walk.finish()?;
     let receipt = EthereumReceipt {
         // Types beyond 4 are refused by the decoder.
         tx_type: TxType::try_from(receipt.tx_type).unwrap_or(TxType::Legacy),
         success: receipt.success,
         cumulative_gas_used: receipt.cumulative_gas_used,
-        logs,
+        logs: receipt.to_logs()?,
     };
     Ok(receipt.into_with_bloom())
 }

@@ -7,8 +7,8 @@ use alloy_primitives::{Address, B256, Log, U256};
 use std::ops::ControlFlow;
 use txgraph_evm::{AccessListItem, Authorization, Fork, Transaction, TransactionType};
 use txgraph_nodedb::{
-    Block, Blocks, Error as NodeError, Header, Part, Parts, Receipt, Scratch, SignedTransaction,
-    Snapshot, Withdrawal,
+    Block, Blocks, Error as NodeError, Header, Part, Parts, Scratch, SignedTransaction, Snapshot,
+    Withdrawal,
 };
 
 /// A whole block.
@@ -134,21 +134,10 @@ fn receipts(block: &mut Block<'_>) -> Result<Vec<StoredReceipt>, NodeError> {
         receipts.push(StoredReceipt {
             success: receipt.success,
             cumulative_gas_used: receipt.cumulative_gas_used,
-            logs: logs(&receipt)?,
+            logs: receipt.to_logs()?,
         });
     }
     Ok(receipts)
-}
-
-fn logs(receipt: &Receipt<'_>) -> Result<Vec<Log>, NodeError> {
-    let mut walk = receipt.logs();
-    let logs = walk.by_ref().map(|log| {
-        let topics = log.topics.iter().map(B256::from).collect();
-        Log::new_unchecked(*log.address, topics, log.data.to_vec().into())
-    });
-    let logs = logs.collect();
-    walk.finish()?;
-    Ok(logs)
 }
 
 /// What the interpreter wants to know of a transaction.

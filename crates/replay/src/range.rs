@@ -4,7 +4,7 @@ use crate::{BlockReplay, Error, Replayer, Result, StateHistory, worker::Worker};
 use alloy_primitives::B256;
 use std::{
     collections::BTreeMap,
-    ops::ControlFlow,
+    ops::{AddAssign, ControlFlow},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 use txgraph_nodedb::Blocks;
@@ -60,6 +60,32 @@ impl RangeReport {
         }
         self.without_changes += u64::from(wanted.changes && !replay.verified.changes);
         self.last_block_hash = Some(replay.hash);
+    }
+}
+
+impl AddAssign for RangeReport {
+    /// Of ranges one after the other.
+    fn add_assign(&mut self, later: Self) {
+        let Self {
+            blocks,
+            transactions,
+            gas_used,
+            mismatches,
+            without_receipt,
+            without_changes,
+            balances_compared,
+            balances_unanswered,
+            last_block_hash,
+        } = later;
+        self.blocks += blocks;
+        self.transactions += transactions;
+        self.gas_used += gas_used;
+        self.mismatches += mismatches;
+        self.without_receipt += without_receipt;
+        self.without_changes += without_changes;
+        self.balances_compared += balances_compared;
+        self.balances_unanswered += balances_unanswered;
+        self.last_block_hash = last_block_hash.or(self.last_block_hash);
     }
 }
 

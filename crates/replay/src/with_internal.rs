@@ -11,7 +11,7 @@ use txgraph_transfers::{
 };
 
 /// Blocks whose transfers wait in memory for what is replayed of them.
-const STRETCH: u64 = 1024;
+const STRETCH: usize = 1024;
 
 /// What another source tells, and in between what a replay of the same blocks finds:
 /// native coin moved by calls, creations and destructions ([`Kind::Internal`],
@@ -35,6 +35,20 @@ impl std::fmt::Debug for WithInternal<'_> {
             .field("rules", &self.rules)
             .field("threads", &self.threads)
             .finish_non_exhaustive()
+    }
+}
+
+/// An answer under way.
+struct Answer {
+    report: ScanReport,
+    covered: Vec<BlockRange>,
+}
+
+impl Answer {
+    fn finish(mut self) -> ScanReport {
+        self.report.covered = BlockRanges::new(self.covered);
+        self.report.missing.sort_by_key(|gap| gap.blocks);
+        self.report
     }
 }
 
@@ -129,10 +143,10 @@ impl<'a> WithInternal<'a> {
     /// Answers for some blocks, which the state reaches.
     fn stretch(
         &self,
-        state: &StateRange<'_>,
+        replayer: &Replayer<'_, &StateRange<'_>>,
         request: &ScanRequest,
         blocks: BlockRange,
-        report: &mut ScanReport,
+        answer: &mut Answer,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let request = ScanRequest {
@@ -145,10 +159,10 @@ impl<'a> WithInternal<'a> {
             ControlFlow::Continue(())
         })?;
         let mut told = told.into_iter().peekable();
-        report.counts += part.counts;
-        report.missing.extend(part.missing);
+        answer.report.counts += part.counts;
+        answer.report.missing.extend(part.missing);
         for covered in part.covered.iter() {
-            let (found, last_hash) = self.replay(state, &request, covered)?;
+            let (found, last_hash) = self.replay(replayer, &request, covered)?;
             if let (Some(span), Some(theirs), Some(ours)) =
                 (part.covered.span(), part.last_block_hash, last_hash)
                 && span.last == covered.last
@@ -158,7 +172,7 @@ impl<'a> WithInternal<'a> {
                     block: covered.last,
                 });
             }
-            report.counts.transfers += found.len() as u64;
+            answer.report.counts.transfers += found.len() as u64;
             let mut found = found.into_iter().peekable();
             let mut transfers = Vec::new();
             loop {
@@ -173,8 +187,8 @@ impl<'a> WithInternal<'a> {
                 };
                 transfers.extend(next);
             }
-            report.covered = report.covered.iter().chain([covered]).collect();
-            report.last_block_hash = part.last_block_hash;
+            answer.covered.push(covered);
+            answer.report.last_block_hash = part.last_block_hash;
             let batch = Batch {
                 blocks: covered,
                 transfers,
@@ -189,25 +203,11 @@ impl<'a> WithInternal<'a> {
     /// What moved inside of the transactions of some blocks, and the hash of the last.
     fn replay(
         &self,
-        state: &StateRange<'_>,
+        replayer: &Replayer<'_, &StateRange<'_>>,
         request: &ScanRequest,
         blocks: BlockRange,
     ) -> Result<(Vec<Transfer>, Option<B256>), SourceError> {
         let wanted = Wanted::of(&request.filter);
-        let options = ReplayOptions {
-            record: Record {
-                frames: wanted.internal.then_some(FrameDetail::Calls),
-                ..Record::default()
-            },
-            verify: Verify {
-                receipts: true,
-                header: true,
-                changes: false,
-            },
-            threads: self.threads,
-            ..ReplayOptions::default()
-        };
-        let replayer = Replayer::new(self.rules.clone(), self.db, state, options)?;
         let mut transfers = Vec::new();
         let mut failed = None;
         // Nobody executed block 0.
@@ -226,7 +226,7 @@ impl<'a> WithInternal<'a> {
             if failed.is_some() {
                 return ControlFlow::Break(());
             }
-            self.collect(&block, request, wanted, &mut transfers);
+            collect(&block, request, wanted, &mut transfers);
             ControlFlow::Continue(())
         })?;
         match failed {
@@ -235,35 +235,50 @@ impl<'a> WithInternal<'a> {
         }
     }
 
-    fn collect(
-        &self,
-        block: &BlockReplay,
-        request: &ScanRequest,
-        wanted: Wanted,
-        transfers: &mut Vec<Transfer>,
-    ) {
-        for transaction in &block.transactions {
-            let internal = transaction.internal_transfers(block.timestamp);
-            let fees = if wanted.fees {
-                // Behind the own value, which is number 0.
-                let before = internal.last().map_or(0, |last| last.transfer.sub_index);
-                transaction.fees(&block.environment, before + 1)
-            } else {
-                Vec::new()
-            };
-            for movement in internal.into_iter().chain(fees) {
-                let mut transfer = movement.transfer;
-                if !request.filter.wants(&transfer) {
-                    continue;
-                }
-                if !request.with_times {
-                    transfer.block_timestamp = 0;
-                }
-                if !request.with_hashes {
-                    transfer.transaction_hash = B256::ZERO;
-                }
-                transfers.push(transfer);
+    fn options(&self, wanted: Wanted) -> ReplayOptions {
+        ReplayOptions {
+            record: Record {
+                frames: wanted.internal.then_some(FrameDetail::Calls),
+                ..Record::default()
+            },
+            verify: Verify {
+                receipts: true,
+                header: true,
+                changes: false,
+            },
+            threads: self.threads,
+            ..ReplayOptions::default()
+        }
+    }
+}
+
+fn collect(
+    block: &BlockReplay,
+    request: &ScanRequest,
+    wanted: Wanted,
+    transfers: &mut Vec<Transfer>,
+) {
+    for transaction in &block.transactions {
+        let internal = transaction.internal_transfers(block.timestamp);
+        let fees = if wanted.fees {
+            // Behind the own value, which is number 0.
+            let before = internal.last().map_or(0, |last| last.transfer.sub_index);
+            transaction.fees(&block.environment, before + 1)
+        } else {
+            Vec::new()
+        };
+        for movement in internal.into_iter().chain(fees) {
+            let mut transfer = movement.transfer;
+            if !request.filter.wants(&transfer) {
+                continue;
             }
+            if !request.with_times {
+                transfer.block_timestamp = 0;
+            }
+            if !request.with_hashes {
+                transfer.transaction_hash = B256::ZERO;
+            }
+            transfers.push(transfer);
         }
     }
 }
@@ -288,38 +303,40 @@ impl TransferSource for WithInternal<'_> {
             let (available, _) = self.replayable(&everything)?;
             return Err(SourceError::Unavailable { missing, available });
         }
-        let mut report = ScanReport {
-            missing,
-            ..ScanReport::default()
+        let mut answer = Answer {
+            report: ScanReport {
+                missing,
+                ..ScanReport::default()
+            },
+            covered: Vec::new(),
         };
+        let Some(span) = blocks.span() else {
+            return Ok(answer.finish());
+        };
+        // One state for all ranges: its change sets are walked once.
+        let state = self.state.range(Blocks {
+            first: span.first.saturating_sub(1),
+            last: span.last.saturating_sub(1),
+        });
+        let state = state.map_err(|source| Error::State {
+            block: span.first,
+            source: source.into(),
+        })?;
+        let options = self.options(wanted);
+        let replayer = Replayer::new(self.rules.clone(), self.db, &state, options)?;
         for range in blocks.iter() {
-            let prepared = Blocks {
-                first: range.first.saturating_sub(1),
-                last: range.last.saturating_sub(1),
-            };
-            let state = self.state.range(prepared);
-            let state = state.map_err(|source| Error::State {
-                block: range.first,
-                source: source.into(),
-            })?;
-            let mut first = range.first;
-            while let Some(stretch) = BlockRange::new(first, range.last) {
+            for first in (range.first..=range.last).step_by(STRETCH) {
                 let stretch = BlockRange {
-                    last: first.saturating_add(STRETCH - 1).min(stretch.last),
-                    ..stretch
+                    first,
+                    last: first.saturating_add(STRETCH as u64 - 1).min(range.last),
                 };
-                let flow = self.stretch(&state, request, stretch, &mut report, sink)?;
+                let flow = self.stretch(&replayer, request, stretch, &mut answer, sink)?;
                 if flow.is_break() {
-                    return Ok(report);
+                    return Ok(answer.finish());
                 }
-                let Some(next) = stretch.last.checked_add(1) else {
-                    break;
-                };
-                first = next;
             }
         }
-        report.missing.sort_by_key(|gap| gap.blocks);
-        Ok(report)
+        Ok(answer.finish())
     }
 
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {

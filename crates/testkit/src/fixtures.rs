@@ -245,6 +245,38 @@ pub fn committed() -> [Fixture; 2] {
     ["small/v1", "small/v2"].map(|name| Fixture::open(&testdata, name))
 }
 
+/// Full chains with all answers beside them: the committed ones, and the large ones when
+/// they are there.
+pub fn full() -> Vec<Fixture> {
+    let large = ["dev-v1", "dev-v2", "long-v2"].into_iter();
+    committed()
+        .into_iter()
+        .chain(large.filter_map(fixture))
+        .collect()
+}
+
+/// Pruned, filtered and crashed ones, each with the full chain that has the answers.
+pub fn partial() -> Vec<(Fixture, Fixture)> {
+    [
+        "crashed/small-v2",
+        "pruned/dev-v1-receipts",
+        "pruned/dev-v2-distance",
+        "pruned/long-v2-full",
+        "pruned/small-v1-logfilter",
+        "pruned/small-v2-logfilter",
+        "pruned/small-v2-minimal",
+    ]
+    .into_iter()
+    .filter_map(fixture)
+    .map(|partial| {
+        let full = partial
+            .full_chain()
+            .expect("it stands beside the full chain");
+        (partial, full)
+    })
+    .collect()
+}
+
 /// Iterates over the lines of a zstd-compressed file, each a JSON object.
 pub struct Lines {
     path: PathBuf,

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 /// Crates in the order of the flow, with what each may use of the others. A crate may
 /// use only what stands above it.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("transfers", &[]),
     ("nodedb", &[]),
     ("reader", &["nodedb", "transfers"]),
@@ -19,7 +19,14 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("evm-tools", &["evm"]),
     (
         "replay",
-        &["evm", "evm-tools", "nodedb", "state", "transfers"],
+        &[
+            "evm",
+            "evm-peer",
+            "evm-tools",
+            "nodedb",
+            "state",
+            "transfers",
+        ],
     ),
     ("graph", &["transfers"]),
     ("analysis", &["graph", "transfers"]),
@@ -43,7 +50,8 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("cli", &["evm", "evm-tools", "txgraph"]),
     // Beside the flow. Others use `testkit` for their tests only, `bench` not at all.
     ("testkit", &["transfers"]),
-    ("evm-bench", &["evm", "evm-tools"]),
+    ("evm-bench", &["evm", "evm-peer", "evm-tools"]),
+    ("evm-peer", &["evm"]),
     (
         "bench",
         &[

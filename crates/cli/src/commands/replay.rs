@@ -1,7 +1,7 @@
 //! `txgraph replay`.
 
 use crate::{
-    args::{output, words},
+    args::{BlockArgs, output, words},
     output::Terminal,
     table::thousands,
 };
@@ -19,33 +19,8 @@ use txgraph::{EngineKind, Error, ErrorKind, Node, ReplayQuery, Replayed, Result,
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// Blocks, as for `transfers`; default: all up to the tip
-    #[arg(
-        short,
-        long,
-        value_name = "RANGE",
-        allow_hyphen_values = true,
-        help_heading = "What"
-    )]
-    blocks: Vec<String>,
-
-    /// First block, in place of --blocks
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "blocks",
-        help_heading = "What"
-    )]
-    from_block: Option<u64>,
-
-    /// Last block, included, in place of --blocks
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "blocks",
-        help_heading = "What"
-    )]
-    to_block: Option<u64>,
+    #[command(flatten, next_help_heading = "What")]
+    blocks: BlockArgs,
 
     /// One transaction: its hash, or BLOCK:INDEX
     #[arg(
@@ -148,9 +123,9 @@ const fn engine_word(engine: EngineKind) -> &'static str {
 impl From<ReplayArgs> for ReplayQuery {
     fn from(args: ReplayArgs) -> Self {
         Self {
-            blocks: args.blocks,
-            from_block: args.from_block,
-            to_block: args.to_block,
+            blocks: args.blocks.blocks,
+            from_block: args.blocks.from_block,
+            to_block: args.blocks.to_block,
             transaction: args.tx,
             trace: args.trace,
             fees: args.fees,

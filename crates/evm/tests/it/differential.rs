@@ -9,26 +9,19 @@
 )]
 
 use crate::case::{CHAIN_ID, Case, case};
-use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256};
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use revm::{
     Context, DatabaseRef, ExecuteEvm, MainBuilder, MainContext,
     bytecode::Bytecode,
-    context::{
-        BlockEnv, TxEnv,
-        result::ExecutionResult,
-        transaction::{
-            AccessList, AccessListItem, Authorization, RecoveredAuthority, RecoveredAuthorization,
-        },
-    },
-    context_interface::{block::BlobExcessGasAndPrice, either::Either},
+    context::{BlockEnv, result::ExecutionResult},
+    context_interface::block::BlobExcessGasAndPrice,
     database_interface::WrapDatabaseRef,
-    primitives::hardfork::SpecId,
     state::AccountInfo,
 };
 use std::{collections::BTreeMap, convert::Infallible};
 use txgraph_evm::{
     AccountChange, Error, Evm, Fork, Inspector, MemoryState, Outcome, State, StateSource, Status,
-    Step, Transaction, TransactionType,
+    Step,
 };
 
 /// What both must agree on.
@@ -191,26 +184,6 @@ fn result(outcome: Outcome) -> Result {
     }
 }
 
-fn spec(fork: Fork) -> SpecId {
-    match fork {
-        Fork::Frontier => SpecId::FRONTIER,
-        Fork::Homestead => SpecId::HOMESTEAD,
-        Fork::TangerineWhistle => SpecId::TANGERINE,
-        Fork::SpuriousDragon => SpecId::SPURIOUS_DRAGON,
-        Fork::Byzantium => SpecId::BYZANTIUM,
-        Fork::Constantinople | Fork::Petersburg => SpecId::PETERSBURG,
-        Fork::Istanbul => SpecId::ISTANBUL,
-        Fork::Berlin => SpecId::BERLIN,
-        Fork::London => SpecId::LONDON,
-        Fork::Paris => SpecId::MERGE,
-        Fork::Shanghai => SpecId::SHANGHAI,
-        Fork::Cancun => SpecId::CANCUN,
-        Fork::Prague => SpecId::PRAGUE,
-        Fork::Osaka => SpecId::OSAKA,
-        Fork::Amsterdam => SpecId::AMSTERDAM,
-    }
-}
-
 fn theirs(case: &Case) -> (Vec<Option<Result>>, World) {
     let block = BlockEnv {
         number: U256::from(case.block.number),
@@ -230,13 +203,13 @@ fn theirs(case: &Case) -> (Vec<Option<Result>>, World) {
         .with_db(WrapDatabaseRef(Source(case.state.clone())))
         .with_block(block)
         .modify_cfg_chained(|cfg| {
-            cfg.set_spec_and_mainnet_gas_params(spec(case.fork));
+            cfg.set_spec_and_mainnet_gas_params(txgraph_evm_peer::spec(case.fork));
             cfg.chain_id = CHAIN_ID;
         })
         .build_mainnet();
     let mut results = Vec::new();
     for transaction in &case.transactions {
-        let Ok(executed) = evm.transact(tx_env(transaction)) else {
+        let Ok(executed) = evm.transact(txgraph_evm_peer::transaction(transaction)) else {
             results.push(None);
             continue;
         };
@@ -273,45 +246,6 @@ fn commit(fork: Fork, state: &mut MemoryState, address: Address, account: revm::
     state.insert(address, info.balance, info.nonce, code);
     for (key, slot) in &account.storage {
         state.set_storage(address, *key, slot.present_value);
-    }
-}
-
-fn tx_env(transaction: &Transaction) -> TxEnv {
-    let fee = |fee: U256| fee.to::<u128>();
-    let access_list = transaction.access_list.iter().map(|item| AccessListItem {
-        address: item.address,
-        storage_keys: item.storage_keys.clone(),
-    });
-    let authorizations = transaction.authorizations.iter().map(|authorization| {
-        let inner = Authorization {
-            chain_id: authorization.chain_id,
-            address: authorization.address,
-            nonce: authorization.nonce,
-        };
-        let authority = match authorization.authority {
-            Some(authority) => RecoveredAuthority::Valid(authority),
-            None => RecoveredAuthority::Invalid,
-        };
-        Either::Right(RecoveredAuthorization::new_unchecked(inner, authority))
-    });
-    TxEnv {
-        tx_type: transaction.transaction_type as u8,
-        caller: transaction.caller,
-        gas_limit: transaction.gas_limit,
-        gas_price: fee(transaction.max_fee_per_gas),
-        kind: transaction.to.map_or(TxKind::Create, TxKind::Call),
-        value: transaction.value,
-        data: transaction.input.clone(),
-        nonce: transaction.nonce,
-        chain_id: transaction.chain_id,
-        access_list: AccessList(access_list.collect()),
-        gas_priority_fee: transaction.max_priority_fee_per_gas.map(fee),
-        blob_hashes: transaction.blob_hashes.clone(),
-        max_fee_per_blob_gas: match transaction.transaction_type {
-            TransactionType::Blob => fee(transaction.max_fee_per_blob_gas),
-            _ => 0,
-        },
-        authorization_list: authorizations.collect(),
     }
 }
 

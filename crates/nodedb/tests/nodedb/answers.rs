@@ -4,7 +4,7 @@ use crate::json;
 use serde_json::Value;
 use std::{ops::ControlFlow, path::Path};
 use txgraph_nodedb::{Block, Blocks, DataDir, NodeDb, Parts, Scratch};
-use txgraph_testkit::fixtures::{Fixture, committed, fixture};
+use txgraph_testkit::fixtures::{Fixture, full, partial};
 
 const ALL: Parts = Parts {
     headers: true,
@@ -13,37 +13,6 @@ const ALL: Parts = Parts {
     senders: true,
     withdrawals: true,
 };
-
-/// Full chains: v1, v2, long.
-fn full() -> Vec<Fixture> {
-    let mut found: Vec<_> = committed().into();
-    found.extend(
-        ["dev-v1", "dev-v2", "long-v2"]
-            .into_iter()
-            .filter_map(fixture),
-    );
-    found
-}
-
-/// Pruned, filtered, crashed ones, with the answers of the full chain beside them.
-fn partial() -> Vec<(Fixture, Fixture)> {
-    [
-        "crashed/small-v2",
-        "pruned/dev-v1-receipts",
-        "pruned/dev-v2-distance",
-        "pruned/long-v2-full",
-        "pruned/small-v1-logfilter",
-        "pruned/small-v2-logfilter",
-        "pruned/small-v2-minimal",
-    ]
-    .into_iter()
-    .filter_map(fixture)
-    .map(|partial| {
-        let full = partial.full_chain().unwrap();
-        (partial, full)
-    })
-    .collect()
-}
 
 fn open(fixture: &Fixture) -> NodeDb {
     NodeDb::open(&DataDir::new(fixture.path())).unwrap()

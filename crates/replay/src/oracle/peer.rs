@@ -49,8 +49,8 @@ impl<S: StateSource<Error: Into<StateError>>> Peer<S> {
             .with_bundle_update()
             .build();
         let context = Context::mainnet()
-            .with_cfg(translate::configuration(fork, chain_id, block))
-            .with_block(translate::block(fork, block))
+            .with_cfg(txgraph_evm_peer::configuration(fork, chain_id, block))
+            .with_block(txgraph_evm_peer::block(fork, block))
             .with_db(state);
         Self {
             evm: Some(context.build_mainnet()),
@@ -75,7 +75,7 @@ impl<S: StateSource<Error: Into<StateError>>> Peer<S> {
             return Err(Failure::State("revm was lost".into()));
         };
         let mut evm = evm.ctx.build_mainnet_with_inspector(Watch::new(inspector));
-        let result = evm.inspect_tx_commit(translate::transaction(transaction));
+        let result = evm.inspect_tx_commit(txgraph_evm_peer::transaction(transaction));
         self.evm = Some(evm.ctx.build_mainnet());
         outcome(result)
     }
@@ -104,7 +104,7 @@ impl<S: StateSource<Error: Into<StateError>>> Engine for Peer<S> {
             return self.watched(transaction, inspector);
         }
         let evm = self.evm().map_err(Failure::State)?;
-        outcome(evm.transact_commit(translate::transaction(transaction)))
+        outcome(evm.transact_commit(txgraph_evm_peer::transaction(transaction)))
     }
 
     fn system_call(

@@ -1,10 +1,10 @@
 //! Every question that a node was asked about the past is answered as it did: by the
 //! index, by walking change sets, from memory and from files.
 
-use crate::support::{Question, full, open, partial, questions, walking, wrong_answers};
+use crate::support::{Question, open, questions, walking, wrong_answers};
 use std::{collections::BTreeMap, path::Path};
 use txgraph_state::{Blocks, Spill, StateDb, StateOptions, StateRange};
-use txgraph_testkit::fixtures::Fixture;
+use txgraph_testkit::fixtures::{Fixture, full, partial};
 
 type Questions = BTreeMap<u64, Vec<Question>>;
 

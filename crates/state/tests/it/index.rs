@@ -1,13 +1,16 @@
 //! The node's index and its change sets tell the same past, however the index is cut
 //! into shards.
 
-use crate::support::{full, odd, open, partial, questions, walking};
+use crate::support::{odd, open, questions, walking};
 use alloy_primitives::{Address, B256, U256};
 use roaring::RoaringTreemap;
 use signet_libmdbx::WriteFlags;
 use std::collections::BTreeSet;
 use txgraph_state::{Blocks, StateOptions};
-use txgraph_testkit::{edit::commit, fixtures::committed};
+use txgraph_testkit::{
+    edit::commit,
+    fixtures::{committed, full, partial},
+};
 
 /// Everything that changed is the same by either way, after about 15 blocks.
 #[test]

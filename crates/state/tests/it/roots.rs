@@ -1,7 +1,7 @@
 //! The whole state after a block, put together from single answers, has the root that
 //! its header names.
 
-use crate::support::{full, odd, open, partial, walking, wrong_answers};
+use crate::support::{odd, open, walking, wrong_answers};
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::{TrieAccount, root};
 use std::{
@@ -9,6 +9,7 @@ use std::{
     path::Path,
 };
 use txgraph_state::{Blocks, StateAt, StateDb, StateOptions};
+use txgraph_testkit::fixtures::{full, partial};
 
 /// Everything that ever changed, as far as change sets reach.
 type Keys = BTreeMap<Address, BTreeSet<B256>>;

@@ -5,35 +5,7 @@ use serde_json::Value;
 use std::{collections::BTreeMap, path::Path};
 use txgraph_nodedb::DataDir;
 use txgraph_state::{History, StateAt, StateDb, StateOptions};
-use txgraph_testkit::fixtures::{Fixture, committed, fixture};
-
-/// Full chains with answers beside them.
-pub(crate) fn full() -> Vec<Fixture> {
-    let mut found: Vec<_> = committed().into();
-    let large = ["dev-v1", "dev-v2", "long-v2"];
-    found.extend(large.into_iter().filter_map(fixture));
-    found
-}
-
-/// Pruned, filtered and crashed ones, with the full chain that has the answers.
-pub(crate) fn partial() -> Vec<(Fixture, Fixture)> {
-    [
-        "crashed/small-v2",
-        "pruned/dev-v1-receipts",
-        "pruned/dev-v2-distance",
-        "pruned/long-v2-full",
-        "pruned/small-v1-logfilter",
-        "pruned/small-v2-logfilter",
-        "pruned/small-v2-minimal",
-    ]
-    .into_iter()
-    .filter_map(fixture)
-    .map(|partial| {
-        let full = partial.full_chain().unwrap();
-        (partial, full)
-    })
-    .collect()
-}
+use txgraph_testkit::fixtures::{Fixture, fixture};
 
 /// Directories without answers.
 pub(crate) fn odd() -> Vec<Fixture> {

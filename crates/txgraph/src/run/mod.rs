@@ -14,8 +14,8 @@ pub use index::{
 };
 pub use info::info;
 pub use replay::{
-    CallQuery, Called, ReplayFormat, ReplayQuery, Replayed, TokenNames, Trace, call, replay,
-    token_metadata, write_replay,
+    CallQuery, Called, ReplayQuery, Replayed, TokenNames, Trace, call, replay, token_metadata,
+    write_replay,
 };
 pub use transfers::{TransfersAnswer, transfers, write_transfers};
 

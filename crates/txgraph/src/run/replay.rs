@@ -87,7 +87,7 @@ impl Trace {
 
 /// How internal transfers are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReplayFormat {
+enum ReplayFormat {
     /// Comma-separated values with a header.
     #[default]
     Csv,
@@ -260,14 +260,18 @@ pub fn replay(
     sink: &mut dyn FnMut(&BlockReplay) -> Result<()>,
 ) -> Result<Replayed> {
     let mut replayed = Replayed::default();
+    let Some(span) = blocks.span() else {
+        return Ok(replayed);
+    };
+    // One state for all ranges: its change sets are walked once. A block is executed on
+    // the state after the one before it.
     let states = node.state();
+    let state = states.range(Blocks {
+        first: span.first.saturating_sub(1),
+        last: span.last.saturating_sub(1),
+    })?;
+    let replayer = node.replayer(&state, query)?;
     for range in blocks.iter() {
-        // A block is executed on the state after the one before it.
-        let state = states.range(Blocks {
-            first: range.first.saturating_sub(1),
-            last: range.last.saturating_sub(1),
-        })?;
-        let replayer = node.replayer(&state, query)?;
         let mut failed = None;
         let range = Blocks {
             first: range.first,
@@ -286,7 +290,7 @@ pub fn replay(
         if let Some(error) = failed {
             return Err(error);
         }
-        replayed.add(&report);
+        replayed.report += report;
     }
     Ok(replayed)
 }
@@ -447,43 +451,33 @@ impl Replayed {
         self.mismatches
             .extend(mismatches.iter().take(room).cloned());
     }
-
-    fn add(&mut self, report: &RangeReport) {
-        let RangeReport {
-            blocks,
-            transactions,
-            gas_used,
-            mismatches,
-            without_receipt,
-            without_changes,
-            balances_compared,
-            balances_unanswered,
-            last_block_hash,
-        } = report;
-        let sum = &mut self.report;
-        sum.blocks += blocks;
-        sum.transactions += transactions;
-        sum.gas_used += gas_used;
-        sum.mismatches += mismatches;
-        sum.without_receipt += without_receipt;
-        sum.without_changes += without_changes;
-        sum.balances_compared += balances_compared;
-        sum.balances_unanswered += balances_unanswered;
-        sum.last_block_hash = last_block_hash.or(sum.last_block_hash);
-    }
 }
 
-/// The block that is named, or the newest after which there is a state.
-fn block_or_newest(states: &StateDb, block: Option<u64>) -> Result<u64> {
-    if let Some(block) = block {
-        return Ok(block);
-    }
-    let available = states.available()?;
-    let newest = available.blocks.map(|blocks| blocks.last);
-    newest.ok_or_else(|| {
-        let why = available.obstacle.unwrap_or(available.above);
-        Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
-    })
+/// Asks on the state at the end of `block`, or of the newest with a state; the block, and
+/// the answer.
+fn at_end_of<T>(
+    node: &Node,
+    block: Option<u64>,
+    ask: impl FnOnce(&Replayer<'_, &StateRange<'_>>, u64) -> txgraph_replay::Result<T>,
+) -> Result<(u64, T)> {
+    let states = node.state();
+    let block = match block {
+        Some(block) => block,
+        None => {
+            let available = states.available()?;
+            let newest = available.blocks.map(|blocks| blocks.last);
+            newest.ok_or_else(|| {
+                let why = available.obstacle.unwrap_or(available.above);
+                Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
+            })?
+        }
+    };
+    let state = states.range(Blocks {
+        first: block,
+        last: block,
+    })?;
+    let replayer = Replayer::new(node.rules()?, &node.db, &state, ReplayOptions::default())?;
+    Ok((block, ask(&replayer, block)?))
 }
 
 /// A hash, or `BLOCK:INDEX`.

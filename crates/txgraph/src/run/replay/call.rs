@@ -1,11 +1,10 @@
 //! A call on the state of a block, which changes nothing.
 
-use super::Node;
+use super::{Node, at_end_of};
 use crate::{Checksum, Error, ErrorKind, Result, lists, parse_address};
 use alloy_primitives::{Address, Bytes, U256, hex};
 use txgraph_evm::{Message, Outcome, Status};
-use txgraph_nodedb::Blocks;
-use txgraph_replay::{ReplayOptions, Replayer, revert_reason};
+use txgraph_replay::revert_reason;
 
 /// Gas of a call that names none, as nodes give.
 const GAS: u64 = 50_000_000;
@@ -59,15 +58,9 @@ impl Called {
 /// forgets what that changes.
 pub fn call(node: &Node, query: &CallQuery) -> Result<Called> {
     let message = query.message()?;
-    let states = node.state();
-    let block = super::block_or_newest(&states, query.block)?;
-    let state = states.range(Blocks {
-        first: block,
-        last: block,
+    let (block, outcome) = at_end_of(node, query.block, |replayer, block| {
+        replayer.call(&message, block, None)
     })?;
-    let rules = node.rules()?;
-    let replayer = Replayer::new(rules, &node.db, &state, ReplayOptions::default())?;
-    let outcome = replayer.call(&message, block, None)?;
     let reason = match outcome.status {
         Status::Revert => revert_reason(&outcome.output),
         _ => None,

@@ -1,12 +1,10 @@
 //! What tokens say of themselves: asked once, then remembered.
 
-use super::Node;
+use super::{Node, at_end_of};
 use crate::{Checksum, Error, ErrorKind, Result, lists};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fs, io::Write, path::Path};
-use txgraph_nodedb::Blocks;
-use txgraph_replay::{ReplayOptions, Replayer};
 
 /// What a token says of itself, sanitised; absent is what it does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,15 +67,9 @@ fn ask(
     tokens: &[Address],
     block: Option<u64>,
 ) -> Result<BTreeMap<Address, TokenNames>> {
-    let states = node.state();
-    let block = super::block_or_newest(&states, block)?;
-    let state = states.range(Blocks {
-        first: block,
-        last: block,
+    let (_, metadata) = at_end_of(node, block, |replayer, block| {
+        replayer.token_metadata(tokens, block)
     })?;
-    let rules = node.rules()?;
-    let replayer = Replayer::new(rules, &node.db, &state, ReplayOptions::default())?;
-    let metadata = replayer.token_metadata(tokens, block)?;
     let names = metadata.into_iter().map(|said| TokenNames {
         name: said.name,
         symbol: said.symbol,
