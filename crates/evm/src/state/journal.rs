@@ -140,10 +140,7 @@ impl Journal {
             Change::AccountWarmed { account } => self.entry(account).warm = 0,
             Change::Touched { account, existed } => {
                 let entry = self.entry(account);
-                entry.exists = existed;
-                if entry.address != RIPEMD160 {
-                    entry.touched = 0;
-                }
+                (entry.exists, entry.touched) = (existed, 0);
             }
             Change::Balance { account, before } => self.entry(account).balance = before,
             Change::Nonce { account, before } => self.entry(account).nonce = before,
@@ -162,15 +159,20 @@ impl Journal {
     /// Settles a transaction: destroyed accounts go, and touched ones that are empty
     /// (EIP-161). What was done can no longer be undone.
     pub(crate) fn finish_transaction(&mut self, fork: Fork) {
-        let before = self.transitions.is_some().then(|| self.before());
+        let mut before = self.transitions.is_some().then(|| self.before());
         let mut touched = std::mem::take(&mut self.touched);
         for account in touched.drain(..) {
             let transaction = self.transaction;
             let entry = self.entry(account);
             let destroyed = entry.destroyed == transaction;
-            let empty =
-                fork >= Fork::SpuriousDragon && entry.touched == transaction && entry.is_empty();
+            let touched = entry.touched == transaction || entry.address == RIPEMD160;
+            let empty = fork >= Fork::SpuriousDragon && touched && entry.is_empty();
             if destroyed || empty {
+                if let Some(before) = &mut before {
+                    // A touch that was undone is no change of the journal.
+                    let entry = &self.accounts[account as usize];
+                    before.entry(account).or_insert_with(|| entry.into());
+                }
                 self.delete(account);
             }
         }

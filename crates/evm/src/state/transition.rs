@@ -227,6 +227,63 @@ mod tests {
         );
     }
 
+    /// A contract that calls `0x03` with `value` wei after it called one that does so with
+    /// none and reverts.
+    fn touches_ripemd(value: u8) -> MemoryState {
+        const REVERTS: Address = Address::repeat_byte(0xdd);
+        let mut source = MemoryState::default();
+        // CALL(gas, 0x03, 0, nothing in, nothing out), REVERT(0, 0)
+        let code = bytes!("6000600060006000600060035af160006000fd");
+        source.insert(REVERTS, U256::ZERO, 1, code);
+        // CALL(gas, REVERTS, 0), CALL(gas, 0x03, value)
+        let mut code = bytes!("6000600060006000600073").to_vec();
+        code.extend(REVERTS);
+        code.extend(bytes!("5af1506000600060006000"));
+        code.extend([0x60, value]);
+        code.extend(bytes!("60035af1"));
+        source.insert(CONTRACT, U256::from(7), 1, code.into());
+        source
+    }
+
+    #[test]
+    fn an_undone_touch_of_ripemd_is_not_its_last() {
+        let ripemd = Address::with_last_byte(3);
+        let mut state = State::new(touches_ripemd(5));
+        call(&mut state, Fork::Berlin, 200_000);
+        let changes = state.changes();
+        let change = changes.iter().find(|change| change.address == ripemd);
+        assert_eq!(change.unwrap().present.unwrap().balance, U256::from(5));
+    }
+
+    /// Block 2,675,119 of mainnet.
+    #[test]
+    fn an_empty_ripemd_goes_though_its_touch_is_undone() {
+        let ripemd = Address::with_last_byte(3);
+        let mut source = touches_ripemd(0);
+        source.insert(ripemd, U256::ZERO, 0, bytes!(""));
+        // Only the call that reverts.
+        let code = source.codes[&source.accounts[&CONTRACT].code_hash].slice(..33);
+        source.insert(CONTRACT, U256::from(7), 1, code);
+        for (fork, goes) in [
+            (Fork::TangerineWhistle, false),
+            (Fork::SpuriousDragon, true),
+        ] {
+            let mut state = State::new(source.clone());
+            state.keep_transitions(true);
+            // `REVERT` is unknown before Byzantium, which undoes as well.
+            call(&mut state, fork, 200_000);
+            let told = state.transitions().iter().any(|transition| {
+                transition.address == ripemd
+                    && transition.before.is_some()
+                    && transition.after.is_none()
+            });
+            assert_eq!(told, goes, "{fork:?}");
+            let changes = state.changes();
+            let gone = changes.iter().any(|change| change.address == ripemd);
+            assert_eq!(gone, goes, "{fork:?}");
+        }
+    }
+
     #[test]
     fn changes_become_the_state() {
         let mut state = state();
