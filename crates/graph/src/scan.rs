@@ -4,11 +4,8 @@ use crate::{
     SearchError, SearchRequest, plan,
     rows::{Names, RowStore},
 };
-use alloy_primitives::Address;
-use std::{
-    collections::{HashMap, HashSet},
-    ops::ControlFlow,
-};
+use alloy_primitives::{Address, map::HashSet};
+use std::ops::ControlFlow;
 use txgraph_transfers::{
     Direction, Position, ScanReport, ScanRequest, Transfer, TransferFilter, TransferSource,
 };
@@ -60,7 +57,7 @@ pub(crate) fn fetch_all(
         rows,
         report,
         whole,
-        hubs: HashSet::new(),
+        hubs: HashSet::default(),
     })
 }
 
@@ -97,7 +94,7 @@ pub(crate) fn fetch_touching(
         None => None,
     };
     let mut scan_request = plan::scan_request(request, Some(addresses));
-    let mut hubs = HashSet::new();
+    let mut hubs = HashSet::default();
     if let Some(max) = degree_max {
         // Those that the source names need not even be asked for.
         for hub in source.hubs(&scan_request, max)? {
@@ -115,7 +112,9 @@ pub(crate) fn fetch_touching(
         }
         rows.push(transfer, names)
     })?;
-    hubs.extend(degrees.map(Degrees::hubs).unwrap_or_default());
+    if let Some(degrees) = degrees {
+        hubs.extend(degrees.hubs());
+    }
     Ok(Fetched {
         rows,
         report,
@@ -124,14 +123,25 @@ pub(crate) fn fetch_touching(
     })
 }
 
-/// Counts counterparties while transfers pass by.
+/// Counts counterparties while transfers pass by, so that no more is kept of a hub than
+/// twice its limit. Who is one is decided by what was kept ([`crate::walk`]).
 struct Degrees {
     max: u32,
     direction: Direction,
-    /// How many counterparties each address asked for was seen with, up to `max` + 1.
-    degrees: HashMap<u32, u32>,
+    /// By number of an address; absent if it was not asked for.
+    asked: Vec<Option<Degree>>,
     /// (address asked for, counterparty).
     seen: HashSet<(u32, u32)>,
+}
+
+/// What was seen of an address that was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Degree {
+    /// The first transfers, up to the limit: it has no more counterparties than these, so
+    /// theirs are not looked at. Nearly all addresses have no others.
+    first_transfers: u32,
+    /// Counterparties of the others.
+    later: u32,
 }
 
 impl Degrees {
@@ -141,15 +151,19 @@ impl Degrees {
         addresses: &[Address],
         names: &mut Names,
     ) -> Result<Self, SearchError> {
-        let degrees = addresses
-            .iter()
-            .map(|address| Ok((names.addresses.intern(*address)?, 0)))
-            .collect::<Result<_, SearchError>>()?;
+        let mut asked = Vec::new();
+        for address in addresses {
+            let number = names.addresses.intern(*address)? as usize;
+            if asked.len() <= number {
+                asked.resize(number + 1, None);
+            }
+            asked[number] = Some(Degree::default());
+        }
         Ok(Self {
             max,
             direction,
-            degrees,
-            seen: HashSet::new(),
+            asked,
+            seen: HashSet::default(),
         })
     }
 
@@ -166,28 +180,32 @@ impl Degrees {
             let Some(start) = names.addresses.get(start) else {
                 continue;
             };
-            let Some(degree) = self.degrees.get_mut(&start) else {
+            let Some(Some(degree)) = self.asked.get_mut(start as usize) else {
                 continue;
             };
-            if *degree > self.max {
+            if degree.later > self.max {
+                continue;
+            }
+            if degree.first_transfers < self.max {
+                degree.first_transfers += 1;
+                wanted = true;
                 continue;
             }
             let end = names.addresses.intern(*end)?;
             if end != start && self.seen.insert((start, end)) {
-                *degree += 1;
+                degree.later += 1;
             }
-            wanted |= *degree <= self.max;
+            wanted |= degree.later <= self.max;
         }
         Ok(wanted)
     }
 
-    fn hubs(self) -> HashSet<u32> {
-        let max = self.max;
-        self.degrees
-            .into_iter()
-            .filter(|(_, degree)| *degree > max)
-            .map(|(id, _)| id)
-            .collect()
+    fn hubs(self) -> impl Iterator<Item = u32> {
+        let is_hub = move |degree: &Degree| degree.later > self.max;
+        (0..)
+            .zip(self.asked)
+            .filter(move |(_, degree)| degree.as_ref().is_some_and(is_hub))
+            .map(|(number, _)| number)
     }
 }
 

@@ -7,20 +7,13 @@
 //! after the other, each from one reused buffer, so that nothing is held twice.
 
 use crate::{
-    column,
     error::{Error, Result},
     interner::Interner,
-    layout::{
-        ALIGN, CLASS_BYTES, HAS_ID, HAS_TOKEN, HEAD_BYTES, Head, ODD_BYTES, PARTS, Part, Place,
-        STEP,
-    },
+    layout::{CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, ODD_BYTES, Part, STEP},
+    part_writer::Writer,
 };
 use alloy_primitives::{Address, B256, U256};
-use std::{
-    fs::File,
-    io::{Seek, SeekFrom, Write},
-    path::Path,
-};
+use std::{fs::File, path::Path};
 use txgraph_reader::{BlockAccount, OddLogs};
 use txgraph_transfers::{BlockRange, DecodeCounts, Kind, TokenStandard, Transfer};
 
@@ -32,6 +25,25 @@ const BUCKET: usize = 4;
 
 /// More leading bits than this would not be looked at even with 2^32 addresses.
 pub(crate) const BUCKET_BITS_MAX: u32 = 31;
+
+/// Classes remembered with their numbers: more than most segments have.
+const RECENT_CLASSES: usize = 1 << 10;
+
+/// Where a class is remembered: tokens that share a place, by chance or by intent, are
+/// looked up in the sorted list, which is all that happens.
+fn class_place((token, _, kind, _): &Class) -> usize {
+    let token = token.map_or(0, |token| u16::from_le_bytes([token[18], token[19]]));
+    (usize::from(token) ^ usize::from(kind_code(*kind)) << 4) % RECENT_CLASSES
+}
+
+/// How much a segment is expected to hold: what the one before held. Growing columns
+/// copies them, and a table of addresses is filled anew.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    rows: usize,
+    addresses: usize,
+    amounts: usize,
+}
 
 /// Token, standard, kind, and whether there are token ids.
 type Class = (Option<Address>, TokenStandard, Kind, bool);
@@ -53,8 +65,8 @@ pub(crate) struct Builder {
     classes: Vec<(Class, u32)>,
     /// By number.
     class_rows: Vec<u64>,
-    /// The class of the row before, most often the class of the next.
-    last_class: Option<(Class, u32)>,
+    /// Classes looked at lately, each at the place that [`class_place`] says.
+    recent_classes: Vec<Option<(Class, u32)>>,
     // By block.
     block_rows: Vec<u32>,
     times: Vec<u64>,
@@ -81,8 +93,19 @@ pub(crate) struct Finished {
 }
 
 impl Builder {
-    /// A segment that begins with block `first`.
-    pub(crate) fn new(chain_id: u64, genesis_hash: B256, first: u64, parent_hash: B256) -> Self {
+    /// A segment that begins with block `first`, with room for so much.
+    pub(crate) fn new(
+        chain_id: u64,
+        genesis_hash: B256,
+        first: u64,
+        parent_hash: B256,
+        room: Room,
+    ) -> Self {
+        let Room {
+            rows,
+            addresses,
+            amounts,
+        } = room;
         Self {
             genesis_hash,
             chain_id,
@@ -90,23 +113,23 @@ impl Builder {
             parent_hash,
             last_hash: B256::ZERO,
             counts: DecodeCounts::default(),
-            addresses: Interner::default(),
+            addresses: Interner::with_capacity(addresses),
             classes: Vec::new(),
             class_rows: Vec::new(),
-            last_class: None,
+            recent_classes: vec![None; RECENT_CLASSES],
             block_rows: Vec::new(),
             times: Vec::new(),
             transactions: Vec::new(),
             logs: Vec::new(),
             odd: Vec::new(),
-            row_transaction: Vec::new(),
-            row_log: Vec::new(),
-            row_sub: Vec::new(),
-            row_class: Vec::new(),
-            row_from: Vec::new(),
-            row_to: Vec::new(),
-            row_length: Vec::new(),
-            amounts: Vec::new(),
+            row_transaction: Vec::with_capacity(rows),
+            row_log: Vec::with_capacity(rows),
+            row_sub: Vec::with_capacity(rows),
+            row_class: Vec::with_capacity(rows),
+            row_from: Vec::with_capacity(rows),
+            row_to: Vec::with_capacity(rows),
+            row_length: Vec::with_capacity(rows),
+            amounts: Vec::with_capacity(amounts),
         }
     }
 
@@ -154,10 +177,68 @@ impl Builder {
             .push(number(transactions, "transactions")?);
         self.logs.push(number(logs, "logs")?);
         self.counts += account.counts;
-        for some in transfers.chunks(TOUCHED) {
-            let ends = |transfer: &Transfer| [transfer.from_address, transfer.to_address];
-            self.addresses.touch(some.iter().flat_map(ends));
-            some.iter().try_for_each(|transfer| self.row(transfer))?;
+        transfers
+            .chunks(TOUCHED)
+            .try_for_each(|some| self.rows_of(some))
+    }
+
+    /// Appends at most [`TOUCHED`] rows, column by column.
+    fn rows_of(&mut self, some: &[Transfer]) -> Result<()> {
+        let too_large = |what| {
+            let block = some.first().map_or(0, |transfer| transfer.block_number);
+            move || Error::TooLarge { block, what }
+        };
+        let mut hashes = [0; 2 * TOUCHED];
+        for (hashes, transfer) in hashes.as_chunks_mut::<2>().0.iter_mut().zip(some) {
+            *hashes =
+                [transfer.from_address, transfer.to_address].map(|end| self.addresses.hash(&end));
+        }
+        self.addresses.touch(&hashes[..2 * some.len()]);
+        for (hashes, transfer) in hashes.as_chunks::<2>().0.iter().zip(some) {
+            let mut intern = |address, hash| {
+                let number = self.addresses.intern(address, hash);
+                number.ok_or_else(too_large("addresses"))
+            };
+            let from = intern(transfer.from_address, hashes[0])?;
+            let to = intern(transfer.to_address, hashes[1])?;
+            self.row_from.push(from);
+            self.row_to.push(to);
+        }
+        for transfer in some {
+            let class = (
+                transfer.token_address,
+                transfer.token_standard,
+                transfer.kind,
+                transfer.token_id.is_some(),
+            );
+            let class = self.class(class).ok_or_else(too_large("tokens"))?;
+            self.row_class.push(class);
+        }
+        for transfer in some {
+            let log = transfer.log_index.map_or(Some(0), |log| log.checked_add(1));
+            self.row_log.push(log.ok_or_else(too_large("logs"))?);
+        }
+        let transactions = some.iter().map(|transfer| transfer.transaction_index);
+        self.row_transaction.extend(transactions);
+        self.row_sub
+            .extend(some.iter().map(|transfer| transfer.sub_index));
+        for Transfer {
+            value, token_id, ..
+        } in some
+        {
+            let start = self.amounts.len();
+            if let Some(id) = token_id {
+                // At most 32.
+                self.amounts
+                    .push(u8::try_from(value.byte_len()).unwrap_or(u8::MAX));
+                push_number(&mut self.amounts, *value);
+                push_number(&mut self.amounts, *id);
+            } else {
+                push_number(&mut self.amounts, *value);
+            }
+            // At most 65.
+            let length = u8::try_from(self.amounts.len() - start).unwrap_or(u8::MAX);
+            self.row_length.push(length);
         }
         Ok(())
     }
@@ -189,60 +270,14 @@ impl Builder {
         Ok(())
     }
 
-    fn row(&mut self, transfer: &Transfer) -> Result<()> {
-        let Transfer {
-            block_number: block,
-            block_timestamp: _,
-            transaction_index,
-            log_index,
-            sub_index,
-            transaction_hash: _,
-            token_address,
-            from_address,
-            to_address,
-            value,
-            token_id,
-            token_standard,
-            kind,
-        } = *transfer;
-        let too_large = |what| Error::TooLarge { block, what };
-        let log = log_index.map_or(Some(0), |log| log.checked_add(1));
-        let class = (token_address, token_standard, kind, token_id.is_some());
-        let class = self.class(class).ok_or_else(|| too_large("tokens"))?;
-        let mut intern = |address| {
-            let number = self.addresses.intern(address);
-            number.ok_or_else(|| too_large("addresses"))
-        };
-        let (from, to) = (intern(from_address)?, intern(to_address)?);
-        self.row_transaction.push(transaction_index);
-        self.row_log.push(log.ok_or_else(|| too_large("logs"))?);
-        self.row_sub.push(sub_index);
-        self.row_class.push(class);
-        self.row_from.push(from);
-        self.row_to.push(to);
-        let start = self.amounts.len();
-        if let Some(id) = token_id {
-            // At most 32.
-            self.amounts
-                .push(u8::try_from(value.byte_len()).unwrap_or(u8::MAX));
-            push_number(&mut self.amounts, value);
-            push_number(&mut self.amounts, id);
-        } else {
-            push_number(&mut self.amounts, value);
-        }
-        // At most 65.
-        let length = u8::try_from(self.amounts.len() - start).unwrap_or(u8::MAX);
-        self.row_length.push(length);
-        Ok(())
-    }
-
     #[inline]
     fn class(&mut self, class: Class) -> Option<u32> {
-        let number = match self.last_class {
-            Some((last, number)) if last == class => number,
+        let place = class_place(&class);
+        let number = match self.recent_classes[place] {
+            Some((recent, number)) if recent == class => number,
             _ => self.find_class(class)?,
         };
-        self.last_class = Some((class, number));
+        self.recent_classes[place] = Some((class, number));
         self.class_rows[number as usize] += 1;
         Some(number)
     }
@@ -280,6 +315,16 @@ impl Builder {
             + self.amounts.len()
             + self.times.len() * (3 * 4 + 8)
             + self.addresses.bytes() * 3 / 2
+    }
+
+    /// What a segment like this one takes, with a little to spare.
+    pub(crate) fn room(&self) -> Room {
+        let more = |held: usize| held + held / 16;
+        Room {
+            rows: more(self.row_from.len()),
+            addresses: more(self.addresses.len()),
+            amounts: more(self.amounts.len()),
+        }
     }
 
     /// How many rows so far.
@@ -496,71 +541,4 @@ pub(crate) const fn kind_code(kind: Kind) -> u8 {
 #[cold]
 fn bad_input(block: u64, what: &str) -> Error {
     Error::Options(format!("block {block} cannot be indexed: {what}"))
-}
-
-/// Writes parts one after the other.
-struct Writer<'a> {
-    file: &'a mut File,
-    path: &'a Path,
-    /// The part under way.
-    buffer: Vec<u8>,
-    places: [Place; PARTS],
-    end: u64,
-}
-
-impl<'a> Writer<'a> {
-    fn new(file: &'a mut File, path: &'a Path) -> Result<Self> {
-        let writer = Self {
-            file,
-            path,
-            buffer: Vec::new(),
-            places: [Place::default(); PARTS],
-            end: HEAD_BYTES as u64,
-        };
-        writer
-            .file
-            .seek(SeekFrom::Start(writer.end))
-            .map_err(|error| Error::io("write", path, error))?;
-        Ok(writer)
-    }
-
-    fn column(&mut self, part: Part, numbers: impl Iterator<Item = u64>, max: u64) -> Result<()> {
-        let width = column::write(numbers, max, &mut self.buffer);
-        self.part(part, width)
-    }
-
-    fn numbers(&mut self, part: Part, numbers: &[u32]) -> Result<()> {
-        let max = numbers.iter().copied().max().unwrap_or(0);
-        self.column(part, numbers.iter().copied().map(u64::from), max.into())
-    }
-
-    /// Ends the part in the buffer.
-    fn part(&mut self, part: Part, width: usize) -> Result<()> {
-        let bytes = self.buffer.len();
-        self.places[part as usize] = Place {
-            offset: self.end,
-            bytes: bytes as u64,
-            width: u32::try_from(width).unwrap_or(0),
-            crc: crc32fast::hash(&self.buffer),
-        };
-        if part as usize + 1 < PARTS {
-            self.buffer.resize(bytes.next_multiple_of(ALIGN), 0);
-        }
-        self.file
-            .write_all(&self.buffer)
-            .map_err(|error| Error::io("write", self.path, error))?;
-        self.end += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Writes the head. The length of the file.
-    fn finish(self, head: &Head) -> Result<u64> {
-        let written = self
-            .file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| self.file.write_all(&head.encode()));
-        written.map_err(|error| Error::io("write", self.path, error))?;
-        Ok(self.end)
-    }
 }

@@ -1,7 +1,7 @@
 //! For fuzzing and tests of damage: a segment from bytes, and everything asked of it.
 
 use crate::{
-    builder::Builder,
+    builder::{Builder, Room},
     layout::{HEAD_BYTES, Head, PARTS},
     segment::Segment,
 };
@@ -17,7 +17,13 @@ use txgraph_transfers::{
 /// # Panics
 /// When there is no room for a temporary file.
 pub fn small_segment() -> Vec<u8> {
-    let mut builder = Builder::new(1, B256::repeat_byte(1), 100, B256::repeat_byte(2));
+    let mut builder = Builder::new(
+        1,
+        B256::repeat_byte(1),
+        100,
+        B256::repeat_byte(2),
+        Room::default(),
+    );
     for block in 100..140 {
         let mut transfers = Vec::new();
         for index in 0..block % 7 {

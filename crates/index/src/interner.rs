@@ -6,6 +6,9 @@ use std::hash::{BuildHasher, RandomState};
 /// No number.
 const NONE: u32 = u32::MAX;
 
+/// Slots of an empty table.
+const FEWEST: usize = 1 << 10;
+
 /// Addresses numbered in the order in which they were first seen.
 ///
 /// An open-addressing table with the address beside its number: one cache miss for a
@@ -23,7 +26,7 @@ impl Default for Interner {
     fn default() -> Self {
         let random = RandomState::new();
         Self {
-            slots: vec![(Address::ZERO, NONE); 1 << 10],
+            slots: vec![(Address::ZERO, NONE); FEWEST],
             len: 0,
             keys: [random.hash_one(1), random.hash_one(2)],
         }
@@ -31,11 +34,20 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// The number of `address`, a new one if it was never seen. `None` when numbers
-    /// have run out.
+    /// Room for so many addresses.
+    pub(crate) fn with_capacity(addresses: usize) -> Self {
+        let slots = (addresses * 4 / 3 + 1).next_power_of_two().max(FEWEST);
+        Self {
+            slots: vec![(Address::ZERO, NONE); slots],
+            ..Self::default()
+        }
+    }
+
+    /// The number of `address`, whose [`hash`](Self::hash) this is: a new one if it was
+    /// never seen. `None` when numbers have run out.
     #[inline]
-    pub(crate) fn intern(&mut self, address: Address) -> Option<u32> {
-        let at = self.place(&address);
+    pub(crate) fn intern(&mut self, address: Address, hash: usize) -> Option<u32> {
+        let at = self.place(&address, hash);
         let slot = &mut self.slots[at];
         if slot.1 != NONE {
             return Some(slot.1);
@@ -51,12 +63,13 @@ impl Interner {
         Some(number)
     }
 
-    /// Brings what [`intern`](Self::intern) will look at into the cache: the loads wait
-    /// for memory together, where those of lookups wait one after the other.
+    /// Brings what [`intern`](Self::intern) will look at for these hashes into the cache:
+    /// the loads wait for memory together, where those of lookups wait one after the other.
     #[inline]
-    pub(crate) fn touch(&self, addresses: impl Iterator<Item = Address>) {
-        let first = |address: Address| self.slots[self.start(&address)].1;
-        std::hint::black_box(addresses.map(first).fold(0, u32::wrapping_add));
+    pub(crate) fn touch(&self, hashes: &[usize]) {
+        let mask = self.slots.len() - 1;
+        let first = |hash: &usize| self.slots[hash & mask].1;
+        std::hint::black_box(hashes.iter().map(first).fold(0, u32::wrapping_add));
     }
 
     /// How many addresses.
@@ -79,9 +92,9 @@ impl Interner {
 
     /// Where `address` is, or would be.
     #[inline]
-    fn place(&self, address: &Address) -> usize {
+    fn place(&self, address: &Address, hash: usize) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = self.start(address);
+        let mut at = hash & mask;
         loop {
             let (there, number) = &self.slots[at];
             if *number == NONE || there == address {
@@ -91,15 +104,9 @@ impl Interner {
         }
     }
 
-    /// Where the search for an address starts.
-    #[inline]
-    fn start(&self, address: &Address) -> usize {
-        self.hash(address) & (self.slots.len() - 1)
-    }
-
     /// Two multiplications that fold the high half onto the low one.
     #[inline]
-    fn hash(&self, address: &Address) -> usize {
+    pub(crate) fn hash(&self, address: &Address) -> usize {
         let fold = |a: u64, b: u64| {
             let wide = u128::from(a).wrapping_mul(u128::from(b));
             #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
@@ -128,7 +135,7 @@ impl Interner {
         let slots = vec![(Address::ZERO, NONE); self.slots.len() * 2];
         for slot in std::mem::replace(&mut self.slots, slots) {
             if slot.1 != NONE {
-                let at = self.place(&slot.0);
+                let at = self.place(&slot.0, self.hash(&slot.0));
                 self.slots[at] = slot;
             }
         }
@@ -153,7 +160,9 @@ mod tests {
             address[chance.random_range(0..20)] = chance.random();
             let next = u32::try_from(map.len()).unwrap();
             let expected = *map.entry(address).or_insert(next);
-            assert_eq!(interner.intern(address), Some(expected));
+            let hash = interner.hash(&address);
+            interner.touch(&[hash]);
+            assert_eq!(interner.intern(address, hash), Some(expected));
         }
         assert_eq!(interner.len(), map.len());
         assert!(interner.sorted().into_iter().eq(map));

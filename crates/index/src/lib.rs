@@ -35,6 +35,7 @@ mod segment;
 // Many of them.
 mod directory;
 mod manifest;
+mod part_writer;
 
 // What people do with an index.
 mod source;

@@ -10,8 +10,8 @@ use crate::{
     error::Error,
     segment::Segment,
 };
-use alloy_primitives::{Address, B256, U256};
-use std::{collections::HashSet, ops::ControlFlow};
+use alloy_primitives::{Address, B256, U256, map::HashSet};
+use std::ops::ControlFlow;
 use txgraph_reader::NodeSource;
 use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, Direction, ScanReport, ScanRequest,
@@ -478,7 +478,7 @@ impl<'a> Question<'a> {
         pieces: &[(&Segment, BlockRange)],
         degree_max: u32,
     ) -> Result<bool, Error> {
-        let mut counterparties = HashSet::new();
+        let mut counterparties = HashSet::<Address>::default();
         let mut touching = Vec::new();
         let min_value = self.request.filter.min_value;
         for (segment, blocks) in pieces {
@@ -490,7 +490,7 @@ impl<'a> Question<'a> {
             let within = segment.rows_of(*blocks)?;
             segment.rows_touching(&[address], self.direction, &wanted, within, &mut touching)?;
             // Most rows of a hub lead where an earlier one has led.
-            let mut seen = HashSet::new();
+            let mut seen = HashSet::<(usize, usize)>::default();
             for row in &touching {
                 let row = *row as usize;
                 if min_value > U256::ZERO && rows.value(row)? < min_value {

@@ -1,7 +1,7 @@
 //! One thread's share of a build: blocks read, segments written.
 
 use crate::{
-    builder::{Builder, Finished},
+    builder::{Builder, Finished, Room},
     error::{Error, Result},
     manifest::{SegmentInfo, segment_file, sync_folder, unfinished},
 };
@@ -40,6 +40,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) reader: BlockReader<'a>,
     /// Memory that a segment may take until it is written.
     pub(crate) share: usize,
+    /// What the segment before took.
+    pub(crate) room: Room,
     pub(crate) over: &'a AtomicBool,
     pub(crate) news: Sender<News>,
 }
@@ -94,6 +96,7 @@ impl Worker<'_> {
                     self.chain.genesis_hash,
                     blocks.first,
                     stretch.parent_hash,
+                    self.room,
                 )
             });
             builder.push(
@@ -111,9 +114,11 @@ impl Worker<'_> {
                 break;
             }
         }
-        builder
-            .map(|builder| write(self.folder, builder))
-            .transpose()
+        let Some(builder) = builder else {
+            return Ok(None);
+        };
+        self.room = builder.room();
+        write(self.folder, builder).map(Some)
     }
 }
 

@@ -13,7 +13,7 @@
 //! a block is rewritten a few times only, from the index itself, not from the node.
 
 use crate::{
-    builder::Builder,
+    builder::{Builder, Room},
     directory::{check_chain, resolved, runs},
     error::{Error, Result},
     layout::BLOCKS_MAX,
@@ -342,6 +342,7 @@ impl<'a> Work<'a> {
         thread::scope(|scope| {
             for number in 0..threads {
                 let mut worker = Worker {
+                    room: Room::default(),
                     folder: self.folder,
                     chain: self.node.chain(),
                     reader: self.node.block_reader(&request),
@@ -436,6 +437,7 @@ impl<'a> Work<'a> {
                     chain.genesis_hash,
                     head.blocks.first,
                     head.parent_hash,
+                    Room::default(),
                 )
             });
             let rows = segment.rows()?;

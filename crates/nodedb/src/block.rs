@@ -226,7 +226,9 @@ impl<'a> Block<'a> {
 
     /// Hash of a transaction of the block.
     pub fn transaction_hash(&mut self, index: u32) -> Result<B256> {
-        Ok(*self.signed_transaction(index)?.tx_hash())
+        let tx = tx_number(self.number, self.body, index)?;
+        self.snapshot
+            .numbered_transaction_hash(self.number, tx, self.last_tx, self.scratch)
     }
 
     /// Sender of a transaction: from static files or MDBX, or, where the node keeps

@@ -115,8 +115,9 @@ impl<'a> Reader<'a> {
         Ok(U256::from_be_slice(self.trimmed(len, 32)?))
     }
 
+    /// The same, as bytes: at most `len_max`.
     #[inline]
-    fn trimmed(&mut self, len: usize, len_max: usize) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn trimmed(&mut self, len: usize, len_max: usize) -> Result<&'a [u8], Malformed> {
         if len > len_max {
             return Err("an integer is too wide");
         }

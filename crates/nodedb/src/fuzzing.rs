@@ -3,7 +3,7 @@
 
 use crate::{
     Header, Receipt, SignedTransaction, Withdrawal, account, checkpoint, conf, header, receipt,
-    roaring, rows::ReceiptPlace, tables, transaction, zstd_rows::Unzstd,
+    roaring, rows::ReceiptPlace, tables, transaction, transaction_hash, zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
 
@@ -15,6 +15,7 @@ pub type Refused = &'static str;
 pub struct Buffers {
     receipt: Unzstd,
     transaction: Unzstd,
+    rlp: Vec<u8>,
 }
 
 impl Default for Buffers {
@@ -22,6 +23,7 @@ impl Default for Buffers {
         Self {
             receipt: Unzstd::receipts(),
             transaction: Unzstd::transactions(),
+            rlp: Vec::new(),
         }
     }
 }
@@ -38,6 +40,11 @@ pub fn receipt<'a>(row: &'a [u8], buffers: &'a mut Buffers) -> Result<Receipt<'a
 /// A stored transaction.
 pub fn transaction(row: &[u8], buffers: &mut Buffers) -> Result<SignedTransaction, Refused> {
     transaction::decode(row, &mut buffers.transaction)
+}
+
+/// The hash of a stored transaction, without decoding it.
+pub fn transaction_hash(row: &[u8], buffers: &mut Buffers) -> Result<B256, Refused> {
+    transaction_hash::hash(row, &mut buffers.transaction, &mut buffers.rlp)
 }
 
 /// The sender of a transaction by its signature.

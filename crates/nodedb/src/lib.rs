@@ -59,6 +59,7 @@ mod state_coverage;
 mod header;
 mod receipt;
 mod transaction;
+mod transaction_hash;
 
 mod mdbx;
 mod tables;

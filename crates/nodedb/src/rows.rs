@@ -6,7 +6,7 @@ use crate::{
     jar::Jar,
     jar_reader::Place,
     tables::{self, Table},
-    transaction,
+    transaction, transaction_hash,
 };
 use alloy_primitives::B256;
 use std::sync::Arc;
@@ -21,8 +21,15 @@ impl Snapshot<'_> {
         last_tx: u64,
         scratch: &mut Scratch,
     ) -> Result<B256> {
-        let transaction = self.read_transaction(block, tx, last_tx.max(tx), scratch)?;
-        Ok(*transaction.tx_hash())
+        let Scratch {
+            transactions,
+            transaction: unzstd,
+            rlp,
+            ..
+        } = scratch;
+        let (jar, row, bytes) = self.transaction_row(block, tx, last_tx.max(tx), transactions)?;
+        transaction_hash::hash(bytes, unzstd, rlp)
+            .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))
     }
 
     /// One whole transaction, by block and index.

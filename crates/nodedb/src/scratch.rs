@@ -15,7 +15,7 @@ pub struct Scratch {
     pub(crate) receipt: Unzstd,
     pub(crate) transaction: Unzstd,
     pub(crate) withdrawals: Vec<Withdrawal>,
-    /// A header's RLP form.
+    /// The RLP form of a header or transaction.
     pub(crate) rlp: Vec<u8>,
 }
 

@@ -60,27 +60,40 @@ pub(crate) fn recover_sender(tx: &SignedTransaction) -> Result<Address, Malforme
 
 /// The type of a stored transaction, without decoding the rest.
 pub(crate) fn peek_type(row: &[u8], unzstd: &mut Unzstd) -> Result<u8, Malformed> {
-    let (_, kind, mut body) = open(row, unzstd)?;
+    let (_, kind, mut body) = open_row(row, unzstd)?;
     match kind {
         3 => body.byte(),
         _ => tx_type(kind, &mut body),
     }
 }
 
+/// A signature as stored: little-endian halves.
+pub(crate) struct StoredSignature<'a> {
+    pub(crate) r: &'a [u8; 32],
+    pub(crate) s: &'a [u8; 32],
+    pub(crate) parity: bool,
+}
+
+impl From<StoredSignature<'_>> for Signature {
+    fn from(StoredSignature { r, s, parity }: StoredSignature<'_>) -> Self {
+        Self::new(U256::from_le_bytes(*r), U256::from_le_bytes(*s), parity)
+    }
+}
+
 /// Signature, type bits and the rest (decompressed) of a stored row.
-fn open<'a>(
+pub(crate) fn open_row<'a>(
     row: &'a [u8],
     unzstd: &'a mut Unzstd,
-) -> Result<(Signature, usize, Reader<'a>), Malformed> {
+) -> Result<(StoredSignature<'a>, usize, Reader<'a>), Malformed> {
     let mut reader = Reader::new(row);
     let mut flags = Flags::read(&mut reader, 1)?;
     let (parity, kind, compressed) = (flags.flag(), flags.next(2), flags.flag());
     flags.finish()?;
-    let signature = Signature::new(
-        little_endian(&mut reader)?,
-        little_endian(&mut reader)?,
+    let signature = StoredSignature {
+        r: reader.array()?,
+        s: reader.array()?,
         parity,
-    );
+    };
     if compressed {
         reader = Reader::new(unzstd.decompress(reader.rest())?);
     }
@@ -89,7 +102,8 @@ fn open<'a>(
 
 /// Decodes a stored row.
 pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransaction, Malformed> {
-    let (signature, kind, mut reader) = open(row, unzstd)?;
+    let (signature, kind, mut reader) = open_row(row, unzstd)?;
+    let signature = signature.into();
     // Not through `From`, which makes the hash at once: most readers never ask.
     Ok(match tx_type(kind, &mut reader)? {
         0 => EthereumTxEnvelope::Legacy(Signed::new_unhashed(legacy(reader)?, signature)),
@@ -163,10 +177,10 @@ struct Fees {
 }
 
 /// Widths of the fields of [`Fees`], in flag order.
-struct FeeWidths([usize; 5]);
+pub(crate) struct FeeWidths(pub(crate) [usize; 5]);
 
 impl FeeWidths {
-    const fn read(flags: &mut Flags) -> Self {
+    pub(crate) const fn read(flags: &mut Flags) -> Self {
         Self([
             flags.next(4),
             flags.next(4),

@@ -1,0 +1,213 @@
+//! The hash of a stored transaction without the transaction.
+//!
+//! Storage and the EIP-2718 form hold the same fields, integers as the same big-endian
+//! bytes without leading zeros, in nearly the same order. So they are copied from one
+//! into the other, into a buffer that is used again: nothing is parsed into numbers and
+//! nothing allocated. The plain twin is [`transaction::decode`](crate::transaction::decode)
+//! with `alloy`'s encoder, which blob and set-code transactions go through.
+
+use crate::{
+    compact::{Flags, Malformed, Reader},
+    receipt::tx_type,
+    transaction::{self, FeeWidths, StoredSignature},
+    zstd_rows::Unzstd,
+};
+use alloy_primitives::{B256, keccak256};
+
+/// In front of the fields: the type and the head of a list, whose length is known last.
+const HEAD_MAX: usize = 1 + 9;
+
+/// keccak of the EIP-2718 form of a stored row. `rlp` is a buffer.
+pub(crate) fn hash(row: &[u8], unzstd: &mut Unzstd, rlp: &mut Vec<u8>) -> Result<B256, Malformed> {
+    let (signature, kind, mut reader) = transaction::open_row(row, unzstd)?;
+    let mut out = Rlp(rlp);
+    out.0.clear();
+    out.0.resize(HEAD_MAX, 0);
+    let tx_type = tx_type(kind, &mut reader)?;
+    match tx_type {
+        0 => legacy(reader, &signature, &mut out)?,
+        1 => eip2930(reader, &mut out)?,
+        2 => eip1559(reader, &mut out)?,
+        _ => return Ok(*transaction::decode(row, unzstd)?.tx_hash()),
+    }
+    if tx_type != 0 {
+        out.number(&[u8::from(signature.parity)]);
+    }
+    out.little_endian(signature.r);
+    out.little_endian(signature.s);
+    let start = out.close_list(HEAD_MAX);
+    let rlp = out.0;
+    Ok(if tx_type == 0 {
+        keccak256(&rlp[start..])
+    } else {
+        rlp[start - 1] = tx_type;
+        keccak256(&rlp[start - 1..])
+    })
+}
+
+/// EIP-155 also says what `v` is.
+fn legacy(
+    mut reader: Reader<'_>,
+    signature: &StoredSignature<'_>,
+    out: &mut Rlp<'_>,
+) -> Result<(), Malformed> {
+    let mut flags = Flags::read(&mut reader, 3)?;
+    let has_chain_id = flags.flag();
+    let (nonce, gas_price, gas_limit) = (flags.next(4), flags.next(5), flags.next(4));
+    let (call, value) = (flags.flag(), flags.next(6));
+    flags.finish()?;
+    let chain_id = reader.optional_u64(has_chain_id)?;
+    out.number(reader.trimmed(nonce, 8)?);
+    out.number(reader.trimmed(gas_price, 16)?);
+    out.number(reader.trimmed(gas_limit, 8)?);
+    out.to(&mut reader, call)?;
+    out.number(reader.trimmed(value, 32)?);
+    out.string(reader.rest());
+    let v = match chain_id {
+        Some(id) => u128::from(id) * 2 + 35,
+        None => 27,
+    };
+    out.number(&(v + u128::from(signature.parity)).to_be_bytes());
+    Ok(())
+}
+
+fn eip2930(mut reader: Reader<'_>, out: &mut Rlp<'_>) -> Result<(), Malformed> {
+    let mut flags = Flags::read(&mut reader, 3)?;
+    let (chain_id, nonce) = (flags.next(4), flags.next(4));
+    let (gas_price, gas_limit) = (flags.next(5), flags.next(4));
+    let (call, value) = (flags.flag(), flags.next(6));
+    flags.finish()?;
+    out.number(reader.trimmed(chain_id, 8)?);
+    out.number(reader.trimmed(nonce, 8)?);
+    out.number(reader.trimmed(gas_price, 16)?);
+    out.number(reader.trimmed(gas_limit, 8)?);
+    out.end_with_list(reader, call, value)
+}
+
+fn eip1559(mut reader: Reader<'_>, out: &mut Rlp<'_>) -> Result<(), Malformed> {
+    let mut flags = Flags::read(&mut reader, 4)?;
+    let FeeWidths([chain_id, nonce, gas_limit, max_fee, max_priority_fee]) =
+        FeeWidths::read(&mut flags);
+    let (call, value) = (flags.flag(), flags.next(6));
+    flags.finish()?;
+    out.number(reader.trimmed(chain_id, 8)?);
+    out.number(reader.trimmed(nonce, 8)?);
+    let gas_limit = reader.trimmed(gas_limit, 8)?;
+    let max_fee = reader.trimmed(max_fee, 16)?;
+    out.number(reader.trimmed(max_priority_fee, 16)?);
+    out.number(max_fee);
+    out.number(gas_limit);
+    out.end_with_list(reader, call, value)
+}
+
+/// RLP under way (yellow paper, appendix B).
+struct Rlp<'a>(&'a mut Vec<u8>);
+
+impl Rlp<'_> {
+    /// The head of a string or, with `0xc0` as `kind`, of a list.
+    fn head(&mut self, kind: u8, len: usize) {
+        let (head, at) = head(kind, len);
+        self.0.extend_from_slice(&head[at..]);
+    }
+
+    #[inline]
+    fn string(&mut self, bytes: &[u8]) {
+        if !matches!(bytes, [..0x80]) {
+            self.head(0x80, bytes.len());
+        }
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// A big-endian integer, which may have leading zeros.
+    #[inline]
+    fn number(&mut self, bytes: &[u8]) {
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        self.string(&bytes[zeros..]);
+    }
+
+    fn little_endian(&mut self, bytes: &[u8; 32]) {
+        let mut bytes = *bytes;
+        bytes.reverse();
+        self.number(&bytes);
+    }
+
+    fn to(&mut self, reader: &mut Reader<'_>, call: bool) -> Result<(), Malformed> {
+        let to: &[u8] = if call { reader.array::<20>()? } else { &[] };
+        self.string(to);
+        Ok(())
+    }
+
+    /// The rest of transactions with an access list, which is stored before the input.
+    fn end_with_list(
+        &mut self,
+        mut reader: Reader<'_>,
+        call: bool,
+        value: usize,
+    ) -> Result<(), Malformed> {
+        self.to(&mut reader, call)?;
+        self.number(reader.trimmed(value, 32)?);
+        let mut list = reader;
+        let items = reader.varuint()?;
+        for _ in 0..items {
+            reader.nested()?;
+        }
+        self.string(reader.rest());
+        self.access_list(&mut list)
+    }
+
+    /// EIP-2930: addresses with their storage keys.
+    fn access_list(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        let items = reader.varuint()?;
+        if items == 0 {
+            self.head(0xc0, 0);
+            return Ok(());
+        }
+        // What goes before a list is as long as the list is: payloads first.
+        let mut payload = Vec::new();
+        let mut list = Rlp(&mut payload);
+        for _ in 0..items {
+            let mut item = reader.nested()?;
+            let address = item.array::<20>()?;
+            let keys = item.varuint()?;
+            let bytes = keys.checked_mul(32).ok_or("a list is too long")?;
+            let (keys, _) = item.take(bytes)?.as_chunks::<32>();
+            item.finish()?;
+            let keys_len = keys.len() * 33;
+            let (head, at) = head(0xc0, keys_len);
+            list.head(0xc0, 21 + (head.len() - at) + keys_len);
+            list.string(address);
+            list.0.extend_from_slice(&head[at..]);
+            keys.iter().for_each(|key| list.string(key));
+        }
+        self.head(0xc0, payload.len());
+        self.0.extend_from_slice(&payload);
+        Ok(())
+    }
+
+    /// Puts the head of a list before what follows `start`. Where the list begins now;
+    /// before `start` there must be room.
+    fn close_list(&mut self, start: usize) -> usize {
+        let (head, at) = head(0xc0, self.0.len() - start);
+        let head = &head[at..];
+        let begin = start - head.len();
+        self.0[begin..start].copy_from_slice(head);
+        begin
+    }
+}
+
+/// The head of a string (`0x80`) or list (`0xc0`): the bytes from the place given with
+/// them to the end.
+fn head(kind: u8, len: usize) -> ([u8; 9], usize) {
+    let mut head = [0; 9];
+    if let Ok(short @ 0..=55) = u8::try_from(len) {
+        head[8] = kind + short;
+        return (head, 8);
+    }
+    head[1..].copy_from_slice(&(len as u64).to_be_bytes());
+    // At least one byte of the length is not zero, at most eight are.
+    let zeros = head[1..].iter().take_while(|byte| **byte == 0).count();
+    #[expect(clippy::cast_possible_truncation, reason = "at most 8")]
+    let len_bytes = 8 - zeros as u8;
+    head[zeros] = kind + 55 + len_bytes;
+    (head, zeros)
+}
