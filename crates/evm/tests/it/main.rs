@@ -5,6 +5,5 @@
     reason = "choices among a few are made as numbers of any width"
 )]
 
-mod case;
 mod differential;
 mod hostile;
