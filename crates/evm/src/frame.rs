@@ -196,8 +196,6 @@ pub(crate) struct Frame {
     pub(crate) value: Word,
     pub(crate) is_static: bool,
 
-    /// Of the last call.
-    pub(crate) return_data: Vec<u8>,
     /// Where in its memory the output of a call goes, and at the end its own output is.
     pub(crate) output: (usize, usize),
     /// Before anything it did.
@@ -224,7 +222,6 @@ impl Frame {
             account: 0,
             value: Word::ZERO,
             is_static: false,
-            return_data: Vec::new(),
             output: (0, 0),
             checkpoint: Checkpoint::default(),
             gas_limit: 0,
@@ -253,7 +250,6 @@ impl Frame {
         self.account = request.account;
         self.value = request.value;
         self.is_static = request.is_static;
-        self.return_data.clear();
         self.output = (0, 0);
         self.checkpoint = checkpoint;
     }

@@ -499,7 +499,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             EXTCODECOPY => instruction!(op::EXTCODECOPY, body::extcodecopy),
             RETURNDATASIZE => push!(
                 op::RETURNDATASIZE,
-                Word::new(frame.return_data.len() as u64)
+                Word::new(cx.memory.returned.len() as u64)
             ),
             RETURNDATACOPY => instruction!(op::RETURNDATACOPY, body::returndatacopy),
             EXTCODEHASH => instruction!(op::EXTCODEHASH, body::extcodehash),
@@ -805,7 +805,7 @@ fn tell_step(cx: &mut Context<'_>, frame: &Frame, stack: &[Word], pc: usize, opc
             address: frame.address,
             stack: Word::limbs(stack),
             memory: frame.memory(),
-            return_data: &frame.return_data,
+            return_data: &cx.memory.returned,
             refund,
         });
     }

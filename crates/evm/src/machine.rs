@@ -260,6 +260,7 @@ impl Frame {
         self.position = if self.decoded { interpreter::FIRST } else { 0 };
         self.begin(self.stack, &cx.request, code, memory_start, checkpoint);
         self.rebase(cx.memory);
+        cx.memory.returned.clear();
     }
 }
 
@@ -347,6 +348,7 @@ fn fail(cx: &mut Context<'_>, frame: &mut Frame, halt: Halt) -> Status {
 fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: Status) {
     caller.gas += callee.gas;
     caller.rebase(cx.memory);
+    cx.memory.returned.clear();
     let is_creation = matches!(callee.kind, FrameKind::Create | FrameKind::Create2);
     let (at, len) = callee.output;
     let output = &callee.memory()[at..at + len];
@@ -357,12 +359,12 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
         };
         caller.stack.put(0, address);
         if status == Status::Revert {
-            caller.return_data.extend_from_slice(output);
+            cx.memory.returned.extend_from_slice(output);
         }
     } else {
         let success = status == Status::Success;
         caller.stack.put(0, Word::from_bool(success));
-        caller.return_data.extend_from_slice(output);
+        cx.memory.returned.extend_from_slice(output);
         copy_output(caller, output);
     }
 }
@@ -376,7 +378,7 @@ fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) 
     caller
         .stack
         .put(0, Word::from_bool(success && !is_creation));
-    caller.return_data.extend_from_slice(&ended.output);
+    cx.memory.returned.extend_from_slice(&ended.output);
     copy_output(caller, &ended.output);
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn call(
         gas += CALL_STIPEND;
     }
 
-    frame.return_data.clear();
+    cx.memory.returned.clear();
     frame.output = output;
     let own = kind == FrameKind::CallCode || kind == FrameKind::DelegateCall;
     let delegate = kind == FrameKind::DelegateCall;

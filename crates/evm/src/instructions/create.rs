@@ -48,7 +48,7 @@ pub(crate) fn create(
         gas = gas::all_but_one_64th(gas);
     }
     frame.gas -= gas;
-    frame.return_data.clear();
+    cx.memory.returned.clear();
     cx.request = Request {
         kind,
         caller: frame.address,

@@ -6,4 +6,5 @@
 )]
 
 mod differential;
+mod heap;
 mod hostile;
