@@ -88,6 +88,8 @@ impl Context<'_> {
 pub(crate) struct Request {
     pub(crate) kind: FrameKind,
     pub(crate) caller: Address,
+    /// The account whose wei move: who calls or creates.
+    pub(crate) payer: u32,
     /// In whose name the frame runs.
     pub(crate) address: Address,
     pub(crate) code_address: Address,
@@ -113,6 +115,7 @@ impl Default for Request {
         Self {
             kind: FrameKind::Call,
             caller: Address::ZERO,
+            payer: 0,
             address: Address::ZERO,
             code_address: Address::ZERO,
             account: 0,

@@ -68,6 +68,7 @@ pub(crate) fn call(
         } else {
             frame.address
         },
+        payer: frame.account,
         address: if own { frame.address } else { code_address },
         account: if own { frame.account } else { code_account },
         code_address,

@@ -52,6 +52,7 @@ pub(crate) fn create(
     cx.request = Request {
         kind,
         caller: frame.address,
+        payer: frame.account,
         value,
         transfer: value,
         input: frame.input_of(input),
