@@ -278,6 +278,15 @@ impl Frame {
         Ok(())
     }
 
+    /// Halts in a static frame (EIP-214).
+    #[inline(always)]
+    pub(crate) fn may_change(&self) -> Result<(), Fault> {
+        if self.is_static {
+            return Err(Halt::StaticViolation.into());
+        }
+        Ok(())
+    }
+
     /// Whether memory holds `len` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn covers(&self, offset: u64, len: u64) -> bool {

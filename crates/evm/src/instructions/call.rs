@@ -26,8 +26,8 @@ pub(crate) fn call(
     } else {
         (Word::ZERO, 2)
     };
-    if kind == FrameKind::Call && frame.is_static && !value.is_zero() {
-        return Err(Halt::StaticViolation.into());
+    if kind == FrameKind::Call && !value.is_zero() {
+        frame.may_change()?;
     }
     let input = frame.range(cx.memory, stack.at(rest), stack.at(rest + 1))?;
     let output = frame.range(cx.memory, stack.at(rest + 2), stack.at(rest + 3))?;

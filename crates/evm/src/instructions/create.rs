@@ -23,9 +23,7 @@ pub(crate) fn create(
     stack: Stack,
     kind: FrameKind,
 ) -> Result<(), Fault> {
-    if frame.is_static {
-        return Err(Halt::StaticViolation.into());
-    }
+    frame.may_change()?;
     let (value, offset, len) = (stack.at(0), stack.at(1), stack.at(2));
     let mut per_word = 0;
     if cx.fork >= Fork::Shanghai {
