@@ -67,7 +67,8 @@ with_asan() {
     local program=$CARGO_TARGET_DIR/asan/x86_64-unknown-linux-gnu/release/evm
     say "AddressSanitizer: $(find "$corpus" -type f | wc -l) known inputs, then new ones"
     "$program" -runs=0 "$corpus"
-    "$program" -max_total_time="${TXGRAPH_FUZZ_SECONDS:-300}" -max_len=2048 -print_final_stats=1 \
+    "$program" -max_total_time="${TXGRAPH_FUZZ_SECONDS:-300}" -len_control=0 -max_len=2048 \
+        -print_final_stats=1 \
         -artifact_prefix="$corpus/../" "$corpus"
 }
 

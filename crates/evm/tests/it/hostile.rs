@@ -10,7 +10,7 @@ use txgraph_evm::{
 
 const ATTACKER: Address = Address::repeat_byte(0xaa);
 /// Of a block. Less where each instruction takes a thousand times as long.
-const GAS: u64 = if cfg!(miri) { 100_000 } else { 30_000_000 };
+const GAS: u64 = if cfg!(miri) { 20_000 } else { 30_000_000 };
 /// Of a block before EIP-150, when reading was next to free.
 const GAS_THEN: u64 = GAS / 6;
 
