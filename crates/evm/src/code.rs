@@ -115,6 +115,11 @@ fn jump_destinations(code: &[u8]) -> Box<[u64]> {
     bits
 }
 
+/// What a code takes besides its bytes, in the [`CodeCache`]'s count: its tables, those of
+/// its decoded form, a place in the map. The shortest ones, of which a chain may have
+/// millions, are nothing but that.
+const OVERHEAD: usize = 1 << 10;
+
 /// Prepared code by its hash, for any number of [`Evm`](crate::Evm)s on any number
 /// of threads. Holds a limited number of bytes; when full, it starts over.
 #[derive(Debug)]
@@ -130,8 +135,8 @@ struct Held {
 }
 
 impl CodeCache {
-    /// Holds code of `bytes_max` bytes at most, counted before decoding (which makes
-    /// twenty times as much of it at worst).
+    /// Holds code of `bytes_max` bytes at most, each with a kilobyte for its tables, and
+    /// counted before decoding (which makes twenty times as much of it at worst).
     pub fn new(bytes_max: usize) -> Self {
         Self {
             codes: RwLock::default(),
@@ -151,10 +156,11 @@ impl CodeCache {
             return Arc::clone(known);
         }
         let code = Arc::new(code);
-        if held.bytes + code.bytes.len() > self.bytes_max {
+        let bytes = code.bytes.len() + OVERHEAD;
+        if held.bytes + bytes > self.bytes_max {
             *held = Held::default();
         }
-        held.bytes += code.bytes.len();
+        held.bytes += bytes;
         held.by_hash.insert(hash, Arc::clone(&code));
         code
     }
@@ -189,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_starts_over() {
-        let cache = CodeCache::new(10);
+        let cache = CodeCache::new(2 * OVERHEAD + 10);
         let code = |byte| Code::new(Bytes::from(vec![byte; 6]));
         cache.insert(B256::repeat_byte(1), code(1));
         assert!(cache.get(&B256::repeat_byte(1)).is_some());

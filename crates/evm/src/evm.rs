@@ -207,7 +207,8 @@ impl Evm {
             depth: 0,
         };
         let sender = pay_ahead(&mut cx, &bill, tx)?;
-        warm_up(&mut cx, tx.caller, tx.to)?;
+        let to = tx.to.map(|to| cx.load(to)).transpose()?;
+        warm_up(&mut cx, sender, to)?;
         for item in &tx.access_list {
             let account = cx.load(item.address)?;
             cx.journal.warm_account(account);
@@ -222,7 +223,8 @@ impl Evm {
         let gas = tx.gas_limit - bill.intrinsic;
         // What authorizations give back stays, whatever becomes of the call.
         let ahead = cx.journal.refund;
-        request(&mut cx, tx.caller, tx.to, tx.value, &tx.input, gas)?;
+        let to = tx.to.zip(to);
+        request(&mut cx, (tx.caller, sender), to, tx.value, &tx.input, gas)?;
         let ended = self.machine.execute(&mut cx)?;
 
         if ended.status != Status::Success {
@@ -260,13 +262,14 @@ impl Evm {
             request: Request::default(),
             depth: 0,
         };
-        warm_up(&mut cx, message.caller, message.to)?;
-        let (caller, to) = (message.caller, message.to);
+        let caller = cx.load(message.caller)?;
+        let to = message.to.map(|to| cx.load(to)).transpose()?;
+        warm_up(&mut cx, caller, to)?;
         if to.is_none() {
-            let account = cx.load(caller)?;
-            let nonce = cx.journal.account(account).nonce;
-            cx.journal.set_nonce(account, nonce.saturating_add(1));
+            let nonce = cx.journal.account(caller).nonce;
+            cx.journal.set_nonce(caller, nonce.saturating_add(1));
         }
+        let (caller, to) = ((message.caller, caller), message.to.zip(to));
         let gas = message.gas_limit;
         request(&mut cx, caller, to, message.value, &message.input, gas)?;
         cx.request.is_static = message.is_static;
@@ -306,13 +309,15 @@ fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32,
 }
 
 /// What is warm from the start (EIP-2929, 3651); precompiled contracts always are.
-fn warm_up(cx: &mut Context<'_>, caller: Address, to: Option<Address>) -> Result<(), Failed> {
+fn warm_up(cx: &mut Context<'_>, caller: u32, to: Option<u32>) -> Result<(), Failed> {
     if cx.fork < Fork::Berlin {
         return Ok(());
     }
-    let beneficiary = (cx.fork >= Fork::Shanghai).then_some(cx.block.beneficiary);
-    for address in [Some(caller), to, beneficiary].into_iter().flatten() {
-        let account = cx.load(address)?;
+    let beneficiary = match cx.fork >= Fork::Shanghai {
+        true => Some(cx.load(cx.block.beneficiary)?),
+        false => None,
+    };
+    for account in [Some(caller), to, beneficiary].into_iter().flatten() {
         cx.journal.warm_account(account);
     }
     Ok(())
@@ -357,11 +362,11 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
     Ok(())
 }
 
-/// Makes the outermost request.
+/// Makes the outermost request; accounts with their numbers.
 fn request(
     cx: &mut Context<'_>,
-    caller: Address,
-    to: Option<Address>,
+    (caller, payer): (Address, u32),
+    to: Option<(Address, u32)>,
     value: U256,
     input: &Bytes,
     gas: u64,
@@ -369,6 +374,7 @@ fn request(
     let value = Word::from(value);
     cx.request = Request {
         caller,
+        payer,
         value,
         transfer: value,
         input: Input::outside(input),
@@ -376,11 +382,10 @@ fn request(
         gas: i64::try_from(gas).unwrap_or(i64::MAX),
         ..Request::default()
     };
-    let Some(to) = to else {
+    let Some((to, account)) = to else {
         cx.request.kind = FrameKind::Create;
         return Ok(());
     };
-    let account = cx.load(to)?;
     cx.request.address = to;
     cx.request.code_address = to;
     cx.request.account = account;

@@ -88,6 +88,8 @@ impl Context<'_> {
 pub(crate) struct Request {
     pub(crate) kind: FrameKind,
     pub(crate) caller: Address,
+    /// The account whose wei move: who calls or creates.
+    pub(crate) payer: u32,
     /// In whose name the frame runs.
     pub(crate) address: Address,
     pub(crate) code_address: Address,
@@ -113,6 +115,7 @@ impl Default for Request {
         Self {
             kind: FrameKind::Call,
             caller: Address::ZERO,
+            payer: 0,
             address: Address::ZERO,
             code_address: Address::ZERO,
             account: 0,
@@ -196,8 +199,6 @@ pub(crate) struct Frame {
     pub(crate) value: Word,
     pub(crate) is_static: bool,
 
-    /// Of the last call.
-    pub(crate) return_data: Vec<u8>,
     /// Where in its memory the output of a call goes, and at the end its own output is.
     pub(crate) output: (usize, usize),
     /// Before anything it did.
@@ -224,7 +225,6 @@ impl Frame {
             account: 0,
             value: Word::ZERO,
             is_static: false,
-            return_data: Vec::new(),
             output: (0, 0),
             checkpoint: Checkpoint::default(),
             gas_limit: 0,
@@ -253,7 +253,6 @@ impl Frame {
         self.account = request.account;
         self.value = request.value;
         self.is_static = request.is_static;
-        self.return_data.clear();
         self.output = (0, 0);
         self.checkpoint = checkpoint;
     }
@@ -275,6 +274,15 @@ impl Frame {
         self.gas -= gas;
         if self.gas < 0 {
             return Err(Halt::OutOfGas.into());
+        }
+        Ok(())
+    }
+
+    /// Halts in a static frame (EIP-214).
+    #[inline(always)]
+    pub(crate) fn may_change(&self) -> Result<(), Fault> {
+        if self.is_static {
+            return Err(Halt::StaticViolation.into());
         }
         Ok(())
     }

@@ -19,7 +19,9 @@
 //! parameters; everything else is as in Osaka.
 //!
 //! Limits: memory of all frames together is bounded by 1 GiB (more than any gas limit
-//! of a chain pays for), stacks by 32 MiB, prepared code by its [`CodeCache`].
+//! of a chain pays for), what a call returns by the same, stacks by 32 MiB, prepared code
+//! by its [`CodeCache`]. The journal grows with gas: by two bytes a unit at most, before
+//! EIP-150 by twenty. Tests hold hostile code to that (`tests/it/hostile.rs`).
 
 #![expect(
     clippy::cast_possible_truncation,

@@ -135,14 +135,14 @@ impl Machine {
 
     fn begin_call(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
         let gas = cx.request.gas;
-        if let Some(refused) = refusal(cx)? {
+        if let Some(refused) = refusal(cx) {
             return Ok(Begun::Ended(Ended::refused(refused, gas)));
         }
         let checkpoint = cx.journal.checkpoint();
         let account = cx.request.account;
         match cx.request.kind {
             // A static call touches, too: by zero wei.
-            FrameKind::Call | FrameKind::StaticCall => transfer(cx, account)?,
+            FrameKind::Call | FrameKind::StaticCall => transfer(cx, account),
             _ => {}
         }
         if !cx.request.delegated
@@ -182,9 +182,9 @@ impl Machine {
 
     fn begin_create(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
         let gas = cx.request.gas;
-        let creator = cx.load(cx.request.caller)?;
+        let creator = cx.request.payer;
         let nonce = cx.journal.account(creator).nonce;
-        let refused = match refusal(cx)? {
+        let refused = match refusal(cx) {
             // A transaction raised the nonce already.
             None if cx.depth > 0 && nonce == u64::MAX => Some(Halt::NonceOverflow),
             refused => refused,
@@ -225,7 +225,7 @@ impl Machine {
         if cx.fork >= Fork::SpuriousDragon {
             cx.journal.set_nonce(account, 1);
         }
-        transfer(cx, account)?;
+        transfer(cx, account);
         let code = Arc::new(Code::new(Bytes::copy_from_slice(input.bytes())));
         cx.request.input = crate::frame::Input::NONE;
         let frame = self.frame(cx.depth, &code);
@@ -260,39 +260,37 @@ impl Frame {
         self.position = if self.decoded { interpreter::FIRST } else { 0 };
         self.begin(self.stack, &cx.request, code, memory_start, checkpoint);
         self.rebase(cx.memory);
+        cx.memory.returned.clear();
     }
 }
 
 /// Why a frame cannot begin, if so.
-fn refusal(cx: &mut Context<'_>) -> Result<Option<Halt>, Failed> {
+fn refusal(cx: &Context<'_>) -> Option<Halt> {
     if cx.depth > DEPTH_MAX {
-        return Ok(Some(Halt::CallDepth));
+        return Some(Halt::CallDepth);
     }
     let (kind, value) = (cx.request.kind, cx.request.value);
     if kind == FrameKind::DelegateCall || value.is_zero() {
-        return Ok(None);
+        return None;
     }
     if kind == FrameKind::Call && cx.request.transfer.is_zero() {
         // Seen, but not moved.
-        return Ok(None);
+        return None;
     }
-    let caller = cx.load(cx.request.caller)?;
-    let poor = cx.journal.account(caller).balance.lt(value);
-    Ok(poor.then_some(Halt::InsufficientBalance))
+    let poor = cx.journal.account(cx.request.payer).balance.lt(value);
+    poor.then_some(Halt::InsufficientBalance)
 }
 
 /// Moves the request's wei to `account`, which is touched even by none.
-fn transfer(cx: &mut Context<'_>, account: u32) -> Result<(), Failed> {
+fn transfer(cx: &mut Context<'_>, account: u32) {
     let amount = cx.request.transfer;
     if amount.is_zero() {
         cx.journal.touch(account);
-        return Ok(());
+        return;
     }
-    let caller = cx.load(cx.request.caller)?;
-    let enough = cx.journal.subtract_balance(caller, amount);
+    let enough = cx.journal.subtract_balance(cx.request.payer, amount);
     debug_assert!(enough, "the balance was looked at");
     cx.journal.add_balance(account, amount);
-    Ok(())
 }
 
 /// A frame came to its end; code of a creation is stored.
@@ -347,6 +345,7 @@ fn fail(cx: &mut Context<'_>, frame: &mut Frame, halt: Halt) -> Status {
 fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: Status) {
     caller.gas += callee.gas;
     caller.rebase(cx.memory);
+    cx.memory.returned.clear();
     let is_creation = matches!(callee.kind, FrameKind::Create | FrameKind::Create2);
     let (at, len) = callee.output;
     let output = &callee.memory()[at..at + len];
@@ -357,12 +356,12 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
         };
         caller.stack.put(0, address);
         if status == Status::Revert {
-            caller.return_data.extend_from_slice(output);
+            cx.memory.returned.extend_from_slice(output);
         }
     } else {
         let success = status == Status::Success;
         caller.stack.put(0, Word::from_bool(success));
-        caller.return_data.extend_from_slice(output);
+        cx.memory.returned.extend_from_slice(output);
         copy_output(caller, output);
     }
 }
@@ -376,7 +375,7 @@ fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) 
     caller
         .stack
         .put(0, Word::from_bool(success && !is_creation));
-    caller.return_data.extend_from_slice(&ended.output);
+    cx.memory.returned.extend_from_slice(&ended.output);
     copy_output(caller, &ended.output);
 }
 

@@ -2,6 +2,9 @@
 //!
 //! A frame's memory begins where its caller's ends, and only what it grows by is
 //! zeroed. The buffer keeps its size between executions.
+//!
+//! What the last call gave back is one buffer, too: a frame that calls loses what it had,
+//! so none but the running one has any.
 
 use crate::gas;
 
@@ -13,6 +16,8 @@ pub(crate) const MEMORY_MAX: usize = 1 << 30;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     bytes: Vec<u8>,
+    /// By the last call of the frame that runs.
+    pub(crate) returned: Vec<u8>,
 }
 
 impl Memory {

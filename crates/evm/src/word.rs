@@ -195,7 +195,7 @@ impl Word {
         }
         match divisor.log2_exact() {
             Some(shift) => self.shr_by(shift),
-            None => (self.u256() / divisor.u256()).into(),
+            None => wide::div(self.u256(), divisor.u256()).into(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Word {
         }
         match modulus.log2_exact() {
             Some(_) => self.and(modulus.wrapping_sub(Self::ONE)),
-            None => (self.u256() % modulus.u256()).into(),
+            None => wide::rem(self.u256(), modulus.u256()).into(),
         }
     }
 
@@ -253,12 +253,12 @@ impl Word {
 
     #[inline(never)]
     pub(crate) fn addmod(self, other: Self, modulus: Self) -> Self {
-        self.u256().add_mod(other.u256(), modulus.u256()).into()
+        wide::add_mod(self.u256(), other.u256(), modulus.u256()).into()
     }
 
     #[inline(never)]
     pub(crate) fn mulmod(self, other: Self, modulus: Self) -> Self {
-        self.u256().mul_mod(other.u256(), modulus.u256()).into()
+        wide::mul_mod(self.u256(), other.u256(), modulus.u256()).into()
     }
 
     #[inline(never)]
@@ -508,6 +508,82 @@ impl From<Address> for Word {
     }
 }
 
+/// Divisions of any width: ruint's.
+#[cfg(not(miri))]
+mod wide {
+    use alloy_primitives::U256;
+
+    #[inline(always)]
+    pub(super) fn div(a: U256, b: U256) -> U256 {
+        a / b
+    }
+
+    #[inline(always)]
+    pub(super) fn rem(a: U256, b: U256) -> U256 {
+        a % b
+    }
+
+    #[inline(always)]
+    pub(super) fn add_mod(a: U256, b: U256, modulus: U256) -> U256 {
+        a.add_mod(b, modulus)
+    }
+
+    #[inline(always)]
+    pub(super) fn mul_mod(a: U256, b: U256, modulus: U256) -> U256 {
+        a.mul_mod(b, modulus)
+    }
+}
+
+/// The same, bit by bit: ruint's are in assembly, which miri does not execute.
+#[cfg(miri)]
+mod wide {
+    use alloy_primitives::U256;
+
+    fn div_rem(a: U256, b: U256) -> (U256, U256) {
+        let (mut quotient, mut rest) = (U256::ZERO, U256::ZERO);
+        for bit in (0..256).rev() {
+            let carry = rest.bit(255);
+            rest = rest << 1 | U256::from(a.bit(bit));
+            if carry || rest >= b {
+                rest = rest.wrapping_sub(b);
+                quotient.set_bit(bit, true);
+            }
+        }
+        (quotient, rest)
+    }
+
+    pub(super) fn div(a: U256, b: U256) -> U256 {
+        div_rem(a, b).0
+    }
+
+    pub(super) fn rem(a: U256, b: U256) -> U256 {
+        div_rem(a, b).1
+    }
+
+    pub(super) fn add_mod(a: U256, b: U256, modulus: U256) -> U256 {
+        if modulus.is_zero() {
+            return modulus;
+        }
+        let (a, b) = (rem(a, modulus), rem(b, modulus));
+        let (sum, carry) = a.overflowing_add(b);
+        if carry || sum >= modulus {
+            return sum.wrapping_sub(modulus);
+        }
+        sum
+    }
+
+    pub(super) fn mul_mod(a: U256, b: U256, modulus: U256) -> U256 {
+        let mut product = U256::ZERO;
+        for bit in (0..b.bit_len()).rev() {
+            product = add_mod(product, product, modulus);
+            if b.bit(bit) {
+                product = add_mod(product, a, modulus);
+            }
+        }
+        product
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -532,9 +608,10 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4096))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 16 } else { 4096 }))]
 
         #[test]
+        #[cfg_attr(miri, ignore = "ruint divides in assembly")]
         fn agrees_with_ruint(a in word(), b in word(), c in word()) {
             let (x, y, z) = (a.u256(), b.u256(), c.u256());
             prop_assert_eq!(a.wrapping_add(b).u256(), x.wrapping_add(y));
@@ -561,6 +638,7 @@ mod tests {
 
         /// The signed ones against their definition over signed limbs.
         #[test]
+        #[cfg_attr(miri, ignore = "ruint divides in assembly")]
         fn signs(a in word(), b in word()) {
             use alloy_primitives::I256;
             let (x, y) = (I256::from_raw(a.u256()), I256::from_raw(b.u256()));

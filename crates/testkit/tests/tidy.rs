@@ -94,7 +94,7 @@ const LINES_MAX: usize = 600;
 /// Longer ones, with the reason.
 const LONGER: [(&str, &str); 4] = [
     (
-        "crates/evm/tests/it/case.rs",
+        "crates/evm-peer/src/case.rs",
         "one random world, from its accounts to its transactions",
     ),
     (

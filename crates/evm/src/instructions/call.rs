@@ -26,8 +26,8 @@ pub(crate) fn call(
     } else {
         (Word::ZERO, 2)
     };
-    if kind == FrameKind::Call && frame.is_static && !value.is_zero() {
-        return Err(Halt::StaticViolation.into());
+    if kind == FrameKind::Call && !value.is_zero() {
+        frame.may_change()?;
     }
     let input = frame.range(cx.memory, stack.at(rest), stack.at(rest + 1))?;
     let output = frame.range(cx.memory, stack.at(rest + 2), stack.at(rest + 3))?;
@@ -57,7 +57,7 @@ pub(crate) fn call(
         gas += CALL_STIPEND;
     }
 
-    frame.return_data.clear();
+    cx.memory.returned.clear();
     frame.output = output;
     let own = kind == FrameKind::CallCode || kind == FrameKind::DelegateCall;
     let delegate = kind == FrameKind::DelegateCall;
@@ -68,6 +68,7 @@ pub(crate) fn call(
         } else {
             frame.address
         },
+        payer: frame.account,
         address: if own { frame.address } else { code_address },
         account: if own { frame.account } else { code_account },
         code_address,

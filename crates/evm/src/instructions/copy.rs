@@ -57,14 +57,12 @@ pub(crate) fn returndatacopy(
 ) -> Result<(), Fault> {
     let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
     let end = from.saturating_u64().saturating_add(len.saturating_u64());
-    if end > frame.return_data.len() as u64 {
+    if end > cx.memory.returned.len() as u64 {
         return Err(Halt::ReturnDataOutOfBounds.into());
     }
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
-    let data = std::mem::take(&mut frame.return_data);
-    frame.copy_padded(to, &data, from);
-    frame.return_data = data;
+    frame.copy_padded(to, &cx.memory.returned, from);
     Ok(())
 }
 

@@ -23,9 +23,7 @@ pub(crate) fn create(
     stack: Stack,
     kind: FrameKind,
 ) -> Result<(), Fault> {
-    if frame.is_static {
-        return Err(Halt::StaticViolation.into());
-    }
+    frame.may_change()?;
     let (value, offset, len) = (stack.at(0), stack.at(1), stack.at(2));
     let mut per_word = 0;
     if cx.fork >= Fork::Shanghai {
@@ -48,10 +46,11 @@ pub(crate) fn create(
         gas = gas::all_but_one_64th(gas);
     }
     frame.gas -= gas;
-    frame.return_data.clear();
+    cx.memory.returned.clear();
     cx.request = Request {
         kind,
         caller: frame.address,
+        payer: frame.account,
         value,
         transfer: value,
         input: frame.input_of(input),

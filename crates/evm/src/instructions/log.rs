@@ -3,7 +3,6 @@
 use crate::{
     frame::{Context, Fault, Frame},
     gas::LOG_BYTE,
-    outcome::Halt,
     stack::Stack,
 };
 use alloy_primitives::{B256, Bytes, Log};
@@ -15,9 +14,7 @@ pub(crate) fn log(
     stack: Stack,
     topics: usize,
 ) -> Result<(), Fault> {
-    if frame.is_static {
-        return Err(Halt::StaticViolation.into());
-    }
+    frame.may_change()?;
     let (offset, len) = (stack.at(0), stack.at(1));
     frame.charge(LOG_BYTE.saturating_mul(len.saturating_u64().min(1 << 40) as i64))?;
     let (offset, len) = frame.range(cx.memory, offset, len)?;

@@ -30,9 +30,7 @@ pub(crate) fn sstore(
     stack: Stack,
     later: i64,
 ) -> Result<(), Fault> {
-    if frame.is_static {
-        return Err(Halt::StaticViolation.into());
-    }
+    frame.may_change()?;
     let (key, value) = (stack.at(0), stack.at(1));
     let rule = cx.schedule.sstore;
     if let SstoreRule::Net {
@@ -109,9 +107,7 @@ pub(crate) fn tload(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Re
 
 /// `TSTORE` (EIP-1153)
 pub(crate) fn tstore(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    if frame.is_static {
-        return Err(Halt::StaticViolation.into());
-    }
+    frame.may_change()?;
     cx.journal
         .set_transient(frame.account, stack.at(0), stack.at(1));
     Ok(())
@@ -124,9 +120,7 @@ pub(crate) fn selfdestruct(
     frame: &mut Frame,
     stack: Stack,
 ) -> Result<(), Fault> {
-    if frame.is_static {
-        return Err(Halt::StaticViolation.into());
-    }
+    frame.may_change()?;
     let (heir, cold) = cx.access(stack.at(0).to_address())?;
     if cold {
         frame.charge(COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;

@@ -108,6 +108,7 @@ mod tests {
     /// Neighbours, which slots of arrays and structures are, do not collide in any
     /// half of the hash.
     #[test]
+    #[cfg_attr(miri, ignore = "statistics of safe code")]
     fn neighbours_spread() {
         let hash = Fold::default();
         let mut low = HashSet::new();

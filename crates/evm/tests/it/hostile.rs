@@ -1,34 +1,63 @@
 //! Code that wants to hurt: bounded by its gas in time, and in memory by what the
 //! crate's documentation says.
 
+use crate::heap::peak_of;
 use alloy_primitives::{Address, Bytes, U256};
+use std::time::{Duration, Instant};
 use txgraph_evm::{
     Block, Evm, Fork, Halt, MemoryState, Message, Outcome, State, Status, opcode::*,
 };
 
 const ATTACKER: Address = Address::repeat_byte(0xaa);
-const GAS: u64 = 30_000_000;
+/// Of a block. Less where each instruction takes a thousand times as long.
+const GAS: u64 = if cfg!(miri) { 20_000 } else { 30_000_000 };
+/// Of a block before EIP-150, when reading was next to free.
+const GAS_THEN: u64 = GAS / 6;
 
-fn run_with(code: Vec<u8>, gas_limit: u64) -> Outcome {
+/// What any code with the gas of a block may have on the heap at once: stacks (32 MiB when
+/// all depths were reached), memories, what was returned, the journal, the code as prepared.
+const HEAP_MAX: usize = 96 << 20;
+/// How long it may take; without optimisation, on a busy machine.
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
     let mut source = MemoryState::default();
     source.insert(ATTACKER, U256::from(1_000_000), 1, code.into());
     let mut state = State::new(source);
-    let mut evm = Evm::new(Fork::Osaka, 1);
+    let mut evm = Evm::new(fork, 1);
     let message = Message {
         to: Some(ATTACKER),
         gas_limit,
         ..Message::default()
     };
+    let started = Instant::now();
     // Twice: as new code, and decoded.
-    let first = evm.call(&mut state, &Block::default(), &message).unwrap();
-    state.clear();
-    let second = evm.call(&mut state, &Block::default(), &message).unwrap();
+    let ([first, second], heap) = peak_of(|| {
+        [(); 2].map(|()| {
+            state.clear();
+            evm.call(&mut state, &Block::default(), &message).unwrap()
+        })
+    });
     assert_eq!(first, second);
+    assert!(heap <= HEAP_MAX, "{heap} bytes on the heap");
+    let time = started.elapsed();
+    assert!(time <= TIME_MAX || cfg!(miri), "it took {time:?}");
     first
+}
+
+fn run_with(code: Vec<u8>, gas_limit: u64) -> Outcome {
+    run_on(Fork::Osaka, code, gas_limit)
 }
 
 fn run(code: Vec<u8>) -> Outcome {
     run_with(code, GAS)
+}
+
+/// `body` until the gas is used up.
+fn run_forever(fork: Fork, gas_limit: u64, body: &[u8]) {
+    let code = [&[JUMPDEST][..], body, &[PUSH1, 0, JUMP]].concat();
+    let outcome = run_on(fork, code, gas_limit);
+    assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
 }
 
 fn push32(value: U256) -> Vec<u8> {
@@ -96,8 +125,8 @@ fn deep_calls() {
     .concat();
     assert!(run(code.clone()).is_success());
     // Enough for every depth there is: the 63/64 rule alone would end earlier.
-    let outcome = run_with(code, 1 << 40);
-    assert!(outcome.is_success());
+    let gas_limit = if cfg!(miri) { GAS } else { 1 << 40 };
+    assert!(run_with(code, gas_limit).is_success());
 }
 
 const GAS_OP: u8 = txgraph_evm::opcode::GAS;
@@ -125,10 +154,61 @@ fn return_data_again_and_again() {
     assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
 }
 
+/// Memory at every depth, all of them at once, and each gives its own back.
+#[test]
+fn deep_memories() {
+    let reach = [PUSH1 + 2, 1, 0, 0];
+    let code = [
+        &[PUSH0][..],
+        &reach,
+        &[MSTORE],
+        &[PUSH0; 5],
+        &[PUSH1 + 19],
+        ATTACKER.as_slice(),
+        &[GAS_OP, CALL, POP],
+        &reach,
+        &[PUSH0, RETURN],
+    ]
+    .concat();
+    let outcome = run(code);
+    assert!(outcome.is_success());
+    assert_eq!(outcome.output.len(), 1 << 16);
+}
+
+/// Something new with each round, so that the journal remembers it.
+#[test]
+fn changes_without_end() {
+    run_forever(Fork::Osaka, GAS, &[PUSH1, 1, GAS_OP, TSTORE]);
+    run_forever(
+        Fork::Osaka,
+        GAS,
+        &[PUSH1, 1, PUSH1, 2, SSTORE, PUSH0, PUSH1, 2, SSTORE],
+    );
+    run_forever(Fork::Osaka, GAS, &[PUSH0, PUSH0, PUSH0, CREATE, POP]);
+    run_forever(Fork::Osaka, GAS, &[PUSH1 + 1, 4, 0, PUSH0, LOG0]);
+    run_forever(Fork::Frontier, GAS_THEN, &[GAS_OP, SLOAD, POP]);
+    run_forever(Fork::Frontier, GAS_THEN, &[GAS_OP, BALANCE, POP]);
+}
+
+/// Code that is many times as long decoded.
+#[test]
+fn code_that_swells() {
+    for piece in [
+        &[JUMPI][..],
+        &[JUMPDEST],
+        &[CALL],
+        &[PUSH1 + 4, 1, 1, 1, 1, 1],
+        &[JUMPDEST, GAS_OP],
+    ] {
+        let bytes = if cfg!(miri) { 480 } else { 24_576 };
+        run(piece.repeat(bytes / piece.len()));
+    }
+}
+
 /// Nothing but places to jump to, and jumps among them.
 #[test]
 fn jump_destinations_everywhere() {
-    let mut code = vec![JUMPDEST; 24_570];
+    let mut code = vec![JUMPDEST; if cfg!(miri) { 500 } else { 24_570 }];
     code.extend([PUSH0, JUMP]);
     let outcome = run(code);
     assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
@@ -207,7 +287,7 @@ fn gas_is_exact() {
 fn noise() {
     use rand::{RngCore, SeedableRng, rngs::SmallRng};
     let mut random = SmallRng::seed_from_u64(7);
-    for len in 0..2_000 {
+    for len in 0..if cfg!(miri) { 30 } else { 2_000 } {
         let mut code = vec![0; len % 300];
         random.fill_bytes(&mut code);
         let _: Bytes = run_with(code, 100_000).output;

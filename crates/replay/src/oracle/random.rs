@@ -3,15 +3,6 @@
 //!
 //! `TXGRAPH_REPLAY_CASES` sets how many transactions (two of each case), `TXGRAPH_REPLAY_SEED` where to begin.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "choices among a few are made as numbers of any width"
-)]
-
-// The same worlds as the interpreter's own tests have.
-#[path = "../../../evm/tests/it/case.rs"]
-mod case;
-
 use super::{Both, Peer, PeerCodes};
 use crate::{
     BlockRules, Genesis, StateError, StoredBlock, StoredTransaction,
@@ -20,12 +11,12 @@ use crate::{
     engine::{Engine, Own},
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
-use case::{CHAIN_ID, Case, case};
 use std::{
     collections::BTreeMap,
     ops::{AddAssign, ControlFlow},
 };
 use txgraph_evm::{BlobSchedule, Evm, Fork, Inspector, MemoryState, State, Transaction};
+use txgraph_evm_peer::case::{CHAIN_ID, Case, case};
 use txgraph_nodedb::{Header, Withdrawal};
 use txgraph_testkit::fixtures;
 

@@ -1,21 +1,33 @@
 //! Random worlds that mean something: a few contracts that call, create and destroy
 //! each other, and a transaction into them.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "choices among a few are made as numbers of any width"
+)]
+
 use alloy_primitives::{Address, B256, Bytes, U256};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use txgraph_evm::{
     AccessListItem, Authorization, Block, Fork, MemoryState, Transaction, TransactionType, opcode,
 };
 
-pub(crate) const CHAIN_ID: u64 = 1;
+/// Of every case.
+pub const CHAIN_ID: u64 = 1;
 
 /// One execution to be compared.
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
-    pub(crate) fork: Fork,
-    pub(crate) state: MemoryState,
-    pub(crate) block: Block,
-    pub(crate) transactions: Vec<Transaction>,
+pub struct Case {
+    /// What makes it again.
+    pub seed: u64,
+    /// The rules.
+    pub fork: Fork,
+    /// Before the first transaction.
+    pub state: MemoryState,
+    /// Around the transactions.
+    pub block: Block,
+    /// Not all are valid.
+    pub transactions: Vec<Transaction>,
 }
 
 /// revm knows no Constantinople without Petersburg.
@@ -38,7 +50,8 @@ const FORKS: [Fork; 14] = [
 
 const CONTRACTS: u8 = 4;
 
-pub(crate) fn contract(n: u8) -> Address {
+/// Where contract `n` of four is.
+pub fn contract(n: u8) -> Address {
     Address::with_last_byte(0xc0 + n)
 }
 
@@ -47,14 +60,14 @@ fn sender(n: u8) -> Address {
 }
 
 /// The same case for the same seed.
-pub(crate) fn case(seed: u64) -> Case {
+pub fn case(seed: u64) -> Case {
     let mut make = Make {
         random: SmallRng::seed_from_u64(seed),
         code: Vec::new(),
         height: 0,
         fork: Fork::Frontier,
     };
-    make.case()
+    make.case(seed)
 }
 
 struct Make {
@@ -74,7 +87,7 @@ impl Make {
         self.random.random_range(0..n)
     }
 
-    fn case(&mut self) -> Case {
+    fn case(&mut self, seed: u64) -> Case {
         self.fork = *FORKS.choose(&mut self.random).expect("there are some");
         let mut state = MemoryState::default();
         for n in 0..CONTRACTS {
@@ -99,6 +112,7 @@ impl Make {
         let transactions = (0..2).map(|n| self.transaction(sender(n))).collect();
         let base_fee = if self.fork >= Fork::London { 7 } else { 0 };
         Case {
+            seed,
             fork: self.fork,
             state,
             block: Block {

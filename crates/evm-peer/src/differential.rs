@@ -1,0 +1,273 @@
+//! A case by both engines: outcome, gas, refund, logs, output and state must be the same.
+
+#![expect(
+    clippy::iter_over_hash_type,
+    reason = "what is iterated goes into sorted maps"
+)]
+
+use crate::case::{CHAIN_ID, Case};
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use revm::{
+    Context, DatabaseRef, ExecuteEvm, MainBuilder, MainContext, bytecode::Bytecode,
+    context::result::ExecutionResult, database_interface::WrapDatabaseRef, state::AccountInfo,
+};
+use std::{collections::BTreeMap, convert::Infallible};
+use txgraph_evm::{
+    Account, AccountChange, Error, Evm, Fork, Inspector, MemoryState, Outcome, State, StateSource,
+    Status,
+};
+
+/// How a case ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Of each transaction, `None` if it was not valid.
+    pub transactions: Vec<Option<End>>,
+    /// After the last one.
+    pub world: World,
+}
+
+/// How a transaction ended, as far as both must agree.
+#[derive(Debug, PartialEq, Eq)]
+pub struct End {
+    /// `success`, `revert` or `halt`; why it halted has other names there.
+    pub status: &'static str,
+    /// After refunds.
+    pub gas_used: u64,
+    /// Before their limit.
+    pub gas_refunded: u64,
+    /// In order.
+    pub logs: Vec<Log>,
+    /// Or what was returned with a revert.
+    pub output: Bytes,
+}
+
+/// Balance, nonce, hash of the code and slots of all accounts; absent ones are absent.
+pub type World = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
+
+/// Executes `case` as new code, as code that ran before (and is decoded), and watched
+/// (instruction by instruction), and by revm. One `evm` will do for many cases.
+///
+/// # Panics
+/// When they do not end alike.
+pub fn assert_agreement(evm: &mut Evm, case: &Case) {
+    let theirs = theirs(case);
+    for (how, watched) in [("new", false), ("decoded", false), ("watched", true)] {
+        let ours = ours(evm, case, watched);
+        assert_eq!(
+            ours, theirs,
+            "seed {} ({how}), ours first\n{case:#?}",
+            case.seed
+        );
+    }
+}
+
+/// By the interpreter, watched or not.
+pub fn ours(evm: &mut Evm, case: &Case, watched: bool) -> Ends {
+    evm.set_fork(case.fork);
+    let mut state = State::new(Source(case.state.clone()));
+    let transactions = case.transactions.iter().map(|transaction| {
+        let outcome = if watched {
+            evm.execute_transaction_inspected(&mut state, &case.block, transaction, &mut Watch)
+        } else {
+            evm.execute_transaction(&mut state, &case.block, transaction)
+        };
+        match outcome {
+            Ok(outcome) => Some(our_end(outcome)),
+            Err(Error::Invalid(_)) => None,
+            Err(Error::Source(never)) => match never {},
+        }
+    });
+    Ends {
+        transactions: transactions.collect(),
+        world: changed(world_of(&case.state), state.changes()),
+    }
+}
+
+/// By revm.
+pub fn theirs(case: &Case) -> Ends {
+    let mut evm = Context::mainnet()
+        .with_cfg(crate::configuration(case.fork, CHAIN_ID, &case.block))
+        .with_block(crate::block(case.fork, &case.block))
+        .with_db(WrapDatabaseRef(Source(case.state.clone())))
+        .build_mainnet();
+    let mut transactions = Vec::new();
+    for transaction in &case.transactions {
+        let Ok(executed) = evm.transact(crate::transaction(transaction)) else {
+            transactions.push(None);
+            continue;
+        };
+        transactions.push(Some(their_end(executed.result)));
+        let WrapDatabaseRef(Source(state)) = &mut evm.ctx.journaled_state.database;
+        for (address, account) in executed.state {
+            commit(case.fork, state, address, account);
+        }
+    }
+    let WrapDatabaseRef(Source(state)) = &evm.ctx.journaled_state.database;
+    Ends {
+        transactions,
+        world: world_of(state),
+    }
+}
+
+/// Makes every instruction one of the careful instance.
+struct Watch;
+
+impl Inspector for Watch {
+    fn wants_steps(&self) -> bool {
+        true
+    }
+}
+
+fn our_end(outcome: Outcome) -> End {
+    End {
+        status: match outcome.status {
+            Status::Success => "success",
+            Status::Revert => "revert",
+            Status::Halt(_) => "halt",
+        },
+        gas_used: outcome.gas_used,
+        gas_refunded: outcome.gas_refunded,
+        logs: outcome.logs,
+        output: outcome.output,
+    }
+}
+
+fn their_end(result: ExecutionResult) -> End {
+    let gas = *result.gas();
+    let status = match result {
+        ExecutionResult::Success { .. } => "success",
+        ExecutionResult::Revert { .. } => "revert",
+        ExecutionResult::Halt { .. } => "halt",
+    };
+    End {
+        status,
+        gas_used: gas.tx_gas_used(),
+        gas_refunded: gas.inner_refunded(),
+        output: result.output().cloned().unwrap_or_default(),
+        logs: match status {
+            "success" => result.into_logs(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn block_hash(number: u64) -> B256 {
+    alloy_primitives::keccak256(number.to_be_bytes())
+}
+
+/// The state of a case for either engine.
+#[derive(Debug)]
+struct Source(MemoryState);
+
+impl StateSource for Source {
+    type Error = Infallible;
+
+    fn account(&mut self, address: Address) -> Result<Option<Account>, Infallible> {
+        Ok(self.0.accounts.get(&address).copied())
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Infallible> {
+        let slots = self.0.storage.get(&address);
+        Ok(slots
+            .and_then(|slots| slots.get(&key))
+            .copied()
+            .unwrap_or_default())
+    }
+
+    fn code(&mut self, hash: B256) -> Result<Bytes, Infallible> {
+        Ok(self.0.codes[&hash].clone())
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, Infallible> {
+        Ok(block_hash(number))
+    }
+}
+
+impl DatabaseRef for Source {
+    type Error = Infallible;
+
+    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, Infallible> {
+        Ok(self.0.accounts.get(&address).map(|account| AccountInfo {
+            balance: account.balance,
+            nonce: account.nonce,
+            code_hash: account.code_hash,
+            code: None,
+            ..AccountInfo::default()
+        }))
+    }
+
+    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, Infallible> {
+        let code = self.0.codes.get(&hash).cloned().unwrap_or_default();
+        Ok(Bytecode::new_raw(code))
+    }
+
+    fn storage_ref(&self, address: Address, key: U256) -> Result<U256, Infallible> {
+        let slots = self.0.storage.get(&address);
+        Ok(slots
+            .and_then(|slots| slots.get(&key))
+            .copied()
+            .unwrap_or_default())
+    }
+
+    fn block_hash_ref(&self, number: u64) -> Result<B256, Infallible> {
+        Ok(block_hash(number))
+    }
+}
+
+/// What a transaction did to an account, by the rules of the fork.
+fn commit(fork: Fork, state: &mut MemoryState, address: Address, account: revm::state::Account) {
+    if !account.is_touched() {
+        return;
+    }
+    let deleted = fork >= Fork::SpuriousDragon && account.is_empty();
+    if account.is_selfdestructed() || deleted {
+        state.accounts.remove(&address);
+        state.storage.remove(&address);
+        return;
+    }
+    if account.is_created() {
+        state.storage.remove(&address);
+    }
+    let info = &account.info;
+    let code = info.code.as_ref().map(Bytecode::original_bytes);
+    let code = code.unwrap_or_else(|| {
+        let known = state.codes.get(&info.code_hash);
+        known.cloned().unwrap_or_default()
+    });
+    state.insert(address, info.balance, info.nonce, code);
+    for (key, slot) in &account.storage {
+        state.set_storage(address, *key, slot.present_value);
+    }
+}
+
+fn world_of(state: &MemoryState) -> World {
+    let accounts = state.accounts.iter();
+    accounts
+        .map(|(address, account)| {
+            let slots = state.storage.get(address).cloned().unwrap_or_default();
+            (
+                *address,
+                (account.balance, account.nonce, account.code_hash, slots),
+            )
+        })
+        .collect()
+}
+
+fn changed(mut world: World, changes: Vec<AccountChange>) -> World {
+    for change in changes {
+        let Some(present) = change.present else {
+            world.remove(&change.address);
+            continue;
+        };
+        let entry = world.entry(change.address).or_default();
+        (entry.0, entry.1, entry.2) = (present.balance, present.nonce, present.code_hash);
+        if change.storage_cleared {
+            entry.3.clear();
+        }
+        for slot in change.slots {
+            entry.3.insert(slot.key, slot.present);
+        }
+        entry.3.retain(|_, value| !value.is_zero());
+    }
+    world
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Looks for what `unsafe` could have done wrong in the interpreter, with three tools:
+#
+#   miri      unit tests, hostile code and random cases of crates/evm on an abstract machine
+#             that knows aliasing (stacked borrows, then tree borrows), alignment, what was
+#             never written, and leaks; the counts are lowered, and the peer is left out
+#   valgrind  the same tests, compiled, against reads of what was never written: stacks
+#             and memories are not zeroed
+#   asan      the fuzz target of the interpreter with AddressSanitizer and debug assertions:
+#             what it found so far, then new inputs for TXGRAPH_FUZZ_SECONDS (300)
+#
+#   scripts/sanitize.sh [miri|valgrind|asan]…    without: all three
+#
+# A part whose tool is missing is skipped, and said so: miri needs a nightly toolchain
+# (rustup toolchain install nightly --component miri,rust-src), asan a nightly one. Inputs
+# that the fuzzer keeps are in TXGRAPH_FUZZ_CORPUS, or beside the build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+need_build
+
+[ $# -gt 0 ] || set -- miri valgrind asan
+skipped=
+
+with_miri() {
+    cargo +nightly miri --version >/dev/null 2>&1 || { skipped="$skipped miri(no nightly with miri)"; return; }
+    local model
+    for model in "" "-Zmiri-tree-borrows"; do
+        say "miri ${model:-with stacked borrows}"
+        # Not isolated: tests read the clock and the environment.
+        CARGO_TARGET_DIR=$CARGO_TARGET_DIR/miri MIRIFLAGS="-Zmiri-disable-isolation $model" \
+            cargo +nightly miri test --locked -p txgraph-evm --lib --test it
+    done
+}
+
+with_valgrind() {
+    command -v valgrind >/dev/null 2>&1 || { skipped="$skipped valgrind(not installed)"; return; }
+    say "building the tests"
+    local tests
+    # One line for each binary, its path in parentheses.
+    tests=$(cargo test --locked -p txgraph-evm --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
+    [ -n "$tests" ] || die "cargo built no tests"
+    local test
+    for test in $tests; do
+        say "valgrind: $(basename "$test")"
+        # One thread: valgrind runs one at a time anyhow. Stacks of 32 MiB that are not
+        # leaked but kept are no leaks.
+        TXGRAPH_EVM_CASES=${TXGRAPH_EVM_CASES:-300} valgrind --quiet --error-exitcode=1 \
+            --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite "$test" --test-threads=1 \
+            --skip agrees_with_revm --skip agrees_with_ruint
+    done
+}
+
+with_asan() {
+    cargo +nightly --version >/dev/null 2>&1 || { skipped="$skipped asan(no nightly)"; return; }
+    local corpus=${TXGRAPH_FUZZ_CORPUS:-$CARGO_TARGET_DIR/fuzz-corpus}/evm
+    mkdir -p "$corpus"
+    say "building the fuzz target with AddressSanitizer"
+    local flags="--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module"
+    flags="$flags -Cllvm-args=-sanitizer-coverage-level=4"
+    flags="$flags -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
+    flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table"
+    flags="$flags -Cllvm-args=-sanitizer-coverage-trace-compares"
+    CARGO_TARGET_DIR=$CARGO_TARGET_DIR/asan RUSTFLAGS=$flags cargo +nightly build --release \
+        --target x86_64-unknown-linux-gnu --manifest-path fuzz/Cargo.toml --no-default-features --bin evm
+    local program=$CARGO_TARGET_DIR/asan/x86_64-unknown-linux-gnu/release/evm
+    say "AddressSanitizer: $(find "$corpus" -type f | wc -l) known inputs, then new ones"
+    "$program" -runs=0 "$corpus"
+    "$program" -max_total_time="${TXGRAPH_FUZZ_SECONDS:-300}" -len_control=0 -max_len=2048 \
+        -print_final_stats=1 \
+        -artifact_prefix="$corpus/../" "$corpus"
+}
+
+for part in "$@"; do
+    case $part in
+        miri | valgrind | asan) "with_$part" ;;
+        *) die "usage: scripts/sanitize.sh [miri|valgrind|asan]…" ;;
+    esac
+done
+[ -z "$skipped" ] || say "skipped:$skipped"
+say "nothing found"
