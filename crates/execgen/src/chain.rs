@@ -15,9 +15,14 @@ use alloy_consensus::{
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256, keccak256};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::Path,
+    time::Duration,
+};
 use txgraph_testkit::chaingen::{
-    BlockWriter, Draw, FirstAccount, Layout, SHANGHAI, Signer, Storage, Tip, first_header,
+    BlockWriter, Draw, ExecutedBlock, FirstAccount, Layout, SHANGHAI, Signer, Storage, Tip,
+    first_header,
 };
 
 /// Blocks in one commit at most.
@@ -70,8 +75,8 @@ pub struct Chain {
     writer: BlockWriter,
     /// Of the newest block.
     header: Header,
-    /// Headers of all blocks below it that may become the newest.
-    below: Vec<Header>,
+    /// Headers of the blocks below it; those that are final never become the newest again.
+    below: VecDeque<Header>,
     /// Another after each unwind.
     branch: u64,
 }
@@ -104,7 +109,7 @@ impl Chain {
             state,
             writer,
             header,
-            below: Vec::new(),
+            below: VecDeque::new(),
             branch: 0,
         })
     }
@@ -138,7 +143,7 @@ impl Chain {
     pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
         for block in self.writer.unwind(to)? {
             self.state.take_back(&block);
-            if let Some(header) = self.below.pop() {
+            if let Some(header) = self.below.pop_back() {
                 self.header = header;
             }
         }
@@ -151,7 +156,7 @@ impl Chain {
         Ok(self.writer.sync()?)
     }
 
-    fn execute(&mut self) -> Result<txgraph_testkit::chaingen::ExecutedBlock, Error> {
+    fn execute(&mut self) -> Result<ExecutedBlock, Error> {
         let number = self.header.number + 1;
         let mut draw = Draw::new(self.plan.seed, "block", &[number, self.branch]);
         let order = Order {
@@ -165,7 +170,11 @@ impl Chain {
         let parent = (&self.header, self.header.hash_slow());
         let block = execute::block(&mut self.state, parent, order, &mut traffic)?;
         let header = block.header.clone();
-        self.below.push(std::mem::replace(&mut self.header, header));
+        self.below
+            .push_back(std::mem::replace(&mut self.header, header));
+        if self.below.len() as u64 > self.plan.storage.finality + COMMIT_BLOCKS {
+            self.below.pop_front();
+        }
         Ok(block)
     }
 }

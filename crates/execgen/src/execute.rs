@@ -38,6 +38,9 @@ const GWEI: u64 = 1_000_000_000;
 /// Most that anyone pays per gas, in wei; far above the base fee.
 const MAX_FEE: u128 = 100_000_000_000;
 
+/// Of an access list with one address and two slots, used or not (EIP-2930).
+const ANNOUNCED_GAS: u64 = 2_400 + 2 * 1_900;
+
 type Transaction = EthereumTxEnvelope<TxEip4844>;
 type Evm<'a> = MainnetEvm<MainnetContext<&'a mut State>>;
 
@@ -239,16 +242,17 @@ fn sign(
     let chain_id = order.chain_id;
     // Old types name one price, which is both the most and the most of the tip.
     let gas_price = 2 * u128::from(GWEI) + tip;
-    // Whoever announces an address pays for it, whether it is used or not.
-    let access_list = match (kind, to.to()) {
-        (1, Some(to)) => AccessList(vec![AccessListItem {
-            address: *to,
-            storage_keys: vec![B256::ZERO, U256::from(2).into()],
-        }]),
-        _ => AccessList::default(),
+    let (access_list, announced_gas) = match (kind, to.to()) {
+        (1, Some(to)) => {
+            let item = AccessListItem {
+                address: *to,
+                storage_keys: vec![B256::ZERO, U256::from(2).into()],
+            };
+            (AccessList(vec![item]), ANNOUNCED_GAS)
+        }
+        _ => (AccessList::default(), 0),
     };
-    let extra = 2_400 * access_list.0.len() as u64 + 2 * 1_900 * access_list.0.len() as u64;
-    let gas_limit = gas_limit + extra;
+    let gas_limit = gas_limit + announced_gas;
     let words = TxEnv {
         tx_type: u8::try_from(kind).unwrap_or_default(),
         caller: signer.address,

@@ -183,8 +183,7 @@ impl Database for State {
 }
 
 impl DatabaseCommit for State {
-    /// What a transaction did. Accounts are written as of now, in any order: what they
-    /// were before the block is noted once.
+    /// What a transaction did. What was before the block is noted once.
     fn commit(&mut self, changes: AddressMap<Touched>) {
         let mut changes: Vec<_> = changes.into_iter().collect();
         // New code comes out in this order.
@@ -212,10 +211,10 @@ impl DatabaseCommit for State {
                 code_hash,
             };
             self.set_account(address, Some(account));
-            for (slot, value) in touched.storage {
-                if value.is_changed() {
-                    self.set_slot(address, slot, value.present_value());
-                }
+            let mut slots: Vec<_> = touched.storage.into_iter().collect();
+            slots.sort_unstable_by_key(|(slot, _)| *slot);
+            for (slot, value) in slots.iter().filter(|(_, value)| value.is_changed()) {
+                self.set_slot(address, *slot, value.present_value());
             }
         }
     }

@@ -85,7 +85,6 @@ fn both_layouts_replay_without_a_mismatch() {
                 }
             }
         });
-        println!("{layout:?}: {report:?}, {causes:?}, {failed} failed, {deepest} deep");
         // Without RocksDB, v2 has no index.
         assert_eq!(is_walked, layout == Layout::V2);
         assert_eq!(report.blocks, BLOCKS);

@@ -85,6 +85,7 @@ fn seconds() -> u64 {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "a long run says what it did")]
 fn soak(layout: Layout, history: History, seed: u64) {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("node");

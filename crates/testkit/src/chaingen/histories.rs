@@ -82,3 +82,89 @@ impl Histories {
 fn row_key(key: &[u8], highest: u64) -> Vec<u8> {
     [key, &highest.to_be_bytes()].concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chaingen::{config::Layout, tables::Tables};
+    use std::collections::BTreeMap;
+
+    const KEY: &[u8] = b"12345678901234567890";
+
+    /// The rows of a key that changed in blocks `1..=last`: its first number to its last.
+    fn expected(last: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let all: Vec<u64> = (1..=last).collect();
+        let mut rows = BTreeMap::new();
+        let count = all.chunks(2_000).count();
+        for (number, shard) in (1..).zip(all.chunks(2_000)) {
+            let highest = if number == count {
+                u64::MAX
+            } else {
+                number as u64 * 2_000
+            };
+            rows.insert(row_key(KEY, highest), encode::block_numbers(shard));
+        }
+        rows
+    }
+
+    fn rows(tables: &Tables, last: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let changes = tables.begin().unwrap();
+        let possible = (1..=last).chain([u64::MAX]).map(|n| row_key(KEY, n));
+        let found = possible.filter_map(|key| {
+            let row = changes.get("AccountsHistory", &key).unwrap();
+            row.map(|row| (key, row))
+        });
+        found.collect()
+    }
+
+    /// Forth and back over the ends of rows, in steps of all sizes.
+    #[test]
+    fn rows_are_split_and_joined_as_a_node_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let tables = Tables::create(&dir.path().join("db"), Layout::V1, false).unwrap();
+        let mut histories = Histories::new("AccountsHistory");
+        let mut last = 0;
+        for (forth, back) in [
+            (1_999, 0),
+            (1, 0),
+            (1, 1),
+            (1, 3),
+            (1_900, 30),
+            (150, 60),
+            (1_990, 64),
+            (0, 1),
+        ] {
+            let changes = tables.begin().unwrap();
+            for block in last + 1..=last + forth {
+                histories.note(KEY.to_vec(), block);
+            }
+            histories.write(&changes).unwrap();
+            changes.commit().unwrap();
+            last += forth;
+            assert_eq!(rows(&tables, last), expected(last), "{last}");
+
+            let changes = tables.begin().unwrap();
+            for _ in 0..back {
+                histories.take_back(&changes, KEY.to_vec()).unwrap();
+            }
+            histories.write(&changes).unwrap();
+            changes.commit().unwrap();
+            last -= back;
+            assert_eq!(rows(&tables, last + 100), expected(last), "{last}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_never_changed_has_no_row() {
+        let dir = tempfile::tempdir().unwrap();
+        let tables = Tables::create(&dir.path().join("db"), Layout::V1, false).unwrap();
+        let mut histories = Histories::new("AccountsHistory");
+        let changes = tables.begin().unwrap();
+        histories.note(KEY.to_vec(), 7);
+        histories.write(&changes).unwrap();
+        histories.take_back(&changes, KEY.to_vec()).unwrap();
+        histories.write(&changes).unwrap();
+        changes.commit().unwrap();
+        assert!(rows(&tables, 10).is_empty());
+    }
+}

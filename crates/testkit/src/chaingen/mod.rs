@@ -11,10 +11,12 @@
 //!
 //! [`Appender`] is the writer: it appends blocks, in steps as large as wanted,
 //! takes them back and prunes, in the order in which a node changes its files.
-//! [`BlockWriter`] is the lower half of it, for chains whose blocks somebody executes:
-//! state, change sets and, in v1, history indices are then written too.
 //! [`LiveNode`] does the same in a process of its own, because a process can open a
 //! database only once.
+//!
+//! [`BlockWriter`] is a writer for chains whose blocks somebody else executes, and tells
+//! what came of it: storage, code, whole change sets and, in v1, history indices are then
+//! written too.
 
 mod appender;
 mod block;
