@@ -28,6 +28,11 @@ pub(crate) struct Traffic<'a> {
     pub(crate) draw: Draw,
 }
 
+/// Init code: returns its last 12 bytes, which count calls at slot 1. Has a `PUSH0`, and so
+/// fails before Shanghai.
+const COUNTER: &[u8] = b"\x60\x0c\x80\x60\x0a\x5f\x39\x5f\xf3\x00\
+    \x60\x01\x54\x60\x01\x01\x60\x01\x55\x34\x50\x00";
+
 /// What there is to do, with how often of a thousand.
 const MIX: [(Act, u64); 15] = [
     (Act::Pay, 150),
@@ -187,9 +192,7 @@ impl<'a> Traffic<'a> {
                 (contracts.guard, U256::ZERO, words(&[depth]), 1_000_000)
             }
             Act::Guard | Act::Deploy => {
-                // Returns its input, which is a little code.
-                let code: &[u8] = b"\x60\x0c\x80\x60\x0a\x5f\x39\x5f\xf3\x00\x60\x01\x54\x60\x01\x01\x60\x01\x55\x34\x50\x00";
-                return (None, U256::ZERO, Bytes::from_static(code), 200_000);
+                return (None, U256::ZERO, Bytes::from_static(COUNTER), 200_000);
             }
             Act::TooLittleGas => {
                 let count = word(100_000);
