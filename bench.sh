@@ -7,6 +7,7 @@
 #   ./bench.sh --quick    a few settings, within 5 minutes
 #   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
 #   ./bench.sh index      the index against scans: scripts/bench-index.sh
+#   ./bench.sh replay     replay beside revm: scripts/bench-replay.sh
 #   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
 #   RUNS=3 THREADS=1,2,4 ./bench.sh
 #
@@ -17,7 +18,7 @@ cd "$(dirname "$0")"
 . scripts/lib.sh
 
 case "${1:-}" in
-    evm | index | writers)
+    evm | index | replay | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
@@ -30,7 +31,7 @@ blocks=200000
 case "${1:-}" in
     "") ;;
     --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|writers [--quick]" ;;
+    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|replay|writers [--quick]" ;;
 esac
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}

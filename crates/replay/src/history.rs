@@ -1,6 +1,7 @@
 //! What a replay needs of the past: the state after any block, and what a block changed.
 
 use crate::error::StateError;
+use alloy_primitives::B256;
 use txgraph_evm::StateSource;
 use txgraph_state::{BlockChanges, StateAt, StateDb, StateRange};
 
@@ -29,12 +30,13 @@ pub trait StateHistory: Sync {
         self.at(block)
     }
 
-    /// What `block` changed; `None` where nobody wrote that down, or not any more.
+    /// What `block`, the one with this hash, changed; `None` where nobody wrote that
+    /// down, or not any more.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
-    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError>;
+    /// It cannot be read, or another block has taken its place.
+    fn changes(&self, block: u64, hash: B256) -> Result<Option<BlockChanges>, StateError>;
 }
 
 impl<H: StateHistory> StateHistory for &H {
@@ -51,8 +53,8 @@ impl<H: StateHistory> StateHistory for &H {
         (**self).before_next(block)
     }
 
-    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError> {
-        (**self).changes(block)
+    fn changes(&self, block: u64, hash: B256) -> Result<Option<BlockChanges>, StateError> {
+        (**self).changes(block, hash)
     }
 }
 
@@ -68,8 +70,8 @@ impl StateHistory for StateDb {
         prefetched(Self::at(self, block)?)
     }
 
-    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError> {
-        if_there(Self::changes(self, block))
+    fn changes(&self, block: u64, hash: B256) -> Result<Option<BlockChanges>, StateError> {
+        if_there(self.changes_of(block, hash))
     }
 }
 
@@ -88,8 +90,8 @@ impl<'db> StateHistory for StateRange<'db> {
         prefetched(Self::at(self, block)?)
     }
 
-    fn changes(&self, block: u64) -> Result<Option<BlockChanges>, StateError> {
-        if_there(Self::changes(self, block))
+    fn changes(&self, block: u64, hash: B256) -> Result<Option<BlockChanges>, StateError> {
+        if_there(self.changes_of(block, hash))
     }
 }
 

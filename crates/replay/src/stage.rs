@@ -231,9 +231,10 @@ impl<'a, 'i> Stage<'a, 'i> {
         history: &H,
         changes: &[AccountChange],
     ) -> Result<bool> {
-        let block = self.block.header.number;
+        // Read after the block was, and under another snapshot: they must be this block's.
+        let (block, hash) = (self.block.header.number, self.block.header.hash);
         let recorded =
-            (history.changes(block)).map_err(|source| Error::Changes { block, source })?;
+            (history.changes(block, hash)).map_err(|source| Error::Changes { block, source })?;
         let Some(recorded) = recorded else {
             return Ok(false);
         };

@@ -42,14 +42,47 @@ impl std::fmt::Debug for WithInternal<'_> {
 struct Answer {
     report: ScanReport,
     covered: Vec<BlockRange>,
+    /// The last block that was replayed, and its hash.
+    last: Option<(u64, B256)>,
 }
 
 impl Answer {
+    /// Refuses blocks that do not hang on to those before them: each stretch was replayed
+    /// under snapshots of its own, which need not be of one branch.
+    fn link(&mut self, part: &Replayed) -> Result<(), SourceError> {
+        let Some((first, last)) = part.ends else {
+            return Ok(());
+        };
+        if let Some((block, hash)) = self.last
+            && block.checked_add(1) == Some(first.number)
+            && hash != first.parent_hash
+        {
+            return Err(SourceError::Reorged { block });
+        }
+        self.last = Some(last);
+        Ok(())
+    }
+
     fn finish(mut self) -> ScanReport {
         self.report.covered = BlockRanges::new(self.covered);
         self.report.missing.sort_by_key(|gap| gap.blocks);
         self.report
     }
+}
+
+/// What was replayed of consecutive blocks.
+#[derive(Default)]
+struct Replayed {
+    transfers: Vec<Transfer>,
+    /// The first block, and number and hash of the last; none if there was no block.
+    ends: Option<(First, (u64, B256))>,
+}
+
+/// Where a stretch hangs on to the one before.
+#[derive(Clone, Copy)]
+struct First {
+    number: u64,
+    parent_hash: B256,
 }
 
 /// Which of the replayed movements are wanted.
@@ -162,16 +195,16 @@ impl<'a> WithInternal<'a> {
         answer.report.counts += part.counts;
         answer.report.missing.extend(part.missing);
         for covered in part.covered.iter() {
-            let (found, last_hash) = self.replay(replayer, &request, covered)?;
-            if let (Some(span), Some(theirs), Some(ours)) =
-                (part.covered.span(), part.last_block_hash, last_hash)
-                && span.last == covered.last
+            let replayed = self.replay(replayer, &request, covered)?;
+            if let (Some(span), Some(theirs), Some((_, (block, ours)))) =
+                (part.covered.span(), part.last_block_hash, replayed.ends)
+                && span.last == block
                 && theirs != ours
             {
-                return Err(SourceError::Reorged {
-                    block: covered.last,
-                });
+                return Err(SourceError::Reorged { block });
             }
+            answer.link(&replayed)?;
+            let found = replayed.transfers;
             answer.report.counts.transfers += found.len() as u64;
             let mut found = found.into_iter().peekable();
             let mut transfers = Vec::new();
@@ -200,22 +233,22 @@ impl<'a> WithInternal<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What moved inside of the transactions of some blocks, and the hash of the last.
+    /// What moved inside of the transactions of some blocks.
     fn replay(
         &self,
         replayer: &Replayer<'_, &StateRange<'_>>,
         request: &ScanRequest,
         blocks: BlockRange,
-    ) -> Result<(Vec<Transfer>, Option<B256>), SourceError> {
+    ) -> Result<Replayed, SourceError> {
         let wanted = Wanted::of(&request.filter);
-        let mut transfers = Vec::new();
+        let mut replayed = Replayed::default();
         let mut failed = None;
         // Nobody executed block 0.
         let blocks = Blocks {
             first: blocks.first.max(1),
             last: blocks.last,
         };
-        let report = replayer.range(blocks, &mut |block| {
+        replayer.range(blocks, &mut |block| {
             if (self.is_cancelled)() {
                 failed = Some(SourceError::Interrupted);
             } else if let Some(mismatch) = block.mismatches.first() {
@@ -226,12 +259,18 @@ impl<'a> WithInternal<'a> {
             if failed.is_some() {
                 return ControlFlow::Break(());
             }
-            collect(&block, request, wanted, &mut transfers);
+            let this = First {
+                number: block.number,
+                parent_hash: block.parent_hash,
+            };
+            let first = replayed.ends.map_or(this, |(first, _)| first);
+            replayed.ends = Some((first, (block.number, block.hash)));
+            collect(&block, request, wanted, &mut replayed.transfers);
             ControlFlow::Continue(())
         })?;
         match failed {
             Some(error) => Err(error),
-            None => Ok((transfers, report.last_block_hash)),
+            None => Ok(replayed),
         }
     }
 
@@ -309,6 +348,7 @@ impl TransferSource for WithInternal<'_> {
                 ..ScanReport::default()
             },
             covered: Vec::new(),
+            last: None,
         };
         let Some(span) = blocks.span() else {
             return Ok(answer.finish());

@@ -4,6 +4,7 @@ use crate::{
     Available, BlockChanges, Error, Result, StateAt, StateOptions, StateRange, at::Past,
     code_cache::CodeCache,
 };
+use alloy_primitives::B256;
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -83,6 +84,19 @@ impl StateDb {
     /// What a block changed, with the values from before it.
     pub fn changes(&self, block: u64) -> Result<BlockChanges> {
         BlockChanges::of(block, &self.node.snapshot()?, &mut Scratch::default())
+    }
+
+    /// The same, of the block with this hash and no other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Reorganised`] when the block is no longer on the chain.
+    pub fn changes_of(&self, block: u64, hash: B256) -> Result<BlockChanges> {
+        let snapshot = self.node.snapshot()?;
+        if block > snapshot.tip() || snapshot.block_hash(block)? != hash {
+            return Err(Error::Reorganised { block });
+        }
+        BlockChanges::of(block, &snapshot, &mut Scratch::default())
     }
 
     pub(crate) fn available_in(&self, snapshot: &Snapshot<'_>) -> Result<Arc<Available>> {

@@ -94,10 +94,11 @@ pub enum Error {
         /// Keccak-256 of the code.
         hash: B256,
     },
-    /// The chain was reorganised below what a range was prepared from.
-    #[error("block {block} is no longer part of the chain: prepare the range again")]
+    /// The chain was reorganised: below what a range was prepared from, or under a block
+    /// that was asked for by its hash.
+    #[error("block {block} is no longer part of the chain: ask again, with a fresh range")]
     Reorganised {
-        /// The tip when the range was prepared.
+        /// The tip when the range was prepared, or the block asked for.
         block: u64,
     },
 }

@@ -5,6 +5,7 @@ use crate::{
     at::Past,
     overlay::{Collector, Overlay, Tip},
 };
+use alloy_primitives::B256;
 use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::{Duration, Instant},
@@ -101,6 +102,11 @@ impl<'db> StateRange<'db> {
     /// What a block changed, with the values from before it.
     pub fn changes(&self, block: u64) -> Result<BlockChanges> {
         self.db.changes(block)
+    }
+
+    /// [`StateDb::changes_of`].
+    pub fn changes_of(&self, block: u64, hash: B256) -> Result<BlockChanges> {
+        self.db.changes_of(block, hash)
     }
 }
 

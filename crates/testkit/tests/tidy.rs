@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 /// Crates in the order of the flow, with what each may use of the others. A crate may
 /// use only what stands above it.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("transfers", &[]),
     ("nodedb", &[]),
     ("reader", &["nodedb", "transfers"]),
@@ -50,6 +50,8 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("cli", &["evm", "evm-tools", "txgraph"]),
     // Beside the flow. Others use `testkit` for their tests only, `bench` not at all.
     ("testkit", &["transfers"]),
+    // Executes with revm alone, so that its chains can judge what is above.
+    ("execgen", &["evm-tools", "testkit"]),
     ("evm-bench", &["evm", "evm-peer", "evm-tools"]),
     ("evm-peer", &["evm"]),
     (
@@ -83,7 +85,7 @@ const HEAVY: [(&str, &[&str]); 10] = [
         "rayon",
         &["evm-tools", "reader", "replay", "testkit", "bench"],
     ),
-    ("clap", &["cli", "testkit", "bench"]),
+    ("clap", &["cli", "testkit", "bench", "execgen"]),
     ("anyhow", &["cli", "bench", "evm-bench"]),
     ("tokio", &["cli"]),
 ];

@@ -2,11 +2,13 @@
 
 mod bad_input;
 mod balance_check;
+mod executed;
 mod forward;
 mod history;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outputs;
+mod soak;
 mod source;
 mod support;
 mod traces;

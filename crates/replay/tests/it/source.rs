@@ -1,15 +1,19 @@
 //! What moved inside of transactions, in between what logs tell.
 
-use crate::support::{Opened, open};
-use std::{ops::ControlFlow, sync::Arc};
+use crate::support::{Opened, database, open};
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, Mutex},
+};
+use txgraph_execgen::{Miner, MinerPlan, Plan};
 use txgraph_nodedb::NodeDb;
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_replay::{ChainRules, Genesis, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{chaingen::Layout, fixtures};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, Kind, ScanReport, ScanRequest, SourceError, Transfer, TransferFilter,
-    TransferSource, WrappedNative,
+    Batch, BlockRange, BlockRanges, ChainInfo, Kind, ScanReport, ScanRequest, SourceError,
+    Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 
 fn request(first: u64, last: u64) -> ScanRequest {
@@ -117,6 +121,77 @@ fn what_cannot_be_replayed_is_said() {
     assert_eq!(missing.span().map(|span| span.first), Some(440));
     let both = report.covered.iter().chain(missing.iter()).collect();
     assert_eq!(BlockRanges::new(both), request(440, 800).blocks);
+}
+
+/// Of the node, but before it answers for a certain block, the chain is reorganised.
+struct Reorganising {
+    node: NodeSource,
+    miner: Mutex<Miner>,
+    at: u64,
+}
+
+impl TransferSource for Reorganising {
+    fn chain(&self) -> &ChainInfo {
+        self.node.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        if request
+            .blocks
+            .span()
+            .is_some_and(|span| span.first == self.at)
+        {
+            let progress = self.miner.lock().unwrap().step().unwrap();
+            assert_eq!((progress.reorgs, progress.taken_back), (1, 10));
+        }
+        self.node.scan(request, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+        self.node.fill_hashes(transfers)
+    }
+}
+
+/// Stretches of blocks are replayed one after the other, and must be of one branch.
+#[test]
+fn a_reorganisation_between_two_stretches_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("node");
+    let plan = MinerPlan {
+        chain: Plan::new(41, Layout::V1, 1),
+        blocks_at_start: 1030,
+        commit_blocks_max: 1,
+        step_ms: None,
+        reorgs_permille: 1000,
+        reorg_blocks: (10, 10),
+    };
+    let miner = Miner::start("soak::miner", &folder, plan).unwrap();
+    let db = Arc::new(database(&folder));
+    let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
+    let with_internal = |source| {
+        let state = StateDb::new(Arc::clone(&db), StateOptions::default());
+        WithInternal::new(source, &db, state, rules.clone(), 2, Box::new(|| false))
+    };
+    let asked = request(0, 1030);
+    // While nothing happens, all is well.
+    let (report, _) = scan(&with_internal(Box::new(node(&db))), &asked);
+    assert_eq!(report.covered, asked.blocks);
+    // Blocks from 1021 on are replaced after the first stretch, which ends with 1023.
+    let source = with_internal(Box::new(Reorganising {
+        node: node(&db),
+        miner: Mutex::new(miner),
+        at: 1024,
+    }));
+    let error = source.scan(&asked, &mut |_| ControlFlow::Continue(()));
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error, SourceError::Reorged { block: 1023 }),
+        "{error}"
+    );
 }
 
 /// Transfers of a replay that disagrees with the node are not handed over.

@@ -119,7 +119,7 @@ impl StateHistory for Present {
         Ok(At(self.get()))
     }
 
-    fn changes(&self, _: u64) -> Result<Option<BlockChanges>, StateError> {
+    fn changes(&self, _: u64, _: B256) -> Result<Option<BlockChanges>, StateError> {
         Ok(None)
     }
 }

@@ -14,7 +14,8 @@ use super::{
     encode,
     error::Io,
     header,
-    jar::{Kind, Segment},
+    jar::Segment,
+    segments::Segments,
     state::{Accounts, Before},
     tables::Tables,
     truth::Truth,
@@ -29,14 +30,12 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use txgraph_transfers::Transfer;
 
 /// Transactions made at a time, about: bounds the memory.
 const BATCH_TXS: u64 = 1 << 14;
-/// How long [`Appender::unwind`] waits for readers.
-const READERS_WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// The newest block of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,38 +59,6 @@ struct Recent {
     first_tx: u64,
     tx_hashes: Vec<B256>,
     before: Before,
-}
-
-/// The static files of a data directory.
-#[derive(Debug)]
-struct Segments {
-    headers: Segment,
-    transactions: Segment,
-    receipts: Segment,
-    /// Only in v2.
-    senders: Option<Segment>,
-    account_changes: Option<Segment>,
-    storage_changes: Option<Segment>,
-}
-
-impl Segments {
-    fn all(&mut self) -> impl Iterator<Item = &mut Segment> {
-        [
-            &mut self.headers,
-            &mut self.transactions,
-            &mut self.receipts,
-        ]
-        .into_iter()
-        .chain(
-            [
-                &mut self.senders,
-                &mut self.account_changes,
-                &mut self.storage_changes,
-            ]
-            .into_iter()
-            .flatten(),
-        )
-    }
 }
 
 /// A data directory that is being written.
@@ -123,31 +90,19 @@ impl Appender {
     pub fn create(folder: &Path, config: Config) -> Result<Self, Error> {
         let world = World::new(config)?;
         let config = &world.config;
-        match std::fs::read_dir(folder) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(Error::Exists(folder.to_path_buf()));
-                }
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e).io(folder, "read"),
-        }
+        check_empty(folder)?;
         let files = folder.join("static_files");
         std::fs::create_dir_all(&files).io(&files, "create")?;
-        let segment = |kind| Segment::new(&files, kind, config.blocks_per_file, config.durable);
-        let only_v2 = |kind| (config.layout == Layout::V2).then(|| segment(kind));
         let header = header::genesis(&world);
         let mut appender = Self {
             folder: folder.to_path_buf(),
             tables: Tables::create(&folder.join("db"), config.layout, config.durable)?,
-            segments: Segments {
-                headers: segment(Kind::Headers),
-                transactions: segment(Kind::Transactions),
-                receipts: segment(Kind::Receipts),
-                senders: only_v2(Kind::Senders),
-                account_changes: only_v2(Kind::AccountChanges),
-                storage_changes: only_v2(Kind::StorageChanges),
-            },
+            segments: Segments::new(
+                &files,
+                config.layout,
+                config.blocks_per_file,
+                config.durable,
+            ),
             accounts: Accounts::new(config.layout),
             hash: header.hash_slow(),
             header,
@@ -319,28 +274,10 @@ impl Appender {
         self.write_checkpoints(&changes)?;
         changes.commit()?;
         if self.world.config.wait_for_readers {
-            self.wait_for_readers()?;
+            self.tables.wait_for_readers()?;
         }
-        let last_tx = self.next_tx.checked_sub(1);
-        for segment in self.segments.all() {
-            segment.truncate(to, last_tx)?;
-        }
+        self.segments.truncate(to, self.next_tx)?;
         Ok(self.tip())
-    }
-
-    /// Waits until nobody reads a snapshot from before the last commit.
-    fn wait_for_readers(&self) -> Result<(), Error> {
-        let (commit, start) = (self.tables.last_txn()?, Instant::now());
-        while self.tables.oldest_reader()? < commit {
-            if start.elapsed() > READERS_WAIT_MAX {
-                return Err(Error::Impossible(format!(
-                    "waiting any longer for a reader: it has held its snapshot for {} s",
-                    READERS_WAIT_MAX.as_secs()
-                )));
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
     }
 
     /// Deletes the receipts files that hold only blocks below `below`, as the pruner
@@ -374,6 +311,18 @@ impl Drop for Appender {
     fn drop(&mut self) {
         // Best effort; who must know calls `sync`.
         let _ = self.tables.sync();
+    }
+}
+
+/// Refuses a folder with something in it.
+pub(super) fn check_empty(folder: &Path) -> Result<(), Error> {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            Some(_) => Err(Error::Exists(folder.to_path_buf())),
+            None => Ok(()),
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e).io(folder, "read"),
     }
 }
 

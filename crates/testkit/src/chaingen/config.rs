@@ -64,6 +64,35 @@ pub struct Config {
     pub truth: bool,
 }
 
+/// How a chain whose blocks come from elsewhere is stored; as in [`Config`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// Storage layout.
+    pub layout: Layout,
+    /// Blocks that one static file is reserved for.
+    pub blocks_per_file: u64,
+    /// Whether every commit waits for the disk.
+    pub durable: bool,
+    /// Blocks that can still be unwound.
+    pub finality: u64,
+    /// Whether an unwind waits, before it truncates static files, for readers.
+    pub wait_for_readers: bool,
+}
+
+impl From<Layout> for Storage {
+    /// As [`Config`] by default.
+    fn from(layout: Layout) -> Self {
+        let config = Config::default();
+        Self {
+            layout,
+            blocks_per_file: config.blocks_per_file,
+            durable: config.durable,
+            finality: config.finality,
+            wait_for_readers: config.wait_for_readers,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -130,14 +159,14 @@ pub(super) const GENESIS_TIME: u64 = 1_704_070_000;
 /// Seconds from block to block.
 pub(super) const BLOCK_TIME: u64 = 12;
 
-/// First blocks of the forks. Genesis is Paris (the merge has happened).
-pub(super) const SHANGHAI: u64 = 8;
+/// First block of Shanghai. Genesis is Paris (the merge has happened).
+pub const SHANGHAI: u64 = 8;
 /// EIP-4844 and the beacon root.
-pub(super) const CANCUN: u64 = 16;
+pub const CANCUN: u64 = 16;
 /// EIP-7702 and the requests hash.
-pub(super) const PRAGUE: u64 = 32;
+pub const PRAGUE: u64 = 32;
 /// EIP-7918.
-pub(super) const OSAKA: u64 = 48;
+pub const OSAKA: u64 = 48;
 
 /// Time of a block.
 pub(super) fn timestamp(block: u64) -> u64 {

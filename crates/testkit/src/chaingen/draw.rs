@@ -26,47 +26,47 @@ pub(super) fn address(seed: u64, what: &str, numbers: &[u64]) -> Address {
 
 /// A stream of choices.
 #[derive(Debug)]
-pub(super) struct Draw(ChaCha8Rng);
+pub struct Draw(ChaCha8Rng);
 
 impl Draw {
     /// The stream for `what` and `numbers`.
-    pub(super) fn new(seed: u64, what: &str, numbers: &[u64]) -> Self {
+    pub fn new(seed: u64, what: &str, numbers: &[u64]) -> Self {
         Self(ChaCha8Rng::from_seed(hash(seed, what, numbers).0))
     }
 
     /// Any 64 bits.
-    pub(super) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// `0..n`, all alike. `n` must not be zero.
-    pub(super) fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         let wide = u128::from(self.bits()) * u128::from(n);
         u64::try_from(wide >> 64).expect("the high half")
     }
 
     /// `low..=high`, all alike.
-    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
     /// True in `n` of 1000 cases.
-    pub(super) fn permille(&mut self, n: u64) -> bool {
+    pub fn permille(&mut self, n: u64) -> bool {
         self.below(1000) < n
     }
 
     /// One of `choices`.
-    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.index(choices.len())]
     }
 
     /// `0..n` as an index.
-    pub(super) fn index(&mut self, n: usize) -> usize {
+    pub fn index(&mut self, n: usize) -> usize {
         usize::try_from(self.below(n as u64)).expect("below a usize")
     }
 
     /// `0..weights.len()`, each in proportion to its weight.
-    pub(super) fn weighted(&mut self, weights: &[u64]) -> usize {
+    pub fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut rest = self.below(weights.iter().sum());
         for (index, &weight) in weights.iter().enumerate() {
             if rest < weight {
@@ -80,7 +80,7 @@ impl Draw {
     /// A rank in `0..n` with probability in proportion to 1/(rank+1), or near it:
     /// every doubling of the rank is as likely as the one before. This is Zipf's
     /// law with exponent 1, in whole numbers.
-    pub(super) fn rank(&mut self, n: u64) -> u64 {
+    pub fn rank(&mut self, n: u64) -> u64 {
         // The highest rank + 1 is n; it has this many bits.
         let bits = u64::from(64 - n.leading_zeros());
         loop {
@@ -114,7 +114,7 @@ impl Draw {
     }
 
     /// An amount around 2^`log2_mean`, roughly log-normal over 24 doublings.
-    pub(super) fn amount(&mut self, log2_mean: u64) -> U256 {
+    pub fn amount(&mut self, log2_mean: u64) -> U256 {
         let spread: u64 = (0..4).map(|_| self.below(7)).sum();
         let exponent = (log2_mean + spread).saturating_sub(12);
         let mantissa = U256::from((1 << 32) | (self.bits() >> 32));
@@ -124,7 +124,7 @@ impl Draw {
     }
 
     /// 32 random bytes.
-    pub(super) fn word(&mut self) -> B256 {
+    pub fn word(&mut self) -> B256 {
         let mut word = B256::ZERO;
         self.0.fill_bytes(word.as_mut_slice());
         word

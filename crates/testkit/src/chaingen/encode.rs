@@ -4,14 +4,17 @@
 
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256};
+use roaring::RoaringTreemap;
 
 /// An account as the state tables hold it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) nonce: u64,
-    pub(super) balance: U256,
+pub struct Account {
+    /// Transactions it sent; of a contract, contracts it created.
+    pub nonce: u64,
+    /// In wei.
+    pub balance: U256,
     /// `None`: no code.
-    pub(super) code_hash: Option<B256>,
+    pub code_hash: Option<B256>,
 }
 
 /// Big-endian without leading zero bytes.
@@ -107,6 +110,23 @@ pub(super) fn read_account(bytes: &[u8]) -> Option<Account> {
 pub(super) fn account_before(address: Address, before: Option<&Account>) -> Vec<u8> {
     let mut bytes = address.to_vec();
     bytes.extend(before.map(account).unwrap_or_default());
+    bytes
+}
+
+/// `StorageEntry`: the slot, hashed or not, and its value.
+pub(super) fn storage_entry(slot: B256, value: U256) -> Vec<u8> {
+    [slot.as_slice(), &value.to_be_bytes_trimmed_vec()].concat()
+}
+
+/// `IntegerList`: ascending numbers as a treemap of bitmaps.
+pub(super) fn block_numbers(numbers: &[u64]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    numbers
+        .iter()
+        .copied()
+        .collect::<RoaringTreemap>()
+        .serialize_into(&mut bytes)
+        .expect("writing to memory succeeds");
     bytes
 }
 

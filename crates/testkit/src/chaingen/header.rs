@@ -45,12 +45,17 @@ pub(super) fn genesis(world: &World) -> Header {
             },
         )
     });
+    first(state_root_unhashed(accounts), world.config.gas_limit())
+}
+
+/// The header of a block 0 with this state root.
+pub(super) fn first(state_root: B256, gas_limit: u64) -> Header {
     Header {
-        state_root: state_root_unhashed(accounts),
+        state_root,
         ommers_hash: EMPTY_OMMER_ROOT_HASH,
         transactions_root: EMPTY_ROOT_HASH,
         receipts_root: EMPTY_ROOT_HASH,
-        gas_limit: world.config.gas_limit(),
+        gas_limit,
         timestamp: timestamp(0),
         extra_data: Bytes::from_static(GENESIS_EXTRA),
         base_fee_per_gas: Some(GENESIS_BASE_FEE),
@@ -59,17 +64,30 @@ pub(super) fn genesis(world: &World) -> Header {
 }
 
 /// The header of `body` on top of `parent`.
-///
-/// Everything in it follows from the block and its parent, but one: nobody executes
-/// these transactions, so there is no state root. Its place is taken by a hash of
-/// the parent's and the number.
 pub(super) fn on_top_of(
     parent: &Header,
     parent_hash: B256,
     body: &Body,
     config: &Config,
 ) -> Header {
-    let number = body.number;
+    let mut header = next(parent, parent_hash, config.gas_limit());
+    header.beneficiary = body.beneficiary;
+    header.transactions_root = body.transactions_root;
+    header.receipts_root = body.receipts_root;
+    header.logs_bloom = body.logs_bloom;
+    header.gas_used = body.gas_used;
+    header.withdrawals_root = body.withdrawals.as_deref().map(calculate_withdrawals_root);
+    header.blob_gas_used = header.blob_gas_used.map(|_| body.blob_gas_used);
+    header
+}
+
+/// The header of an empty block on top of `parent`: all that its transactions see of it,
+/// but for the beneficiary.
+///
+/// Everything in it follows from its parent but one: tries are not kept, so there is no
+/// state root. Its place is taken by a hash of the parent's and the number.
+pub(super) fn next(parent: &Header, parent_hash: B256, gas_limit: u64) -> Header {
+    let number = parent.number + 1;
     let (cancun, prague) = (number >= config::CANCUN, number >= config::PRAGUE);
     let mut random = [0; 40];
     random[..32].copy_from_slice(parent.state_root.as_slice());
@@ -78,14 +96,11 @@ pub(super) fn on_top_of(
     Header {
         parent_hash,
         ommers_hash: EMPTY_OMMER_ROOT_HASH,
-        beneficiary: body.beneficiary,
         state_root,
-        transactions_root: body.transactions_root,
-        receipts_root: body.receipts_root,
-        logs_bloom: body.logs_bloom,
+        transactions_root: EMPTY_ROOT_HASH,
+        receipts_root: EMPTY_ROOT_HASH,
         number,
-        gas_limit: config.gas_limit(),
-        gas_used: body.gas_used,
+        gas_limit,
         timestamp: timestamp(number),
         mix_hash: keccak256(state_root),
         base_fee_per_gas: Some(calc_next_block_base_fee(
@@ -94,8 +109,8 @@ pub(super) fn on_top_of(
             parent.base_fee_per_gas.unwrap_or(GENESIS_BASE_FEE),
             BaseFeeParams::ethereum(),
         )),
-        withdrawals_root: body.withdrawals.as_deref().map(calculate_withdrawals_root),
-        blob_gas_used: cancun.then_some(body.blob_gas_used),
+        withdrawals_root: (number >= config::SHANGHAI).then(|| calculate_withdrawals_root(&[])),
+        blob_gas_used: cancun.then_some(0),
         excess_blob_gas: cancun.then(|| excess_blob_gas(parent, number)),
         parent_beacon_block_root: cancun.then(|| keccak256(parent_hash)),
         requests_hash: prague.then_some(EMPTY_REQUESTS_HASH),
@@ -126,9 +141,31 @@ pub(super) fn blob_params(number: u64) -> BlobParams {
 
 /// `genesis.json`: the chain specification that a node needs to know the chain.
 pub(super) fn specification(world: &World) -> Value {
+    let alloc: Map<String, Value> = world
+        .genesis_accounts()
+        .into_iter()
+        .map(
+            |GenesisAccount {
+                 address,
+                 balance,
+                 contract,
+             }| {
+                let mut account = json!({ "balance": format!("{balance:#x}") });
+                if contract {
+                    account["code"] = json!(Bytes::from_static(&CONTRACT_CODE));
+                }
+                (format!("{address:#x}"), account)
+            },
+        )
+        .collect();
+    specification_of(world.config.chain_id, world.config.gas_limit(), alloc)
+}
+
+/// [`specification`] of any chain with these forks.
+pub(super) fn specification_of(chain_id: u64, gas_limit: u64, alloc: Map<String, Value>) -> Value {
     let hex = |number: u64| format!("{number:#x}");
     let mut config = json!({
-        "chainId": world.config.chain_id,
+        "chainId": chain_id,
         "terminalTotalDifficulty": 0,
         "terminalTotalDifficultyPassed": true,
         "shanghaiTime": timestamp(config::SHANGHAI),
@@ -167,29 +204,12 @@ pub(super) fn specification(world: &World) -> Value {
         "prague": schedule(BlobParams::prague()),
         "osaka": schedule(BlobParams::osaka()),
     });
-    let alloc: Map<String, Value> = world
-        .genesis_accounts()
-        .into_iter()
-        .map(
-            |GenesisAccount {
-                 address,
-                 balance,
-                 contract,
-             }| {
-                let mut account = json!({ "balance": format!("{balance:#x}") });
-                if contract {
-                    account["code"] = json!(Bytes::from_static(&CONTRACT_CODE));
-                }
-                (format!("{address:#x}"), account)
-            },
-        )
-        .collect();
     json!({
         "config": config,
         "nonce": "0x0",
         "timestamp": hex(timestamp(0)),
         "extraData": Bytes::from_static(GENESIS_EXTRA),
-        "gasLimit": hex(world.config.gas_limit()),
+        "gasLimit": hex(gas_limit),
         "difficulty": "0x0",
         "mixHash": B256::ZERO,
         "coinbase": alloy_primitives::Address::ZERO,

@@ -16,9 +16,10 @@ const STRANGERS_AT_GENESIS: u64 = 5_000;
 
 /// A key and its address.
 #[derive(Clone, Copy)]
-pub(super) struct Signer {
+pub struct Signer {
     secret: SecretKey,
-    pub(super) address: Address,
+    /// Its address.
+    pub address: Address,
 }
 
 impl std::fmt::Debug for Signer {
@@ -29,7 +30,7 @@ impl std::fmt::Debug for Signer {
 
 impl Signer {
     /// The signer for `what` and `numbers`.
-    pub(super) fn new(seed: u64, what: &str, numbers: &[u64]) -> Self {
+    pub fn new(seed: u64, what: &str, numbers: &[u64]) -> Self {
         let secret = SecretKey::from_slice(draw::hash(seed, what, numbers).as_slice())
             .expect("a hash is a valid key but for one in 2^127");
         let public = PublicKey::from_secret_key(SECP256K1, &secret).serialize_uncompressed();
@@ -38,7 +39,7 @@ impl Signer {
     }
 
     /// Signs the hash of a transaction or authorization.
-    pub(super) fn sign(&self, hash: B256) -> Signature {
+    pub fn sign(&self, hash: B256) -> Signature {
         let signature =
             SECP256K1.sign_ecdsa_recoverable(&Message::from_digest(hash.0), &self.secret);
         let (recovery, bytes) = signature.serialize_compact();

@@ -3,13 +3,21 @@
 use super::{
     Error,
     config::Layout,
+    encode,
     error::{Db, Io},
 };
 use signet_libmdbx::{
     DatabaseFlags, Environment, EnvironmentFlags, Geometry, Mode, SyncMode, WriteFlags,
     sys::PageSize, tx::aliases::RwTxUnsync,
 };
-use std::path::Path;
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a writer waits for readers of an older snapshot.
+const READERS_WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Every table that reth 2.5.1 creates, and whether it keeps sorted duplicates
 /// (reth `crates/storage/db-api/src/tables/mod.rs`).
@@ -63,9 +71,9 @@ const STAGES: [&str; 12] = [
     "StorageHashing",
 ];
 
-/// Stages that lag behind at block 0, because their indices are not written: a node
+/// Stages that lag behind at block 0 where their indices are not written: a node
 /// would make them from the change sets at its next start.
-const LAGGING_STAGES: [&str; 2] = ["IndexAccountHistory", "IndexStorageHistory"];
+const HISTORY_STAGES: [&str; 2] = ["IndexAccountHistory", "IndexStorageHistory"];
 
 /// Done in v1; in v2 it writes to RocksDB, and lags.
 const LOOKUP_STAGE: &str = "TransactionLookup";
@@ -130,20 +138,43 @@ impl Tables {
         Ok(Changes { tx })
     }
 
-    /// Sets the checkpoints of all stages.
-    pub(super) fn checkpoints(&self, changes: &Changes, tip: u64) -> Result<(), Error> {
+    /// Says whose database this is, and of which layout.
+    pub(super) fn identify(&self, changes: &Changes, timestamp: u64) -> Result<(), Error> {
+        let settings = format!(r#"{{"storage_v2":{}}}"#, self.layout == Layout::V2);
+        changes.put(
+            "Metadata",
+            b"storage_settings",
+            &encode::scale(settings.as_bytes()),
+        )?;
+        let version = format!("{}-chaingen", env!("CARGO_PKG_VERSION"));
+        let version = encode::client_version([&version, "sample", ""]);
+        changes.put("VersionHistory", &timestamp.to_be_bytes(), &version)
+    }
+
+    /// Sets the checkpoints of all stages, and what is final. `indexed`: whether history
+    /// indices are written.
+    pub(super) fn checkpoints(
+        &self,
+        changes: &Changes,
+        tip: u64,
+        finalized: u64,
+        indexed: bool,
+    ) -> Result<(), Error> {
         let lookup = if self.layout == Layout::V1 { tip } else { 0 };
+        let history = if indexed { tip } else { 0 };
         let done = STAGES.iter().map(|stage| (*stage, tip));
-        let lagging = LAGGING_STAGES.iter().map(|stage| (*stage, 0));
-        for (stage, block) in done.chain(lagging).chain([(LOOKUP_STAGE, lookup)]) {
-            let value = super::encode::stage_checkpoint(block);
+        let indices = HISTORY_STAGES.iter().map(|stage| (*stage, history));
+        for (stage, block) in done.chain(indices).chain([(LOOKUP_STAGE, lookup)]) {
+            let value = encode::stage_checkpoint(block);
             changes.put("StageCheckpoints", stage.as_bytes(), &value)?;
         }
-        Ok(())
+        let safe = finalized + (tip - finalized) / 2;
+        changes.put("ChainState", &[0], &finalized.to_le_bytes())?;
+        changes.put("ChainState", &[1], &safe.to_le_bytes())
     }
 
     /// Number of the transaction of the last commit.
-    pub(super) fn last_txn(&self) -> Result<u64, Error> {
+    fn last_txn(&self) -> Result<u64, Error> {
         let info = self.env.info().db(|| "ask for the state of".to_owned())?;
         Ok(info.last_txnid() as u64)
     }
@@ -151,7 +182,7 @@ impl Tables {
     /// The oldest snapshot that any process still reads; the newest there is if none
     /// does.
     #[expect(unsafe_code, reason = "the binding does not tell this number")]
-    pub(super) fn oldest_reader(&self) -> Result<u64, Error> {
+    fn oldest_reader(&self) -> Result<u64, Error> {
         use signet_libmdbx::ffi;
         let mut info = std::mem::MaybeUninit::<ffi::MDBX_envinfo>::zeroed();
         let size = size_of::<ffi::MDBX_envinfo>();
@@ -170,6 +201,21 @@ impl Tables {
         // SAFETY: all zeroes are a valid value of this plain struct, and the call has
         // filled it.
         Ok(unsafe { info.assume_init() }.mi_latter_reader_txnid)
+    }
+
+    /// Waits until nobody reads a snapshot from before the last commit.
+    pub(super) fn wait_for_readers(&self) -> Result<(), Error> {
+        let (commit, start) = (self.last_txn()?, Instant::now());
+        while self.oldest_reader()? < commit {
+            if start.elapsed() > READERS_WAIT_MAX {
+                return Err(Error::Impossible(format!(
+                    "waiting any longer for a reader: it has held its snapshot for {} s",
+                    READERS_WAIT_MAX.as_secs()
+                )));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Flushes everything to the disk.
@@ -233,6 +279,30 @@ impl Changes {
             .del(db, key, None)
             .db(|| format!("delete from {table}"))
             .map(|_| ())
+    }
+
+    /// Deletes one duplicate of a key.
+    pub(super) fn delete_duplicate(
+        &self,
+        table: &str,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), Error> {
+        let db = self
+            .tx
+            .open_db(Some(table))
+            .db(|| format!("open {table}"))?;
+        let was_there = self
+            .tx
+            .del(db, key, Some(value))
+            .db(|| format!("delete from {table}"))?;
+        if was_there {
+            return Ok(());
+        }
+        Err(Error::Database {
+            action: format!("delete from {table}"),
+            message: "there is no such row".to_owned(),
+        })
     }
 
     /// The value of a key.

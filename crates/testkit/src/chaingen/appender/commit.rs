@@ -4,20 +4,17 @@ use super::{
     super::{
         Error,
         block::Body,
-        config::Layout,
         encode::{self, Account},
         error::Io,
         header,
         jar::Segment,
+        segments::{self, Row, Segments},
         state::Before,
         tables::Changes,
         world::CONTRACT_CODE,
     },
     Appender, Recent,
 };
-use alloy_consensus::Header;
-use alloy_primitives::B256;
-use reth_codecs::Compact;
 use std::thread;
 use txgraph_transfers::Transfer;
 
@@ -40,7 +37,7 @@ impl Appender {
             self.accounts.set(account.address, state);
             before.insert(account.address, None);
         }
-        let (world, layout) = (&self.world, self.world.config.layout);
+        let world = &self.world;
         for (hash, code, delegation) in [
             (world.contract_code_hash, &CONTRACT_CODE[..], false),
             (world.delegation_hash, &world.delegation[..], true),
@@ -51,28 +48,12 @@ impl Appender {
                 &encode::bytecode(code, delegation),
             )?;
         }
-        let settings = format!(r#"{{"storage_v2":{}}}"#, layout == Layout::V2);
-        changes.put(
-            "Metadata",
-            b"storage_settings",
-            &encode::scale(settings.as_bytes()),
-        )?;
-        let version = format!("{}-chaingen", env!("CARGO_PKG_VERSION"));
-        let version = encode::client_version([&version, "sample", ""]);
-        changes.put(
-            "VersionHistory",
-            &self.header.timestamp.to_be_bytes(),
-            &version,
-        )?;
+        self.tables.identify(&changes, self.header.timestamp)?;
 
         let header = self.header.clone();
-        self.begin_block(0)?;
-        self.write_header(&changes, &header, self.hash)?;
-        changes.append(
-            "BlockBodyIndices",
-            &0u64.to_be_bytes(),
-            &encode::body_indices(0, 0),
-        )?;
+        self.segments.begin_block(&changes, &header, self.hash)?;
+        self.segments
+            .write_body(&changes, 0, 0, std::iter::empty(), &[])?;
         self.write_before(&changes, 0, &before)?;
         self.finish(changes)
     }
@@ -92,10 +73,18 @@ impl Appender {
             }
             let hash = header.hash_slow();
             let before = self.accounts.apply(&changes, &header, body)?;
-            self.begin_block(body.number)?;
-            self.write_header(&changes, &header, hash)?;
+            self.segments.begin_block(&changes, &header, hash)?;
             let first_tx = self.next_tx;
-            self.write_transactions(&changes, body)?;
+            let rows = body.transactions.iter().map(|done| Row {
+                hash: done.hash,
+                sender: done.sender,
+                transaction: &done.transaction,
+                receipt: &done.receipt,
+            });
+            let withdrawals = body.withdrawals.as_deref().unwrap_or_default();
+            self.next_tx =
+                self.segments
+                    .write_body(&changes, body.number, first_tx, rows, withdrawals)?;
             lookup.extend(
                 (first_tx..)
                     .zip(&body.transactions)
@@ -116,72 +105,8 @@ impl Appender {
             });
             (self.header, self.hash) = (header, hash);
         }
-        if self.world.config.layout == Layout::V1 {
-            lookup.sort_unstable();
-            for (hash, tx) in lookup {
-                changes.put("TransactionHashNumbers", hash.as_slice(), &tx.to_le_bytes())?;
-            }
-        }
+        segments::write_lookup(&changes, self.world.config.layout, lookup)?;
         self.finish(changes)
-    }
-
-    fn begin_block(&mut self, number: u64) -> Result<(), Error> {
-        self.segments
-            .all()
-            .try_for_each(|segment| segment.begin_block(number))
-    }
-
-    fn write_header(
-        &mut self,
-        changes: &Changes,
-        header: &Header,
-        hash: B256,
-    ) -> Result<(), Error> {
-        let mut compact = Vec::with_capacity(700);
-        header.to_compact(&mut compact);
-        self.segments
-            .headers
-            .header(&compact, &[0], hash.as_slice())?;
-        changes.put(
-            "HeaderNumbers",
-            hash.as_slice(),
-            &header.number.to_le_bytes(),
-        )
-    }
-
-    fn write_transactions(&mut self, changes: &Changes, body: &Body) -> Result<(), Error> {
-        let key = body.number.to_be_bytes();
-        let first_tx = self.next_tx;
-        for done in &body.transactions {
-            let tx = self.next_tx;
-            self.segments
-                .transactions
-                .transaction(tx, &done.transaction)?;
-            self.segments.receipts.transaction(tx, &done.receipt)?;
-            match &mut self.segments.senders {
-                Some(senders) => senders.transaction(tx, done.sender.as_slice())?,
-                None => {
-                    let key = tx.to_be_bytes();
-                    changes.append("TransactionSenders", &key, done.sender.as_slice())?;
-                }
-            }
-            self.next_tx += 1;
-        }
-        let count = self.next_tx - first_tx;
-        changes.append(
-            "BlockBodyIndices",
-            &key,
-            &encode::body_indices(first_tx, count),
-        )?;
-        if count > 0 {
-            let last = (self.next_tx - 1).to_be_bytes();
-            changes.append("TransactionBlocks", &last, &body.number.to_le_bytes())?;
-        }
-        let withdrawals = body.withdrawals.as_deref().unwrap_or_default();
-        if !withdrawals.is_empty() {
-            changes.append("BlockWithdrawals", &key, &encode::withdrawals(withdrawals))?;
-        }
-        Ok(())
     }
 
     /// Writes the accounts that a block changed, as they were before.
@@ -194,18 +119,8 @@ impl Appender {
         let rows = before
             .iter()
             .map(|(address, account)| encode::account_before(*address, account.as_ref()));
-        let segments = (
-            &mut self.segments.account_changes,
-            &mut self.segments.storage_changes,
-        );
-        if let (Some(accounts), Some(storage)) = segments {
-            accounts.changes(&rows.collect::<Vec<_>>())?;
-            return storage.changes(&[]);
-        }
-        for row in rows {
-            changes.append_duplicate("AccountChangeSets", &block.to_be_bytes(), &row)?;
-        }
-        Ok(())
+        self.segments
+            .write_before(changes, block, &rows.collect::<Vec<_>>(), &[])
     }
 
     /// Commits static files, then the tables.
@@ -228,30 +143,18 @@ impl Appender {
     }
 
     pub(super) fn write_checkpoints(&self, changes: &Changes) -> Result<(), Error> {
-        let tip = self.header.number;
-        self.tables.checkpoints(changes, tip)?;
-        let safe = self.finalized + (tip - self.finalized) / 2;
-        changes.put("ChainState", &[0], &self.finalized.to_le_bytes())?;
-        changes.put("ChainState", &[1], &safe.to_le_bytes())
+        self.tables
+            .checkpoints(changes, self.header.number, self.finalized, false)
     }
 
     pub(super) fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
-        let number = gone.header.number;
-        let key = number.to_be_bytes();
-        changes.delete("HeaderNumbers", gone.hash.as_slice())?;
-        changes.delete("BlockBodyIndices", &key)?;
-        changes.delete("BlockWithdrawals", &key)?;
-        let txs = gone.first_tx..gone.first_tx + gone.tx_hashes.len() as u64;
-        if let Some(last) = txs.clone().last() {
-            changes.delete("TransactionBlocks", &last.to_be_bytes())?;
-        }
-        if self.world.config.layout == Layout::V1 {
-            changes.delete("AccountChangeSets", &key)?;
-            for (tx, hash) in txs.zip(&gone.tx_hashes) {
-                changes.delete("TransactionSenders", &tx.to_be_bytes())?;
-                changes.delete("TransactionHashNumbers", hash.as_slice())?;
-            }
-        }
+        Segments::take_back(
+            changes,
+            self.world.config.layout,
+            (gone.header.number, gone.hash),
+            gone.first_tx,
+            &gone.tx_hashes,
+        )?;
         self.accounts.restore(&gone.before);
         Ok(())
     }

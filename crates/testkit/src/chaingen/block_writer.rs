@@ -1,0 +1,424 @@
+//! Writes blocks that were executed, whole: state, change sets and history too.
+
+use super::{
+    Changed, Error, ExecutedBlock, FirstAccount, Tip,
+    config::{Layout, Storage},
+    encode::{self, Account},
+    error::Io,
+    executed::genesis_file,
+    histories::Histories,
+    segments::{self, Row, Segments},
+    tables::{Changes, Tables},
+};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use reth_codecs::Compact;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+/// A data directory that gets its blocks from somebody who executes them.
+///
+/// Appends and unwinds as [`Appender`](super::Appender) does. In layout v1 the history
+/// indices are written as well; in v2 they would be in RocksDB, and their stages stand at
+/// block 0. Tries are not kept.
+#[derive(Debug)]
+pub struct BlockWriter {
+    storage: Storage,
+    tables: Tables,
+    segments: Segments,
+    account_history: Histories,
+    slot_history: Histories,
+    tip: Tip,
+    /// Blocks that can be taken back, and the one below them: the last is the tip.
+    recent: VecDeque<Recent>,
+    finalized: u64,
+    pause: Duration,
+}
+
+#[derive(Debug)]
+struct Recent {
+    block: ExecutedBlock,
+    tip: Tip,
+}
+
+impl Recent {
+    fn first_tx(&self) -> u64 {
+        self.tip.transactions - self.block.transactions.len() as u64
+    }
+}
+
+impl BlockWriter {
+    /// Creates a data directory in `folder`, which must be empty or not exist, with block
+    /// 0 and `genesis.json`. The header must have the state root of `accounts`.
+    pub fn create(
+        folder: &Path,
+        storage: Storage,
+        chain_id: u64,
+        header: alloy_consensus::Header,
+        accounts: &BTreeMap<Address, FirstAccount>,
+    ) -> Result<Self, Error> {
+        super::appender::check_empty(folder)?;
+        let files = folder.join("static_files");
+        std::fs::create_dir_all(&files).io(&files, "create")?;
+        let file = folder.join("genesis.json");
+        let json = serde_json::to_vec_pretty(&genesis_file(chain_id, header.gas_limit, accounts));
+        let json = json.map_err(|e| Error::Config(e.to_string()))?;
+        std::fs::write(&file, json).io(&file, "write")?;
+
+        let layout = storage.layout;
+        let tables = Tables::create(&folder.join("db"), layout, storage.durable)?;
+        let changes = tables.begin()?;
+        tables.identify(&changes, header.timestamp)?;
+        let mut writer = Self {
+            segments: Segments::new(&files, layout, storage.blocks_per_file, storage.durable),
+            tip: Tip {
+                number: 0,
+                hash: header.hash_slow(),
+                timestamp: header.timestamp,
+                transactions: 0,
+            },
+            storage,
+            tables,
+            account_history: Histories::new("AccountsHistory"),
+            slot_history: Histories::new("StoragesHistory"),
+            recent: VecDeque::new(),
+            finalized: 0,
+            pause: Duration::ZERO,
+        };
+        let first = first_block(header, accounts);
+        writer.write(&changes, first)?;
+        writer.finish(changes, 1)?;
+        Ok(writer)
+    }
+
+    /// The newest block.
+    pub fn tip(&self) -> Tip {
+        self.tip
+    }
+
+    /// Waits so long between the static files and MDBX in every commit.
+    pub fn set_pause(&mut self, pause: Duration) {
+        self.pause = pause;
+    }
+
+    /// Appends blocks that follow each other and the tip, in one commit.
+    pub fn append(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
+        let changes = self.tables.begin()?;
+        let count = blocks.len();
+        for block in blocks {
+            if block.header.parent_hash != self.tip.hash {
+                let problem = format!("block {} does not follow the tip", block.header.number);
+                return Err(Error::Impossible(problem));
+            }
+            self.write(&changes, block)?;
+        }
+        self.finish(changes, count)?;
+        Ok(self.tip)
+    }
+
+    /// Takes back all blocks above `to`, the newest first. Finalized blocks stay.
+    pub fn unwind(&mut self, to: u64) -> Result<Vec<ExecutedBlock>, Error> {
+        if to < self.finalized || to > self.tip.number {
+            return Err(Error::Impossible(format!(
+                "unwinding to block {to}: the tip is {} and block {} is finalized",
+                self.tip.number, self.finalized
+            )));
+        }
+        let changes = self.tables.begin()?;
+        let mut gone = Vec::new();
+        while self.tip.number > to {
+            let recent = self.recent.pop_back().expect("kept while not finalized");
+            self.take_back(&changes, &recent)?;
+            gone.push(recent.block);
+            self.tip = self.recent.back().expect("the finalized one is kept").tip;
+        }
+        let blocks = gone.iter().rev();
+        write_state(&changes, self.storage.layout, blocks, Way::Back)?;
+        self.write_indices(&changes)?;
+        self.write_checkpoints(&changes)?;
+        changes.commit()?;
+        if self.storage.wait_for_readers {
+            self.tables.wait_for_readers()?;
+        }
+        self.segments.truncate(to, self.tip.transactions)?;
+        Ok(gone)
+    }
+
+    /// Flushes everything to the disk.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.segments.all().try_for_each(|segment| segment.sync())?;
+        self.tables.sync()
+    }
+
+    /// Writes all but the state as of the tip, and does not commit.
+    fn write(&mut self, changes: &Changes, block: ExecutedBlock) -> Result<(), Error> {
+        let (number, first_tx) = (block.header.number, self.tip.transactions);
+        let hash = block.header.hash_slow();
+        self.segments.begin_block(changes, &block.header, hash)?;
+        let stored: Vec<_> = block
+            .transactions
+            .iter()
+            .map(|done| {
+                let mut stored = (Vec::new(), Vec::new());
+                done.transaction.to_compact(&mut stored.0);
+                done.receipt.to_compact(&mut stored.1);
+                stored
+            })
+            .collect();
+        let rows = || {
+            let pairs = block.transactions.iter().zip(&stored);
+            pairs.map(|(done, (transaction, receipt))| Row {
+                hash: *done.transaction.tx_hash(),
+                sender: done.sender,
+                transaction,
+                receipt,
+            })
+        };
+        let transactions =
+            self.segments
+                .write_body(changes, number, first_tx, rows(), &block.withdrawals)?;
+        let lookup = rows().map(|row| row.hash).zip(first_tx..).collect();
+        segments::write_lookup(changes, self.storage.layout, lookup)?;
+        for (hash, code) in &block.codes {
+            let delegation = code.starts_with(&[0xef, 0x01, 0x00]);
+            let row = encode::bytecode(code, delegation);
+            changes.put("Bytecodes", hash.as_slice(), &row)?;
+        }
+        self.write_before(changes, &block)?;
+        self.tip = Tip {
+            number,
+            hash,
+            timestamp: block.header.timestamp,
+            transactions,
+        };
+        let tip = self.tip;
+        self.recent.push_back(Recent { block, tip });
+        Ok(())
+    }
+
+    /// Change sets, and which blocks they belong to.
+    fn write_before(&mut self, changes: &Changes, block: &ExecutedBlock) -> Result<(), Error> {
+        let number = block.header.number;
+        let accounts: Vec<_> = block
+            .accounts
+            .iter()
+            .map(|(address, it)| encode::account_before(*address, it.before.as_ref()))
+            .collect();
+        let slots: Vec<_> = block
+            .slots
+            .iter()
+            .map(|((address, slot), it)| (*address, encode::storage_entry(*slot, it.before)))
+            .collect();
+        self.segments
+            .write_before(changes, number, &accounts, &slots)?;
+        if self.storage.layout == Layout::V1 {
+            for address in block.accounts.keys() {
+                self.account_history.note(address.to_vec(), number);
+            }
+            for (address, slot) in block.slots.keys() {
+                self.slot_history.note(slot_key(address, slot), number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the newest `count` blocks count: files first, then tables.
+    fn finish(&mut self, changes: Changes, count: usize) -> Result<(), Error> {
+        self.segments
+            .all()
+            .try_for_each(|segment| segment.commit())?;
+        if !self.pause.is_zero() {
+            thread::sleep(self.pause);
+        }
+        let blocks = self.recent.iter().skip(self.recent.len() - count);
+        let blocks = blocks.map(|recent| &recent.block);
+        write_state(&changes, self.storage.layout, blocks, Way::Forth)?;
+        let finality = self.storage.finality;
+        self.finalized = self.finalized.max(self.tip.number.saturating_sub(finality));
+        let kept = usize::try_from(self.tip.number - self.finalized + 1).unwrap_or(usize::MAX);
+        let old = self.recent.len().saturating_sub(kept);
+        self.recent.drain(..old);
+        self.write_indices(&changes)?;
+        self.write_checkpoints(&changes)?;
+        changes.commit()
+    }
+
+    fn write_indices(&mut self, changes: &Changes) -> Result<(), Error> {
+        self.account_history.write(changes)?;
+        self.slot_history.write(changes)
+    }
+
+    fn write_checkpoints(&self, changes: &Changes) -> Result<(), Error> {
+        let indexed = self.storage.layout == Layout::V1;
+        self.tables
+            .checkpoints(changes, self.tip.number, self.finalized, indexed)
+    }
+
+    fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
+        let Recent { block, tip } = gone;
+        let hashes: Vec<_> = block
+            .transactions
+            .iter()
+            .map(|done| *done.transaction.tx_hash())
+            .collect();
+        let layout = self.storage.layout;
+        let place = (tip.number, tip.hash);
+        Segments::take_back(changes, layout, place, gone.first_tx(), &hashes)?;
+        if layout == Layout::V2 {
+            return Ok(());
+        }
+        let mut account = None;
+        for address in block.accounts.keys() {
+            self.account_history.take_back(changes, address.to_vec())?;
+        }
+        for (address, slot) in block.slots.keys() {
+            if account.replace(*address) != Some(*address) {
+                let key = [&tip.number.to_be_bytes()[..], address.as_slice()].concat();
+                changes.delete("StorageChangeSets", &key)?;
+            }
+            self.slot_history
+                .take_back(changes, slot_key(address, slot))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for BlockWriter {
+    fn drop(&mut self) {
+        // Best effort; who must know calls `sync`.
+        let _ = self.tables.sync();
+    }
+}
+
+fn slot_key(address: &Address, slot: &B256) -> Vec<u8> {
+    [address.as_slice(), slot.as_slice()].concat()
+}
+
+/// Block 0 changes everything that is there from the start.
+fn first_block(
+    header: alloy_consensus::Header,
+    accounts: &BTreeMap<Address, FirstAccount>,
+) -> ExecutedBlock {
+    let mut block = ExecutedBlock {
+        header,
+        ..ExecutedBlock::default()
+    };
+    let mut codes: BTreeMap<B256, Bytes> = BTreeMap::new();
+    for (address, first) in accounts {
+        let code_hash = (!first.code.is_empty()).then(|| keccak256(&first.code));
+        codes.extend(code_hash.map(|hash| (hash, first.code.clone())));
+        let account = Account {
+            nonce: first.nonce,
+            balance: first.balance,
+            code_hash,
+        };
+        let changed = Changed {
+            before: None,
+            after: Some(account),
+        };
+        block.accounts.insert(*address, changed);
+        for (slot, value) in &first.storage {
+            let changed = Changed {
+                before: U256::ZERO,
+                after: *value,
+            };
+            block.slots.insert((*address, *slot), changed);
+        }
+    }
+    block.codes = codes.into_iter().collect();
+    block
+}
+
+/// Where the current state goes.
+#[derive(Clone, Copy)]
+enum Way {
+    Forth,
+    Back,
+}
+
+impl Way {
+    fn turn<T>(self, changed: Changed<T>) -> Changed<T> {
+        match self {
+            Self::Forth => changed,
+            Self::Back => Changed {
+                before: changed.after,
+                after: changed.before,
+            },
+        }
+    }
+}
+
+/// Brings the tables of the current state over consecutive blocks, the first first.
+fn write_state<'a>(
+    changes: &Changes,
+    layout: Layout,
+    blocks: impl Iterator<Item = &'a ExecutedBlock>,
+    way: Way,
+) -> Result<(), Error> {
+    let mut accounts: BTreeMap<Address, Changed<Option<Account>>> = BTreeMap::new();
+    let mut slots: BTreeMap<(Address, B256), Changed<U256>> = BTreeMap::new();
+    for block in blocks {
+        for (key, changed) in &block.accounts {
+            accounts.entry(*key).or_insert(*changed).after = changed.after;
+        }
+        for (key, changed) in &block.slots {
+            slots.entry(*key).or_insert(*changed).after = changed.after;
+        }
+    }
+    for (address, changed) in accounts {
+        write_account(changes, layout, address, way.turn(changed).after)?;
+    }
+    for ((address, slot), changed) in slots {
+        write_slot(changes, layout, address, slot, way.turn(changed))?;
+    }
+    Ok(())
+}
+
+fn write_account(
+    changes: &Changes,
+    layout: Layout,
+    address: Address,
+    account: Option<Account>,
+) -> Result<(), Error> {
+    let hashed = keccak256(address);
+    let mut places = vec![("HashedAccounts", hashed.as_slice())];
+    if layout == Layout::V1 {
+        places.push(("PlainAccountState", address.as_slice()));
+    }
+    for (table, key) in places {
+        match &account {
+            Some(account) => changes.put(table, key, &encode::account(account))?,
+            None => changes.delete(table, key)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_slot(
+    changes: &Changes,
+    layout: Layout,
+    address: Address,
+    slot: B256,
+    Changed { before, after }: Changed<U256>,
+) -> Result<(), Error> {
+    if before == after {
+        return Ok(());
+    }
+    let hashed = (keccak256(address), keccak256(slot));
+    let mut places = vec![("HashedStorages", hashed.0.as_slice(), hashed.1)];
+    if layout == Layout::V1 {
+        places.push(("PlainStorageState", address.as_slice(), slot));
+    }
+    for (table, key, slot) in places {
+        if !before.is_zero() {
+            changes.delete_duplicate(table, key, &encode::storage_entry(slot, before))?;
+        }
+        if !after.is_zero() {
+            changes.put(table, key, &encode::storage_entry(slot, after))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! History indices as a node keeps them: in which blocks an account or slot changed.
+//!
+//! A row holds at most 2,000 block numbers; the last row of a key has the highest block
+//! number there is in its own key, all others their highest block (reth
+//! `crates/storage/db-api/src/models/sharded_key.rs`).
+
+use super::{Error, encode, tables::Changes};
+use std::collections::{BTreeSet, HashMap};
+
+/// Block numbers in a row.
+const SHARD_BLOCKS: usize = 2_000;
+
+/// One index, with all that is in it.
+#[derive(Debug)]
+pub(super) struct Histories {
+    table: &'static str,
+    /// Ascending, by key.
+    blocks: HashMap<Vec<u8>, Vec<u64>>,
+    /// Keys with blocks that are not in the table yet.
+    noted: BTreeSet<Vec<u8>>,
+}
+
+impl Histories {
+    pub(super) fn new(table: &'static str) -> Self {
+        Self {
+            table,
+            blocks: HashMap::new(),
+            noted: BTreeSet::new(),
+        }
+    }
+
+    /// A key changed in a block, the newest so far.
+    pub(super) fn note(&mut self, key: Vec<u8>, block: u64) {
+        self.blocks.entry(key.clone()).or_default().push(block);
+        self.noted.insert(key);
+    }
+
+    /// The newest block of a key is taken back. [`Histories::write`] comes after.
+    pub(super) fn take_back(&mut self, changes: &Changes, key: Vec<u8>) -> Result<(), Error> {
+        let Some(blocks) = self.blocks.get_mut(&key) else {
+            return Ok(());
+        };
+        blocks.pop();
+        match blocks.last() {
+            None => {
+                self.blocks.remove(&key);
+                changes.delete(self.table, &row_key(&key, u64::MAX))?;
+                self.noted.remove(&key);
+            }
+            Some(last) => {
+                if blocks.len() % SHARD_BLOCKS == 0 {
+                    // The row before the last becomes the last.
+                    changes.delete(self.table, &row_key(&key, *last))?;
+                }
+                self.noted.insert(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that changed. A key has grown by fewer blocks than a row holds.
+    pub(super) fn write(&mut self, changes: &Changes) -> Result<(), Error> {
+        for key in std::mem::take(&mut self.noted) {
+            let shards: Vec<&[u64]> = self.blocks[&key].chunks(SHARD_BLOCKS).collect();
+            // The last but one may have been the last until now.
+            for at in shards.len().saturating_sub(2)..shards.len() {
+                let highest = match shards[at].last() {
+                    Some(highest) if at + 1 < shards.len() => *highest,
+                    _ => u64::MAX,
+                };
+                changes.put(
+                    self.table,
+                    &row_key(&key, highest),
+                    &encode::block_numbers(shards[at]),
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn row_key(key: &[u8], highest: u64) -> Vec<u8> {
+    [key, &highest.to_be_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chaingen::{config::Layout, tables::Tables};
+    use std::collections::BTreeMap;
+
+    const KEY: &[u8] = b"12345678901234567890";
+
+    /// The rows of a key that changed in blocks `1..=last`: its first number to its last.
+    fn expected(last: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let all: Vec<u64> = (1..=last).collect();
+        let mut rows = BTreeMap::new();
+        let count = all.chunks(2_000).count();
+        for (number, shard) in (1..).zip(all.chunks(2_000)) {
+            let highest = if number == count {
+                u64::MAX
+            } else {
+                number as u64 * 2_000
+            };
+            rows.insert(row_key(KEY, highest), encode::block_numbers(shard));
+        }
+        rows
+    }
+
+    fn rows(tables: &Tables, last: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let changes = tables.begin().unwrap();
+        let possible = (1..=last).chain([u64::MAX]).map(|n| row_key(KEY, n));
+        let found = possible.filter_map(|key| {
+            let row = changes.get("AccountsHistory", &key).unwrap();
+            row.map(|row| (key, row))
+        });
+        found.collect()
+    }
+
+    /// Forth and back over the ends of rows, in steps of all sizes.
+    #[test]
+    fn rows_are_split_and_joined_as_a_node_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let tables = Tables::create(&dir.path().join("db"), Layout::V1, false).unwrap();
+        let mut histories = Histories::new("AccountsHistory");
+        let mut last = 0;
+        for (forth, back) in [
+            (1_999, 0),
+            (1, 0),
+            (1, 1),
+            (1, 3),
+            (1_900, 30),
+            (150, 60),
+            (1_990, 64),
+            (0, 1),
+        ] {
+            let changes = tables.begin().unwrap();
+            for block in last + 1..=last + forth {
+                histories.note(KEY.to_vec(), block);
+            }
+            histories.write(&changes).unwrap();
+            changes.commit().unwrap();
+            last += forth;
+            assert_eq!(rows(&tables, last), expected(last), "{last}");
+
+            let changes = tables.begin().unwrap();
+            for _ in 0..back {
+                histories.take_back(&changes, KEY.to_vec()).unwrap();
+            }
+            histories.write(&changes).unwrap();
+            changes.commit().unwrap();
+            last -= back;
+            assert_eq!(rows(&tables, last + 100), expected(last), "{last}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_never_changed_has_no_row() {
+        let dir = tempfile::tempdir().unwrap();
+        let tables = Tables::create(&dir.path().join("db"), Layout::V1, false).unwrap();
+        let mut histories = Histories::new("AccountsHistory");
+        let changes = tables.begin().unwrap();
+        histories.note(KEY.to_vec(), 7);
+        histories.write(&changes).unwrap();
+        histories.take_back(&changes, KEY.to_vec()).unwrap();
+        histories.write(&changes).unwrap();
+        changes.commit().unwrap();
+        assert!(rows(&tables, 10).is_empty());
+    }
+}
