@@ -18,6 +18,7 @@ use crate::{
     code::Code,
     fork::Fork,
     gas::Schedule,
+    instructions,
     opcode::{self, FACTS},
     word::Word,
 };
@@ -238,8 +239,20 @@ impl<'a> Decoder<'a> {
                 pc = self.skip_unreachable(pc + 1, end);
                 continue;
             }
-            self.count(byte);
             let next = pc + 1 + usize::from(facts.immediate);
+            if let opcode::DUPN..=opcode::EXCHANGE = byte {
+                let Some(depths) = instructions::depths(byte, bytes[pc + 1]) else {
+                    // Whatever the operand is, it may be jumped to.
+                    self.emit(fused::UNKNOWN, u16::from(byte), 0);
+                    self.end_block();
+                    pc = self.skip_unreachable(next, end);
+                    continue;
+                };
+                self.deep(byte, depths);
+                pc = next + 1;
+                continue;
+            }
+            self.count(byte);
             match byte {
                 opcode::JUMPDEST => {}
                 opcode::PUSH0..=opcode::PUSH32 => {
@@ -270,6 +283,20 @@ impl<'a> Decoder<'a> {
                 | opcode::STATICCALL
                 | opcode::CREATE
                 | opcode::CREATE2 => {
+                    self.end_block();
+                    self.begin_block(next);
+                    next
+                }
+                // What they access is told if it was paid for (EIP-7928), so nothing that
+                // follows may be paid before.
+                opcode::BALANCE
+                | opcode::EXTCODESIZE
+                | opcode::EXTCODECOPY
+                | opcode::EXTCODEHASH
+                | opcode::SLOAD
+                | opcode::SSTORE
+                    if self.fork >= Fork::Amsterdam =>
+                {
                     self.end_block();
                     self.begin_block(next);
                     next
@@ -343,12 +370,22 @@ impl<'a> Decoder<'a> {
 
     /// Adds an instruction's gas and stack movement to the block.
     fn count(&mut self, byte: u8) {
-        let facts = &FACTS[usize::from(byte)];
+        self.count_needing(byte, i32::from(FACTS[usize::from(byte)].inputs));
+    }
+
+    /// The same for one that needs so many words.
+    fn count_needing(&mut self, byte: u8, words: i32) {
         let block = &mut self.block;
         block.gas += u64::from(self.schedule.base[usize::from(byte)]);
-        block.need = block.need.max(i32::from(facts.inputs) - block.height);
-        block.height += facts.change();
+        block.need = block.need.max(words - block.height);
+        block.height += FACTS[usize::from(byte)].change();
         block.growth = block.growth.max(block.height);
+    }
+
+    /// An instruction that reaches the words at two depths, the second being the deeper.
+    fn deep(&mut self, byte: u8, (first, second): (u8, u8)) {
+        self.count_needing(byte, i32::from(second) + 1);
+        self.emit(byte, u16::from(first) | u16::from(second) << 8, 0);
     }
 
     /// The `n`-th instruction from the end, if it belongs to the block and was not
