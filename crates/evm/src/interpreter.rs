@@ -21,9 +21,10 @@
 //! either, so the frame is out of gas no matter where exactly.
 
 use crate::{
-    decode::{Decoded, ENTRY, Instruction, fused},
+    decode::{Decoded, ENTRY, Instruction},
     fork::Fork,
     frame::{Context, Fault, Frame},
+    fused,
     gas::Schedule,
     inspect::{FrameKind, Step},
     instructions as body,

@@ -36,6 +36,7 @@ mod word;
 
 mod code;
 mod decode;
+mod fused;
 
 mod source;
 mod state;
