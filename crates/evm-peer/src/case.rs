@@ -9,7 +9,8 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use txgraph_evm::{
-    AccessListItem, Authorization, Block, Fork, MemoryState, Transaction, TransactionType, opcode,
+    AccessListItem, Authorization, Block, BlockGas, Fork, MemoryState, Transaction,
+    TransactionType, opcode,
 };
 
 /// Of every case.
@@ -120,6 +121,7 @@ impl Make {
                 timestamp: 1_700_000_000,
                 beneficiary: Address::with_last_byte(0xbe),
                 gas_limit: 30_000_000,
+                gas_used: BlockGas::default(),
                 base_fee: U256::from(base_fee),
                 difficulty: U256::from(131_072),
                 prevrandao: B256::repeat_byte(0x77),

@@ -51,6 +51,28 @@ pub trait Engine {
         block: &Block,
         message: &Message,
     ) -> Result<Executed, NotExecuted>;
+
+    /// The embedded interpreter, if this is it: only that can execute whole blocks.
+    fn own(&mut self) -> Option<&mut Evm> {
+        None
+    }
+}
+
+/// A copy of a state for the interpreter.
+pub fn in_memory(state: &FixtureState) -> MemoryState {
+    let mut memory = MemoryState::default();
+    for (address, account) in state {
+        memory.insert(
+            *address,
+            account.balance,
+            account.nonce,
+            account.code.clone(),
+        );
+        for (key, value) in &account.storage {
+            memory.set_storage(*address, *key, *value);
+        }
+    }
+    memory
 }
 
 /// A state in memory whose block hashes are those of state tests.
@@ -60,19 +82,7 @@ pub struct TestState(pub MemoryState);
 impl TestState {
     /// A copy for the interpreter.
     pub fn new(state: &FixtureState) -> Self {
-        let mut memory = MemoryState::default();
-        for (address, account) in state {
-            memory.insert(
-                *address,
-                account.balance,
-                account.nonce,
-                account.code.clone(),
-            );
-            for (key, value) in &account.storage {
-                memory.set_storage(*address, *key, *value);
-            }
-        }
-        Self(memory)
+        Self(in_memory(state))
     }
 }
 
@@ -201,5 +211,9 @@ impl Engine for Own {
             Err(Error::Source(error)) => Err(unreadable(error)),
             Err(Error::Invalid(why)) => Err(NotExecuted::Failed(why.to_string())),
         }
+    }
+
+    fn own(&mut self) -> Option<&mut Evm> {
+        Some(&mut self.evm)
     }
 }

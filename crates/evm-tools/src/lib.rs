@@ -1,6 +1,7 @@
 //! Around the interpreter: public tests, an assembler, benchmark programs, traces.
 //!
 //! ```text
+//! course    what is done around the transactions of a block
 //! fixture   JSON and packed test files ─► engine ─► roots compared ─► report
 //! asm       mnemonics ◄─► bytecode
 //! program   one call with its state, as text ─► engine
@@ -12,6 +13,7 @@
 
 pub mod asm;
 pub mod bench;
+pub mod course;
 pub mod engine;
 mod error;
 pub mod fixture;

@@ -1,6 +1,10 @@
 //! What surrounds execution: the block and the transaction, as the chain has them.
 
-use alloy_primitives::{Address, B256, Bytes, U256};
+use crate::outcome::BlockGas;
+use alloy_primitives::{Address, B256, Bytes, U256, address};
+
+/// Who calls in the protocol's name (EIP-4788), and whose its logs are (EIP-7708).
+pub(crate) const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 /// Of a header, what execution sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +17,8 @@ pub struct Block {
     pub beneficiary: Address,
     /// Gas of all transactions at most.
     pub gas_limit: u64,
+    /// Gas of the transactions before this one; what is left of the limit must do for it.
+    pub gas_used: BlockGas,
     /// Wei per gas, burnt; 0 before London (EIP-1559).
     pub base_fee: U256,
     /// `DIFFICULTY` before Paris.

@@ -3,7 +3,7 @@
 
 use crate::{
     code::{Code, CodeCache},
-    env::{Authorization, Block, Message, Transaction},
+    env::{Authorization, Block, Message, SYSTEM, Transaction},
     fork::Fork,
     frame::{Context, Input, Request},
     gas::{self, Schedule},
@@ -11,17 +11,14 @@ use crate::{
     keccak::KeccakCache,
     machine::{Ended, Machine},
     memory::Memory,
-    outcome::{Error, InvalidTransaction, Outcome, Status},
+    outcome::{BlockGas, Error, InvalidTransaction, Outcome, Status},
     source::{Erased, Failed, Source, StateSource},
-    state::{Checkpoint, Journal, State},
-    transaction::{self, Bill},
+    state::{Checkpoint, Journal, State, StateGas},
+    transaction::{self, Bill, Intrinsic},
     word::Word,
 };
-use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, address, keccak256};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use std::sync::Arc;
-
-/// Who calls in the protocol's name (EIP-4788).
-const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 /// Executes transactions of one chain under one fork. Reuse it: it owns the stacks,
 /// the memory and the decoded code that make the next execution cheap. One per thread;
@@ -203,9 +200,16 @@ impl Evm {
                 .as_ref()
                 .is_some_and(|inspector| inspector.wants_steps()),
             inspector,
+            state_byte: gas::state_byte(self.fork, block.gas_limit),
             request: Request::default(),
             depth: 0,
         };
+        let gas = tx.gas_limit - bill.intrinsic.sum();
+        let mut gas_of_frames = gas;
+        if self.fork >= Fork::Amsterdam {
+            // The check left no more than the cap to the regular part.
+            gas_of_frames = gas.min(gas::TRANSACTION_GAS_CAP - bill.intrinsic.regular);
+        }
         let sender = pay_ahead(&mut cx, &bill, tx)?;
         let to = tx.to.map(|to| cx.load(to)).transpose()?;
         warm_up(&mut cx, sender, to)?;
@@ -217,18 +221,27 @@ impl Evm {
                 cx.journal.warm_slot(slot);
             }
         }
+        cx.journal.state_gas.reservoir = (gas - gas_of_frames).cast_signed();
         for authorization in &tx.authorizations {
             authorize(&mut cx, authorization)?;
         }
-        let gas = tx.gas_limit - bill.intrinsic;
         // What authorizations give back stays, whatever becomes of the call.
         let ahead = cx.journal.refund;
         let to = tx.to.zip(to);
-        request(&mut cx, (tx.caller, sender), to, tx.value, &tx.input, gas)?;
+        request(
+            &mut cx,
+            (tx.caller, sender),
+            to,
+            tx.value,
+            &tx.input,
+            gas_of_frames,
+        )?;
         let ended = self.machine.execute(&mut cx)?;
 
         if ended.status != Status::Success {
             cx.journal.refund = ahead;
+        } else if cx.state_byte != 0 {
+            give_back_destroyed(&mut cx)?;
         }
         let refund = u64::try_from(cx.journal.refund).unwrap_or(0);
         settle(&mut cx, &bill, tx, sender, ended, refund)
@@ -259,6 +272,7 @@ impl Evm {
                 .as_ref()
                 .is_some_and(|inspector| inspector.wants_steps()),
             inspector,
+            state_byte: gas::state_byte(self.fork, block.gas_limit),
             request: Request::default(),
             depth: 0,
         };
@@ -277,9 +291,11 @@ impl Evm {
             cx.request.transfer = Word::ZERO;
         }
         let ended = self.machine.execute(&mut cx)?;
+        let gas_used = gas - ended.gas_left.cast_unsigned();
         Ok(Outcome {
             status: ended.status,
-            gas_used: gas - ended.gas_left.cast_unsigned(),
+            gas_used,
+            block_gas: BlockGas::from(gas_used),
             gas_refunded: u64::try_from(cx.journal.refund).unwrap_or(0),
             logs: std::mem::take(&mut cx.journal.logs),
             output: ended.output,
@@ -291,6 +307,7 @@ impl Evm {
 /// Takes the fees of all gas from the sender, and raises its nonce.
 fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32, Refused> {
     let sender = cx.load(tx.caller)?;
+    cx.journal.mark_accessed(sender);
     let entry = cx.journal.account(sender);
     let account = crate::source::Account {
         balance: entry.balance.u256(),
@@ -340,6 +357,7 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
         return Ok(());
     };
     let account = cx.load(authority)?;
+    cx.journal.mark_accessed(account);
     cx.journal.warm_account(account);
     let has_own_code =
         cx.journal.account(account).has_code() && cx.code(account)?.delegate.is_none();
@@ -348,7 +366,10 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
         return Ok(());
     }
     if entry.exists {
-        cx.journal.refund += gas::AUTHORIZATION_REFUND;
+        cx.journal.refund += cx.schedule.authorization_refund;
+        let gas = gas::ACCOUNT_STATE_BYTES * cx.state_byte;
+        cx.journal.state_gas.reservoir += gas;
+        cx.journal.state_gas.neither += gas;
     }
     let (hash, code) = if address.is_zero() {
         (KECCAK256_EMPTY, Bytes::new())
@@ -386,6 +407,7 @@ fn request(
         cx.request.kind = FrameKind::Create;
         return Ok(());
     };
+    cx.journal.mark_accessed(account);
     cx.request.address = to;
     cx.request.code_address = to;
     cx.request.account = account;
@@ -394,10 +416,23 @@ fn request(
         None => Some(code),
         Some(delegate) => {
             let (account, _) = cx.access(delegate)?;
+            cx.journal.mark_accessed(account);
             cx.request.delegated = true;
             Some(cx.code(account)?)
         }
     };
+    Ok(())
+}
+
+/// Gives back what state cost that accounts had, which end with this transaction
+/// (EIP-8037).
+fn give_back_destroyed(cx: &mut Context<'_>) -> Result<(), Failed> {
+    for account in cx.journal.destroyed_now() {
+        let code = cx.code(account)?.bytes().len() as i64;
+        let slots = cx.journal.slots_in_use(account) * gas::SLOT_STATE_BYTES;
+        let gas = (gas::ACCOUNT_STATE_BYTES + slots + code) * cx.state_byte;
+        cx.journal.state_gas.give_back(gas, &Checkpoint::default());
+    }
     Ok(())
 }
 
@@ -410,17 +445,40 @@ fn settle(
     ended: Ended,
     refund: u64,
 ) -> Result<Outcome, Refused> {
-    let spent = tx.gas_limit - ended.gas_left.cast_unsigned();
+    let StateGas {
+        reservoir,
+        spent: state_spent,
+        neither,
+    } = cx.journal.state_gas;
+    let Intrinsic { state, floor, .. } = bill.intrinsic;
+    let spent = tx.gas_limit - (ended.gas_left + reservoir).cast_unsigned();
     let refund = refund.min(spent / cx.schedule.refund_quotient);
-    let gas_used = (spent - refund).max(bill.floor);
+    let gas_used = (spent - refund).max(floor);
+    let block_gas = if cx.fork < Fork::Amsterdam {
+        BlockGas::from(gas_used)
+    } else {
+        let state = state + state_spent.used.cast_unsigned();
+        let regular = spent.saturating_add_signed(neither).saturating_sub(state);
+        BlockGas {
+            regular: regular.max(floor),
+            state,
+        }
+    };
     let unused = bill.gas_price * U256::from(tx.gas_limit - gas_used);
     cx.journal.add_balance(sender, unused.into());
     let beneficiary = cx.load(cx.block.beneficiary)?;
+    cx.journal.mark_accessed(beneficiary);
     let reward = bill.tip * U256::from(gas_used);
     cx.journal.add_balance(beneficiary, reward.into());
+    if cx.fork >= Fork::Amsterdam {
+        for account in cx.journal.destroyed_now() {
+            cx.log_burn(account, cx.journal.account(account).balance);
+        }
+    }
     Ok(Outcome {
         status: ended.status,
         gas_used,
+        block_gas,
         gas_refunded: refund,
         logs: std::mem::take(&mut cx.journal.logs),
         output: ended.output,

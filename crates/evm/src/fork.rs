@@ -41,7 +41,8 @@ pub enum Fork {
     Prague,
     /// EIP-7594, 7823, 7825, 7883, 7918, 7939 and 7951.
     Osaka,
-    /// A draft: see the crate's documentation for what of it is done.
+    /// A draft, as one development network had it: EIP-7708, 7778, 7843, 7928, 7954, 7976,
+    /// 7981, 8024 and 8037.
     Amsterdam,
 }
 

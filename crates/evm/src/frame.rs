@@ -55,6 +55,8 @@ pub(crate) struct Context<'a> {
     pub(crate) inspector: Option<&'a mut dyn Inspector>,
     /// The inspector wants to see every instruction.
     pub(crate) steps: bool,
+    /// State gas per byte of state (EIP-8037); zero before Amsterdam.
+    pub(crate) state_byte: i64,
     /// What a call or creation asks for, until its frame is made.
     pub(crate) request: Request,
     /// Frames around the current one.
@@ -80,6 +82,40 @@ impl Context<'_> {
 
     pub(crate) fn code(&mut self, account: u32) -> Result<Arc<Code>, Failed> {
         self.journal.code(self.source, self.codes, account)
+    }
+
+    /// Accesses an account for a frame, that pays `cold_extra` if it was cold.
+    #[inline]
+    pub(crate) fn visit(
+        &mut self,
+        frame: &mut Frame,
+        address: Address,
+        cold_extra: i64,
+    ) -> Result<u32, Fault> {
+        let (account, cold) = self.access(address)?;
+        if cold {
+            frame.charge(cold_extra)?;
+        }
+        self.journal.mark_accessed(account);
+        Ok(account)
+    }
+
+    /// A frame pays for bytes of state (EIP-8037).
+    #[inline]
+    pub(crate) fn charge_state(&mut self, frame: &mut Frame, bytes: i64) -> Result<(), Fault> {
+        if self.state_byte == 0 {
+            return Ok(());
+        }
+        let gas = bytes * self.state_byte;
+        let paid = self.journal.state_gas.take(gas, frame.gas);
+        frame.gas -= paid.ok_or(Halt::OutOfGas)?;
+        Ok(())
+    }
+
+    /// Gives back what a frame paid for bytes of state (EIP-8037).
+    pub(crate) fn give_back_state(&mut self, frame: &Frame, bytes: i64) {
+        let gas = bytes * self.state_byte;
+        self.journal.state_gas.give_back(gas, &frame.checkpoint);
     }
 }
 

@@ -16,16 +16,12 @@ pub(crate) const SSTORE_SET: i64 = 20_000;
 pub(crate) const CALL_STIPEND: i64 = 2_300;
 /// A message with value.
 pub(crate) const CALL_VALUE: i64 = 9_000;
-/// A message, or a destruction, that makes an account exist.
-pub(crate) const NEW_ACCOUNT: i64 = 25_000;
 /// Per word copied.
 pub(crate) const COPY_WORD: i64 = 3;
 /// Per word hashed.
 pub(crate) const KECCAK_WORD: i64 = 6;
 /// Per byte logged.
 pub(crate) const LOG_BYTE: i64 = 8;
-/// Per byte of deployed code.
-pub(crate) const CODE_DEPOSIT_BYTE: i64 = 200;
 /// Per word of init code (EIP-3860).
 pub(crate) const INIT_CODE_WORD: i64 = 2;
 /// `SELFDESTRUCT` of an account, once, before London (EIP-3529).
@@ -33,26 +29,25 @@ pub(crate) const SELFDESTRUCT_REFUND: i64 = 24_000;
 
 /// Of any transaction.
 pub(crate) const TRANSACTION: u64 = 21_000;
-/// More, when it creates a contract (EIP-2).
-pub(crate) const TRANSACTION_CREATE: u64 = 32_000;
 /// Per zero byte of calldata.
 pub(crate) const CALLDATA_ZERO_BYTE: u64 = 4;
 /// Per address of an access list (EIP-2930).
 pub(crate) const ACCESS_LIST_ADDRESS: u64 = 2_400;
 /// Per slot of an access list (EIP-2930).
 pub(crate) const ACCESS_LIST_SLOT: u64 = 1_900;
-/// Per authorization (EIP-7702)…
-pub(crate) const AUTHORIZATION: u64 = 25_000;
-/// …of which this is given back when the account exists.
-pub(crate) const AUTHORIZATION_REFUND: i64 = 12_500;
-/// Per token of calldata, at least (EIP-7623).
-pub(crate) const FLOOR_TOKEN: u64 = 10;
-/// Of any transaction, at most (EIP-7825).
+/// Of any transaction, at most (EIP-7825); its regular gas, since EIP-8037.
 pub(crate) const TRANSACTION_GAS_CAP: u64 = 1 << 24;
 /// Per blob (EIP-4844).
 pub(crate) const BLOB: u64 = 1 << 17;
 /// Of a call by the protocol (EIP-4788).
 pub(crate) const SYSTEM_CALL: u64 = 30_000_000;
+
+/// Bytes of state that an account is (EIP-8037).
+pub(crate) const ACCOUNT_STATE_BYTES: i64 = 112;
+/// Bytes of state that a slot is (EIP-8037).
+pub(crate) const SLOT_STATE_BYTES: i64 = 32;
+/// Bytes of state that a delegation is (EIP-8037).
+pub(crate) const DELEGATION_STATE_BYTES: i64 = 23;
 
 /// How `SSTORE` is priced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +58,8 @@ pub(crate) enum SstoreRule {
     Net {
         /// Nothing changes, or the slot changed before.
         dirty: i64,
+        /// First change of a slot that is zero.
+        set: i64,
         /// First change of a slot that is not zero.
         reset: i64,
         /// What clearing gives back.
@@ -81,8 +78,26 @@ pub(crate) struct Schedule {
     pub(crate) sstore: SstoreRule,
     /// Per byte of an exponent (EIP-160).
     pub(crate) exp_byte: i64,
+    /// A message, or a destruction, that makes an account exist.
+    pub(crate) new_account: i64,
+    /// Per byte of deployed code.
+    pub(crate) code_byte: i64,
+    /// Per word of deployed code (EIP-8037).
+    pub(crate) code_word: i64,
+    /// Bytes of deployed code at most (EIP-170); of init code twice as many (EIP-3860).
+    pub(crate) code_max: usize,
+    /// Of a transaction that creates a contract, more (EIP-2).
+    pub(crate) create: u64,
     /// Per byte of calldata that is not zero (EIP-2028).
     pub(crate) calldata_byte: u64,
+    /// Per byte of calldata at least (EIP-7623): zeros, and others.
+    pub(crate) floor_bytes: (u64, u64),
+    /// Per byte of an access list, also at least (EIP-7981).
+    pub(crate) access_list_byte: u64,
+    /// Per authorization (EIP-7702)…
+    pub(crate) authorization: u64,
+    /// …of which this is given back when the account exists.
+    pub(crate) authorization_refund: i64,
     /// A part of gas used that may be given back: one over this (EIP-3529).
     pub(crate) refund_quotient: u64,
 }
@@ -91,12 +106,27 @@ const FRONTIER: Schedule = Schedule {
     base: frontier_base(),
     sstore: SstoreRule::Simple,
     exp_byte: 10,
+    new_account: 25_000,
+    code_byte: 200,
+    code_word: 0,
+    code_max: usize::MAX / 2,
+    create: 0,
     calldata_byte: 68,
+    floor_bytes: (0, 0),
+    access_list_byte: 0,
+    authorization: 25_000,
+    authorization_refund: 12_500,
     refund_quotient: 2,
 };
 
+/// EIP-2.
+const HOMESTEAD: Schedule = Schedule {
+    create: 32_000,
+    ..FRONTIER
+};
+
 /// EIP-150.
-const TANGERINE_WHISTLE: Schedule = FRONTIER
+const TANGERINE_WHISTLE: Schedule = HOMESTEAD
     .price(BALANCE, 400)
     .price(EXTCODESIZE, 700)
     .price(EXTCODECOPY, 700)
@@ -107,9 +137,10 @@ const TANGERINE_WHISTLE: Schedule = FRONTIER
     .price(STATICCALL, 700)
     .price(SELFDESTRUCT, 5_000);
 
-/// EIP-160.
+/// EIP-160 and EIP-170.
 const SPURIOUS_DRAGON: Schedule = Schedule {
     exp_byte: 50,
+    code_max: 24_576,
     ..TANGERINE_WHISTLE
 };
 
@@ -117,6 +148,7 @@ const SPURIOUS_DRAGON: Schedule = Schedule {
 const CONSTANTINOPLE: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: 200,
+        set: SSTORE_SET,
         reset: 5_000,
         clear_refund: 15_000,
         stipend_guard: false,
@@ -131,6 +163,7 @@ const PETERSBURG: Schedule = SPURIOUS_DRAGON.price(EXTCODEHASH, 400);
 const ISTANBUL: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: 800,
+        set: SSTORE_SET,
         reset: 5_000,
         clear_refund: 15_000,
         stipend_guard: true,
@@ -146,6 +179,7 @@ const ISTANBUL: Schedule = Schedule {
 const BERLIN: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: WARM_ACCESS,
+        set: SSTORE_SET,
         reset: 5_000 - COLD_SLOT,
         clear_refund: 15_000,
         stipend_guard: true,
@@ -166,6 +200,7 @@ const BERLIN: Schedule = Schedule {
 const LONDON: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: WARM_ACCESS,
+        set: SSTORE_SET,
         reset: 5_000 - COLD_SLOT,
         clear_refund: 4_800,
         stipend_guard: true,
@@ -174,10 +209,40 @@ const LONDON: Schedule = Schedule {
     ..BERLIN
 };
 
+/// EIP-7623.
+const PRAGUE: Schedule = Schedule {
+    floor_bytes: (10, 40),
+    ..LONDON
+};
+
+/// EIP-7954, EIP-7976, EIP-7981, and of EIP-8037 what is no gas for state.
+const AMSTERDAM: Schedule = Schedule {
+    sstore: SstoreRule::Net {
+        dirty: WARM_ACCESS,
+        set: 5_000 - COLD_SLOT,
+        reset: 5_000 - COLD_SLOT,
+        clear_refund: 4_800,
+        stipend_guard: true,
+    },
+    new_account: 0,
+    code_byte: 0,
+    code_word: KECCAK_WORD,
+    code_max: 32_768,
+    create: CALL_VALUE.cast_unsigned(),
+    floor_bytes: (64, 64),
+    access_list_byte: 64,
+    authorization: 7_500,
+    authorization_refund: 0,
+    ..PRAGUE
+        .price(CREATE, CALL_VALUE as u16)
+        .price(CREATE2, CALL_VALUE as u16)
+};
+
 impl Schedule {
     pub(crate) const fn of(fork: Fork) -> &'static Self {
         match fork {
-            Fork::Frontier | Fork::Homestead => &FRONTIER,
+            Fork::Frontier => &FRONTIER,
+            Fork::Homestead => &HOMESTEAD,
             Fork::TangerineWhistle => &TANGERINE_WHISTLE,
             Fork::SpuriousDragon | Fork::Byzantium => &SPURIOUS_DRAGON,
             Fork::Constantinople => &CONSTANTINOPLE,
@@ -185,7 +250,9 @@ impl Schedule {
             Fork::Istanbul => &ISTANBUL,
             Fork::Berlin => &BERLIN,
             // What came later has a price from the start.
-            _ => &LONDON,
+            Fork::London | Fork::Paris | Fork::Shanghai | Fork::Cancun => &LONDON,
+            Fork::Prague | Fork::Osaka => &PRAGUE,
+            Fork::Amsterdam => &AMSTERDAM,
         }
     }
 
@@ -254,6 +321,9 @@ const fn frontier_base() -> [u16; 256] {
                 MSTORE,
                 MSTORE8,
                 BLOBHASH,
+                DUPN,
+                SWAPN,
+                EXCHANGE,
             ],
         ),
         (
@@ -295,6 +365,24 @@ const fn frontier_base() -> [u16; 256] {
         topics += 1;
     }
     base
+}
+
+/// State gas per byte of state, by the gas limit of the block (EIP-8037): as much as
+/// lets the state grow by 100 GiB a year, in steps. Zero before Amsterdam.
+pub(crate) fn state_byte(fork: Fork, block_gas_limit: u64) -> i64 {
+    const BLOCKS_A_YEAR: u128 = 2_628_000;
+    const BYTES_A_YEAR: u128 = 100 << 30;
+    const SIGNIFICANT_BITS: u32 = 5;
+    const OFFSET: u128 = 9_578;
+    if fork < Fork::Amsterdam {
+        return 0;
+    }
+    // At half of the limit.
+    let exact = (u128::from(block_gas_limit) * BLOCKS_A_YEAR).div_ceil(2 * BYTES_A_YEAR);
+    let shifted = exact + OFFSET;
+    let cut = (u128::BITS - shifted.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);
+    // Below 2^48, whatever the limit is.
+    ((shifted >> cut << cut).saturating_sub(OFFSET)).max(1) as i64
 }
 
 /// Words of 32 bytes that `bytes` fill.
@@ -346,6 +434,18 @@ mod tests {
         assert_eq!(history(BALANCE), [20, 400, 700, 100]);
         assert_eq!(history(CALL), [40, 700, 100]);
         assert_eq!(history(LOG4), [1875]);
+    }
+
+    /// The table of EIP-8037.
+    #[test]
+    fn bytes_of_state_by_the_limit_of_the_block() {
+        let million = 1_000_000;
+        for (limit, gas) in [(60, 662), (100, 1_174), (200, 2_198), (300, 3_222)] {
+            assert_eq!(state_byte(Fork::Amsterdam, limit * million), gas);
+        }
+        assert_eq!(state_byte(Fork::Amsterdam, million), 1);
+        assert_eq!(state_byte(Fork::Osaka, 60 * million), 0);
+        assert!(state_byte(Fork::Amsterdam, u64::MAX) > 0);
     }
 
     #[test]

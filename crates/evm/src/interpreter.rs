@@ -22,9 +22,10 @@
 //! either, so the frame is out of gas no matter where exactly.
 
 use crate::{
-    decode::{Decoded, ENTRY, Instruction, fused},
+    decode::{Decoded, ENTRY, Instruction},
     fork::Fork,
     frame::{Context, Fault, Frame},
+    fused,
     gas::Schedule,
     inspect::{FrameKind, Step},
     instructions as body,
@@ -398,6 +399,26 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             advance!(0)
         }};
     }
+    /// The words that an operand in the code names, the deeper one last (EIP-8024). The
+    /// decoder has looked at it before.
+    macro_rules! depths {
+        ($instruction:expr) => {{
+            if DECODED {
+                let (first, second) = ($instruction.arg & 0xff, $instruction.arg >> 8);
+                (usize::from(first), usize::from(second))
+            } else {
+                let opcode = $instruction.op;
+                let Some((first, second)) = body::depths(opcode, pc.get(1)) else {
+                    halt!(Halt::InvalidOpcode(opcode));
+                };
+                if usize::from(second) >= stack.height() {
+                    halt!(Halt::StackUnderflow);
+                }
+                pc = pc.moved(1);
+                (usize::from(first), usize::from(second))
+            }
+        }};
+    }
     /// `PUSH op`: the constant first.
     macro_rules! pushed {
         ($instruction:expr, |$a:ident, $b:ident| $result:expr) => {{
@@ -619,6 +640,19 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                 let topics = usize::from(instruction.op - LOG0);
                 body!(body::log(cx, frame, stack, topics));
                 advance!(-2 - topics as isize)
+            }
+
+            DUPN => {
+                let (at, _) = depths!(instruction);
+                stack.push(stack.at(at));
+                advance!(1)
+            }
+            SWAPN | EXCHANGE => {
+                let (n, m) = depths!(instruction);
+                let (first, second) = (stack.at(n), stack.at(m));
+                stack.put(n, second);
+                stack.put(m, first);
+                advance!(0)
             }
 
             CREATE => request!(

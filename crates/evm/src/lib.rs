@@ -10,13 +10,13 @@
 //!                                                                changes()
 //! ```
 //!
-//! All forks from Frontier to Osaka, chosen at run time: facts of opcodes are in
+//! All forks from Frontier to Amsterdam, chosen at run time: facts of opcodes are in
 //! [`opcode::FACTS`], prices in `gas.rs`, each fork as its predecessor's plus the
 //! differences. To add an opcode: a line in `opcode.rs`, its price in `gas.rs`, its arm
 //! in `interpreter.rs`, and a body in `instructions/` if it needs more than words.
 //!
-//! Of the draft Amsterdam only what is cheap is there: `SLOTNUM` (EIP-7843) and its blob
-//! parameters; everything else is as in Osaka.
+//! Amsterdam is a draft: its rules here are those of one development network (bal-devnet-4,
+//! April 2026), and will change (`docs/evm.md`).
 //!
 //! Limits: memory of all frames together is bounded by 1 GiB (more than any gas limit
 //! of a chain pays for), what a call returns by the same, stacks by 32 MiB, prepared code
@@ -38,6 +38,7 @@ mod word;
 
 mod code;
 mod decode;
+mod fused;
 
 mod source;
 mod state;
@@ -62,6 +63,6 @@ pub use env::{
 pub use evm::Evm;
 pub use fork::{Fork, UnknownFork};
 pub use inspect::{FrameEnd, FrameKind, FrameStart, Inspector, NoInspector, Step};
-pub use outcome::{Error, Halt, InvalidTransaction, Outcome, Status};
+pub use outcome::{BlockGas, Error, Halt, InvalidTransaction, Outcome, Status};
 pub use source::{Account, MemoryState, MemoryStateError, StateSource};
 pub use state::{AccountChange, SlotChange, State, Transition};

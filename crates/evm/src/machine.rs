@@ -8,7 +8,7 @@ use crate::{
     code::Code,
     fork::Fork,
     frame::{Context, Fault, Frame, Request},
-    gas::CODE_DEPOSIT_BYTE,
+    gas::{self, ACCOUNT_STATE_BYTES},
     inspect::{FrameEnd, FrameKind, FrameStart},
     interpreter::{self, Exit},
     outcome::{Halt, Status},
@@ -22,8 +22,6 @@ use std::sync::Arc;
 
 /// Frames within the outermost one at most.
 const DEPTH_MAX: usize = 1024;
-/// Bytes of deployed code at most (EIP-170).
-const CODE_MAX: usize = 24_576;
 
 /// What is kept between executions.
 #[derive(Debug, Default)]
@@ -94,7 +92,7 @@ impl Machine {
                 }
                 Exit::Done => finish(cx, frame)?,
                 Exit::Revert => {
-                    cx.journal.revert(frame.checkpoint);
+                    undo(cx, frame);
                     Status::Revert
                 }
                 Exit::Fault(Fault::Halt(halt)) => fail(cx, frame, halt),
@@ -212,11 +210,16 @@ impl Machine {
             cx.journal.set_nonce(creator, nonce + 1);
         }
         let account = cx.load(address)?;
+        cx.journal.mark_accessed(account);
         if cx.fork >= Fork::Berlin {
             cx.journal.warm_account(account);
         }
         let entry = cx.journal.account(account);
         if entry.nonce != 0 || entry.has_code() || cx.journal.has_storage(cx.source, account)? {
+            if cx.depth == 0 {
+                // The transaction pays, but its block does not count it.
+                cx.journal.state_gas.neither -= gas;
+            }
             return Ok(Begun::Ended(Ended::halt(Halt::AddressCollision)));
         }
         cx.request.account = account;
@@ -258,6 +261,7 @@ impl Frame {
         let is_creation = matches!(cx.request.kind, FrameKind::Create | FrameKind::Create2);
         self.decoded = !cx.steps && !is_creation && code.begin_run(cx.fork).is_some();
         self.position = if self.decoded { interpreter::FIRST } else { 0 };
+        cx.journal.state_gas.begin_frame();
         self.begin(self.stack, &cx.request, code, memory_start, checkpoint);
         self.rebase(cx.memory);
         cx.memory.returned.clear();
@@ -291,6 +295,7 @@ fn transfer(cx: &mut Context<'_>, account: u32) {
     let enough = cx.journal.subtract_balance(cx.request.payer, amount);
     debug_assert!(enough, "the balance was looked at");
     cx.journal.add_balance(account, amount);
+    cx.log_transfer(cx.request.payer, account, amount);
 }
 
 /// A frame came to its end; code of a creation is stored.
@@ -300,10 +305,11 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
     }
     let (at, len) = frame.output;
     let code = &frame.memory()[at..at + len];
-    let deposit = CODE_DEPOSIT_BYTE * len as i64;
+    let words = gas::words(len as u64);
+    let deposit = cx.schedule.code_byte * len as i64 + cx.schedule.code_word * words;
     let refused = if cx.fork >= Fork::London && code.first() == Some(&0xef) {
         Some(Halt::CodeStartsWithEf)
-    } else if cx.fork >= Fork::SpuriousDragon && len > CODE_MAX {
+    } else if len > cx.schedule.code_max {
         Some(Halt::CodeTooLarge)
     } else if frame.gas < deposit {
         if cx.fork == Fork::Frontier {
@@ -320,6 +326,9 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
     }
     let code = Bytes::copy_from_slice(code);
     frame.gas -= deposit;
+    if cx.charge_state(frame, len as i64).is_err() {
+        return Ok(fail(cx, frame, Halt::CodeDepositOutOfGas));
+    }
     if !code.is_empty() {
         let hash = keccak256(&code);
         let code = match cx.codes.get(&hash) {
@@ -333,9 +342,17 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
     Ok(Status::Success)
 }
 
+/// All changes are gone.
+fn undo(cx: &mut Context<'_>, frame: &Frame) {
+    if cx.depth == 0 {
+        cx.journal.state_gas.keep_given_back();
+    }
+    cx.journal.revert(frame.checkpoint);
+}
+
 /// All gas is gone, and all changes.
 fn fail(cx: &mut Context<'_>, frame: &mut Frame, halt: Halt) -> Status {
-    cx.journal.revert(frame.checkpoint);
+    undo(cx, frame);
     frame.gas = 0;
     frame.output = (0, 0);
     Status::Halt(halt)
@@ -347,6 +364,12 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
     caller.rebase(cx.memory);
     cx.memory.returned.clear();
     let is_creation = matches!(callee.kind, FrameKind::Create | FrameKind::Create2);
+    if status == Status::Success {
+        let (begin, outer) = (&callee.checkpoint, &caller.checkpoint);
+        cx.journal.state_gas.end_frame(begin, outer);
+    } else if is_creation {
+        cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
+    }
     let (at, len) = callee.output;
     let output = &callee.memory()[at..at + len];
     if is_creation {
@@ -371,6 +394,9 @@ fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) 
     caller.gas += ended.gas_left;
     let success = ended.status == Status::Success;
     let is_creation = matches!(cx.request.kind, FrameKind::Create | FrameKind::Create2);
+    if is_creation {
+        cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
+    }
     // A creation without a frame failed.
     caller
         .stack

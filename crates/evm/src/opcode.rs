@@ -7,11 +7,12 @@ use crate::fork::Fork;
 pub struct Facts {
     /// Mnemonic; empty for a byte that is no instruction.
     pub name: &'static str,
-    /// Words it needs on the stack.
+    /// Words it needs on the stack; with an operand in the code (EIP-8024) at least.
     pub inputs: u8,
     /// Words it leaves in their place.
     pub outputs: u8,
-    /// Bytes of code after it that are data.
+    /// Bytes of code after it that are data, and no place to jump to. Not the operands of
+    /// EIP-8024, which may be a `JUMPDEST`.
     pub immediate: u8,
     /// First fork that knows it.
     pub since: Fork,
@@ -140,6 +141,9 @@ opcodes! {
     LOG2           0xa2 4 0 Frontier;
     LOG3           0xa3 5 0 Frontier;
     LOG4           0xa4 6 0 Frontier;
+    DUPN           0xe6 17 18 Amsterdam;
+    SWAPN          0xe7 18 18 Amsterdam;
+    EXCHANGE       0xe8 3 3 Amsterdam;
     CREATE         0xf0 3 1 Frontier;
     CALL           0xf1 7 1 Frontier;
     CALLCODE       0xf2 7 1 Frontier;

@@ -12,6 +12,8 @@ pub struct Outcome {
     pub gas_used: u64,
     /// Gas given back: for a transaction what was, capped; for a bare call the counter.
     pub gas_refunded: u64,
+    /// Gas that a transaction takes of its block's limit.
+    pub block_gas: BlockGas,
     /// In order; none unless it succeeded.
     pub logs: Vec<Log>,
     /// Returned or reverted with; for a creation the code.
@@ -24,6 +26,38 @@ impl Outcome {
     /// Whether the receipt says 1.
     pub fn is_success(&self) -> bool {
         self.status == Status::Success
+    }
+}
+
+/// Gas as a block counts it. Until Amsterdam that is what transactions are charged; then
+/// it is before refunds (EIP-7778), and of two kinds (EIP-8037).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockGas {
+    /// For everything but growth of the state.
+    pub regular: u64,
+    /// For growth of the state.
+    pub state: u64,
+}
+
+impl BlockGas {
+    /// What the header says: of whichever kind there is more.
+    pub fn used(self) -> u64 {
+        self.regular.max(self.state)
+    }
+
+    /// With that of one more transaction.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            regular: self.regular.saturating_add(other.regular),
+            state: self.state.saturating_add(other.state),
+        }
+    }
+}
+
+impl From<u64> for BlockGas {
+    fn from(regular: u64) -> Self {
+        Self { regular, state: 0 }
     }
 }
 
@@ -157,12 +191,12 @@ pub enum InvalidTransaction {
         /// At least.
         need: u64,
     },
-    /// The transaction alone exceeds the block.
-    #[error("gas limit {limit} is above the block's {block}")]
+    /// The transaction exceeds what is left of the block's gas limit.
+    #[error("gas limit {limit} is above what is left of the block's, {block}")]
     AboveBlockGasLimit {
         /// Of the transaction.
         limit: u64,
-        /// Of the block.
+        /// Left in the block.
         block: u64,
     },
     /// EIP-7825.

@@ -19,15 +19,29 @@ const BLOBS_PER_TRANSACTION: u64 = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bill {
     /// Gas before the first instruction.
-    pub(crate) intrinsic: u64,
-    /// Gas at least (EIP-7623).
-    pub(crate) floor: u64,
+    pub(crate) intrinsic: Intrinsic,
     /// Wei per gas, of which the base fee is burnt.
     pub(crate) gas_price: U256,
     /// Wei per gas for the beneficiary.
     pub(crate) tip: U256,
     /// Wei for blobs, burnt.
     pub(crate) blob_fee: U256,
+}
+
+/// Gas for what a transaction is, before it does anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Intrinsic {
+    pub(crate) regular: u64,
+    /// For growth of the state (EIP-8037).
+    pub(crate) state: u64,
+    /// Regular gas at least, whatever it does (EIP-7623).
+    pub(crate) floor: u64,
+}
+
+impl Intrinsic {
+    pub(crate) fn sum(self) -> u64 {
+        self.regular + self.state
+    }
 }
 
 /// Checks that need nothing but block and transaction.
@@ -48,13 +62,12 @@ pub(crate) fn check(
             return Err(InvalidTransaction::NoAuthorizations);
         }
     }
-    let (intrinsic, floor) = check_gas(fork, block, tx)?;
+    let intrinsic = check_gas(fork, block, tx)?;
     if tx.nonce == u64::MAX {
         return Err(InvalidTransaction::NonceOverflow);
     }
     Ok(Bill {
         intrinsic,
-        floor,
         gas_price,
         tip,
         blob_fee,
@@ -146,61 +159,91 @@ fn blob_gas(tx: &Transaction) -> U256 {
     U256::from(tx.blob_hashes.len() as u64 * gas::BLOB)
 }
 
-/// Intrinsic gas and floor.
-fn check_gas(
-    fork: Fork,
-    block: &Block,
-    tx: &Transaction,
-) -> Result<(u64, u64), InvalidTransaction> {
-    let limit = tx.gas_limit;
-    if limit > block.gas_limit {
-        let block = block.gas_limit;
-        return Err(InvalidTransaction::AboveBlockGasLimit { limit, block });
+/// Intrinsic gas, for which the transaction's limit and that of the block must do.
+fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, InvalidTransaction> {
+    let (limit, cap) = (tx.gas_limit, gas::TRANSACTION_GAS_CAP);
+    let intrinsic = intrinsic_gas(fork, block, tx);
+    if fork < Fork::Amsterdam {
+        check_room(limit, block.gas_limit, block.gas_used.regular)?;
+        if fork >= Fork::Osaka && limit > cap {
+            return Err(InvalidTransaction::AboveGasCap { limit, cap });
+        }
     }
-    if fork >= Fork::Osaka && limit > gas::TRANSACTION_GAS_CAP {
-        let cap = gas::TRANSACTION_GAS_CAP;
-        return Err(InvalidTransaction::AboveGasCap { limit, cap });
-    }
-    let (size, max) = (tx.input.len(), crate::instructions::INIT_CODE_MAX);
+    let size = tx.input.len();
+    let max = Schedule::of(fork).code_max * 2;
     if tx.to.is_none() && fork >= Fork::Shanghai && size > max {
         return Err(InvalidTransaction::InitCodeTooLarge { size, max });
     }
-    let (intrinsic, floor) = intrinsic_gas(fork, tx);
-    if limit < intrinsic {
-        let need = intrinsic;
+    if limit < intrinsic.sum() {
+        let need = intrinsic.sum();
         return Err(InvalidTransaction::IntrinsicGas { limit, need });
     }
-    if limit < floor {
-        let need = floor;
+    if limit < intrinsic.floor {
+        let need = intrinsic.floor;
         return Err(InvalidTransaction::FloorGas { limit, need });
     }
-    Ok((intrinsic, floor))
+    if fork >= Fork::Amsterdam {
+        // The cap is one of regular gas, and so much of it may become of the limit; the
+        // rest, or all but what is regular for sure, may become state gas (EIP-8037).
+        let need = intrinsic.regular.max(intrinsic.floor);
+        if need > cap {
+            return Err(InvalidTransaction::IntrinsicGas { limit: cap, need });
+        }
+        let (regular, state) = (limit - intrinsic.state, limit - intrinsic.regular);
+        check_room(regular.min(cap), block.gas_limit, block.gas_used.regular)?;
+        check_room(state, block.gas_limit, block.gas_used.state)?;
+    }
+    Ok(intrinsic)
+}
+
+/// Whether so much gas is left of a block's limit.
+fn check_room(limit: u64, of_block: u64, used: u64) -> Result<(), InvalidTransaction> {
+    let block = of_block.saturating_sub(used);
+    if limit > block {
+        return Err(InvalidTransaction::AboveBlockGasLimit { limit, block });
+    }
+    Ok(())
 }
 
 /// Gas for what the transaction is, before it does anything; and at least (EIP-7623).
-fn intrinsic_gas(fork: Fork, tx: &Transaction) -> (u64, u64) {
+fn intrinsic_gas(fork: Fork, block: &Block, tx: &Transaction) -> Intrinsic {
+    const ADDRESS_BYTES: u64 = 20;
+    const SLOT_BYTES: u64 = 32;
+    let schedule = Schedule::of(fork);
     let zeros = tx.input.iter().filter(|byte| **byte == 0).count() as u64;
     let others = tx.input.len() as u64 - zeros;
-    let mut gas = gas::TRANSACTION
-        + zeros * gas::CALLDATA_ZERO_BYTE
-        + others * Schedule::of(fork).calldata_byte;
-    if tx.to.is_none() && fork >= Fork::Homestead {
-        gas += gas::TRANSACTION_CREATE;
+    let mut regular =
+        gas::TRANSACTION + zeros * gas::CALLDATA_ZERO_BYTE + others * schedule.calldata_byte;
+    let mut state_bytes = 0;
+    if tx.to.is_none() {
+        regular += schedule.create;
+        state_bytes += gas::ACCOUNT_STATE_BYTES;
         if fork >= Fork::Shanghai {
-            gas += (gas::INIT_CODE_WORD * gas::words(tx.input.len() as u64)).cast_unsigned();
+            regular += (gas::INIT_CODE_WORD * gas::words(tx.input.len() as u64)).cast_unsigned();
         }
     }
+    let mut listed_bytes = 0;
     for item in &tx.access_list {
-        gas += gas::ACCESS_LIST_ADDRESS;
-        gas += item.storage_keys.len() as u64 * gas::ACCESS_LIST_SLOT;
+        let slots = item.storage_keys.len() as u64;
+        regular += gas::ACCESS_LIST_ADDRESS + slots * gas::ACCESS_LIST_SLOT;
+        listed_bytes += ADDRESS_BYTES + slots * SLOT_BYTES;
     }
-    gas += tx.authorizations.len() as u64 * gas::AUTHORIZATION;
-    let floor = if fork >= Fork::Prague {
-        gas::TRANSACTION + (zeros + 4 * others) * gas::FLOOR_TOKEN
-    } else {
-        0
+    let listed = listed_bytes * schedule.access_list_byte;
+    regular += listed;
+    let authorizations = tx.authorizations.len() as u64;
+    regular += authorizations * schedule.authorization;
+    state_bytes +=
+        authorizations.cast_signed() * (gas::ACCOUNT_STATE_BYTES + gas::DELEGATION_STATE_BYTES);
+    let (zero, other) = schedule.floor_bytes;
+    let floor = match other {
+        0 => 0,
+        _ => gas::TRANSACTION + zeros * zero + others * other + listed,
     };
-    (gas, floor)
+    Intrinsic {
+        regular,
+        state: (state_bytes * gas::state_byte(fork, block.gas_limit)).cast_unsigned(),
+        floor,
+    }
 }
 
 /// Checks of the sender's account; `has_own_code`: other than a delegation.

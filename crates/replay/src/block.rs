@@ -1,14 +1,12 @@
 //! All that a database holds of a block, as execution needs it.
 
 use crate::{BlockRules, Result};
-use alloy_consensus::{Transaction as _, crypto::secp256k1::recover_signer};
-use alloy_eips::eip7702::SignedAuthorization;
-use alloy_primitives::{Address, B256, Log, U256};
+use alloy_primitives::{B256, Log, U256};
 use std::ops::ControlFlow;
-use txgraph_evm::{AccessListItem, Authorization, Fork, Transaction, TransactionType};
+use txgraph_evm::{BlockGas, Fork, Transaction};
+use txgraph_evm_tools::course::executable;
 use txgraph_nodedb::{
-    Block, Blocks, Error as NodeError, Header, Part, Parts, Scratch, SignedTransaction, Snapshot,
-    Withdrawal,
+    Block, Blocks, Error as NodeError, Header, Part, Parts, Scratch, Snapshot, Withdrawal,
 };
 
 /// A whole block.
@@ -82,6 +80,7 @@ pub(crate) fn environment(header: &Header, rules: &BlockRules) -> txgraph_evm::B
         timestamp: header.timestamp,
         beneficiary: header.beneficiary,
         gas_limit: header.gas_limit,
+        gas_used: BlockGas::default(),
         base_fee: U256::from(header.base_fee.unwrap_or_default()),
         difficulty: header.difficulty,
         prevrandao: if rules.fork >= Fork::Paris {
@@ -140,59 +139,10 @@ fn receipts(block: &mut Block<'_>) -> Result<Vec<StoredReceipt>, NodeError> {
     Ok(receipts)
 }
 
-/// What the interpreter wants to know of a transaction.
-fn executable(signed: &SignedTransaction, caller: Address) -> Transaction {
-    let transaction_type = match signed {
-        SignedTransaction::Legacy(_) => TransactionType::Legacy,
-        SignedTransaction::Eip2930(_) => TransactionType::AccessList,
-        SignedTransaction::Eip1559(_) => TransactionType::DynamicFee,
-        SignedTransaction::Eip4844(_) => TransactionType::Blob,
-        SignedTransaction::Eip7702(_) => TransactionType::SetCode,
-    };
-    let access_list = signed.access_list().map(|list| list.iter());
-    let authorizations = signed.authorization_list().unwrap_or_default();
-    Transaction {
-        transaction_type,
-        caller,
-        to: signed.to(),
-        nonce: signed.nonce(),
-        gas_limit: signed.gas_limit(),
-        max_fee_per_gas: U256::from(signed.max_fee_per_gas()),
-        max_priority_fee_per_gas: signed.max_priority_fee_per_gas().map(U256::from),
-        value: signed.value(),
-        input: signed.input().clone(),
-        chain_id: signed.chain_id(),
-        access_list: (access_list.into_iter().flatten())
-            .map(|item| AccessListItem {
-                address: item.address,
-                storage_keys: item.storage_keys.clone(),
-            })
-            .collect(),
-        blob_hashes: signed.blob_versioned_hashes().unwrap_or_default().to_vec(),
-        max_fee_per_blob_gas: U256::from(signed.max_fee_per_blob_gas().unwrap_or_default()),
-        authorizations: authorizations.iter().map(recovered).collect(),
-    }
-}
-
-/// With the authority, unless the signature breaks the rules of EIP-7702 (parity 0 or
-/// 1, `s` in the lower half).
-fn recovered(signed: &SignedAuthorization) -> Authorization {
-    let authority = || {
-        let signature = signed.signature().ok()?;
-        recover_signer(&signature, signed.signature_hash()).ok()
-    };
-    Authorization {
-        chain_id: signed.chain_id,
-        address: signed.address,
-        nonce: signed.nonce,
-        authority: authority(),
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
-    use alloy_primitives::{Bloom, Bytes};
+    use alloy_primitives::{Address, Bloom, Bytes};
 
     /// Of an empty block, which says nothing of what came out.
     pub(crate) fn header(number: u64, beneficiary: u8) -> Header {

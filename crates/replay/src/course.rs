@@ -1,23 +1,15 @@
-//! The course of a block: what is done before, between and after its transactions
-//! (the execution specification's `apply_body`).
+//! The course of a stored block: its transactions, watched by an audience, within what
+//! is done before and after them ([`txgraph_evm_tools::course`]).
 
 use crate::{
-    BlockRules, Refusal, StoredBlock, dao,
+    BlockRules, Refusal, StoredBlock,
     engine::{Engine, Failure},
     error::StateError,
-    requests,
 };
-use alloy_eips::{
-    eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS, eip7685::Requests,
-};
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, Bytes, U256};
 use std::ops::ControlFlow;
 use txgraph_evm::{Block, Fork, Inspector, Outcome, Transition};
-
-/// Wei in a Gwei.
-const GWEI: u64 = 1_000_000_000;
-/// Wei in an ether.
-const ETHER: u64 = 1_000_000_000_000_000_000;
+use txgraph_evm_tools::course::{Course, Deposits, Executor, Requested};
 
 /// Who looks on while a block is executed.
 pub(crate) trait Audience {
@@ -42,9 +34,6 @@ pub(crate) struct Done {
     pub(crate) divergence: Option<String>,
 }
 
-/// The requests of a block; none before Prague.
-pub(crate) type Requested = Result<Option<Requests>, RequestFault>;
-
 /// How a block's course ended.
 #[derive(Debug)]
 pub(crate) enum End {
@@ -56,17 +45,6 @@ pub(crate) enum End {
     Refused(u32, Refusal),
 }
 
-/// Why a block has no requests though it should (EIP-7685): no node accepts such a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RequestFault {
-    /// The call failed.
-    #[error("contract {0} of the protocol failed")]
-    Failed(Address),
-    /// A log of the deposit contract has another form than EIP-6110 says.
-    #[error("a deposit log is malformed")]
-    Deposit,
-}
-
 /// Executes a block.
 pub(crate) fn execute(
     engine: &mut impl Engine,
@@ -75,8 +53,9 @@ pub(crate) fn execute(
     audience: &mut dyn Audience,
 ) -> Result<End, StateError> {
     let block = stored.environment(rules);
-    before(engine, rules, stored, &block)?;
-    let mut deposits = requests::Deposits::new(rules.deposit_contract);
+    let course = course(rules, stored, &block);
+    course.before(&mut Around(engine))?;
+    let mut deposits = Deposits::new(rules.deposit_contract);
     for (index, stored) in (0..).zip(&stored.transactions) {
         let inspector = audience.inspector(index);
         let outcome = match engine.transaction(&block, &stored.transaction, inspector) {
@@ -98,107 +77,61 @@ pub(crate) fn execute(
             return Ok(End::Broken);
         }
     }
-    after(engine, rules, stored, &block, deposits).map(End::Complete)
+    let requested = course.after(&mut Around(engine), deposits);
+    requested.map(End::Complete)
 }
 
-fn before(
-    engine: &mut impl Engine,
-    rules: &BlockRules,
-    stored: &StoredBlock,
-    block: &Block,
-) -> Result<(), StateError> {
-    if rules.moves_dao {
-        for address in dao::DRAINED {
-            let amount = engine.drain_balance(address)?;
-            engine.increase_balance(dao::REFUND, amount)?;
+fn course<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> Course<'a> {
+    let ommers = stored.ommers.iter();
+    let withdrawals = stored.withdrawals.iter();
+    Course {
+        rules,
+        block,
+        parent_hash: stored.header.parent_hash,
+        parent_beacon_block_root: stored.header.parent_beacon_block_root,
+        ommers: ommers.map(|it| (it.number, it.beneficiary)).collect(),
+        withdrawals: withdrawals.map(|it| (it.address, it.amount_gwei)).collect(),
+    }
+}
+
+/// An engine as the course of a block sees it.
+struct Around<'a, E>(&'a mut E);
+
+impl<E: Engine> Executor for Around<'_, E> {
+    type Error = StateError;
+
+    fn system_call(
+        &mut self,
+        block: &Block,
+        contract: Address,
+        input: Bytes,
+    ) -> Result<Option<Outcome>, StateError> {
+        if !self.0.has_code(contract)? {
+            return Ok(None);
+        }
+        match self.0.system_call(block, contract, input) {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(Failure::State(error)) => Err(error),
+            // A call of the protocol has nothing that could be refused.
+            Err(Failure::Refused(_)) => Ok(None),
         }
     }
-    // What becomes of these two calls does not matter to the block.
-    if let Some(root) = stored.header.parent_beacon_block_root
-        && rules.fork >= Fork::Cancun
-    {
-        call(engine, block, BEACON_ROOTS_ADDRESS, root.into())?;
-    }
-    if rules.fork >= Fork::Prague {
-        let parent = stored.header.parent_hash;
-        call(engine, block, HISTORY_STORAGE_ADDRESS, parent.into())?;
-    }
-    Ok(())
-}
 
-fn call(
-    engine: &mut impl Engine,
-    block: &Block,
-    contract: Address,
-    input: alloy_primitives::Bytes,
-) -> Result<Option<Outcome>, StateError> {
-    if !engine.has_code(contract)? {
-        return Ok(None);
+    fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), StateError> {
+        self.0.increase_balance(address, amount)
     }
-    match engine.system_call(block, contract, input) {
-        Ok(outcome) => Ok(Some(outcome)),
-        Err(Failure::State(error)) => Err(error),
-        // A call of the protocol has nothing that could be refused.
-        Err(Failure::Refused(_)) => Ok(None),
-    }
-}
 
-fn after(
-    engine: &mut impl Engine,
-    rules: &BlockRules,
-    stored: &StoredBlock,
-    block: &Block,
-    deposits: requests::Deposits,
-) -> Result<Requested, StateError> {
-    reward(engine, rules.fork, stored)?;
-    for withdrawal in &stored.withdrawals {
-        let amount = U256::from(withdrawal.amount_gwei) * U256::from(GWEI);
-        engine.increase_balance(withdrawal.address, amount)?;
+    fn drain_balance(&mut self, address: Address) -> Result<U256, StateError> {
+        self.0.drain_balance(address)
     }
-    if rules.fork < Fork::Prague {
-        return Ok(Ok(None));
-    }
-    let mut outputs = Vec::new();
-    for (kind, contract) in requests::CONTRACTS {
-        // EIP-7002 and 7251 call a block without the contract invalid; development chains
-        // have none, and their node does not mind.
-        let Some(outcome) = call(engine, block, contract, Default::default())? else {
-            continue;
-        };
-        if !outcome.is_success() {
-            return Ok(Err(RequestFault::Failed(contract)));
-        }
-        outputs.push((kind, outcome.output));
-    }
-    Ok(deposits.requests(outputs).map(Some))
-}
-
-/// Pays whoever found the block, and its ommers, until the merge.
-fn reward(engine: &mut impl Engine, fork: Fork, stored: &StoredBlock) -> Result<(), StateError> {
-    let ether = match fork {
-        fork if fork >= Fork::Paris => return Ok(()),
-        fork if fork >= Fork::Constantinople => 2,
-        fork if fork >= Fork::Byzantium => 3,
-        _ => 5,
-    };
-    let base = U256::from(ether * u128::from(ETHER));
-    let number = stored.header.number;
-    for ommer in &stored.ommers {
-        // At most six blocks back, or the block was not valid.
-        let age = number.saturating_sub(ommer.number).min(8);
-        let share = base * U256::from(8 - age) / U256::from(8);
-        engine.increase_balance(ommer.beneficiary, share)?;
-    }
-    let for_ommers = base / U256::from(32) * U256::from(stored.ommers.len());
-    engine.increase_balance(stored.header.beneficiary, base + for_ommers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{block::testing::header, engine::Own};
-    use alloy_primitives::Bytes;
     use txgraph_evm::{BlobSchedule, Evm, MemoryState};
+    use txgraph_evm_tools::course::dao;
     use txgraph_nodedb::{Header, Withdrawal};
 
     struct Nobody;

@@ -105,7 +105,8 @@ pub enum Error {
     },
     /// Rules that the interpreter does not know.
     #[error(
-        "block {block} is of the fork {fork}; {} is the latest that can be replayed",
+        "block {block} is of the fork {fork}; {} is the latest that can be replayed, as \
+         later rules are here in a draft only",
         Fork::Osaka
     )]
     UnsupportedFork {

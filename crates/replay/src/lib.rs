@@ -22,11 +22,9 @@ mod block;
 mod history;
 
 mod course;
-mod dao;
 mod engine;
 #[cfg(feature = "oracle")]
 mod oracle;
-mod requests;
 
 mod frames;
 mod replay;
@@ -58,7 +56,6 @@ pub use balance_check::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
 pub use call_trace::{CallFrame, CallLog};
-pub use course::RequestFault;
 pub use engine::Refusal;
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameLog, FrameRecorder, Frames};
@@ -70,10 +67,11 @@ pub use reference_trace::{ReferenceTrace, TraceStep};
 pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
 pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionId};
 pub use revert_reason::revert_reason;
-pub use rules::{BlockRules, ChainRules, Genesis};
+pub use rules::{ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};
 pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
 pub use token::TokenMetadata;
 pub use trace_comparer::{StepDifference, TraceComparer};
+pub use txgraph_evm_tools::course::{BlockRules, RequestFault};
 pub use verify::{Difference, Mismatch};
 pub use with_internal::WithInternal;

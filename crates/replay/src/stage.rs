@@ -10,12 +10,13 @@ use crate::{
     course::{self, Audience, Done, End},
     engine::{Engine, Own},
     inspect::Pair,
-    verify::{self, Receipts},
+    verify,
     worker::{Worker, state_before},
 };
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
 use txgraph_evm::{AccountChange, Inspector, Outcome};
+use txgraph_evm_tools::course::{Receipts, Requested};
 
 /// A block as it is replayed.
 pub(crate) struct Stage<'a, 'i> {
@@ -215,8 +216,8 @@ impl<'a, 'i> Stage<'a, 'i> {
         Ok((end, changes))
     }
 
-    fn check_header(&mut self, requests: course::Requested) {
-        for difference in self.receipts.check(self.rules.fork, self.block) {
+    fn check_header(&mut self, requests: Requested) {
+        for difference in verify::receipts(&self.receipts, self.rules.fork, self.block) {
             self.mismatch(None, difference);
         }
         let expected = self.block.header.requests_hash;

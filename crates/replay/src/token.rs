@@ -100,12 +100,13 @@ fn sanitised(text: &str) -> Option<String> {
 mod tests {
     use super::*;
     use alloy_primitives::keccak256;
-    use txgraph_evm::Status;
+    use txgraph_evm::{BlockGas, Status};
 
     fn answer(output: Vec<u8>) -> Outcome {
         Outcome {
             status: Status::Success,
             gas_used: 0,
+            block_gas: BlockGas::default(),
             gas_refunded: 0,
             logs: Vec::new(),
             output: output.into(),

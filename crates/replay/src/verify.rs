@@ -1,11 +1,10 @@
 //! What a replay is held against: stored receipts, the header, and change sets.
 
-use crate::{Refusal, RequestFault, StoredBlock, StoredReceipt, course::Requested};
-use alloy_consensus::{EthereumReceipt, ReceiptWithBloom, TxReceipt, TxType, proofs};
-use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
-use alloy_primitives::{Address, B256, Bloom, U256};
+use crate::{Refusal, RequestFault, StoredBlock, StoredReceipt};
+use alloy_primitives::{Address, B256, U256};
 use std::fmt;
 use txgraph_evm::{AccountChange, Fork, Outcome};
+use txgraph_evm_tools::course::{Receipts, Requested};
 use txgraph_state::BlockChanges;
 
 /// A replay that disagrees with what the node stored.
@@ -203,63 +202,38 @@ pub(crate) fn transaction(
     differences
 }
 
-/// Receipts as they are replayed, for what the header says of all of them.
-#[derive(Debug, Default)]
-pub(crate) struct Receipts {
-    pub(crate) gas_used: u64,
-    blob_gas_used: u64,
-    receipts: Vec<ReceiptWithBloom<EthereumReceipt>>,
-}
-
-impl Receipts {
-    pub(crate) fn push(&mut self, transaction: &txgraph_evm::Transaction, outcome: &Outcome) {
-        self.gas_used = self.gas_used.saturating_add(outcome.gas_used);
-        self.blob_gas_used += transaction.blob_hashes.len() as u64 * DATA_GAS_PER_BLOB;
-        let receipt = EthereumReceipt {
-            // The two enumerations have the same numbers.
-            tx_type: TxType::try_from(transaction.transaction_type as u8).unwrap_or(TxType::Legacy),
-            success: outcome.is_success(),
-            cumulative_gas_used: self.gas_used,
-            logs: outcome.logs.clone(),
-        };
-        self.receipts.push(receipt.into_with_bloom());
+/// Compares all receipts with the header.
+pub(crate) fn receipts(receipts: &Receipts, fork: Fork, block: &StoredBlock) -> Vec<Difference> {
+    let header = &block.header;
+    let mut differences = Vec::new();
+    if receipts.block_gas.used() != header.gas_used {
+        differences.push(Difference::BlockGasUsed {
+            header: header.gas_used,
+            replayed: receipts.block_gas.used(),
+        });
     }
-
-    /// Compares all of them with the header.
-    pub(crate) fn check(&self, fork: Fork, block: &StoredBlock) -> Vec<Difference> {
-        let header = &block.header;
-        let mut differences = Vec::new();
-        if self.gas_used != header.gas_used {
-            differences.push(Difference::BlockGasUsed {
-                header: header.gas_used,
-                replayed: self.gas_used,
+    if let Some(blob_gas_used) = header.blob_gas_used
+        && blob_gas_used != receipts.blob_gas_used
+    {
+        differences.push(Difference::BlobGasUsed {
+            header: blob_gas_used,
+            replayed: receipts.blob_gas_used,
+        });
+    }
+    if receipts.bloom() != header.logs_bloom {
+        differences.push(Difference::LogsBloom);
+    }
+    // Before EIP-658 receipts carried a state root in place of the status.
+    if fork >= Fork::Byzantium {
+        let root = receipts.root();
+        if root != header.receipts_root {
+            differences.push(Difference::ReceiptsRoot {
+                header: header.receipts_root,
+                replayed: root,
             });
         }
-        if let Some(blob_gas_used) = header.blob_gas_used
-            && blob_gas_used != self.blob_gas_used
-        {
-            differences.push(Difference::BlobGasUsed {
-                header: blob_gas_used,
-                replayed: self.blob_gas_used,
-            });
-        }
-        let bloom =
-            (self.receipts.iter()).fold(Bloom::ZERO, |bloom, receipt| bloom | receipt.logs_bloom);
-        if bloom != header.logs_bloom {
-            differences.push(Difference::LogsBloom);
-        }
-        // Before EIP-658 receipts carried a state root in place of the status.
-        if fork >= Fork::Byzantium {
-            let root = proofs::calculate_receipt_root(&self.receipts);
-            if root != header.receipts_root {
-                differences.push(Difference::ReceiptsRoot {
-                    header: header.receipts_root,
-                    replayed: root,
-                });
-            }
-        }
-        differences
     }
+    differences
 }
 
 /// Compares the requests of a block with its header.

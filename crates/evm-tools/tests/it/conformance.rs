@@ -58,6 +58,13 @@ fn committed_tests_pass() {
     assert!(report.counts.len() >= 8, "{}", report.table(0));
 }
 
+/// Whole blocks, of every rule of Amsterdam and of what surrounds the transactions.
+#[test]
+fn committed_blocks_pass() {
+    let report = passes(&testdata().join("blocks"), &Options::default());
+    assert!(report.total().passed >= 200, "{}", report.table(0));
+}
+
 #[test]
 fn public_tests_pass() {
     let Some(folder) = fixtures() else {
@@ -69,6 +76,7 @@ fn public_tests_pass() {
         ("legacy-cancun-state", 60),
         ("legacy-constantinople-state", 40),
         ("legacy-vmtests", 4),
+        ("eest-amsterdam-devnet-blockchain", 20),
     ] {
         let sample = (!all).then_some((one_of, 7));
         let options = Options {
@@ -118,6 +126,86 @@ fn wrong_expectations_fail() {
     let report = run(&[path], &Options::default(), Own::new).unwrap();
     assert_eq!(report.total().failed, 1);
     assert!(report.failures[0].reason.contains("must be refused: X"));
+}
+
+/// The same for blocks.
+#[test]
+fn wrong_blocks_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = committed_block("test_sstore_zero_to_nonzero");
+    let header = &test["blocks"][0]["blockHeader"];
+    let runs = |name: &str, bent: &serde_json::Value| {
+        let path = folder.path().join(format!("{name}.json"));
+        fs::write(&path, serde_json::json!({ name: bent }).to_string()).unwrap();
+        run(&[path], &Options::default(), Own::new).unwrap()
+    };
+    let fails = |name: &str, bent: &serde_json::Value, reason: &str| {
+        let report = runs(name, bent);
+        assert!(!report.all_passed(), "{name}");
+        let told = report.table(1);
+        assert!(told.contains(reason), "{name}: {told}");
+    };
+    assert!(runs("straight", &test).all_passed());
+    for (field, reason) in [
+        ("parentHash", "parent: the header says"),
+        ("stateRoot", "state root: the header says"),
+        ("transactionsTrie", "transactions root: the header says"),
+        ("receiptTrie", "receipts root: the header says"),
+        ("withdrawalsRoot", "withdrawals root: the header says"),
+        ("requestsHash", "requests hash: the header says"),
+        (
+            "blockAccessListHash",
+            "block access list hash: the header says",
+        ),
+    ] {
+        let mut bent = test.clone();
+        let rlp = bent["blocks"][0]["rlp"].as_str().unwrap();
+        let hash = &header[field].as_str().unwrap()[2..];
+        let other = format!("0000{}", &hash[4..]);
+        bent["blocks"][0]["rlp"] = rlp.replacen(hash, &other, 1).into();
+        fails(field, &bent, reason);
+        // Which is right only if that was asked for.
+        bent["blocks"][0]["expectException"] = "BlockException.INVALID_BASEFEE_PER_GAS".into();
+        fails(field, &bent, "but was for another reason");
+    }
+    let bent = |bend: &dyn Fn(&mut serde_json::Value)| {
+        let mut bent = test.clone();
+        bend(&mut bent);
+        bent
+    };
+    let cut = bent(&|test| test["blocks"][0]["rlp"] = "0xf9".into());
+    fails("cut", &cut, "cannot be decoded");
+    let last = bent(&|test| test["lastblockhash"] = header["parentHash"].clone());
+    fails("last", &last, "the last block is");
+    let pre = bent(&|test| test["pre"] = serde_json::json!({}));
+    fails("pre", &pre, "state root of the genesis block");
+    let accepted = bent(&|test| {
+        test["blocks"][0]["expectException"] = "TransactionException.SENDER_NOT_EOA".into();
+    });
+    fails(
+        "accepted",
+        &accepted,
+        "must be refused: TransactionException",
+    );
+    let unchecked = bent(&|test| {
+        test["blocks"][0]["expectException"] = "BlockException.INVALID_GASLIMIT".into();
+        test["lastblockhash"] = header["parentHash"].clone();
+        test["postState"] = serde_json::Value::Null;
+    });
+    fails(
+        "unchecked",
+        &unchecked,
+        "refusals not checked 1: BlockException.INVALID_GASLIMIT",
+    );
+}
+
+/// The first of the committed blockchain tests with this in its name.
+fn committed_block(name: &str) -> serde_json::Value {
+    let file = fs::File::open(testdata().join("blocks/amsterdam-devnet.jsonl.zst")).unwrap();
+    let text = std::io::read_to_string(zstd::Decoder::new(file).unwrap()).unwrap();
+    let line = text.lines().find(|line| line.contains(name)).unwrap();
+    let (_, _, test): (String, String, serde_json::Value) = serde_json::from_str(line).unwrap();
+    test
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::{
     fork::Fork,
     frame::{Context, Fault, Frame, Request},
-    gas::{self, CALL_STIPEND, CALL_VALUE, COLD_ACCOUNT_EXTRA, NEW_ACCOUNT, WARM_ACCESS},
+    gas::{self, ACCOUNT_STATE_BYTES, CALL_STIPEND, CALL_VALUE, COLD_ACCOUNT_EXTRA, WARM_ACCESS},
     inspect::FrameKind,
     outcome::Halt,
     stack::Stack,
@@ -32,17 +32,16 @@ pub(crate) fn call(
     let input = frame.range(cx.memory, stack.at(rest), stack.at(rest + 1))?;
     let output = frame.range(cx.memory, stack.at(rest + 2), stack.at(rest + 3))?;
 
-    let code_address = stack.at(1).to_address();
-    let (code_account, cold) = cx.access(code_address)?;
-    let mut cost = if cold { COLD_ACCOUNT_EXTRA } else { 0 };
     if !value.is_zero() {
-        cost += CALL_VALUE;
+        frame.charge(CALL_VALUE)?;
     }
-    if kind == FrameKind::Call && makes_account(cx, code_account, value) {
-        cost += NEW_ACCOUNT;
-    }
-    frame.charge(cost)?;
+    let code_address = stack.at(1).to_address();
+    let code_account = cx.visit(frame, code_address, COLD_ACCOUNT_EXTRA)?;
     let (code, delegated) = code_of(cx, frame, code_account)?;
+    if kind == FrameKind::Call && makes_account(cx, code_account, value) {
+        frame.charge(cx.schedule.new_account)?;
+        cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
+    }
 
     let requested = stack.at(0).saturating_u64();
     let mut gas = i64::try_from(requested).unwrap_or(i64::MAX);
@@ -105,11 +104,7 @@ fn code_of(
     let Some(delegate) = code.delegate.filter(|_| cx.fork >= Fork::Prague) else {
         return Ok((code, false));
     };
-    let (account, cold) = cx.access(delegate)?;
-    frame.charge(if cold {
-        COLD_ACCOUNT_EXTRA + WARM_ACCESS
-    } else {
-        WARM_ACCESS
-    })?;
+    frame.charge(WARM_ACCESS)?;
+    let account = cx.visit(frame, delegate, COLD_ACCOUNT_EXTRA)?;
     Ok((cx.code(account)?, true))
 }

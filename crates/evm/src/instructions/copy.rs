@@ -40,10 +40,7 @@ pub(crate) fn extcodecopy(
     let (to, from, len) = (stack.at(1), stack.at(2), stack.at(3));
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
-    let (account, cold) = cx.access(stack.at(0).to_address())?;
-    if cold {
-        frame.charge(COLD_ACCOUNT_EXTRA)?;
-    }
+    let account = cx.visit(frame, stack.at(0).to_address(), COLD_ACCOUNT_EXTRA)?;
     let code = cx.code(account)?;
     frame.copy_padded(to, code.bytes(), from);
     Ok(())

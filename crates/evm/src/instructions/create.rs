@@ -3,15 +3,12 @@
 use crate::{
     fork::Fork,
     frame::{Context, Fault, Frame, Request},
-    gas::{self, INIT_CODE_WORD, KECCAK_WORD},
+    gas::{self, ACCOUNT_STATE_BYTES, INIT_CODE_WORD, KECCAK_WORD},
     inspect::FrameKind,
     outcome::Halt,
     stack::Stack,
     word::Word,
 };
-
-/// Bytes of init code at most (EIP-3860).
-pub(crate) const INIT_CODE_MAX: usize = 2 * 24_576;
 
 /// Pays for the creation and leaves a [`Request`]; the frame is made outside of the
 /// loop.
@@ -27,7 +24,7 @@ pub(crate) fn create(
     let (value, offset, len) = (stack.at(0), stack.at(1), stack.at(2));
     let mut per_word = 0;
     if cx.fork >= Fork::Shanghai {
-        if len.saturating_u64() > INIT_CODE_MAX as u64 {
+        if len.saturating_u64() > 2 * cx.schedule.code_max as u64 {
             return Err(Halt::InitCodeTooLarge.into());
         }
         per_word += INIT_CODE_WORD;
@@ -40,6 +37,8 @@ pub(crate) fn create(
     };
     frame.charge_words(len, per_word)?;
     let input = frame.range(cx.memory, offset, len)?;
+    // Given back if nothing is created.
+    cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
 
     let mut gas = frame.gas;
     if cx.fork >= Fork::TangerineWhistle {

@@ -9,11 +9,7 @@ use crate::{
 
 /// The account whose address is on top; pays for it if it is cold.
 fn access(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<u32, Fault> {
-    let (account, cold) = cx.access(stack.at(0).to_address())?;
-    if cold {
-        frame.charge(COLD_ACCOUNT_EXTRA)?;
-    }
-    Ok(account)
+    cx.visit(frame, stack.at(0).to_address(), COLD_ACCOUNT_EXTRA)
 }
 
 /// `BALANCE`

@@ -16,15 +16,17 @@ mod environment;
 mod keccak;
 mod log;
 mod memory;
+mod stack;
 mod storage;
 
 pub(crate) use arithmetic::exp;
 pub(crate) use block::{blob_hash, block_hash, prevrandao};
 pub(crate) use call::call;
 pub(crate) use copy::{calldatacopy, codecopy, extcodecopy, mcopy, returndatacopy};
-pub(crate) use create::{INIT_CODE_MAX, create};
+pub(crate) use create::create;
 pub(crate) use environment::{balance, calldataload, extcodehash, extcodesize, self_balance};
 pub(crate) use keccak::keccak256;
 pub(crate) use log::log;
 pub(crate) use memory::{mload, mstore, mstore8, output};
+pub(crate) use stack::depths;
 pub(crate) use storage::{selfdestruct, sload, sstore, tload, tstore};

@@ -4,8 +4,8 @@ use crate::{
     fork::Fork,
     frame::{Context, Fault, Frame},
     gas::{
-        CALL_STIPEND, COLD_ACCOUNT_EXTRA, COLD_SLOT, COLD_SLOT_EXTRA, NEW_ACCOUNT,
-        SELFDESTRUCT_REFUND, SSTORE_SET, SstoreRule, WARM_ACCESS,
+        ACCOUNT_STATE_BYTES, CALL_STIPEND, COLD_ACCOUNT_EXTRA, COLD_SLOT, COLD_SLOT_EXTRA,
+        SELFDESTRUCT_REFUND, SLOT_STATE_BYTES, SSTORE_SET, SstoreRule, WARM_ACCESS,
     },
     outcome::Halt,
     stack::Stack,
@@ -18,6 +18,7 @@ pub(crate) fn sload(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Re
     if cx.fork >= Fork::Berlin && cx.journal.warm_slot(slot) {
         frame.charge(COLD_SLOT_EXTRA)?;
     }
+    cx.journal.mark_slot_accessed(slot);
     stack.put(0, cx.journal.slot_value(slot));
     Ok(())
 }
@@ -42,15 +43,25 @@ pub(crate) fn sstore(
         return Err(Halt::OutOfGas.into());
     }
     let slot = cx.journal.slot(cx.source, frame.account, key)?;
+    cx.journal.mark_slot_accessed(slot);
     let cold = cx.fork >= Fork::Berlin && cx.journal.warm_slot(slot);
     let original = cx.journal.slot_original(slot);
     let present = cx.journal.slot_value(slot);
     let (gas, refund) = sstore_cost(rule, original, present, value);
     frame.charge(if cold { gas + COLD_SLOT } else { gas })?;
     cx.journal.refund += refund;
-    if !present.same(value) {
-        cx.journal.set_slot(slot, value);
+    if present.same(value) {
+        return Ok(());
     }
+    if cx.state_byte != 0 && original.is_zero() {
+        // The slot becomes part of the state, or ceases to be.
+        if present.is_zero() {
+            cx.charge_state(frame, SLOT_STATE_BYTES)?;
+        } else if value.is_zero() {
+            cx.give_back_state(frame, SLOT_STATE_BYTES);
+        }
+    }
+    cx.journal.set_slot(slot, value);
     Ok(())
 }
 
@@ -60,6 +71,7 @@ pub(crate) fn sstore(
 fn sstore_cost(rule: SstoreRule, original: Word, present: Word, new: Word) -> (i64, i64) {
     let SstoreRule::Net {
         dirty,
+        set,
         reset,
         clear_refund,
         ..
@@ -76,7 +88,7 @@ fn sstore_cost(rule: SstoreRule, original: Word, present: Word, new: Word) -> (i
     }
     if original.same(present) {
         return match (original.is_zero(), new.is_zero()) {
-            (true, _) => (SSTORE_SET, 0),
+            (true, _) => (set, 0),
             (false, true) => (reset, clear_refund),
             (false, false) => (reset, 0),
         };
@@ -90,11 +102,7 @@ fn sstore_cost(rule: SstoreRule, original: Word, present: Word, new: Word) -> (i
         }
     }
     if original.same(new) {
-        refund += if original.is_zero() {
-            SSTORE_SET
-        } else {
-            reset
-        } - dirty;
+        refund += if original.is_zero() { set } else { reset } - dirty;
     }
     (dirty, refund)
 }
@@ -121,10 +129,8 @@ pub(crate) fn selfdestruct(
     stack: Stack,
 ) -> Result<(), Fault> {
     frame.may_change()?;
-    let (heir, cold) = cx.access(stack.at(0).to_address())?;
-    if cold {
-        frame.charge(COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;
-    }
+    let heir = stack.at(0).to_address();
+    let heir = cx.visit(frame, heir, COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;
     let balance = cx.journal.account(frame.account).balance;
     let makes_account = match cx.fork {
         Fork::Frontier | Fork::Homestead => false,
@@ -132,7 +138,8 @@ pub(crate) fn selfdestruct(
         _ => !balance.is_zero() && cx.journal.account(heir).is_empty(),
     };
     if makes_account {
-        frame.charge(NEW_ACCOUNT)?;
+        frame.charge(cx.schedule.new_account)?;
+        cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
     }
     if let Some(inspector) = &mut cx.inspector {
         let heir = cx.journal.account(heir).address;
@@ -143,10 +150,12 @@ pub(crate) fn selfdestruct(
         let all = cx.journal.subtract_balance(frame.account, balance);
         debug_assert!(all, "the balance is what it is");
         cx.journal.add_balance(heir, balance);
+        cx.log_transfer(frame.account, heir, balance);
     } else if destroys {
         // Its wei go with it.
         let all = cx.journal.subtract_balance(frame.account, balance);
         debug_assert!(all, "the balance is what it is");
+        cx.log_burn(frame.account, balance);
     }
     if destroys && cx.journal.mark_destroyed(frame.account) && cx.fork < Fork::London {
         cx.journal.refund += SELFDESTRUCT_REFUND;

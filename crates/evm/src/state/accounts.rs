@@ -38,6 +38,8 @@ pub(crate) struct AccountEntry {
     pub(super) created: u32,
     /// …was destroyed.
     pub(super) destroyed: u32,
+    /// It was accessed, in any transaction (EIP-7928).
+    pub(super) accessed: bool,
 }
 
 impl AccountEntry {
@@ -57,6 +59,7 @@ impl AccountEntry {
             touched: 0,
             created: 0,
             destroyed: 0,
+            accessed: false,
         }
     }
 
@@ -126,6 +129,13 @@ impl Journal {
         entry.warm = transaction;
         self.changes.push(Change::AccountWarmed { account });
         true
+    }
+
+    /// It is accessed: whoever does so has paid, and it belongs to the block's access list
+    /// whatever becomes of the frame (EIP-7928).
+    #[inline(always)]
+    pub(crate) fn mark_accessed(&mut self, account: u32) {
+        self.entry(account).accessed = true;
     }
 
     #[inline(always)]

@@ -7,10 +7,11 @@ use super::{
     AccountChange, SlotChange, Transition,
     accounts::AccountEntry,
     hash::{AddressKey, FoldMap, SlotKey},
+    state_gas::{Spent, StateGas},
     storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
 };
 use crate::{code::Code, fork::Fork, word::Word};
-use alloy_primitives::{Address, B256, Log, address};
+use alloy_primitives::{Address, B256, Log, U256, address};
 use std::sync::Arc;
 
 /// Touching it is never undone: one transaction of mainnet did so by a bug of all
@@ -65,6 +66,7 @@ pub(crate) struct Checkpoint {
     changes: usize,
     logs: usize,
     refund: i64,
+    pub(super) spent: Spent,
 }
 
 /// Accounts and slots by number, and the journal over them.
@@ -91,6 +93,8 @@ pub(crate) struct Journal {
     pub(crate) logs: Vec<Log>,
     /// Gas to be given back; below zero within a frame sometimes.
     pub(crate) refund: i64,
+    /// Of the transaction; nothing before Amsterdam.
+    pub(crate) state_gas: StateGas,
 }
 
 impl Default for Journal {
@@ -111,6 +115,7 @@ impl Default for Journal {
             transaction: 1,
             logs: Vec::new(),
             refund: 0,
+            state_gas: StateGas::default(),
         }
     }
 }
@@ -121,6 +126,7 @@ impl Journal {
             changes: self.changes.len(),
             logs: self.logs.len(),
             refund: self.refund,
+            spent: self.state_gas.spent,
         }
     }
 
@@ -133,6 +139,7 @@ impl Journal {
         }
         self.logs.truncate(checkpoint.logs);
         self.refund = checkpoint.refund;
+        self.state_gas.undo(&checkpoint.spent);
     }
 
     fn undo(&mut self, change: Change) {
@@ -181,6 +188,7 @@ impl Journal {
         self.changes.clear();
         self.logs.clear();
         self.refund = 0;
+        self.state_gas = StateGas::default();
         if !self.transient.is_empty() {
             self.transient.clear();
             self.transient_ids.clear();
@@ -230,6 +238,22 @@ impl Journal {
         self.touched.clear();
         self.logs.clear();
         self.refund = 0;
+    }
+
+    pub(super) fn accesses(&self) -> Vec<(Address, Vec<U256>)> {
+        let accessed = (0..)
+            .zip(&self.accounts)
+            .filter(|(_, entry)| entry.accessed);
+        let mut accesses: Vec<_> = accessed
+            .map(|(account, entry)| {
+                let slots = self.slots_of(account).filter(|slot| slot.accessed);
+                let mut keys: Vec<_> = slots.map(|slot| slot.key.u256()).collect();
+                keys.sort_unstable();
+                (entry.address, keys)
+            })
+            .collect();
+        accesses.sort_unstable_by_key(|(address, _)| *address);
+        accesses
     }
 
     pub(super) fn changes(&self) -> Vec<AccountChange> {

@@ -4,10 +4,12 @@
 mod accounts;
 mod hash;
 mod journal;
+mod state_gas;
 mod storage;
 mod transition;
 
 pub(crate) use journal::{Checkpoint, Journal};
+pub(crate) use state_gas::StateGas;
 pub use transition::Transition;
 
 use crate::{
@@ -108,6 +110,7 @@ impl<S: StateSource> State<S> {
     ) -> Result<(), S::Error> {
         self.read(|journal, source| {
             let id = journal.load(source, address)?;
+            journal.mark_accessed(id);
             journal.add_balance(id, amount.into());
             journal.finish_transaction(fork);
             Ok(())
@@ -137,6 +140,13 @@ impl<S: StateSource> State<S> {
     /// long as they are [kept](Self::keep_transitions).
     pub fn transitions(&self) -> &[Transition] {
         self.journal.transitions()
+    }
+
+    /// Accounts that were accessed since the state was made, by address, each with its
+    /// slots that were, by key; also by frames that were undone (EIP-7928). What was
+    /// announced or looked at without being paid for is not among them.
+    pub fn accesses(&self) -> Vec<(Address, Vec<U256>)> {
+        self.journal.accesses()
     }
 
     /// What differs from the source, by address.

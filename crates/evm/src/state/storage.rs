@@ -32,6 +32,8 @@ pub(super) struct Slot {
     pub(super) warm: u32,
     /// The account's next slot.
     pub(super) next: u32,
+    /// It was accessed, in any transaction (EIP-7928).
+    pub(super) accessed: bool,
 }
 
 impl Slot {
@@ -106,6 +108,7 @@ impl Journal {
             seen: self.transaction,
             warm: 0,
             next,
+            accessed: false,
         });
         self.slot_ids.insert(SlotKey { account, key }, slot);
         Ok(slot)
@@ -121,6 +124,20 @@ impl Journal {
         entry.warm = self.transaction;
         self.changes.push(Change::SlotWarmed { slot });
         true
+    }
+
+    /// As [`mark_accessed`](Self::mark_accessed), of a slot.
+    #[inline(always)]
+    pub(crate) fn mark_slot_accessed(&mut self, slot: u32) {
+        self.slots[slot as usize].accessed = true;
+    }
+
+    /// Those of an account that were read, the last first.
+    pub(super) fn slots_of(&self, account: u32) -> impl Iterator<Item = &Slot> {
+        let slot = |number: u32| self.slots.get(number as usize);
+        std::iter::successors(slot(self.account(account).first_slot), move |entry| {
+            slot(entry.next)
+        })
     }
 
     #[inline(always)]

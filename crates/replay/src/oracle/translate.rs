@@ -17,6 +17,7 @@ pub(super) fn outcome(result: ExecutionResult) -> Outcome {
     Outcome {
         status,
         gas_used: gas.tx_gas_used(),
+        block_gas: gas.tx_gas_used().into(),
         gas_refunded: gas.inner_refunded(),
         created: result.created_address(),
         logs: match status {

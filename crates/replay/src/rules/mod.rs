@@ -9,6 +9,7 @@ use crate::{Error, Result};
 use alloy_primitives::{Address, B256};
 use std::path::Path;
 use txgraph_evm::{BlobSchedule, Fork};
+use txgraph_evm_tools::course::BlockRules;
 use txgraph_nodedb::{Header, NodeDb};
 
 /// The rules of a chain: which fork holds when, and what else a block needs that its
@@ -29,19 +30,6 @@ pub struct ChainRules {
     dao_block: Option<u64>,
     /// Whose logs are deposits (EIP-6110).
     deposit_contract: Address,
-}
-
-/// The rules of one block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockRules {
-    /// The fork.
-    pub fork: Fork,
-    /// How many blobs, and how their price moves; only since Cancun of interest.
-    pub blobs: BlobSchedule,
-    /// Whether the DAO's wei are moved before its transactions (EIP-779).
-    pub moves_dao: bool,
-    /// Whose logs are deposits (EIP-6110).
-    pub deposit_contract: Address,
 }
 
 impl ChainRules {

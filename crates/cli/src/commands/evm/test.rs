@@ -12,9 +12,10 @@ use txgraph_evm_tools::{
 
 /// Run public EVM tests
 ///
-/// State tests and VM tests: JSON files as published, folders of them, and packed files
-/// (`.jsonl.zst`, one `[file, name, test]` a line). State roots, hashes of logs, gas and return
-/// data are compared, and what must be refused must be refused.
+/// State tests, blockchain tests and VM tests: JSON files as published, folders of them, and
+/// packed files (`.jsonl.zst`, one `[file, name, test]` a line). State roots, hashes of logs, gas
+/// and return data are compared, of blocks what their headers say, and what must be refused must
+/// be refused.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TestArgs {
@@ -78,8 +79,10 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
         false => Err(Error::new(
             ErrorKind::Failed,
             format!(
-                "{} tests failed, {} were not run",
-                total.failed, total.skipped
+                "{} tests failed, {} were not run, {} refusals were not checked",
+                total.failed,
+                total.skipped,
+                report.unchecked.values().sum::<u64>()
             ),
         )),
     }

@@ -3,10 +3,10 @@
 use alloy_primitives::{Address, address};
 
 /// The contract that paid everybody back.
-pub(crate) const REFUND: Address = address!("bf4ed7b27f1d666546e30d74d50d173d20bca754");
+pub const REFUND: Address = address!("bf4ed7b27f1d666546e30d74d50d173d20bca754");
 
 /// The DAO, its extra balance, and their children.
-pub(crate) const DRAINED: [Address; 116] = [
+pub const DRAINED: [Address; 116] = [
     address!("d4fe7bc31cedb7bfb8a345f31e668033056b2728"),
     address!("b3fb0e5aba0e20e5c49d252dfd30e102b171a425"),
     address!("2c19c7f9ae8b751e37aeb2d93a699722395ae18f"),

@@ -1,7 +1,6 @@
 //! Requests to the consensus layer (EIP-7685): deposits from logs, withdrawals and
 //! consolidations from contracts of the protocol.
 
-use crate::course::RequestFault;
 use alloy_eips::{
     eip6110::DEPOSIT_REQUEST_TYPE,
     eip7002::{WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, WITHDRAWAL_REQUEST_TYPE},
@@ -20,8 +19,22 @@ const DEPOSIT_FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (38
 /// Bytes of a deposit log.
 const DEPOSIT_LEN: usize = 576;
 
+/// The requests of a block; none before Prague.
+pub type Requested = Result<Option<Requests>, RequestFault>;
+
+/// Why a block has no requests though it should (EIP-7685): no node accepts such a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestFault {
+    /// The call failed.
+    #[error("contract {0} of the protocol failed")]
+    Failed(Address),
+    /// A log of the deposit contract has another form than EIP-6110 says.
+    #[error("a deposit log is malformed")]
+    Deposit,
+}
+
 /// Contracts that are called after the transactions, with the type of their requests.
-pub(crate) const CONTRACTS: [(u8, Address); 2] = [
+pub(super) const CONTRACTS: [(u8, Address); 2] = [
     (
         WITHDRAWAL_REQUEST_TYPE,
         WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
@@ -34,14 +47,15 @@ pub(crate) const CONTRACTS: [(u8, Address); 2] = [
 
 /// Collects deposits from the logs of a block.
 #[derive(Debug)]
-pub(crate) struct Deposits {
+pub struct Deposits {
     contract: Address,
     requests: Vec<u8>,
     malformed: bool,
 }
 
 impl Deposits {
-    pub(crate) fn new(contract: Address) -> Self {
+    /// None yet.
+    pub fn new(contract: Address) -> Self {
         Self {
             contract,
             requests: Vec::new(),
@@ -49,7 +63,8 @@ impl Deposits {
         }
     }
 
-    pub(crate) fn collect(&mut self, logs: &[Log]) {
+    /// Adds those among the logs of a transaction.
+    pub fn collect(&mut self, logs: &[Log]) {
         for log in logs {
             if log.address == self.contract && log.topics().first() == Some(&DEPOSIT_EVENT) {
                 self.malformed |= self.deposit(&log.data.data).is_none();
@@ -73,7 +88,7 @@ impl Deposits {
     }
 
     /// All requests of the block.
-    pub(crate) fn requests(self, others: Vec<(u8, Bytes)>) -> Result<Requests, RequestFault> {
+    pub fn requests(self, others: Vec<(u8, Bytes)>) -> Result<Requests, RequestFault> {
         if self.malformed {
             return Err(RequestFault::Deposit);
         }

@@ -1,0 +1,77 @@
+//! Instructions that are no opcodes, in a range of bytes that no opcode uses: so every
+//! byte has an arm in the loop, and the loop needs no bounds check.
+
+/// The first.
+pub(crate) const FIRST: u8 = BLOCK;
+/// Head of a block: `arg` is the lowest height of the stack at entry, `imm` its
+/// gas; the next slot's `arg` is how much higher than that the stack may be.
+/// Heights are in bytes.
+pub(crate) const BLOCK: u8 = 0xa5;
+/// Halts: a jump went astray.
+pub(crate) const INVALID_JUMP: u8 = 0xa6;
+/// A byte (`arg`) that the fork does not know, or `INVALID`.
+pub(crate) const UNKNOWN: u8 = 0xa7;
+/// A constant of four bytes at most.
+pub(crate) const PUSH: u8 = 0xa8;
+/// A wider one, number `imm` of the pool.
+pub(crate) const PUSH_WIDE: u8 = 0xa9;
+/// `PUSH JUMP`; `imm` is the target's head.
+pub(crate) const JUMP_TO: u8 = 0xaa;
+/// `PUSH JUMPI`.
+pub(crate) const JUMPI_TO: u8 = 0xab;
+/// `ISZERO PUSH JUMPI`.
+pub(crate) const JUMPI_TO_IF_ZERO: u8 = 0xac;
+/// `LT PUSH JUMPI`, and so on; the ones below with `ISZERO` between.
+pub(crate) const JUMPI_TO_IF_LT: u8 = 0xad;
+pub(crate) const JUMPI_TO_IF_GT: u8 = 0xae;
+pub(crate) const JUMPI_TO_IF_SLT: u8 = 0xaf;
+pub(crate) const JUMPI_TO_IF_SGT: u8 = 0xb0;
+pub(crate) const JUMPI_TO_IF_EQ: u8 = 0xb1;
+pub(crate) const JUMPI_TO_UNLESS_LT: u8 = 0xb2;
+pub(crate) const JUMPI_TO_UNLESS_GT: u8 = 0xb3;
+pub(crate) const JUMPI_TO_UNLESS_SLT: u8 = 0xb4;
+pub(crate) const JUMPI_TO_UNLESS_SGT: u8 = 0xb5;
+pub(crate) const JUMPI_TO_UNLESS_EQ: u8 = 0xb6;
+/// `PUSH op`: the constant is the first operand.
+pub(crate) const PUSH_ADD: u8 = 0xb7;
+pub(crate) const PUSH_MUL: u8 = 0xb8;
+pub(crate) const PUSH_AND: u8 = 0xb9;
+pub(crate) const PUSH_OR: u8 = 0xba;
+pub(crate) const PUSH_SHL: u8 = 0xbb;
+pub(crate) const PUSH_SHR: u8 = 0xbc;
+pub(crate) const PUSH_SAR: u8 = 0xbd;
+pub(crate) const PUSH_EQ: u8 = 0xbe;
+pub(crate) const PUSH_LT: u8 = 0xbf;
+pub(crate) const PUSH_GT: u8 = 0xc0;
+pub(crate) const PUSH_SUB: u8 = 0xc1;
+pub(crate) const PUSH_MLOAD: u8 = 0xc2;
+pub(crate) const PUSH_MSTORE: u8 = 0xc3;
+/// `PUSH SWAP1 op`: the constant is the second operand.
+pub(crate) const SUB_PUSHED: u8 = 0xc4;
+pub(crate) const DIV_PUSHED: u8 = 0xc5;
+/// With a constant of the pool.
+pub(crate) const PUSH_WIDE_AND: u8 = 0xc6;
+pub(crate) const PUSH_WIDE_ADD: u8 = 0xc7;
+/// `SWAPn POP`, n in `arg`.
+pub(crate) const SWAP_POP: u8 = 0xc8;
+pub(crate) const POP_POP: u8 = 0xc9;
+/// `DUPn PUSH`: n in `arg`.
+pub(crate) const DUP_PUSH: u8 = 0xca;
+/// `DUPn MLOAD`.
+pub(crate) const DUP_MLOAD: u8 = 0xcb;
+/// `DUPn op`.
+pub(crate) const DUP_ADD: u8 = 0xcc;
+pub(crate) const DUP_SUB: u8 = 0xcd;
+/// `DUP1 PUSH EQ PUSH JUMPI`: how a contract finds its function. The constant
+/// stands in the next slot.
+pub(crate) const SELECT: u8 = 0xce;
+/// `DUPn DUPm`: n in the low byte of `arg`, m in its high byte.
+pub(crate) const DUP_DUP: u8 = 0xcf;
+/// `SWAPn SWAPm`.
+pub(crate) const SWAP_SWAP: u8 = 0xd0;
+/// `SWAP1 SUB`.
+pub(crate) const SWAP_SUB: u8 = 0xd1;
+/// `ISZERO ISZERO`.
+pub(crate) const IS_NOT_ZERO: u8 = 0xd2;
+/// None: beyond the last.
+pub(crate) const END: u8 = 0xd3;
