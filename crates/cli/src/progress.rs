@@ -8,7 +8,7 @@ use std::{
     fmt,
     io::{self, IsTerminal, Write},
     sync::{
-        LazyLock,
+        LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -26,10 +26,19 @@ pub(crate) fn say(line: fmt::Arguments<'_>) {
     let _ = Stderr.write_all(format!("{line}\n").as_bytes());
 }
 
-/// A bar for scans: blocks, rate, time left, transfers.
+/// A bar for what goes through blocks: blocks, rate, time left, what was counted in them.
 pub(crate) struct Bar {
     bar: ProgressBar,
-    transfers: AtomicU64,
+    count: AtomicU64,
+    counted: Mutex<&'static str>,
+}
+
+impl Bar {
+    fn tell(&self, count: u64) {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bar
+            .set_message(format!("{} {counted}", HumanCount(count)));
+    }
 }
 
 impl Bar {
@@ -47,26 +56,27 @@ impl Bar {
         }
         Self {
             bar,
-            transfers: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+            counted: Mutex::new(""),
         }
     }
 }
 
 impl Progress for Bar {
-    fn start(&self, blocks: u64) {
-        self.transfers.store(0, Ordering::Relaxed);
+    fn start(&self, blocks: u64, counted: &'static str) {
+        self.count.store(0, Ordering::Relaxed);
+        *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = counted;
         self.bar.set_length(blocks);
         self.bar.reset();
-        self.bar.set_message("0 transfers");
+        self.tell(0);
         BARS.add(self.bar.clone());
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
 
-    fn advance(&self, blocks: u64, transfers: u64) {
-        let all = self.transfers.fetch_add(transfers, Ordering::Relaxed) + transfers;
+    fn advance(&self, blocks: u64, count: u64) {
+        let all = self.count.fetch_add(count, Ordering::Relaxed) + count;
         self.bar.inc(blocks);
-        self.bar
-            .set_message(format!("{} transfers", HumanCount(all)));
+        self.tell(all);
     }
 
     fn finish(&self) {

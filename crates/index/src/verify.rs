@@ -34,7 +34,7 @@ pub fn verify(index: &Index, node: &NodeSource, quick: bool) -> Result<Verified>
     let all = Mutex::new(Ok(Verified::default()));
     let progress = node.options().progress.as_deref();
     if let Some(progress) = progress {
-        progress.start(index.blocks().blocks());
+        progress.start(index.blocks().blocks(), "transfers");
     }
     let work = || {
         while let Some(segment) = index.segments.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -335,7 +335,7 @@ impl<'a> Work<'a> {
         let share = (options.memory_bytes_max / threads as u64).max(SHARE_BYTES_MIN);
         let progress = self.node.options().progress.clone();
         if let Some(progress) = &progress {
-            progress.start(blocks.blocks());
+            progress.start(blocks.blocks(), "transfers");
         }
         let (sender, news) = channel();
         let mut failed = None;

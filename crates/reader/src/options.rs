@@ -65,13 +65,14 @@ impl fmt::Debug for ScanOptions {
     }
 }
 
-/// Hears how far a scan has come. Called on the thread that called the scan, in
-/// block order; what `advance` reported adds up to the blocks that were scanned.
+/// Hears how far a scan has come, or something else that goes through blocks. Called on
+/// the thread that began it, in block order; what `advance` reported adds up to the blocks
+/// that were done.
 pub trait Progress: Send + Sync {
-    /// A scan of this many blocks begins.
-    fn start(&self, blocks: u64);
-    /// More blocks are done, with so many wanted transfers.
-    fn advance(&self, blocks: u64, transfers: u64);
+    /// So many blocks are to be done. What is counted in them has a name, in the plural.
+    fn start(&self, blocks: u64, counted: &'static str);
+    /// More blocks are done, with so much in them of what is counted.
+    fn advance(&self, blocks: u64, count: u64);
     /// The scan has ended, well or not.
     fn finish(&self);
 }

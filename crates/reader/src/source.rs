@@ -179,7 +179,7 @@ impl NodeSource {
         let scratch: Vec<Mutex<Scratch>> = (0..self.threads()).map(|_| Mutex::default()).collect();
         let progress = self.options.progress.as_deref();
         let _finish = progress.map(|progress| {
-            progress.start(survey.present.blocks());
+            progress.start(survey.present.blocks(), "transfers");
             Finish(progress)
         });
         let mut run = Run {

@@ -16,8 +16,12 @@ fn chain() -> String {
 fn everything_that_a_node_holds_is_proved() {
     for sample in Sample::both() {
         let chain = chain();
-        let run = sample.ok(&format!("replay --verify-only {chain}"));
+        let run = sample.ok(&format!("replay --verify-only --explain {chain}"));
         assert_eq!(run.stdout, "");
+        assert!(
+            run.stderr.contains("plan: the state before each block"),
+            "{run:?}"
+        );
         assert!(
             run.stderr.contains("replayed 40 blocks, 521 transactions"),
             "{run:?}"

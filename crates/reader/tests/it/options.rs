@@ -117,7 +117,7 @@ struct Meter {
 }
 
 impl Progress for Meter {
-    fn start(&self, blocks: u64) {
+    fn start(&self, blocks: u64, _counted: &'static str) {
         self.announced.fetch_add(blocks, Ordering::Relaxed);
     }
     fn advance(&self, blocks: u64, transfers: u64) {

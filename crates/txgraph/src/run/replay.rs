@@ -10,7 +10,7 @@ pub use call::{CallQuery, Called, call};
 pub use token::{TokenNames, token_metadata};
 
 use super::{Node, check_target, restarting};
-use crate::{Checksum, Error, ErrorKind, Output, Result, Selection, lists};
+use crate::{Checksum, Error, ErrorKind, Output, Progress, Result, Selection, lists};
 use alloy_primitives::{Address, B256};
 use rows::{Content, Rows};
 use std::{
@@ -180,6 +180,28 @@ impl Node {
     }
 }
 
+/// Tells that the work has ended, however it did.
+struct Begun<'a>(Option<&'a dyn Progress>);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if let Some(progress) = self.0 {
+            progress.finish();
+        }
+    }
+}
+
+impl Node {
+    /// Tells that so many blocks are to be done, and at the end that they are.
+    fn begin(&self, blocks: u64, counted: &'static str) -> Begun<'_> {
+        let progress = self.control.progress.as_deref();
+        if let Some(progress) = progress {
+            progress.start(blocks, counted);
+        }
+        Begun(progress)
+    }
+}
+
 impl ReplayQuery {
     /// The blocks that are meant, against the present tip. Nobody executed block 0.
     pub fn blocks(&self, node: &Node) -> Result<BlockRanges> {
@@ -270,7 +292,17 @@ pub fn replay(
         first: span.first.saturating_sub(1),
         last: span.last.saturating_sub(1),
     })?;
+    if let Some(explain) = &node.control.explain {
+        let way = match state.is_walked() {
+            true => "walking its change sets back from the tip",
+            false => "asking the node's history indices",
+        };
+        explain(&format_args!(
+            "the state before each block is found by {way}"
+        ));
+    }
     let replayer = node.replayer(&state, query)?;
+    let _bar = node.begin(blocks.blocks(), "transactions");
     for range in blocks.iter() {
         let mut failed = None;
         let range = Blocks {
@@ -279,6 +311,9 @@ pub fn replay(
         };
         let report = replayer.range(range, &mut |block| {
             replayed.note(&block.mismatches);
+            if let Some(progress) = &node.control.progress {
+                progress.advance(1, block.transactions.len() as u64);
+            }
             match node.check_interrupted().and_then(|()| sink(&block)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {

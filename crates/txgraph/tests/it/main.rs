@@ -8,7 +8,7 @@ use std::{
 };
 use txgraph::{
     AnalyzeQuery, CancelFlag, Config, Control, ErrorKind, GraphQuery, GraphRequest, Hops, Measure,
-    Node, Output, Progress, Query, QueryFile, Search, Selection, TransfersQuery,
+    Node, Output, Progress, Query, QueryFile, ReplayQuery, Search, Selection, TransfersQuery,
 };
 use txgraph_testkit::{
     fixtures::{self, Fixture},
@@ -35,7 +35,7 @@ struct StopAt {
 }
 
 impl Progress for StopAt {
-    fn start(&self, _blocks: u64) {}
+    fn start(&self, _blocks: u64, _counted: &'static str) {}
 
     fn advance(&self, blocks: u64, _transfers: u64) {
         if self.blocks.fetch_sub(blocks, Ordering::Relaxed) <= blocks {
@@ -222,4 +222,58 @@ fn saved_questions_are_questions() {
         Some("Pairs")
     );
     assert!(!analysis.tables[0].rows.is_empty());
+}
+
+/// Adds up what it is told.
+#[derive(Default)]
+struct Meter {
+    announced: AtomicU64,
+    blocks: AtomicU64,
+    transactions: AtomicU64,
+    finished: AtomicU64,
+}
+
+impl Progress for Meter {
+    fn start(&self, blocks: u64, counted: &'static str) {
+        assert_eq!(counted, "transactions");
+        self.announced.fetch_add(blocks, Ordering::Relaxed);
+    }
+
+    fn advance(&self, blocks: u64, count: u64) {
+        self.blocks.fetch_add(blocks, Ordering::Relaxed);
+        self.transactions.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn finish(&self) {
+        self.finished.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_replay_tells_how_far_it_came() {
+    for fixture in fixtures::committed() {
+        let meter = Arc::new(Meter::default());
+        let control = Control {
+            progress: Some(Arc::clone(&meter) as Arc<dyn Progress>),
+            ..Control::default()
+        };
+        let config = Config {
+            datadir: Some(fixture.path().into()),
+            chain: Some(fixtures::testdata().join("small/v2/genesis.json")),
+            ..Config::default()
+        };
+        let node = txgraph::open(&config, &control).unwrap();
+        // Two ranges, whose ends are not in them; one bar.
+        let query = ReplayQuery {
+            blocks: vec!["1:11".to_owned(), "21:41".to_owned()],
+            verify_only: true,
+            ..ReplayQuery::default()
+        };
+        let replayed = txgraph::write_replay(&node, &query).unwrap();
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        assert_eq!((read(&meter.announced), read(&meter.finished)), (30, 1));
+        assert_eq!(read(&meter.blocks), replayed.report.blocks);
+        assert_eq!(read(&meter.transactions), replayed.report.transactions);
+        assert!(replayed.report.transactions > 300);
+    }
 }
