@@ -6,8 +6,8 @@ use crate::{
     traffic::{Draft, Traffic},
 };
 use alloy_consensus::{
-    EthereumReceipt, EthereumTxEnvelope, Header, ReceiptWithBloom, SignableTransaction, TxEip1559,
-    TxEip2930, TxEip4844, TxLegacy, proofs,
+    EthereumReceipt, EthereumTxEnvelope, Header, ReceiptWithBloom, TxEip1559, TxEip2930, TxEip4844,
+    TxLegacy, proofs,
 };
 use alloy_eips::{
     eip2935::HISTORY_STORAGE_ADDRESS,
@@ -17,7 +17,7 @@ use alloy_eips::{
     eip7251::{CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_TYPE},
     eip7685::Requests,
 };
-use alloy_primitives::{Address, B256, Bloom, Bytes, Signature, U256};
+use alloy_primitives::{Address, B256, Bloom, Bytes, U256};
 use revm::{
     Context, ExecuteCommitEvm, MainBuilder, MainContext, MainnetEvm, SystemCallCommitEvm,
     context::{
@@ -268,55 +268,37 @@ fn sign(
         ..TxEnv::default()
     };
     let transaction = match kind {
-        0 => signed(
-            signer,
-            TxLegacy {
-                chain_id: Some(chain_id),
-                nonce,
-                gas_price,
-                gas_limit,
-                to,
-                value,
-                input,
-            },
-        ),
-        1 => signed(
-            signer,
-            TxEip2930 {
-                chain_id,
-                nonce,
-                gas_price,
-                gas_limit,
-                to,
-                value,
-                access_list,
-                input,
-            },
-        ),
-        _ => signed(
-            signer,
-            TxEip1559 {
-                chain_id,
-                nonce,
-                gas_limit,
-                max_fee_per_gas: MAX_FEE,
-                max_priority_fee_per_gas: tip,
-                to,
-                value,
-                access_list,
-                input,
-            },
-        ),
+        0 => signer.sign_transaction(TxLegacy {
+            chain_id: Some(chain_id),
+            nonce,
+            gas_price,
+            gas_limit,
+            to,
+            value,
+            input,
+        }),
+        1 => signer.sign_transaction(TxEip2930 {
+            chain_id,
+            nonce,
+            gas_price,
+            gas_limit,
+            to,
+            value,
+            access_list,
+            input,
+        }),
+        _ => signer.sign_transaction(TxEip1559 {
+            chain_id,
+            nonce,
+            gas_limit,
+            max_fee_per_gas: MAX_FEE,
+            max_priority_fee_per_gas: tip,
+            to,
+            value,
+            access_list,
+            input,
+        }),
     };
     debug_assert_eq!(u8::from(transaction.tx_type()), words.tx_type);
     (transaction, words)
-}
-
-fn signed<T>(signer: &Signer, transaction: T) -> Transaction
-where
-    T: SignableTransaction<Signature>,
-    Transaction: From<alloy_consensus::Signed<T>>,
-{
-    let signature = signer.sign(transaction.signature_hash());
-    transaction.into_signed(signature).into()
 }

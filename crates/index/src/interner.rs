@@ -24,12 +24,7 @@ pub(crate) struct Interner {
 
 impl Default for Interner {
     fn default() -> Self {
-        let random = RandomState::new();
-        Self {
-            slots: vec![(Address::ZERO, NONE); FEWEST],
-            len: 0,
-            keys: [random.hash_one(1), random.hash_one(2)],
-        }
+        Self::with_capacity(0)
     }
 }
 
@@ -37,9 +32,11 @@ impl Interner {
     /// Room for so many addresses.
     pub(crate) fn with_capacity(addresses: usize) -> Self {
         let slots = (addresses * 4 / 3 + 1).next_power_of_two().max(FEWEST);
+        let random = RandomState::new();
         Self {
             slots: vec![(Address::ZERO, NONE); slots],
-            ..Self::default()
+            len: 0,
+            keys: [random.hash_one(1), random.hash_one(2)],
         }
     }
 

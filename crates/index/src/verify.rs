@@ -10,7 +10,7 @@ use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
-use txgraph_reader::{NodeSource, OddLogs};
+use txgraph_reader::{NodeSource, OddLogs, Watched};
 use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, SourceError};
 
 /// What a verification has looked at.
@@ -33,9 +33,7 @@ pub fn verify(index: &Index, node: &NodeSource, quick: bool) -> Result<Verified>
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Ok(Verified::default()));
     let progress = node.options().progress.as_deref();
-    if let Some(progress) = progress {
-        progress.start(index.blocks().blocks(), "transfers");
-    }
+    let watched = Watched::start(progress, index.blocks().blocks(), "transfers");
     let work = || {
         while let Some(segment) = index.segments.get(next.fetch_add(1, Ordering::Relaxed)) {
             let outcome = check(index, segment, node, quick);
@@ -46,9 +44,7 @@ pub fn verify(index: &Index, node: &NodeSource, quick: bool) -> Result<Verified>
                     sum.blocks += one.blocks;
                     sum.transfers += one.transfers;
                     sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
-                    if let Some(progress) = progress {
-                        progress.advance(segment.blocks().blocks(), one.transfers);
-                    }
+                    watched.advance(segment.blocks().blocks(), one.transfers);
                 }
                 (Ok(_), Err(error)) => {
                     // The others end at their next segment.
@@ -65,9 +61,7 @@ pub fn verify(index: &Index, node: &NodeSource, quick: bool) -> Result<Verified>
         }
         work();
     });
-    if let Some(progress) = progress {
-        progress.finish();
-    }
+    drop(watched);
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 

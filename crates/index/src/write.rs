@@ -34,7 +34,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use txgraph_reader::{BlockAccount, NodeSource};
+use txgraph_reader::{BlockAccount, NodeSource, Watched};
 use txgraph_transfers::{
     BlockRange, BlockRanges, ScanRequest, SourceError, Transfer, TransferFilter, TransferSource,
     WrappedNative,
@@ -333,10 +333,8 @@ impl<'a> Work<'a> {
         let jobs = Mutex::new(units(blocks, manifest.segment_blocks));
         let over = AtomicBool::new(false);
         let share = (options.memory_bytes_max / threads as u64).max(SHARE_BYTES_MIN);
-        let progress = self.node.options().progress.clone();
-        if let Some(progress) = &progress {
-            progress.start(blocks.blocks(), "transfers");
-        }
+        let progress = self.node.options().progress.as_deref();
+        let watched = Watched::start(progress, blocks.blocks(), "transfers");
         let (sender, news) = channel();
         let mut failed = None;
         thread::scope(|scope| {
@@ -371,9 +369,7 @@ impl<'a> Work<'a> {
                     News::Read { blocks, transfers } => {
                         built.read_blocks += blocks;
                         built.transfers += transfers;
-                        if let Some(progress) = &progress {
-                            progress.advance(blocks, transfers);
-                        }
+                        watched.advance(blocks, transfers);
                         Ok(())
                     }
                     News::Written(segment) => {
@@ -391,9 +387,7 @@ impl<'a> Work<'a> {
                 }
             }
         });
-        if let Some(progress) = &progress {
-            progress.finish();
-        }
+        drop(watched);
         if let Some(error) = failed {
             return Err(error);
         }

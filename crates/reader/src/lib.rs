@@ -36,7 +36,7 @@ mod threads;
 
 pub use by_block::{BlockReader, OddLogs, Stretch};
 pub use error::{Error, Result};
-pub use options::{CancelFlag, Explain, Progress, ScanOptions};
+pub use options::{CancelFlag, Explain, Progress, ScanOptions, Watched};
 pub use plan::ScanPlan;
 pub use read::BlockAccount;
 pub use source::NodeSource;

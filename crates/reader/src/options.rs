@@ -77,6 +77,41 @@ pub trait Progress: Send + Sync {
     fn finish(&self);
 }
 
+/// Work that somebody may watch: told when it begins, and that it has ended when this is
+/// dropped, however it did.
+pub struct Watched<'a>(Option<&'a dyn Progress>);
+
+impl<'a> Watched<'a> {
+    /// [`Progress::start`].
+    pub fn start(progress: Option<&'a dyn Progress>, blocks: u64, counted: &'static str) -> Self {
+        if let Some(progress) = progress {
+            progress.start(blocks, counted);
+        }
+        Self(progress)
+    }
+
+    /// [`Progress::advance`].
+    pub fn advance(&self, blocks: u64, count: u64) {
+        if let Some(progress) = self.0 {
+            progress.advance(blocks, count);
+        }
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        if let Some(progress) = self.0 {
+            progress.finish();
+        }
+    }
+}
+
+impl std::fmt::Debug for Watched<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Watched").field(&self.0.is_some()).finish()
+    }
+}
+
 /// A switch that stops scans; clones are the same switch. Workers look at it
 /// before every block.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@
 use crate::{
     error::Error,
     merge::{Head, Merge, Outcome, Piece, Task},
-    options::{CancelFlag, Progress},
+    options::{CancelFlag, Watched},
 };
 use alloy_primitives::B256;
 use std::{
@@ -58,7 +58,7 @@ impl From<Error> for Stop {
 pub(crate) struct Run<'a> {
     pub(crate) allow_partial: bool,
     pub(crate) cancel: &'a CancelFlag,
-    pub(crate) progress: Option<&'a dyn Progress>,
+    pub(crate) watched: &'a Watched<'a>,
     pub(crate) sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
     /// Blocks emitted so far: unbroken runs, each with the hash of its last block.
     pub(crate) emitted: Vec<(BlockRange, B256)>,
@@ -135,9 +135,7 @@ impl Run<'_> {
             _ => self.emitted.push((blocks, hash)),
         }
         self.report.counts += counts;
-        if let Some(progress) = self.progress {
-            progress.advance(blocks.blocks(), count(&transfers));
-        }
+        self.watched.advance(blocks.blocks(), count(&transfers));
         (self.sink)(Batch { blocks, transfers })
     }
 

@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Result},
     hashes,
     merge::{Limits, Merge},
-    options::{Progress, ScanOptions},
+    options::{ScanOptions, Watched},
     plan::{self, ScanPlan, TokenBits},
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     scan::{Run, Stop},
@@ -178,14 +178,11 @@ impl NodeSource {
         };
         let scratch: Vec<Mutex<Scratch>> = (0..self.threads()).map(|_| Mutex::default()).collect();
         let progress = self.options.progress.as_deref();
-        let _finish = progress.map(|progress| {
-            progress.start(survey.present.blocks(), "transfers");
-            Finish(progress)
-        });
+        let watched = Watched::start(progress, survey.present.blocks(), "transfers");
         let mut run = Run {
             allow_partial: request.allow_partial,
             cancel: &self.options.cancel,
-            progress,
+            watched: &watched,
             sink,
             emitted: Vec::new(),
             report: ScanReport {
@@ -201,15 +198,6 @@ impl NodeSource {
         })?;
         self.pins.add(&run.emitted);
         Ok(run.report)
-    }
-}
-
-/// Ends a progress report however its scan ends.
-struct Finish<'a>(&'a dyn Progress);
-
-impl Drop for Finish<'_> {
-    fn drop(&mut self) {
-        self.0.finish();
     }
 }
 

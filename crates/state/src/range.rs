@@ -99,11 +99,6 @@ impl<'db> StateRange<'db> {
         }
     }
 
-    /// What a block changed, with the values from before it.
-    pub fn changes(&self, block: u64) -> Result<BlockChanges> {
-        self.db.changes(block)
-    }
-
     /// [`StateDb::changes_of`].
     pub fn changes_of(&self, block: u64, hash: B256) -> Result<BlockChanges> {
         self.db.changes_of(block, hash)

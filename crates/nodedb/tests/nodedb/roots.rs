@@ -12,7 +12,7 @@ use txgraph_nodedb::{
     Block, Blocks, DataDir, NodeDb, Parts, Receipt, Scratch, SignedTransaction, Snapshot,
     fuzzing::{self, Buffers},
 };
-use txgraph_testkit::fixtures::{Fixture, committed, fixture};
+use txgraph_testkit::fixtures::{self, Fixture};
 
 const ALL: Parts = Parts {
     headers: true,
@@ -24,18 +24,9 @@ const ALL: Parts = Parts {
 
 #[test]
 fn every_directory() {
-    let mut all: Vec<Fixture> = committed().into();
-    let large = [
-        "dev-v1",
-        "dev-v2",
-        "long-v2",
-        "crashed/small-v2",
-        "pruned/dev-v1-receipts",
-        "pruned/dev-v2-distance",
-        "pruned/long-v2-full",
-        "pruned/small-v1-logfilter",
-        "pruned/small-v2-logfilter",
-        "pruned/small-v2-minimal",
+    let mut all = fixtures::full();
+    all.extend(fixtures::partial().into_iter().map(|(partial, _)| partial));
+    let odd = [
         "odd/filter-v1",
         "odd/filter-v2",
         "odd/import-v2",
@@ -43,7 +34,7 @@ fn every_directory() {
         "odd/pruned-v1",
         "odd/pruned-v2",
     ];
-    all.extend(large.into_iter().filter_map(fixture));
+    all.extend(odd.into_iter().filter_map(fixtures::fixture));
     for fixture in all {
         let db = NodeDb::open(&DataDir::new(fixture.path())).unwrap();
         let snapshot = db.snapshot().unwrap();

@@ -259,7 +259,7 @@ fn run(case: &Case) -> (bool, Simulation) {
     let mut scan = Run {
         allow_partial: case.allow_partial,
         cancel: &cancel,
-        progress: None,
+        watched: &Watched::start(None, 0, "transfers"),
         sink: &mut sink,
         emitted: Vec::new(),
         report: ScanReport::default(),
@@ -393,7 +393,7 @@ fn cancelling_interrupts() {
     let mut scan = Run {
         allow_partial: false,
         cancel: &cancel,
-        progress: None,
+        watched: &Watched::start(None, 0, "transfers"),
         sink: &mut sink,
         emitted: Vec::new(),
         report: ScanReport::default(),

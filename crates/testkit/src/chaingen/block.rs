@@ -15,8 +15,8 @@ use super::{
     world::World,
 };
 use alloy_consensus::{
-    EthereumReceipt, EthereumTxEnvelope, ReceiptWithBloom, SignableTransaction, TxEip1559,
-    TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType, proofs,
+    EthereumReceipt, EthereumTxEnvelope, ReceiptWithBloom, TxEip1559, TxEip2930, TxEip4844,
+    TxEip7702, TxLegacy, TxType, proofs,
 };
 use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
@@ -327,47 +327,38 @@ impl Maker<'_> {
         let signer = intent.signer;
         let envelope: Transaction = match tx_type {
             TxType::Legacy => {
-                sign(
-                    signer,
-                    TxLegacy {
-                        // Some wallets still sign for any chain.
-                        chain_id: (!self.draw.permille(50)).then_some(chain_id),
-                        nonce,
-                        gas_price,
-                        gas_limit,
-                        to: intent.to,
-                        value,
-                        input,
-                    },
-                )
-            }
-            TxType::Eip2930 => sign(
-                signer,
-                TxEip2930 {
-                    chain_id,
+                signer.sign_transaction(TxLegacy {
+                    // Some wallets still sign for any chain.
+                    chain_id: (!self.draw.permille(50)).then_some(chain_id),
                     nonce,
                     gas_price,
                     gas_limit,
                     to: intent.to,
                     value,
-                    access_list,
                     input,
-                },
-            ),
-            TxType::Eip1559 => sign(
-                signer,
-                TxEip1559 {
-                    chain_id,
-                    nonce,
-                    gas_limit,
-                    max_fee_per_gas: max_fee,
-                    max_priority_fee_per_gas: max_priority_fee,
-                    to: intent.to,
-                    value,
-                    access_list,
-                    input,
-                },
-            ),
+                })
+            }
+            TxType::Eip2930 => signer.sign_transaction(TxEip2930 {
+                chain_id,
+                nonce,
+                gas_price,
+                gas_limit,
+                to: intent.to,
+                value,
+                access_list,
+                input,
+            }),
+            TxType::Eip1559 => signer.sign_transaction(TxEip1559 {
+                chain_id,
+                nonce,
+                gas_limit,
+                max_fee_per_gas: max_fee,
+                max_priority_fee_per_gas: max_priority_fee,
+                to: intent.to,
+                value,
+                access_list,
+                input,
+            }),
             TxType::Eip4844 => {
                 blobs = self.draw.between(1, self.blobs_left.min(3));
                 self.blobs_left -= blobs;
@@ -376,26 +367,7 @@ impl Maker<'_> {
                     hash[0] = 1;
                     hash
                 });
-                sign(
-                    signer,
-                    TxEip4844 {
-                        chain_id,
-                        nonce,
-                        gas_limit,
-                        max_fee_per_gas: max_fee,
-                        max_priority_fee_per_gas: max_priority_fee,
-                        to: call_to,
-                        value,
-                        access_list,
-                        blob_versioned_hashes: blob_versioned_hashes.collect(),
-                        max_fee_per_blob_gas: MAX_FEE,
-                        input,
-                    },
-                )
-            }
-            TxType::Eip7702 => sign(
-                signer,
-                TxEip7702 {
+                signer.sign_transaction(TxEip4844 {
                     chain_id,
                     nonce,
                     gas_limit,
@@ -404,10 +376,23 @@ impl Maker<'_> {
                     to: call_to,
                     value,
                     access_list,
-                    authorization_list: vec![self.authorization(&mut intent.effects)],
+                    blob_versioned_hashes: blob_versioned_hashes.collect(),
+                    max_fee_per_blob_gas: MAX_FEE,
                     input,
-                },
-            ),
+                })
+            }
+            TxType::Eip7702 => signer.sign_transaction(TxEip7702 {
+                chain_id,
+                nonce,
+                gas_limit,
+                max_fee_per_gas: max_fee,
+                max_priority_fee_per_gas: max_priority_fee,
+                to: call_to,
+                value,
+                access_list,
+                authorization_list: vec![self.authorization(&mut intent.effects)],
+                input,
+            }),
         };
         intent.tx_type = tx_type;
         let fee = Fee {
@@ -558,13 +543,4 @@ impl Maker<'_> {
         }
         withdrawals
     }
-}
-
-fn sign<T>(signer: Signer, transaction: T) -> Transaction
-where
-    T: SignableTransaction<alloy_primitives::Signature>,
-    Transaction: From<alloy_consensus::Signed<T>>,
-{
-    let signature = signer.sign(transaction.signature_hash());
-    transaction.into_signed(signature).into()
 }

@@ -5,6 +5,7 @@
 //! of the transaction; so any block can be made without making those before it.
 
 use super::draw::{self, Draw};
+use alloy_consensus::{EthereumTxEnvelope, SignableTransaction, Signed, TxEip4844};
 use alloy_primitives::{Address, B256, Signature, U256, keccak256};
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey};
 
@@ -45,6 +46,16 @@ impl Signer {
         let (recovery, bytes) = signature.serialize_compact();
         let number = |at: usize| U256::from_be_slice(&bytes[at..at + 32]);
         Signature::new(number(0), number(32), i32::from(recovery) == 1)
+    }
+
+    /// A transaction with its signature.
+    pub fn sign_transaction<T>(&self, transaction: T) -> EthereumTxEnvelope<TxEip4844>
+    where
+        T: SignableTransaction<Signature>,
+        EthereumTxEnvelope<TxEip4844>: From<Signed<T>>,
+    {
+        let signature = self.sign(transaction.signature_hash());
+        transaction.into_signed(signature).into()
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     error::{Db, Io},
 };
 use signet_libmdbx::{
-    DatabaseFlags, Environment, EnvironmentFlags, Geometry, Mode, SyncMode, WriteFlags,
+    Database, DatabaseFlags, Environment, EnvironmentFlags, Geometry, Mode, SyncMode, WriteFlags,
     sys::PageSize, tx::aliases::RwTxUnsync,
 };
 use std::{
@@ -233,10 +233,7 @@ impl Changes {
     /// Puts a row, in place of one with the same key; in tables with duplicates,
     /// beside it.
     pub(super) fn put(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let db = self
-            .tx
-            .open_db(Some(table))
-            .db(|| format!("open {table}"))?;
+        let db = self.open(table)?;
         self.tx
             .put(db, key, value, WriteFlags::UPSERT)
             .db(|| format!("write {table}"))
@@ -244,10 +241,7 @@ impl Changes {
 
     /// Puts a row after all others.
     pub(super) fn append(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let db = self
-            .tx
-            .open_db(Some(table))
-            .db(|| format!("open {table}"))?;
+        let db = self.open(table)?;
         self.tx
             .append(db, key, value)
             .db(|| format!("append to {table}"))
@@ -260,10 +254,7 @@ impl Changes {
         key: &[u8],
         value: &[u8],
     ) -> Result<(), Error> {
-        let db = self
-            .tx
-            .open_db(Some(table))
-            .db(|| format!("open {table}"))?;
+        let db = self.open(table)?;
         self.tx
             .append_dup(db, key, value)
             .db(|| format!("append to {table}"))
@@ -271,10 +262,7 @@ impl Changes {
 
     /// Deletes a row, or all duplicates of a key, if there are any.
     pub(super) fn delete(&self, table: &str, key: &[u8]) -> Result<(), Error> {
-        let db = self
-            .tx
-            .open_db(Some(table))
-            .db(|| format!("open {table}"))?;
+        let db = self.open(table)?;
         self.tx
             .del(db, key, None)
             .db(|| format!("delete from {table}"))
@@ -288,10 +276,7 @@ impl Changes {
         key: &[u8],
         value: &[u8],
     ) -> Result<(), Error> {
-        let db = self
-            .tx
-            .open_db(Some(table))
-            .db(|| format!("open {table}"))?;
+        let db = self.open(table)?;
         let was_there = self
             .tx
             .del(db, key, Some(value))
@@ -307,11 +292,12 @@ impl Changes {
 
     /// The value of a key.
     pub(super) fn get(&self, table: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let db = self
-            .tx
-            .open_db(Some(table))
-            .db(|| format!("open {table}"))?;
+        let db = self.open(table)?;
         self.tx.get(db.dbi(), key).db(|| format!("read {table}"))
+    }
+
+    fn open(&self, table: &str) -> Result<Database, Error> {
+        self.tx.open_db(Some(table)).db(|| format!("open {table}"))
     }
 
     /// Makes all of it count, at once.

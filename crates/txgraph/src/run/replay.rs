@@ -10,7 +10,7 @@ pub use call::{CallQuery, Called, call};
 pub use token::{TokenNames, token_metadata};
 
 use super::{Node, check_target, restarting};
-use crate::{Checksum, Error, ErrorKind, Output, Progress, Result, Selection, lists};
+use crate::{Checksum, Error, ErrorKind, Output, Result, Selection, lists};
 use alloy_primitives::{Address, B256};
 use rows::{Content, Rows};
 use std::{
@@ -20,6 +20,7 @@ use std::{
 use txgraph_evm_tools::trace::{Trace as Eip3155, TraceOptions};
 use txgraph_export::{LineWriter, Target, Written};
 use txgraph_nodedb::Blocks;
+use txgraph_reader::Watched;
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Mismatch, RangeReport, Record, ReplayOptions,
     Replayer, TransactionId, TransactionReplay, Verify, WithInternal,
@@ -180,28 +181,6 @@ impl Node {
     }
 }
 
-/// Tells that the work has ended, however it did.
-struct Begun<'a>(Option<&'a dyn Progress>);
-
-impl Drop for Begun<'_> {
-    fn drop(&mut self) {
-        if let Some(progress) = self.0 {
-            progress.finish();
-        }
-    }
-}
-
-impl Node {
-    /// Tells that so many blocks are to be done, and at the end that they are.
-    fn begin(&self, blocks: u64, counted: &'static str) -> Begun<'_> {
-        let progress = self.control.progress.as_deref();
-        if let Some(progress) = progress {
-            progress.start(blocks, counted);
-        }
-        Begun(progress)
-    }
-}
-
 impl ReplayQuery {
     /// The blocks that are meant, against the present tip. Nobody executed block 0.
     pub fn blocks(&self, node: &Node) -> Result<BlockRanges> {
@@ -302,7 +281,8 @@ pub fn replay(
         ));
     }
     let replayer = node.replayer(&state, query)?;
-    let _bar = node.begin(blocks.blocks(), "transactions");
+    let progress = node.control.progress.as_deref();
+    let watched = Watched::start(progress, blocks.blocks(), "transactions");
     for range in blocks.iter() {
         let mut failed = None;
         let range = Blocks {
@@ -311,9 +291,7 @@ pub fn replay(
         };
         let report = replayer.range(range, &mut |block| {
             replayed.note(&block.mismatches);
-            if let Some(progress) = &node.control.progress {
-                progress.advance(1, block.transactions.len() as u64);
-            }
+            watched.advance(1, block.transactions.len() as u64);
             match node.check_interrupted().and_then(|()| sink(&block)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
