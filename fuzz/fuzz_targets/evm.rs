@@ -23,5 +23,5 @@ fuzz_target!(|input: &[u8]| {
     let code = Bytes::copy_from_slice(code);
     case.state.insert(target, U256::ZERO, 1, code);
     case.transactions[0].to = Some(target);
-    assert_agreement(&mut Evm::new(case.fork, CHAIN_ID), &case);
+    assert_agreement(&mut Evm::new(case.fork, CHAIN_ID), &case, true);
 });

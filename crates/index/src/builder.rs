@@ -9,7 +9,7 @@
 use crate::{
     error::{Error, Result},
     interner::Interner,
-    layout::{CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, ODD_BYTES, Part, STEP},
+    layout::{CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, ODD_BYTES, Part, STEP},
     part_writer::Writer,
 };
 use alloy_primitives::{Address, B256, U256};
@@ -31,7 +31,7 @@ const RECENT_CLASSES: usize = 1 << 10;
 
 /// Where a class is remembered: tokens that share a place, by chance or by intent, are
 /// looked up in the sorted list, which is all that happens.
-fn class_place((token, _, kind, _): &Class) -> usize {
+fn class_place((token, _, kind, ..): &Class) -> usize {
     let token = token.map_or(0, |token| u16::from_le_bytes([token[18], token[19]]));
     (usize::from(token) ^ usize::from(kind_code(*kind)) << 4) % RECENT_CLASSES
 }
@@ -45,8 +45,8 @@ pub(crate) struct Room {
     amounts: usize,
 }
 
-/// Token, standard, kind, and whether there are token ids.
-type Class = (Option<Address>, TokenStandard, Kind, bool);
+/// Token, standard, kind, whether there are token ids, and whether no log tells.
+type Class = (Option<Address>, TokenStandard, Kind, bool, bool);
 
 /// Block, contract, and what was odd: malformed, those of ERC-1155, dirty, told twice.
 type Odd = (u32, Address, [u32; 4]);
@@ -210,6 +210,7 @@ impl Builder {
                 transfer.token_standard,
                 transfer.kind,
                 transfer.token_id.is_some(),
+                is_internal(transfer),
             );
             let class = self.class(class).ok_or_else(too_large("tokens"))?;
             self.row_class.push(class);
@@ -348,11 +349,14 @@ impl Builder {
 
         // Classes, and their numbers in ascending order.
         let mut class_places = vec![0; self.classes.len()];
-        for (place, ((token, standard, kind, has_id), number)) in (0..).zip(&self.classes) {
+        for (place, ((token, standard, kind, has_id, is_internal), number)) in
+            (0..).zip(&self.classes)
+        {
             class_places[*number as usize] = place;
             out.buffer.extend(token.unwrap_or_default());
             let flags = if token.is_some() { HAS_TOKEN } else { 0 };
             let flags = flags | if *has_id { HAS_ID } else { 0 };
+            let flags = flags | if *is_internal { IS_INTERNAL } else { 0 };
             out.buffer
                 .extend([standard_code(*standard), kind_code(*kind), flags, 0]);
             out.buffer
@@ -464,6 +468,12 @@ impl Builder {
         let bytes = out.finish(&head)?;
         Ok(Finished { head, bytes })
     }
+}
+
+/// Whether a transfer is a movement inside of a transaction that no log tells (EIP-7708
+/// has logs for them). Questions that do not ask for these must not see it.
+pub(crate) const fn is_internal(transfer: &Transfer) -> bool {
+    transfer.log_index.is_none() && matches!(transfer.kind, Kind::Internal | Kind::Burn)
 }
 
 /// Little-endian, without the zero bytes at its end.

@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::B256;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
+use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, ScanRequest, WrappedNative};
 
 /// Consecutive blocks of one chain: segments of which each names the hash of the one
 /// before.
@@ -43,6 +43,8 @@ pub struct Status {
     pub genesis_hash: B256,
     /// Whose wraps it tells.
     pub wrapped_native: WrappedNative,
+    /// Whether it holds movements inside of transactions, which no log tells.
+    pub internal: bool,
     /// The blocks it has.
     pub blocks: BlockRanges,
     /// How many segments.
@@ -120,9 +122,17 @@ impl Index {
         self.runs.iter().map(|run| run.blocks).collect()
     }
 
-    /// Whether it tells the wraps that a question means.
-    pub fn tells(&self, wrapped: &WrappedNative) -> bool {
-        resolved(wrapped, self.manifest.chain_id) == self.manifest.wrapped_native
+    /// Whether it holds what a question asks for: the wraps that it means, and
+    /// movements inside of transactions if it wants them. Fees are in no index.
+    pub fn tells(&self, request: &ScanRequest) -> bool {
+        let wraps = resolved(&request.wrapped_native, self.manifest.chain_id);
+        let internal = self.manifest.internal && !request.filter.names_fees();
+        wraps == self.manifest.wrapped_native && (internal || !request.filter.internal)
+    }
+
+    /// Whether it holds movements inside of transactions.
+    pub fn has_internal(&self) -> bool {
+        self.manifest.internal
     }
 
     /// Its segments, ascending.
@@ -138,6 +148,7 @@ impl Index {
             chain_id: self.manifest.chain_id,
             genesis_hash: self.manifest.genesis_hash,
             wrapped_native: self.manifest.wrapped_native.clone(),
+            internal: self.manifest.internal,
             blocks: self.blocks(),
             segments: self.manifest.segments.len(),
             transfers: sum(|segment| segment.rows),

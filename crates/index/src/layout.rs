@@ -82,6 +82,8 @@ pub(crate) const CLASS_BYTES: usize = 32;
 pub(crate) const HAS_TOKEN: u8 = 1;
 /// Flag of a class: its rows have a token id.
 pub(crate) const HAS_ID: u8 = 2;
+/// Flag of a class: its rows are movements inside of transactions that left no log.
+pub(crate) const IS_INTERNAL: u8 = 4;
 
 /// Bytes of an account of odd logs: block counted from the first, then malformed, those
 /// of ERC-1155, dirty addresses, wraps told twice, and the contract (20).

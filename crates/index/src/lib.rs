@@ -35,6 +35,7 @@ mod segment;
 // Many of them.
 mod directory;
 mod manifest;
+mod origin;
 mod part_writer;
 
 // What people do with an index.
@@ -49,6 +50,7 @@ pub mod fuzzing;
 pub use directory::{Index, Run, Status};
 pub use error::{Error, Result};
 pub use manifest::SegmentInfo;
+pub use origin::Origin;
 pub use source::Indexed;
 pub use verify::{Verified, verify};
 pub use write::{BuildOptions, Built, build, drop_index, update};

@@ -51,6 +51,9 @@ pub(crate) struct Manifest {
     pub(crate) chain_id: u64,
     /// Whose `Deposit` and `Withdrawal` events are wraps.
     pub(crate) wrapped_native: WrappedNative,
+    /// Whether it holds movements inside of transactions, which no log tells.
+    #[serde(default)]
+    pub(crate) internal: bool,
     /// The lowest block that is to be indexed.
     pub(crate) first_block: u64,
     /// Blocks that a full segment covers, from multiples of it on.

@@ -14,8 +14,8 @@ use crate::{
     column::Column,
     error::{Error, Result},
     layout::{
-        BLOCKS_MAX, CLASS_BYTES, HAS_ID, HAS_TOKEN, HEAD_BYTES, Head, HeadError, ODD_BYTES, Part,
-        STEP, VERSION,
+        BLOCKS_MAX, CLASS_BYTES, HAS_ID, HAS_TOKEN, HEAD_BYTES, Head, HeadError, IS_INTERNAL,
+        ODD_BYTES, Part, STEP, VERSION,
     },
 };
 use alloy_primitives::Address;
@@ -76,6 +76,8 @@ pub(crate) struct Class {
     pub(crate) standard: TokenStandard,
     pub(crate) kind: Kind,
     has_id: bool,
+    /// Whether no log tells of its rows.
+    pub(crate) is_internal: bool,
     /// How many rows.
     pub(crate) rows: u64,
 }
@@ -318,6 +320,7 @@ impl Segment {
         let wants = |class: &Class| {
             filter.tokens.wants(class.token.as_ref())
                 && filter.wants_sort(class.standard, class.kind)
+                && (filter.internal || !class.is_internal)
         };
         self.classes.iter().map(wants).collect()
     }
@@ -486,7 +489,7 @@ impl Class {
             .iter()
             .copied()
             .find(|it| kind_code(*it) == *kind)?;
-        if flags & !(HAS_TOKEN | HAS_ID) != 0 {
+        if flags & !(HAS_TOKEN | HAS_ID | IS_INTERNAL) != 0 {
             return None;
         }
         Some(Self {
@@ -494,6 +497,7 @@ impl Class {
             standard: by_code(*standard)?,
             kind,
             has_id: flags & HAS_ID != 0,
+            is_internal: flags & IS_INTERNAL != 0,
             rows: u64::from_le_bytes(*count.first_chunk()?),
         })
     }

@@ -25,11 +25,12 @@ const BATCH_ROWS: usize = 1 << 14;
 /// more blocks than these each time. Beyond, one pass over everything costs less.
 const REST_BLOCKS_MAX: u64 = 1024;
 
-/// An index and its node.
+/// An index and its node, with `R` to answer what the index does not.
 #[derive(Clone, Copy, Debug)]
-pub struct Indexed<'a> {
+pub struct Indexed<'a, R = &'a NodeSource> {
     index: &'a Index,
     node: &'a NodeSource,
+    rest: R,
 }
 
 /// Blocks that are answered in one way.
@@ -52,7 +53,19 @@ struct Reporting {
 impl<'a> Indexed<'a> {
     /// Answers from `index` what it has and by `node` the rest.
     pub const fn new(index: &'a Index, node: &'a NodeSource) -> Self {
-        Self { index, node }
+        Self {
+            index,
+            node,
+            rest: node,
+        }
+    }
+}
+
+impl<'a, R: TransferSource> Indexed<'a, R> {
+    /// Answers by `rest`, which must be of `node`, what `index` has not: by a source
+    /// that finds internal movements, where these are asked for.
+    pub const fn with_rest(index: &'a Index, node: &'a NodeSource, rest: R) -> Self {
+        Self { index, node, rest }
     }
 
     /// Of the blocks of a question, those that the index answers now.
@@ -66,7 +79,7 @@ impl<'a> Indexed<'a> {
     /// reorganised is left out, from the last segment on down.
     fn canonical_runs(&self, request: &ScanRequest) -> Result<Vec<Run>, SourceError> {
         let mut usable = Vec::new();
-        if !self.index.tells(&request.wrapped_native) {
+        if !self.index.tells(request) {
             return Ok(usable);
         }
         let Some(span) = request.blocks.span() else {
@@ -132,7 +145,7 @@ impl<'a> Indexed<'a> {
         if request.blocks.is_empty() {
             return Ok(());
         }
-        match self.node.check_available(&request) {
+        match self.rest.check_available(&request) {
             Err(SourceError::Unavailable { missing, available }) => Err(SourceError::Unavailable {
                 missing,
                 available: available.iter().chain(self.index.blocks().iter()).collect(),
@@ -230,7 +243,7 @@ impl<'a> Indexed<'a> {
     }
 }
 
-impl TransferSource for Indexed<'_> {
+impl<R: TransferSource> TransferSource for Indexed<'_, R> {
     fn chain(&self) -> &ChainInfo {
         self.node.chain()
     }
@@ -243,7 +256,7 @@ impl TransferSource for Indexed<'_> {
         let runs = self.canonical_runs(request)?;
         let parts = Self::parts(&request.blocks, &runs);
         if parts.iter().all(|part| part.run.is_none()) {
-            return self.node.scan(request, sink);
+            return self.rest.scan(request, sink);
         }
         self.check_rest(request, &parts)?;
         let question = Question::new(request);
@@ -271,6 +284,11 @@ impl TransferSource for Indexed<'_> {
 
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
         self.node.fill_hashes(transfers)
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        let runs = self.canonical_runs(request)?;
+        self.check_rest(request, &Self::parts(&request.blocks, &runs))
     }
 
     fn report(&self, request: &ScanRequest) -> Result<Option<ScanReport>, SourceError> {
@@ -329,7 +347,7 @@ impl TransferSource for Indexed<'_> {
     }
 }
 
-impl Indexed<'_> {
+impl<R: TransferSource> Indexed<'_, R> {
     /// Has the node answer a part.
     fn ask_node(
         &self,
@@ -348,7 +366,7 @@ impl Indexed<'_> {
             missing,
             counts,
             last_block_hash,
-        } = self.node.scan(&request, &mut |batch| {
+        } = self.rest.scan(&request, &mut |batch| {
             flow = sink(batch);
             flow
         })?;

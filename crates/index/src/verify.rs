@@ -3,6 +3,7 @@
 use crate::{
     directory::Index,
     error::{Error, Result},
+    origin::{Origin, Over},
     segment::Segment,
     write::everything,
 };
@@ -11,7 +12,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 use txgraph_reader::{NodeSource, OddLogs, Watched};
-use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, SourceError};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError, TransferSource,
+};
 
 /// What a verification has looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,14 +32,23 @@ pub struct Verified {
 /// Checks every checksum and every reference inside of the segments and, unless `quick`,
 /// reads all blocks from the node again and compares each transfer and each count. The
 /// first difference is the error.
-pub fn verify(index: &Index, node: &NodeSource, quick: bool) -> Result<Verified> {
+///
+/// `origin` must tell internal movements if the index holds them, unless `quick`.
+pub fn verify<'a>(index: &Index, origin: impl Into<Origin<'a>>, quick: bool) -> Result<Verified> {
+    let origin = origin.into();
+    let node = origin.node;
+    let request = everything(&index.blocks(), &index.manifest.wrapped_native);
+    let against = match quick {
+        true => None,
+        false => Some(Against::new(index, origin, &request)?),
+    };
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Ok(Verified::default()));
     let progress = node.options().progress.as_deref();
     let watched = Watched::start(progress, index.blocks().blocks(), "transfers");
     let work = || {
         while let Some(segment) = index.segments.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = check(index, segment, node, quick);
+            let outcome = check(segment, node, against.as_ref());
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             match (&mut *all, outcome) {
                 (Ok(sum), Ok(one)) => {
@@ -65,7 +77,51 @@ pub fn verify(index: &Index, node: &NodeSource, quick: bool) -> Result<Verified>
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn check(index: &Index, segment: &Segment, node: &NodeSource, quick: bool) -> Result<Verified> {
+/// What segments are held against.
+struct Against<'a> {
+    over: Over<'a>,
+    request: &'a ScanRequest,
+    /// Blocks that cannot be read any more.
+    gone: BlockRanges,
+}
+
+impl<'a> Against<'a> {
+    fn new(index: &Index, origin: Origin<'a>, request: &'a ScanRequest) -> Result<Self> {
+        let internal = index.manifest.internal;
+        origin.check_tells(internal)?;
+        let mut gone = match origin.node.check_available(request) {
+            Ok(()) => BlockRanges::default(),
+            Err(error) => missing(error)?,
+        };
+        let there = request.blocks.subtract(&gone);
+        let over = match origin.over(&there, internal) {
+            // Receipts are there, and the states to replay them on are not.
+            Err(Error::Source(error)) => {
+                let stateless = missing(error)?;
+                gone = gone.iter().chain(stateless.iter()).collect();
+                origin.over(&request.blocks.subtract(&gone), internal)?
+            }
+            over => over?,
+        };
+        Ok(Self {
+            over,
+            request,
+            gone,
+        })
+    }
+}
+
+/// The blocks that an error says are missing.
+fn missing(error: SourceError) -> Result<BlockRanges> {
+    match error {
+        SourceError::Unavailable { missing, .. } => {
+            Ok(missing.iter().map(|gap| gap.blocks).collect())
+        }
+        error => Err(error.into()),
+    }
+}
+
+fn check(segment: &Segment, node: &NodeSource, against: Option<&Against<'_>>) -> Result<Verified> {
     if node.options().cancel.is_cancelled() {
         return Err(SourceError::Interrupted.into());
     }
@@ -83,19 +139,12 @@ fn check(index: &Index, segment: &Segment, node: &NodeSource, quick: bool) -> Re
         segments: 1,
         ..Verified::default()
     };
-    if quick {
+    let Some(against) = against else {
         return Ok(verified);
-    }
-    let request = everything(&blocks.into(), &index.manifest.wrapped_native);
-    match node.check_available(&request) {
-        Ok(()) => {}
-        Err(SourceError::Unavailable { missing, .. }) => {
-            verified.unread = missing.iter().map(|gap| gap.blocks).collect();
-        }
-        Err(error) => return Err(error.into()),
-    }
-    let mut reader = node.block_reader(&request);
-    let there = request.blocks.subtract(&verified.unread);
+    };
+    verified.unread = against.gone.intersect(&blocks.into());
+    let mut reader = against.over.reader(against.request);
+    let there = BlockRanges::from(blocks).subtract(&verified.unread);
     for range in there.iter() {
         let mut next = range.first;
         while next <= range.last {
@@ -103,6 +152,7 @@ fn check(index: &Index, segment: &Segment, node: &NodeSource, quick: bool) -> Re
                 first: next,
                 last: range.last,
             })?;
+            let stretch = stretch.ok_or(SourceError::Reorged { block: next })?;
             verified.blocks += stretch.blocks.blocks();
             verified.transfers += compare(segment, &stretch)?;
             next = stretch.blocks.last.saturating_add(1);

@@ -4,6 +4,7 @@ use crate::{
     builder::{Builder, Finished, Room},
     error::{Error, Result},
     manifest::{SegmentInfo, segment_file, sync_folder, unfinished},
+    origin::OriginReader,
 };
 use alloy_primitives::B256;
 use std::{
@@ -14,7 +15,6 @@ use std::{
         mpsc::Sender,
     },
 };
-use txgraph_reader::BlockReader;
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError};
 
 /// How often blocks are read again that were replaced while a segment was made.
@@ -37,7 +37,7 @@ pub(crate) enum News {
 pub(crate) struct Worker<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) chain: &'a ChainInfo,
-    pub(crate) reader: BlockReader<'a>,
+    pub(crate) reader: OriginReader<'a>,
     /// Memory that a segment may take until it is written.
     pub(crate) share: usize,
     /// What the segment before took.
@@ -86,6 +86,9 @@ impl Worker<'_> {
                 first: next,
                 last: blocks.last,
             })?;
+            let Some(stretch) = stretch else {
+                return Ok(None);
+            };
             if previous.is_some_and(|previous| previous != stretch.parent_hash) {
                 return Ok(None);
             }

@@ -18,6 +18,7 @@ use crate::{
     error::{Error, Result},
     layout::BLOCKS_MAX,
     manifest::{FILE, Manifest, SegmentInfo, is_ours, sync_folder},
+    origin::Origin,
     segment::Segment,
     worker::{News, Worker, write},
 };
@@ -98,15 +99,24 @@ pub struct Built {
 }
 
 /// Makes an index in `folder`, or goes on with the one that is there.
-pub fn build(folder: &Path, node: &NodeSource, options: &BuildOptions) -> Result<Built> {
+///
+/// One that holds internal movements is made where `origin` tells them; which of both it
+/// is stays as it is.
+pub fn build<'a>(
+    folder: &Path,
+    origin: impl Into<Origin<'a>>,
+    options: &BuildOptions,
+) -> Result<Built> {
+    let origin = origin.into();
     if !(1..=BLOCKS_MAX).contains(&options.segment_blocks) {
         return Err(Error::Options(format!(
             "a segment holds from 1 to {BLOCKS_MAX} blocks"
         )));
     }
     fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
-    let work = Work::begin(folder, node)?;
-    let chain = node.chain();
+    let work = Work::begin(folder, origin)?;
+    let chain = origin.node.chain();
+    let internal = origin.internal.is_some();
     let wrapped = resolved(&options.wrapped_native, chain.chain_id);
     let manifest = match Manifest::load(folder) {
         Ok(manifest) => {
@@ -116,6 +126,13 @@ pub fn build(folder: &Path, node: &NodeSource, options: &BuildOptions) -> Result
                     folder.display()
                 )));
             }
+            if manifest.internal != internal {
+                return Err(Error::Options(format!(
+                    "{} was built {} internal transfers; drop it, or ask for the same",
+                    folder.display(),
+                    if manifest.internal { "with" } else { "without" },
+                )));
+            }
             manifest
         }
         Err(Error::NotAnIndex { .. }) => {
@@ -123,6 +140,7 @@ pub fn build(folder: &Path, node: &NodeSource, options: &BuildOptions) -> Result
                 genesis_hash: chain.genesis_hash,
                 chain_id: chain.chain_id,
                 wrapped_native: wrapped,
+                internal,
                 first_block: options.first_block,
                 segment_blocks: options.segment_blocks,
                 segments: Vec::new(),
@@ -138,12 +156,19 @@ pub fn build(folder: &Path, node: &NodeSource, options: &BuildOptions) -> Result
 }
 
 /// Brings an index up to the tip of the node. Of `options` only the last block, the
-/// buffer and the memory count.
-pub fn update(folder: &Path, node: &NodeSource, options: &BuildOptions) -> Result<Built> {
+/// buffer and the memory count. `origin` must tell internal movements if the index holds
+/// them.
+pub fn update<'a>(
+    folder: &Path,
+    origin: impl Into<Origin<'a>>,
+    options: &BuildOptions,
+) -> Result<Built> {
+    let origin = origin.into();
     // Before a lock file is made where there is no index.
     Manifest::load(folder)?;
-    let work = Work::begin(folder, node)?;
+    let work = Work::begin(folder, origin)?;
     let manifest = Manifest::load(folder)?;
+    origin.check_tells(manifest.internal)?;
     work.run(manifest, options)
 }
 
@@ -221,6 +246,7 @@ fn remove(path: &Path) -> Result<()> {
 /// A writer at work.
 struct Work<'a> {
     folder: &'a Path,
+    origin: Origin<'a>,
     node: &'a NodeSource,
     /// Dropped, and with it the lock, when the work is done.
     _lock: File,
@@ -228,10 +254,11 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn begin(folder: &'a Path, node: &'a NodeSource) -> Result<Self> {
+    fn begin(folder: &'a Path, origin: Origin<'a>) -> Result<Self> {
         Ok(Self {
             folder,
-            node,
+            origin,
+            node: origin.node,
             _lock: lock(folder)?,
             began: Instant::now(),
         })
@@ -330,8 +357,9 @@ impl<'a> Work<'a> {
         let began = Instant::now();
         let threads = self.node.threads().max(1);
         let request = everything(blocks, &manifest.wrapped_native);
+        let over = self.origin.over(blocks, manifest.internal)?;
         let jobs = Mutex::new(units(blocks, manifest.segment_blocks));
-        let over = AtomicBool::new(false);
+        let stopped = AtomicBool::new(false);
         let share = (options.memory_bytes_max / threads as u64).max(SHARE_BYTES_MIN);
         let progress = self.node.options().progress.as_deref();
         let watched = Watched::start(progress, blocks.blocks(), "transfers");
@@ -343,9 +371,9 @@ impl<'a> Work<'a> {
                     room: Room::default(),
                     folder: self.folder,
                     chain: self.node.chain(),
-                    reader: self.node.block_reader(&request),
+                    reader: over.reader(&request),
                     share: usize::try_from(share).unwrap_or(usize::MAX),
-                    over: &over,
+                    over: &stopped,
                     news: sender.clone(),
                 };
                 let jobs = &jobs;
@@ -359,7 +387,7 @@ impl<'a> Work<'a> {
                 };
                 let named = thread::Builder::new().name(format!("txgraph-index-{number}"));
                 if let Err(error) = named.spawn_scoped(scope, work) {
-                    over.store(true, Ordering::Relaxed);
+                    stopped.store(true, Ordering::Relaxed);
                     failed.get_or_insert(Error::io("start a thread for", self.folder, error));
                 }
             }
@@ -382,7 +410,7 @@ impl<'a> Work<'a> {
                 };
                 if let Err(error) = done {
                     // The others need not go on; of several failures the first says most.
-                    over.store(true, Ordering::Relaxed);
+                    stopped.store(true, Ordering::Relaxed);
                     failed.get_or_insert(error);
                 }
             }
@@ -582,6 +610,7 @@ mod tests {
             genesis_hash: B256::ZERO,
             chain_id: 1,
             wrapped_native: WrappedNative::Any,
+            internal: false,
             first_block: 0,
             segment_blocks,
             segments,

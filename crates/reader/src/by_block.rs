@@ -103,18 +103,6 @@ impl NodeSource {
         Ok(hashes.map_err(Error::NodeDb)?)
     }
 
-    /// That every block of `request` can be read now; [`SourceError::Unavailable`] with
-    /// what is missing and what is not, as from a scan.
-    pub fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let parts = parts(request, self.options().verify);
-        let cancel = &self.options().cancel;
-        let survey = availability::survey(self.db(), &request.blocks, parts, cancel)?;
-        if survey.missing.is_empty() {
-            return Ok(());
-        }
-        Err(self.unavailable(request, survey.missing))
-    }
-
     /// Takes the word of a caller who knows the hash of the last of these blocks from
     /// elsewhere, and that they are one unbroken chain: hashes of their transactions
     /// are then resolved as after a scan, and the last block's hash is checked instead

@@ -229,4 +229,13 @@ impl TransferSource for NodeSource {
             .install(|| hashes::fill(&self.db, transfers, &self.pins, cancel))?;
         self.pins.check(&self.db, transfers)
     }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        let parts = parts(request, self.options.verify);
+        let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
+        if survey.missing.is_empty() {
+            return Ok(());
+        }
+        Err(self.unavailable(request, survey.missing))
+    }
 }

@@ -49,6 +49,7 @@ mod stage;
 mod worker;
 
 mod calls;
+mod internal;
 mod token;
 mod with_internal;
 
@@ -60,6 +61,7 @@ pub use engine::Refusal;
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameLog, FrameRecorder, Frames};
 pub use history::StateHistory;
+pub use internal::Internal;
 pub use native::{Cause, NativeTransfer};
 pub use profile::GasProfile;
 pub use range::RangeReport;

@@ -103,6 +103,14 @@ impl TransferFilter {
         self.tokens.wants(None) && self.wants_sort(TokenStandard::Native, kind)
     }
 
+    /// Whether movements are named that only a replay of the block tells, and no index
+    /// keeps.
+    pub fn names_fees(&self) -> bool {
+        [Kind::Fee, Kind::Priority]
+            .iter()
+            .any(|kind| self.kinds.contains(kind) && self.wants_native(*kind))
+    }
+
     /// Whether a decoder must see the transactions, not only their logs:
     /// to find their own values, and to tell these from internal movements.
     pub fn needs_transactions(&self) -> bool {

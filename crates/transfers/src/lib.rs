@@ -31,7 +31,8 @@ pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
 pub use log::LogView;
 pub use range::{BlockRange, BlockRanges};
 pub use source::{
-    Batch, ChainInfo, ScanReport, ScanRequest, SourceError, TransferSource, Unavailable,
+    Batch, ChainInfo, InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest,
+    SourceError, TransferSource, Unavailable,
 };
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use wrap::WrappedNative;

@@ -128,6 +128,14 @@ pub trait TransferSource {
     /// cost one read when adjacent.
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError>;
 
+    /// That a scan of `request` would not be refused because blocks are missing: what a
+    /// scan does first, for those who hand out something else before. A source that
+    /// cannot tell leaves it to the scan.
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        let _ = request;
+        Ok(())
+    }
+
     /// What a scan of `request` would report, if this source knows without reading the
     /// transfers. A source that does asks little for few addresses: a search then asks it
     /// for one frontier after the other, and not for everything at once.
@@ -162,6 +170,10 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
         (**self).fill_hashes(transfers)
     }
 
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        (**self).check_available(request)
+    }
+
     fn report(&self, request: &ScanRequest) -> Result<Option<ScanReport>, SourceError> {
         (**self).report(request)
     }
@@ -169,4 +181,36 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
         (**self).hubs(request, degree_max)
     }
+}
+
+/// Movements of native coin inside of transactions ([`Kind::Internal`], [`Kind::Burn`]
+/// without a log), as executing blocks again finds them: what an index is made from beside
+/// the receipts.
+///
+/// [`Kind::Internal`]: crate::Kind::Internal
+/// [`Kind::Burn`]: crate::Kind::Burn
+pub trait InternalSource: Sync {
+    /// Prepares to read these blocks, which may cost as much as reading a few of them.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Unavailable`] if some of them cannot be executed: their state is
+    /// gone, or not there yet.
+    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError>;
+}
+
+/// Reads internal movements of blocks that were prepared for, on the caller's thread.
+pub trait InternalReader: Sync {
+    /// What moved in consecutive blocks.
+    fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError>;
+}
+
+/// What moved inside of the transactions of consecutive blocks.
+#[derive(Clone, Debug, Default)]
+pub struct InternalTransfers {
+    /// In total order, with times but without hashes of transactions.
+    pub transfers: Vec<Transfer>,
+    /// Hash of the last block, to see that it is the caller's. `None` if only block 0
+    /// was asked for, which nobody executed.
+    pub last_block_hash: Option<B256>,
 }

@@ -50,6 +50,13 @@ struct BuildArgs {
     #[arg(long, value_name = "auto|any|none|ADDRESS")]
     wrapped_native: Vec<String>,
 
+    /// Hold what moves inside of transactions, too, found by replaying every block
+    ///
+    /// Takes the time of a replay. Questions with --with-internal are then answered from
+    /// the index; all others are answered as before.
+    #[arg(long)]
+    with_internal: bool,
+
     #[command(flatten)]
     update: UpdateArgs,
 }
@@ -87,6 +94,7 @@ struct VerifyArgs {
 const EXAMPLES: &str = "\
 Examples:
     $ txgraph index build
+    $ txgraph index build --with-internal --from-block 17000000
     $ txgraph index update
     $ txgraph index status
     $ txgraph index verify --quick
@@ -101,6 +109,7 @@ pub(crate) fn run(node: &Node, args: &IndexArgs, terminal: &Terminal) -> Result<
                 from_block: build.from_block,
                 segment_blocks: build.segment_blocks,
                 wrapped_native: build.wrapped_native.clone(),
+                internal: build.with_internal,
                 ..build.update.options()
             };
             done(node, &txgraph::index_build(node, &what)?, terminal)
@@ -212,7 +221,13 @@ fn page(state: &IndexState) -> String {
             },
         ),
         ("segments", thousands(status.segments as u64)),
-        ("transfers", thousands(status.transfers)),
+        (
+            "transfers",
+            match status.internal {
+                true => format!("{}, internal ones included", thousands(status.transfers)),
+                false => thousands(status.transfers),
+            },
+        ),
         (
             "size",
             format!(

@@ -1,6 +1,6 @@
 //! `txgraph index`, and questions that are answered from one.
 
-use crate::harness::Sample;
+use crate::{harness::Sample, replay::chain};
 use serde_json::Value;
 use std::fs;
 
@@ -35,6 +35,73 @@ fn answers_are_the_same_bytes_with_an_index_and_without() {
             }
             sample.ok(&format!("index verify -q --index {folder}"));
         }
+    }
+}
+
+/// What only a replay tells, in all ways in which it is asked for.
+fn internal_questions() -> [String; 7] {
+    [
+        "transfers -q --with-internal --format csv -o -".to_owned(),
+        "transfers -q --with-internal --kind internal --format jsonl -o -".to_owned(),
+        "transfers -q --with-internal --token eth --from-block 7 --to-block 33 --format csv -o -"
+            .to_owned(),
+        // No index has fees.
+        "transfers -q --with-internal --kind fee --kind internal --format csv -o -".to_owned(),
+        format!("graph -q --with-internal --token eth -r {ROOT} -n 3 --format csv -o -"),
+        format!("graph -q --with-internal -r {ROOT} -n 2 --max-degree 5 --format dot -o -"),
+        format!("analyze summary -q --with-internal -r {ROOT} --format json"),
+    ]
+}
+
+#[test]
+fn an_index_may_hold_internal_transfers() {
+    let chain = chain();
+    for sample in Sample::both() {
+        let asked = |lines: &[String], folder: &str| -> Vec<String> {
+            let ask = |line| {
+                sample
+                    .ok(&format!("{line} --index {folder} {chain}"))
+                    .stdout
+            };
+            lines.iter().map(ask).collect()
+        };
+        let (plain, internal) = (questions(), internal_questions());
+        let expected = (asked(&plain, "off"), asked(&internal, "off"));
+        assert!(expected.1[1].lines().count() > 1, "{}", expected.1[1]);
+        for (folder, build) in [
+            (
+                "whole",
+                "--with-internal --reorg-buffer 0 --segment-blocks 8",
+            ),
+            ("part", "--with-internal --to-block 25 --segment-blocks 16"),
+            // Has none: questions for them are replayed.
+            ("without", "--reorg-buffer 0"),
+        ] {
+            sample.ok(&format!("index build -q --index {folder} {build} {chain}"));
+            // Also those that do not ask for them.
+            assert_eq!(asked(&plain, folder), expected.0, "{folder}");
+            assert_eq!(asked(&internal, folder), expected.1, "{folder}");
+            sample.ok(&format!("index verify -q --index {folder} {chain}"));
+            sample.ok(&format!("index update -q --index {folder} {chain}"));
+        }
+        let status = |folder| -> Value {
+            let json = sample.ok(&format!("index status --json --index {folder}"));
+            serde_json::from_str(&json.stdout).unwrap()
+        };
+        let (whole, without) = (status("whole"), status("without"));
+        let told = |status: &Value| status["transfers"].as_u64().unwrap();
+        assert!(told(&whole) > told(&without));
+        assert_eq!(
+            (&whole["internal"], &without["internal"]),
+            (&true.into(), &false.into())
+        );
+        // Which of both it is does not change.
+        let refused = sample.run("index build --index whole");
+        assert_eq!(refused.status, 1, "{refused:?}");
+        assert!(
+            refused.stderr.contains("with internal transfers"),
+            "{refused:?}"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use txgraph_testkit::fixtures;
 
 /// The genesis file of the committed chain, which no list of chains knows. Both layouts
 /// hold the same chain.
-fn chain() -> String {
+pub(crate) fn chain() -> String {
     let path = fixtures::testdata().join("small/v2/genesis.json");
     format!("--chain {}", path.display())
 }

@@ -1,6 +1,8 @@
 //! Random cases by revm, and by each form of the interpreter.
 //!
-//! `TXGRAPH_EVM_CASES` sets how many, `TXGRAPH_EVM_SEED` where to begin.
+//! `TXGRAPH_EVM_CASES` sets how many, `TXGRAPH_EVM_SEED` where to begin, and
+//! `TXGRAPH_EVM_WATCHED` every how many-th is watched, too: watching takes longer than all
+//! the rest, as loops are what cases spend their time in.
 
 use txgraph_evm::{Evm, Fork};
 use txgraph_evm_peer::{
@@ -28,7 +30,10 @@ fn for_cases(otherwise: u64, mut check: impl FnMut(&mut Evm, u64)) {
 #[test]
 #[cfg_attr(miri, ignore = "judges revm, too, and takes its time")]
 fn agrees_with_revm() {
-    for_cases(20_000, |evm, seed| assert_agreement(evm, &case(seed)));
+    let watched = number("TXGRAPH_EVM_WATCHED", 1).max(1);
+    for_cases(20_000, |evm, seed| {
+        assert_agreement(evm, &case(seed), seed.is_multiple_of(watched));
+    });
 }
 
 /// What miri and valgrind run: new code, decoded code and watched code end alike.

@@ -5,6 +5,7 @@ mod balance_check;
 mod executed;
 mod forward;
 mod history;
+mod indexed;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outputs;

@@ -8,7 +8,7 @@ use std::{
 use txgraph_execgen::{Miner, MinerPlan, Plan};
 use txgraph_nodedb::NodeDb;
 use txgraph_reader::{NodeSource, ScanOptions};
-use txgraph_replay::{ChainRules, Genesis, WithInternal};
+use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::{chaingen::Layout, fixtures};
 use txgraph_transfers::{
@@ -16,7 +16,7 @@ use txgraph_transfers::{
     Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 
-fn request(first: u64, last: u64) -> ScanRequest {
+pub(crate) fn request(first: u64, last: u64) -> ScanRequest {
     ScanRequest {
         blocks: BlockRange { first, last }.into(),
         filter: TransferFilter::default(),
@@ -27,7 +27,10 @@ fn request(first: u64, last: u64) -> ScanRequest {
     }
 }
 
-fn scan(source: &dyn TransferSource, request: &ScanRequest) -> (ScanReport, Vec<Transfer>) {
+pub(crate) fn scan(
+    source: &dyn TransferSource,
+    request: &ScanRequest,
+) -> (ScanReport, Vec<Transfer>) {
     let mut all = Vec::new();
     let report = source.scan(request, &mut |batch| {
         let mut blocks = batch.transfers.iter().map(|transfer| transfer.block_number);
@@ -38,14 +41,14 @@ fn scan(source: &dyn TransferSource, request: &ScanRequest) -> (ScanReport, Vec<
     (report.unwrap(), all)
 }
 
-fn node(db: &Arc<NodeDb>) -> NodeSource {
+pub(crate) fn node(db: &Arc<NodeDb>) -> NodeSource {
     NodeSource::new(Arc::clone(db), ScanOptions::default(), None).unwrap()
 }
 
-fn with_internal<'a>(opened: &'a Opened, rules: ChainRules) -> WithInternal<'a> {
+fn with_internal(opened: &Opened, rules: ChainRules) -> WithInternal<'_, NodeSource> {
     let state = StateDb::new(Arc::clone(&opened.db), StateOptions::default());
-    let source = Box::new(node(&opened.db));
-    WithInternal::new(source, &opened.db, state, rules, 2, Box::new(|| false))
+    let internal = Internal::new(&opened.db, state, rules, 2, Box::new(|| false));
+    WithInternal::new(node(&opened.db), internal)
 }
 
 /// Without what only a replay tells, it is what the node's source tells; and all of it is
@@ -172,20 +175,21 @@ fn a_reorganisation_between_two_stretches_is_told() {
     let miner = Miner::start("soak::miner", &folder, plan).unwrap();
     let db = Arc::new(database(&folder));
     let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
-    let with_internal = |source| {
+    let internal = || {
         let state = StateDb::new(Arc::clone(&db), StateOptions::default());
-        WithInternal::new(source, &db, state, rules.clone(), 2, Box::new(|| false))
+        Internal::new(&db, state, rules.clone(), 2, Box::new(|| false))
     };
     let asked = request(0, 1030);
     // While nothing happens, all is well.
-    let (report, _) = scan(&with_internal(Box::new(node(&db))), &asked);
+    let (report, _) = scan(&WithInternal::new(node(&db), internal()), &asked);
     assert_eq!(report.covered, asked.blocks);
     // Blocks from 1021 on are replaced after the first stretch, which ends with 1023.
-    let source = with_internal(Box::new(Reorganising {
+    let reorganising = Reorganising {
         node: node(&db),
         miner: Mutex::new(miner),
         at: 1024,
-    }));
+    };
+    let source = WithInternal::new(reorganising, internal());
     let error = source.scan(&asked, &mut |_| ControlFlow::Continue(()));
     let error = error.unwrap_err();
     assert!(

@@ -4,8 +4,9 @@ use super::Node;
 use crate::{Error, IndexChoice, Result, lists};
 use serde::Serialize;
 use std::path::PathBuf;
-use txgraph_index::{BuildOptions, Built, Index, Indexed, Status, Verified};
-use txgraph_transfers::{TransferFilter, TransferSource};
+use txgraph_index::{BuildOptions, Built, Index, Indexed, Origin, Status, Verified};
+use txgraph_replay::{Internal, WithInternal};
+use txgraph_transfers::{InternalSource, TransferFilter, TransferSource};
 
 /// What an index is to hold; `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct IndexBuild {
     pub reorg_buffer: Option<u64>,
     /// Whose wraps it tells, in the words of a question.
     pub wrapped_native: Vec<String>,
+    /// Whether it is to hold what moves inside of transactions, found by replaying them.
+    pub internal: bool,
     /// Bytes that segments under way may take.
     pub memory: Option<u64>,
 }
@@ -95,31 +98,38 @@ impl Node {
     }
 
     /// What answers questions: the node, with the index before it if there is one (the
-    /// answers are the same), and behind a replay where that is asked for.
+    /// answers are the same), and a replay where that is asked for.
     pub fn answering(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
-        let told = self.told()?;
-        match filter.internal {
-            true => Ok(Box::new(self.with_internal(told)?)),
-            false => Ok(told),
-        }
-    }
-
-    fn told(&self) -> Result<Box<dyn TransferSource + '_>> {
         let node = self.source()?;
         // An index holds what was read once; to verify is to read.
         let index = match self.config.verify {
             Some(true) => None,
             _ => self.index()?,
         };
+        let tells = |index: &&Index| index.has_internal() && !filter.names_fees();
         if let (Some(explain), Some(index)) = (&self.control.explain, index) {
             let (path, blocks) = (index.path().display(), index.blocks());
+            let others = match filter.internal {
+                false => "others are scanned",
+                true if tells(&index) => "others are replayed",
+                true => "all are replayed for what no log tells",
+            };
             explain(&format_args!(
-                "blocks {blocks} are answered from the index {path}; others are scanned"
+                "blocks {blocks} are answered from the index {path}; {others}"
             ));
         }
-        Ok(match index {
-            Some(index) => Box::new(Indexed::new(index, node)),
-            None => Box::new(node),
+        Ok(match (index, filter.internal) {
+            (None, false) => Box::new(node),
+            (Some(index), false) => Box::new(Indexed::new(index, node)),
+            (Some(index), true) if tells(&index) => {
+                let rest = WithInternal::new(node, self.internal()?);
+                Box::new(Indexed::with_rest(index, node, rest))
+            }
+            (Some(index), true) => Box::new(WithInternal::new(
+                Indexed::new(index, node),
+                self.internal()?,
+            )),
+            (None, true) => Box::new(WithInternal::new(node, self.internal()?)),
         })
     }
 }
@@ -162,9 +172,11 @@ pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
             folder.display()
         )));
     }
+    let internal = build.internal.then(|| node.internal()).transpose()?;
+    let origin = origin(node, internal.as_ref())?;
     Ok(txgraph_index::build(
         &folder,
-        node.source()?,
+        origin,
         &build.options(node)?,
     )?)
 }
@@ -172,9 +184,11 @@ pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
 /// Brings an index up to the tip of the node.
 pub fn index_update(node: &Node, build: &IndexBuild) -> Result<Built> {
     let folder = node.index_folder()?;
+    let internal = internal_of(&Index::open(&folder, node.chain()?)?, node)?;
+    let origin = origin(node, internal.as_ref())?;
     Ok(txgraph_index::update(
         &folder,
-        node.source()?,
+        origin,
         &build.options(node)?,
     )?)
 }
@@ -204,7 +218,23 @@ pub fn index_status(node: &Node) -> Result<IndexState> {
 /// Checks the index against itself and, unless `quick`, against the database.
 pub fn index_verify(node: &Node, quick: bool) -> Result<Verified> {
     let index = Index::open(&node.index_folder()?, node.chain()?)?;
-    Ok(txgraph_index::verify(&index, node.source()?, quick)?)
+    let internal = internal_of(&index, node)?;
+    let origin = origin(node, internal.as_ref())?;
+    Ok(txgraph_index::verify(&index, origin, quick)?)
+}
+
+/// What replays, if an index holds what that finds.
+fn internal_of<'a>(index: &Index, node: &'a Node) -> Result<Option<Internal<'a>>> {
+    let internal = index.has_internal().then(|| node.internal());
+    internal.transpose()
+}
+
+/// What an index is made from.
+fn origin<'a>(node: &'a Node, internal: Option<&'a Internal<'_>>) -> Result<Origin<'a>> {
+    Ok(Origin {
+        node: node.source()?,
+        internal: internal.map(|internal| -> &dyn InternalSource { internal }),
+    })
 }
 
 /// Deletes the index. Where it was.

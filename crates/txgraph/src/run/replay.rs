@@ -22,11 +22,11 @@ use txgraph_export::{LineWriter, Target, Written};
 use txgraph_nodedb::Blocks;
 use txgraph_reader::Watched;
 use txgraph_replay::{
-    BlockReplay, ChainRules, EngineKind, FrameDetail, Mismatch, RangeReport, Record, ReplayOptions,
-    Replayer, TransactionId, TransactionReplay, Verify, WithInternal,
+    BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, RangeReport, Record,
+    ReplayOptions, Replayer, TransactionId, TransactionReplay, Verify,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
-use txgraph_transfers::{BlockRanges, TransferSource};
+use txgraph_transfers::BlockRanges;
 
 /// Mismatches that are told one by one.
 const MISMATCHES_MAX: usize = 20;
@@ -129,14 +129,10 @@ impl Node {
         Ok(ChainRules::of_database(&self.db, file)?)
     }
 
-    /// `source`, with what moves inside of transactions.
-    pub(super) fn with_internal<'a>(
-        &'a self,
-        source: Box<dyn TransferSource + 'a>,
-    ) -> Result<WithInternal<'a>> {
+    /// What moves inside of transactions, found by replaying blocks on as many threads as scans have.
+    pub(super) fn internal(&self) -> Result<Internal<'_>> {
         let cancel = &self.control.cancel;
-        Ok(WithInternal::new(
-            source,
+        Ok(Internal::new(
             &self.db,
             self.state(),
             self.rules()?,

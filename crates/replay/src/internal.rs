@@ -1,0 +1,306 @@
+//! What moved inside of transactions, found by executing blocks again.
+
+use crate::{
+    BlockReplay, ChainRules, Error, FrameDetail, Record, ReplayOptions, Replayer, StateHistory,
+    Verify,
+};
+use alloy_primitives::B256;
+use std::ops::ControlFlow;
+use txgraph_nodedb::{Blocks, NodeDb};
+use txgraph_state::{StateDb, StateRange};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, Kind, SourceError,
+    TokenStandard, Transfer, TransferFilter, Unavailable,
+};
+
+/// Finds native coin moved by calls, creations and destructions ([`Kind::Internal`],
+/// [`Kind::Burn`]), and, where a filter names these kinds, fees ([`Kind::Fee`],
+/// [`Kind::Priority`]), by replaying blocks.
+///
+/// A replay that disagrees with a stored receipt is an error.
+pub struct Internal<'a> {
+    db: &'a NodeDb,
+    state: StateDb,
+    rules: ChainRules,
+    threads: usize,
+    is_cancelled: Box<dyn Fn() -> bool + Sync + 'a>,
+}
+
+impl std::fmt::Debug for Internal<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Internal")
+            .field("rules", &self.rules)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was replayed of consecutive blocks.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    pub(crate) transfers: Vec<Transfer>,
+    /// The first block, and number and hash of the last; none if there was no block.
+    pub(crate) ends: Option<(First, (u64, B256))>,
+}
+
+/// Where a stretch hangs on to the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct First {
+    pub(crate) number: u64,
+    pub(crate) parent_hash: B256,
+}
+
+/// Which of the replayed movements are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) internal: bool,
+    pub(crate) fees: bool,
+}
+
+impl Wanted {
+    pub(crate) fn of(filter: &TransferFilter) -> Self {
+        let native = filter.tokens.wants(None);
+        let wants = |kind| native && filter.wants_sort(TokenStandard::Native, kind);
+        Self {
+            internal: wants(Kind::Internal) || wants(Kind::Burn),
+            fees: filter.names_fees(),
+        }
+    }
+}
+
+impl<'a> Internal<'a> {
+    /// By replaying blocks of `db` over the states of `state`, on `threads` threads (0: as
+    /// many as the machine has). `is_cancelled` is asked between blocks.
+    pub fn new(
+        db: &'a NodeDb,
+        state: StateDb,
+        rules: ChainRules,
+        threads: usize,
+        is_cancelled: Box<dyn Fn() -> bool + Sync + 'a>,
+    ) -> Self {
+        Self {
+            db,
+            state,
+            rules,
+            threads,
+            is_cancelled,
+        }
+    }
+
+    /// The blocks of a question that can be replayed, and what is to be said of the rest.
+    /// Nothing moves in block 0.
+    pub(crate) fn replayable(
+        &self,
+        blocks: &BlockRanges,
+    ) -> Result<(BlockRanges, Vec<Unavailable>), Error> {
+        let failed = |block: u64| {
+            move |source: txgraph_state::Error| Error::State {
+                block,
+                source: source.into(),
+            }
+        };
+        let first = blocks.span().map_or(0, |span| span.first);
+        let available = self.state.available().map_err(failed(first))?;
+        let mut kept = Vec::new();
+        let mut missing = Vec::new();
+        // A block is executed on the state after the one before it.
+        let (from, to) = match available.blocks {
+            Some(Blocks { first, last }) => (
+                if first == 0 {
+                    0
+                } else {
+                    first.saturating_add(1)
+                },
+                last.saturating_add(1),
+            ),
+            None => (1, 0),
+        };
+        for range in blocks.iter() {
+            let mut gap = |first, last, reason: &str| {
+                let reason = format!("no state to replay it on: {reason}");
+                missing.extend(
+                    BlockRange::new(first, last).map(|blocks| Unavailable { blocks, reason }),
+                );
+            };
+            let obstacle = available.obstacle.as_deref();
+            if from > to {
+                gap(range.first, range.last, obstacle.unwrap_or("none is there"));
+                continue;
+            }
+            if range.first < from {
+                gap(range.first, range.last.min(from - 1), &available.below);
+            }
+            kept.extend(BlockRange::new(range.first.max(from), range.last.min(to)));
+            if range.last > to {
+                gap(range.first.max(to + 1), range.last, &available.above);
+            }
+        }
+        Ok((BlockRanges::new(kept), missing))
+    }
+
+    /// That all of these blocks can be replayed.
+    pub(crate) fn check(&self, blocks: &BlockRanges) -> Result<(), SourceError> {
+        let (_, missing) = self.replayable(blocks)?;
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(self.unavailable(missing)?),
+        }
+    }
+
+    /// That blocks cannot be replayed, and which can.
+    pub(crate) fn unavailable(&self, missing: Vec<Unavailable>) -> Result<SourceError, Error> {
+        let everything = BlockRange::new(0, u64::MAX).into_iter().collect();
+        let (available, _) = self.replayable(&everything)?;
+        Ok(SourceError::Unavailable { missing, available })
+    }
+
+    /// A replayer for all of these blocks: their change sets are walked once.
+    pub(crate) fn replayer(
+        &self,
+        blocks: BlockRange,
+        wanted: Wanted,
+        threads: usize,
+    ) -> Result<Replayer<'_, StateRange<'_>>, Error> {
+        let state = self.state.range(Blocks {
+            first: blocks.first.saturating_sub(1),
+            last: blocks.last.saturating_sub(1),
+        });
+        let state = state.map_err(|source| Error::State {
+            block: blocks.first,
+            source: source.into(),
+        })?;
+        let options = ReplayOptions {
+            record: Record {
+                frames: wanted.internal.then_some(FrameDetail::Calls),
+                ..Record::default()
+            },
+            verify: Verify {
+                receipts: true,
+                header: true,
+                changes: false,
+            },
+            threads,
+            ..ReplayOptions::default()
+        };
+        Replayer::new(self.rules.clone(), self.db, state, options)
+    }
+
+    pub(crate) const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// What moved inside of the transactions of some blocks, with hashes.
+    pub(crate) fn replay<H: StateHistory>(
+        &self,
+        replayer: &Replayer<'_, H>,
+        filter: &TransferFilter,
+        blocks: BlockRange,
+    ) -> Result<Replayed, SourceError> {
+        let wanted = Wanted::of(filter);
+        let mut replayed = Replayed::default();
+        let mut failed = None;
+        // Nobody executed block 0.
+        let blocks = Blocks {
+            first: blocks.first.max(1),
+            last: blocks.last,
+        };
+        replayer.range(blocks, &mut |block| {
+            if (self.is_cancelled)() {
+                failed = Some(SourceError::Interrupted);
+            } else if let Some(mismatch) = block.mismatches.first() {
+                failed = Some(SourceError::Failed(
+                    format!("the replay disagrees with the node: {mismatch}").into(),
+                ));
+            }
+            if failed.is_some() {
+                return ControlFlow::Break(());
+            }
+            let this = First {
+                number: block.number,
+                parent_hash: block.parent_hash,
+            };
+            let first = replayed.ends.map_or(this, |(first, _)| first);
+            replayed.ends = Some((first, (block.number, block.hash)));
+            collect(&block, filter, wanted, &mut replayed.transfers);
+            ControlFlow::Continue(())
+        })?;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(replayed),
+        }
+    }
+}
+
+fn collect(
+    block: &BlockReplay,
+    filter: &TransferFilter,
+    wanted: Wanted,
+    transfers: &mut Vec<Transfer>,
+) {
+    for transaction in &block.transactions {
+        let internal = transaction.internal_transfers(block.timestamp);
+        let fees = if wanted.fees {
+            // Behind the own value, which is number 0.
+            let before = internal.last().map_or(0, |last| last.transfer.sub_index);
+            transaction.fees(&block.environment, before + 1)
+        } else {
+            Vec::new()
+        };
+        for movement in internal.into_iter().chain(fees) {
+            if filter.wants(&movement.transfer) {
+                transfers.push(movement.transfer);
+            }
+        }
+    }
+}
+
+/// A replayer on the caller's thread.
+struct Reader<'a> {
+    internal: &'a Internal<'a>,
+    replayer: Replayer<'a, StateRange<'a>>,
+}
+
+impl InternalSource for Internal<'_> {
+    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        self.check(blocks)?;
+        let span = blocks.span().unwrap_or(BlockRange { first: 0, last: 0 });
+        let wanted = Wanted {
+            internal: true,
+            fees: false,
+        };
+        Ok(Box::new(Reader {
+            internal: self,
+            // Whoever reads brings the threads.
+            replayer: self.replayer(span, wanted, 1)?,
+        }))
+    }
+}
+
+impl InternalReader for Reader<'_> {
+    fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError> {
+        let filter = TransferFilter::default();
+        let Replayed {
+            mut transfers,
+            ends,
+        } = self.internal.replay(&self.replayer, &filter, blocks)?;
+        for transfer in &mut transfers {
+            transfer.transaction_hash = B256::ZERO;
+        }
+        Ok(InternalTransfers {
+            transfers,
+            last_block_hash: ends.map(|(_, (_, hash))| hash),
+        })
+    }
+}
+
+impl From<Error> for SourceError {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Replaced { block } => Self::Reorged { block: *block },
+            Error::State { block, .. } | Error::Changes { block, .. } if error.is_stale() => {
+                Self::Reorged { block: *block }
+            }
+            _ => Self::Failed(error.into()),
+        }
+    }
+}
