@@ -39,6 +39,7 @@ mod origin;
 mod part_writer;
 
 // What people do with an index.
+mod question;
 mod source;
 mod verify;
 mod worker;

@@ -8,18 +8,20 @@
 use crate::{
     directory::{Index, Run},
     error::Error,
+    question::{BATCH_ROWS, Found, Question},
     segment::Segment,
 };
-use alloy_primitives::{Address, B256, U256, map::HashSet};
+use alloy_primitives::{Address, B256};
+use rayon::prelude::*;
 use std::ops::ControlFlow;
 use txgraph_reader::NodeSource;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, Direction, ScanReport, ScanRequest,
-    SourceError, Transfer, TransferSource, Unavailable,
+    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, ScanReport, ScanRequest, SourceError,
+    Transfer, TransferSource, Unavailable,
 };
 
-/// Rows of a batch at most, except that a block is never cut.
-const BATCH_ROWS: usize = 1 << 14;
+/// Pieces that are looked up before the first of them is handed out, for each thread.
+const PIECES_AHEAD: usize = 4;
 
 /// A search asks for one frontier after the other where the node must be read for no
 /// more blocks than these each time. Beyond, one pass over everything costs less.
@@ -39,6 +41,9 @@ struct Part<'a> {
     /// From the index, or by the node.
     run: Option<&'a Run>,
 }
+
+/// Asked blocks, all in one segment.
+type Piece<'a> = (&'a Segment, BlockRange);
 
 /// A report under way.
 #[derive(Default)]
@@ -155,11 +160,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
     }
 
     /// Pieces of asked blocks, each in one segment.
-    fn pieces<'r>(
-        &'r self,
-        part: &'r Part<'_>,
-        run: &'r Run,
-    ) -> impl Iterator<Item = (&'r Segment, BlockRange)> {
+    fn pieces<'r>(&'r self, part: &'r Part<'_>, run: &'r Run) -> impl Iterator<Item = Piece<'r>> {
         let segments = &self.index.segments[run.segments.clone()];
         part.blocks.iter().flat_map(move |range| {
             let first = segments.partition_point(|segment| segment.blocks().last < range.first);
@@ -169,12 +170,25 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         })
     }
 
+    /// Looks up several pieces on all threads.
+    fn look_up(
+        &self,
+        question: &Question<'_>,
+        pieces: &[Piece<'_>],
+    ) -> Result<Vec<Found>, SourceError> {
+        let find = |(segment, blocks): &Piece<'_>| question.find(segment, *blocks);
+        if pieces.len() == 1 || self.node.threads() == 1 {
+            return pieces.iter().map(find).collect();
+        }
+        self.node.install(|| pieces.par_iter().map(find).collect())
+    }
+
     /// Hands out what one segment has of `blocks`.
     fn answer(
         &self,
         question: &Question<'_>,
-        segment: &Segment,
-        blocks: BlockRange,
+        (segment, blocks): Piece<'_>,
+        found: Found,
         report: &mut Reporting,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
@@ -192,10 +206,14 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             report.covered.push(blocks);
             Ok(sink(Batch { blocks, transfers }))
         };
+        let selected = match found {
+            Found::Transfers(transfers) => return emit(blocks, transfers),
+            Found::Rows(selected) => selected,
+        };
         let mut first = blocks.first;
         let mut batch: Vec<Transfer> = Vec::new();
         let mut flow = ControlFlow::Continue(());
-        question.each(segment, blocks, &mut |transfer| {
+        question.each(segment, blocks, &selected, &mut |transfer| {
             let block = transfer.block_number;
             let ends = batch.last().is_some_and(|last| last.block_number < block);
             if ends
@@ -270,12 +288,14 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             };
             report.pins.push((run.blocks.last, run.last_hash));
             self.node.pin(run.blocks, run.last_hash);
-            for (segment, blocks) in self.pieces(part, run) {
-                if self
-                    .answer(&question, segment, blocks, &mut report, sink)?
-                    .is_break()
-                {
-                    break 'parts;
+            let pieces: Vec<_> = self.pieces(part, run).collect();
+            for pieces in pieces.chunks(PIECES_AHEAD * self.node.threads()) {
+                let found = self.look_up(&question, pieces)?;
+                for (piece, found) in pieces.iter().zip(found) {
+                    let flow = self.answer(&question, *piece, found, &mut report, sink)?;
+                    if flow.is_break() {
+                        break 'parts;
+                    }
                 }
             }
         }
@@ -330,20 +350,33 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             .flatten()
             .collect();
         let question = Question::new(request);
-        let mut degrees = vec![0; question.addresses.len()];
-        for (segment, _) in &pieces {
-            segment.degrees(&question.addresses, question.direction, &mut degrees)?;
-        }
-        let mut hubs = Vec::new();
-        for (address, degree) in question.addresses.iter().zip(degrees) {
-            // No more counterparties than rows.
-            if degree > u64::from(degree_max)
-                && question.has_more_counterparties(*address, &pieces, degree_max)?
-            {
-                hubs.push(*address);
-            }
-        }
-        Ok(hubs)
+        let addresses = &question.addresses;
+        let none = || vec![0; addresses.len()];
+        // No more counterparties than rows; only of those with many are they counted.
+        let hubs = || {
+            let degrees = pieces.par_iter().map(|(segment, _)| {
+                let mut degrees = none();
+                segment.degrees(addresses, question.direction, &mut degrees)?;
+                Ok::<_, Error>(degrees)
+            });
+            let degrees = degrees.try_reduce(none, |mut sum, more| {
+                sum.iter_mut()
+                    .zip(more)
+                    .for_each(|(sum, more)| *sum += more);
+                Ok(sum)
+            })?;
+            let busy = addresses
+                .par_iter()
+                .zip(degrees)
+                .filter(|(_, degree)| *degree > u64::from(degree_max));
+            let hubs = busy.map(|(address, _)| {
+                let is_hub = question.has_more_counterparties(*address, &pieces, degree_max)?;
+                Ok(is_hub.then_some(*address))
+            });
+            hubs.filter_map(Result::transpose).collect()
+        };
+        let hubs: Result<Vec<_>, Error> = self.node.install(hubs);
+        Ok(hubs?)
     }
 }
 
@@ -377,156 +410,5 @@ impl<R: TransferSource> Indexed<'_, R> {
         report.missing.extend(missing);
         report.counts += counts;
         Ok(flow)
-    }
-}
-
-/// A request, prepared for segments.
-struct Question<'a> {
-    request: &'a ScanRequest,
-    /// Addresses asked for, ascending: their places in a dictionary then are, too.
-    addresses: Vec<Address>,
-    direction: Direction,
-}
-
-impl<'a> Question<'a> {
-    fn new(request: &'a ScanRequest) -> Self {
-        let touching = request.filter.touching.as_ref();
-        let mut addresses: Vec<Address> = touching
-            .map(|touching| touching.addresses.iter().copied().collect())
-            .unwrap_or_default();
-        addresses.sort_unstable();
-        Self {
-            request,
-            addresses,
-            direction: touching.map_or(Direction::Both, |touching| touching.direction),
-        }
-    }
-
-    /// Hands every wanted transfer of a segment's blocks to `take`.
-    fn each(
-        &self,
-        segment: &Segment,
-        blocks: BlockRange,
-        take: &mut dyn FnMut(Transfer) -> Result<ControlFlow<()>, SourceError>,
-    ) -> Result<(), SourceError> {
-        let wanted = segment.wanted(&self.request.filter);
-        if !wanted.contains(&true) {
-            return Ok(());
-        }
-        let rows = segment.rows()?;
-        let within = segment.rows_of(blocks)?;
-        let mut one = |row: usize| -> Result<ControlFlow<()>, SourceError> {
-            if !wanted[rows.class(row)?] {
-                return Ok(ControlFlow::Continue(()));
-            }
-            let transfer = rows.transfer(row)?;
-            if transfer.value < self.request.filter.min_value {
-                return Ok(ControlFlow::Continue(()));
-            }
-            if !blocks.contains(transfer.block_number) {
-                return Err(segment
-                    .corrupt(format!("row {row} is of another block"))
-                    .into());
-            }
-            take(transfer)
-        };
-        if self.request.filter.touching.is_none() {
-            for row in within {
-                if one(row)?.is_break() {
-                    break;
-                }
-            }
-            return Ok(());
-        }
-        let mut touching = Vec::new();
-        segment.rows_touching(
-            &self.addresses,
-            self.direction,
-            &wanted,
-            within,
-            &mut touching,
-        )?;
-        for row in touching {
-            if one(row as usize)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// How many transfers of a segment's blocks are wanted.
-    fn count(&self, segment: &Segment, blocks: BlockRange) -> Result<u64, Error> {
-        let wanted = segment.wanted(&self.request.filter);
-        let min_value = self.request.filter.min_value;
-        if self.request.filter.touching.is_some() {
-            let mut count = 0;
-            self.each(segment, blocks, &mut |_| {
-                count += 1;
-                Ok(ControlFlow::Continue(()))
-            })?;
-            return Ok(count);
-        }
-        if min_value == U256::ZERO && blocks == segment.blocks() {
-            let classes = segment.classes().iter().zip(&wanted);
-            return Ok(classes
-                .filter(|(_, wanted)| **wanted)
-                .map(|(class, _)| class.rows)
-                .sum());
-        }
-        let within = segment.rows_of(blocks)?;
-        if min_value == U256::ZERO && !wanted.contains(&false) {
-            return Ok(within.len() as u64);
-        }
-        let rows = segment.rows()?;
-        let mut count = 0;
-        for row in within {
-            if wanted[rows.class(row)?]
-                && (min_value == U256::ZERO || rows.value(row)? >= min_value)
-            {
-                count += 1;
-            }
-        }
-        Ok(count)
-    }
-
-    /// Whether an address has more than so many counterparties.
-    fn has_more_counterparties(
-        &self,
-        address: Address,
-        pieces: &[(&Segment, BlockRange)],
-        degree_max: u32,
-    ) -> Result<bool, Error> {
-        let mut counterparties = HashSet::<Address>::default();
-        let mut touching = Vec::new();
-        let min_value = self.request.filter.min_value;
-        for (segment, blocks) in pieces {
-            let wanted = segment.wanted(&self.request.filter);
-            if !wanted.contains(&true) {
-                continue;
-            }
-            let rows = segment.rows()?;
-            let within = segment.rows_of(*blocks)?;
-            segment.rows_touching(&[address], self.direction, &wanted, within, &mut touching)?;
-            // Most rows of a hub lead where an earlier one has led.
-            let mut seen = HashSet::<(usize, usize)>::default();
-            for row in &touching {
-                let row = *row as usize;
-                if min_value > U256::ZERO && rows.value(row)? < min_value {
-                    continue;
-                }
-                let (from, to) = rows.ends(row)?;
-                if seen.insert((from, to)) {
-                    let (from, to) = rows.addresses_of(from, to)?;
-                    let other = if from == address { to } else { from };
-                    if other != address
-                        && counterparties.insert(other)
-                        && counterparties.len() as u64 > u64::from(degree_max)
-                    {
-                        return Ok(true);
-                    }
-                }
-            }
-        }
-        Ok(false)
     }
 }

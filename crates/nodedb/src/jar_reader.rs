@@ -18,6 +18,9 @@ const LZ4_BYTES_MAX: usize = 4 << 20;
 /// second cache, so that rows are copied into it and used from it.
 const WINDOW_BYTES_MIN: u64 = 32 << 10;
 const WINDOW_BYTES_MAX: u64 = 256 << 10;
+/// Where so many bytes are read for each cell that is asked for, each is read alone: a
+/// call into the kernel costs what copying these does.
+const SPARSE_BYTES: u64 = 6 << 10;
 /// Offsets per read: 64 KiB of them.
 const WINDOW_CELLS_MAX: u64 = 8 << 10;
 
@@ -34,9 +37,16 @@ pub(crate) struct JarReader {
     first_cell: u64,
     starts: Vec<usize>,
     bytes: Vec<u8>,
+    /// Offsets from cell `first_offset` on, and of the end of the last: more than those of
+    /// the window.
+    first_offset: u64,
     offsets: Vec<u64>,
     raw_offsets: Vec<u8>,
+    /// How far the window may reach; 0: one row.
     window_bytes: u64,
+    /// How often another cell of the window was asked for than before, and which was last.
+    asked: u64,
+    last_cell: u64,
     unpacked: Vec<u8>,
     sequences: Vec<lz4::Sequence>,
 }
@@ -69,9 +79,12 @@ impl JarReader {
             first_cell: 0,
             starts: Vec::new(),
             bytes: Vec::new(),
+            first_offset: 0,
             offsets: Vec::new(),
             raw_offsets: Vec::new(),
-            window_bytes: 0,
+            window_bytes: WINDOW_BYTES_MIN,
+            asked: 0,
+            last_cell: 0,
             unpacked: Vec::new(),
             sequences: Vec::new(),
         })
@@ -124,6 +137,8 @@ impl JarReader {
                 small(column)
             }
         };
+        self.asked += u64::from(cell != self.last_cell);
+        self.last_cell = cell;
         Ok(self.starts[index]..self.starts[index + 1])
     }
 
@@ -148,42 +163,70 @@ impl JarReader {
         let cells_before = self.starts.len().saturating_sub(1) as u64;
         let follows = cells_before > 0 && self.first_cell + cells_before == row * columns;
         self.window_bytes = if follows {
-            (self.window_bytes * 2).min(WINDOW_BYTES_MAX)
+            (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)
+        } else if self.is_sparse(row * columns) {
+            0
         } else {
             WINDOW_BYTES_MIN
         };
         self.starts.clear();
+        self.asked = 0;
         self.first_cell = row * columns;
-        let rows_max = (WINDOW_CELLS_MAX / columns)
-            .min(self.window_bytes / 4)
-            .max(1);
-        let rows = (last_row - row + 1).min(rows_max);
-        self.load_offsets(row, rows * columns)?;
+        let rows = last_row - row + 1;
+        let known = match self.known_offset(self.first_cell, columns) {
+            Some(known) => known,
+            None => {
+                let rows_max = (WINDOW_CELLS_MAX / columns).max(1);
+                self.load_offsets(row, rows.min(rows_max) * columns)?;
+                0
+            }
+        };
+        let offsets = &self.offsets[known..];
+        let cells_max = small(rows.saturating_mul(columns).min(offsets.len() as u64 - 1));
+        let offsets = &offsets[..=cells_max];
 
         // At least the first row, then as many whole rows as the window takes.
-        let base = self.offsets[0];
+        let base = offsets[0];
         let columns = small(columns);
-        if self.offsets[columns] - base > ROW_BYTES_MAX {
+        if offsets[columns] - base > ROW_BYTES_MAX {
             return Err(self.jar.bad_row(row, "it is too long"));
         }
         let limit = base.saturating_add(self.window_bytes);
-        let fitting = self
-            .offsets
+        let fitting = offsets
             .partition_point(|offset| *offset <= limit)
             .saturating_sub(1);
-        let cells = (fitting / columns * columns).max(columns);
-        let len = small(self.offsets[cells] - base);
+        let cells = match self.window_bytes {
+            // Rows without bytes would come along.
+            0 => columns,
+            _ => (fitting / columns * columns).max(columns),
+        };
+        let len = small(offsets[cells] - base);
         if self.bytes.len() < len {
             self.bytes.resize(len, 0);
         }
         read_at(&self.data, &self.jar.path, &mut self.bytes[..len], base)?;
         // Only now: after an error the window must be empty.
-        self.starts.extend(
-            self.offsets[..=cells]
-                .iter()
-                .map(|offset| small(offset - base)),
-        );
+        self.starts
+            .extend(offsets[..=cells].iter().map(|offset| small(offset - base)));
         Ok(())
+    }
+
+    /// Whether cells are asked for so far apart that what is between them had better not
+    /// be read, as a jump to `cell` shows.
+    fn is_sparse(&self, cell: u64) -> bool {
+        if self.window_bytes > 0 {
+            let window = self.starts.last().map_or(0, |end| *end as u64);
+            return window / self.asked.max(1) > SPARSE_BYTES;
+        }
+        let offset = |cell| self.known_offset(cell, 1).map(|at| self.offsets[at]);
+        let gap = offset(cell).zip(offset(self.last_cell));
+        gap.is_none_or(|(to, from)| to.abs_diff(from) > SPARSE_BYTES)
+    }
+
+    /// Where the offset of a cell is, if it is known with those of `count` cells.
+    fn known_offset(&self, cell: u64, count: u64) -> Option<usize> {
+        let at = cell.checked_sub(self.first_offset)?;
+        (at.saturating_add(count) < self.offsets.len() as u64).then(|| small(at))
     }
 
     /// Offsets of `cells` cells and their end, ascending.
@@ -194,6 +237,7 @@ impl JarReader {
         let path = satellite(&self.jar.path, "off");
         read_at(&self.offsets_file, &path, &mut self.raw_offsets, position)?;
         self.offsets.clear();
+        self.first_offset = self.first_cell;
         match width {
             4 => widen::<4>(&self.raw_offsets, &mut self.offsets),
             5 => widen::<5>(&self.raw_offsets, &mut self.offsets),
@@ -206,6 +250,7 @@ impl JarReader {
         }
         let last = *self.offsets.last().expect("at least one cell and its end");
         if !self.offsets.is_sorted() || last > i64::MAX.unsigned_abs() {
+            self.offsets.clear();
             return Err(self.jar.bad_row(row, "offsets do not ascend from here"));
         }
         Ok(())

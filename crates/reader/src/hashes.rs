@@ -48,10 +48,10 @@ struct Found {
     hash: B256,
 }
 
-/// Reading goes ahead from one wanted transaction to the next where they are, on
-/// average, no further apart than this: below it, the rows between them cost less
-/// than two calls into the kernel for each.
-const AHEAD_ROWS_MAX: u64 = 64;
+/// Where wanted rows are, on average, no further apart than this, the offsets of those
+/// between them are read along; the rows themselves only where that costs less than
+/// another call into the kernel.
+const AHEAD_ROWS_MAX: u64 = 256;
 
 /// Fills in the hashes of `transfers`, whatever their order. On the caller's pool.
 /// The caller must [check](Pins::check) the pins afterwards: blocks that they hold

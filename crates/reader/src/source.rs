@@ -96,6 +96,11 @@ impl NodeSource {
         self.pool.current_num_threads()
     }
 
+    /// Does `work`, and what it splits off with rayon, on the threads of scans.
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(work)
+    }
+
     pub(crate) const fn chain_id(&self) -> u64 {
         self.chain.chain_id
     }
