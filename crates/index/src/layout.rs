@@ -10,7 +10,7 @@ pub(crate) const MAGIC: [u8; 8] = *b"txgraphS";
 
 /// Of the segments and of the manifest. Another number is another format: an index is
 /// made anew, not converted, as it holds nothing that the node does not.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Parts begin at multiples of this.
 pub(crate) const ALIGN: usize = 8;

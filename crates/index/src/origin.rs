@@ -5,7 +5,7 @@ use alloy_primitives::B256;
 use txgraph_reader::{BlockReader, NodeSource, Stretch};
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, ScanRequest,
-    SourceError, Transfer,
+    SourceError, Transfer, TransferSource,
 };
 
 /// Blocks of a stretch whose internal movements are found at a time.
@@ -49,6 +49,40 @@ impl<'a> Origin<'a> {
             node: self.node,
             internal,
         })
+    }
+}
+
+impl<'a> Origin<'a> {
+    /// The same for those blocks of `request` that can still be read, and which cannot.
+    pub(crate) fn over_what_is_there(
+        &self,
+        request: &ScanRequest,
+        internal: bool,
+    ) -> Result<(Over<'a>, BlockRanges)> {
+        let mut gone = match self.node.check_available(request) {
+            Ok(()) => BlockRanges::default(),
+            Err(error) => missing(error)?,
+        };
+        let over = match self.over(&request.blocks.subtract(&gone), internal) {
+            // Receipts are there, and the states to replay them on are not.
+            Err(Error::Source(error)) => {
+                let stateless = missing(error)?;
+                gone = gone.iter().chain(stateless.iter()).collect();
+                self.over(&request.blocks.subtract(&gone), internal)?
+            }
+            over => over?,
+        };
+        Ok((over, gone))
+    }
+}
+
+/// The blocks that an error says are missing.
+fn missing(error: SourceError) -> Result<BlockRanges> {
+    match error {
+        SourceError::Unavailable { missing, .. } => {
+            Ok(missing.iter().map(|gap| gap.blocks).collect())
+        }
+        error => Err(error.into()),
     }
 }
 

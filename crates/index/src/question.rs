@@ -8,12 +8,17 @@ use txgraph_transfers::{BlockRange, Direction, ScanRequest, SourceError, Transfe
 /// Rows of a batch at most, except that a block is never cut.
 pub(crate) const BATCH_ROWS: usize = 1 << 14;
 
+/// Rows of a list that may wait until its piece is handed out: 4 MiB.
+const WAITING_ROWS: usize = 1 << 20;
+
 /// What a piece has.
 pub(crate) enum Found {
     /// Little: here it is.
     Transfers(Vec<Transfer>),
     /// More than a batch: these rows are to be looked at one by one.
     Rows(Selected),
+    /// More rows than are kept while other pieces wait.
+    Many,
 }
 
 /// Rows of a segment, ascending.
@@ -54,7 +59,7 @@ impl<'a> Question<'a> {
     }
 
     /// Rows of a segment's blocks, among which are all that are wanted.
-    fn select(&self, segment: &Segment, blocks: BlockRange) -> Result<Selected, Error> {
+    pub(crate) fn select(&self, segment: &Segment, blocks: BlockRange) -> Result<Selected, Error> {
         let wanted = segment.wanted(&self.request.filter);
         if !wanted.contains(&true) {
             return Ok(Selected::All(0..0));
@@ -72,8 +77,12 @@ impl<'a> Question<'a> {
     /// What a piece has; the transfers themselves where they are few.
     pub(crate) fn find(&self, segment: &Segment, blocks: BlockRange) -> Result<Found, SourceError> {
         let selected = self.select(segment, blocks)?;
-        if selected.len() > BATCH_ROWS {
-            return Ok(Found::Rows(selected));
+        match selected.len() {
+            0..=BATCH_ROWS => {}
+            len if matches!(selected, Selected::All(_)) || len <= WAITING_ROWS => {
+                return Ok(Found::Rows(selected));
+            }
+            _ => return Ok(Found::Many),
         }
         let mut transfers = Vec::new();
         self.each(segment, blocks, &selected, &mut |transfer| {

@@ -20,12 +20,16 @@ use txgraph_transfers::{
     Transfer, TransferSource, Unavailable,
 };
 
-/// Pieces that are looked up before the first of them is handed out, for each thread.
+/// Pieces that are looked up before the first of them is handed out, for each thread, and
+/// at most: they wait with a batch of transfers or a list of rows each.
 const PIECES_AHEAD: usize = 4;
+const PIECES_AHEAD_MAX: usize = 16;
 
 /// A search asks for one frontier after the other where the node must be read for no
 /// more blocks than these each time. Beyond, one pass over everything costs less.
 const REST_BLOCKS_MAX: u64 = 1024;
+/// The same where the rest is replayed each time.
+const REST_REPLAYED_MAX: u64 = 128;
 
 /// An index and its node, with `R` to answer what the index does not.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,8 @@ pub struct Indexed<'a, R = &'a NodeSource> {
     index: &'a Index,
     node: &'a NodeSource,
     rest: R,
+    /// Whether `rest` tells what moves inside of transactions.
+    tells_internal: bool,
 }
 
 /// Blocks that are answered in one way.
@@ -62,6 +68,7 @@ impl<'a> Indexed<'a> {
             index,
             node,
             rest: node,
+            tells_internal: false,
         }
     }
 }
@@ -70,7 +77,12 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
     /// Answers by `rest`, which must be of `node`, what `index` has not: by a source
     /// that finds internal movements, where these are asked for.
     pub const fn with_rest(index: &'a Index, node: &'a NodeSource, rest: R) -> Self {
-        Self { index, node, rest }
+        Self {
+            index,
+            node,
+            rest,
+            tells_internal: true,
+        }
     }
 
     /// Of the blocks of a question, those that the index answers now.
@@ -84,7 +96,8 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
     /// reorganised is left out, from the last segment on down.
     fn canonical_runs(&self, request: &ScanRequest) -> Result<Vec<Run>, SourceError> {
         let mut usable = Vec::new();
-        if !self.index.tells(request) {
+        // All of it or nothing: not from a part of the blocks only.
+        if !self.index.tells(request) || (request.filter.internal && !self.tells_internal) {
             return Ok(usable);
         }
         let Some(span) = request.blocks.span() else {
@@ -209,6 +222,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         let selected = match found {
             Found::Transfers(transfers) => return emit(blocks, transfers),
             Found::Rows(selected) => selected,
+            Found::Many => question.select(segment, blocks)?,
         };
         let mut first = blocks.first;
         let mut batch: Vec<Transfer> = Vec::new();
@@ -289,7 +303,8 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             report.pins.push((run.blocks.last, run.last_hash));
             self.node.pin(run.blocks, run.last_hash);
             let pieces: Vec<_> = self.pieces(part, run).collect();
-            for pieces in pieces.chunks(PIECES_AHEAD * self.node.threads()) {
+            let ahead = (PIECES_AHEAD * self.node.threads()).clamp(1, PIECES_AHEAD_MAX);
+            for pieces in pieces.chunks(ahead) {
                 let found = self.look_up(&question, pieces)?;
                 for (piece, found) in pieces.iter().zip(found) {
                     let flow = self.answer(&question, *piece, found, &mut report, sink)?;
@@ -316,7 +331,11 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         let parts = Self::parts(&request.blocks, &runs);
         let rest = parts.iter().filter(|part| part.run.is_none());
         let rest = rest.fold(0_u64, |sum, part| sum.saturating_add(part.blocks.blocks()));
-        if rest > REST_BLOCKS_MAX || parts.iter().all(|part| part.run.is_none()) {
+        let rest_max = match request.filter.internal {
+            true => REST_REPLAYED_MAX,
+            false => REST_BLOCKS_MAX,
+        };
+        if rest > rest_max || parts.iter().all(|part| part.run.is_none()) {
             return Ok(None);
         }
         self.check_rest(request, &parts)?;
@@ -354,9 +373,12 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         let none = || vec![0; addresses.len()];
         // No more counterparties than rows; only of those with many are they counted.
         let hubs = || {
-            let degrees = pieces.par_iter().map(|(segment, _)| {
+            let share = pieces.len().div_ceil(self.node.threads().max(1)).max(1);
+            let degrees = pieces.par_chunks(share).map(|pieces| {
                 let mut degrees = none();
-                segment.degrees(addresses, question.direction, &mut degrees)?;
+                for (segment, _) in pieces {
+                    segment.degrees(addresses, question.direction, &mut degrees)?;
+                }
                 Ok::<_, Error>(degrees)
             });
             let degrees = degrees.try_reduce(none, |mut sum, more| {

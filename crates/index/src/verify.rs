@@ -12,9 +12,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 use txgraph_reader::{NodeSource, OddLogs, Watched};
-use txgraph_transfers::{
-    BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError, TransferSource,
-};
+use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError};
 
 /// What a verification has looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,35 +87,12 @@ impl<'a> Against<'a> {
     fn new(index: &Index, origin: Origin<'a>, request: &'a ScanRequest) -> Result<Self> {
         let internal = index.manifest.internal;
         origin.check_tells(internal)?;
-        let mut gone = match origin.node.check_available(request) {
-            Ok(()) => BlockRanges::default(),
-            Err(error) => missing(error)?,
-        };
-        let there = request.blocks.subtract(&gone);
-        let over = match origin.over(&there, internal) {
-            // Receipts are there, and the states to replay them on are not.
-            Err(Error::Source(error)) => {
-                let stateless = missing(error)?;
-                gone = gone.iter().chain(stateless.iter()).collect();
-                origin.over(&request.blocks.subtract(&gone), internal)?
-            }
-            over => over?,
-        };
+        let (over, gone) = origin.over_what_is_there(request, internal)?;
         Ok(Self {
             over,
             request,
             gone,
         })
-    }
-}
-
-/// The blocks that an error says are missing.
-fn missing(error: SourceError) -> Result<BlockRanges> {
-    match error {
-        SourceError::Unavailable { missing, .. } => {
-            Ok(missing.iter().map(|gap| gap.blocks).collect())
-        }
-        error => Err(error.into()),
     }
 }
 

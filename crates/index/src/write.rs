@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     layout::BLOCKS_MAX,
     manifest::{FILE, Manifest, SegmentInfo, is_ours, sync_folder},
-    origin::Origin,
+    origin::{Origin, Over},
     segment::Segment,
     worker::{News, Worker, write},
 };
@@ -94,6 +94,8 @@ pub struct Built {
     pub segments: u64,
     /// Blocks of segments that were undone because they are no longer canonical.
     pub undone_blocks: u64,
+    /// Blocks that an update left out, as they cannot be read any more.
+    pub gone: BlockRanges,
     /// How long all took.
     pub time: Duration,
 }
@@ -119,7 +121,8 @@ pub fn build<'a>(
     let internal = origin.internal.is_some();
     let wrapped = resolved(&options.wrapped_native, chain.chain_id);
     let manifest = match Manifest::load(folder) {
-        Ok(manifest) => {
+        // One that holds nothing yet may become anything.
+        Ok(manifest) if !manifest.segments.is_empty() => {
             if manifest.wrapped_native != wrapped {
                 return Err(Error::Options(format!(
                     "{} was built for other wrapped coins; drop it, or leave them out",
@@ -135,7 +138,7 @@ pub fn build<'a>(
             }
             manifest
         }
-        Err(Error::NotAnIndex { .. }) => {
+        Ok(_) | Err(Error::NotAnIndex { .. }) => {
             let manifest = Manifest {
                 genesis_hash: chain.genesis_hash,
                 chain_id: chain.chain_id,
@@ -152,11 +155,12 @@ pub fn build<'a>(
         }
         Err(error) => return Err(error),
     };
-    work.run(manifest, options)
+    work.run(manifest, options, false)
 }
 
 /// Brings an index up to the tip of the node. Of `options` only the last block, the
-/// buffer and the memory count. `origin` must tell internal movements if the index holds
+/// buffer and the memory count. Blocks that the node has no more are left out, and told
+/// ([`Built::gone`]). `origin` must tell internal movements if the index holds
 /// them.
 pub fn update<'a>(
     folder: &Path,
@@ -169,7 +173,7 @@ pub fn update<'a>(
     let work = Work::begin(folder, origin)?;
     let manifest = Manifest::load(folder)?;
     origin.check_tells(manifest.internal)?;
-    work.run(manifest, options)
+    work.run(manifest, options, true)
 }
 
 /// Deletes an index: its files, and the folder if nothing else is in it. Also one that
@@ -264,13 +268,30 @@ impl<'a> Work<'a> {
         })
     }
 
-    fn run(&self, mut manifest: Manifest, options: &BuildOptions) -> Result<Built> {
+    fn run(
+        &self,
+        mut manifest: Manifest,
+        options: &BuildOptions,
+        leaves_out: bool,
+    ) -> Result<Built> {
         check_chain(self.folder, &manifest, self.node.chain())?;
         self.sweep(&manifest)?;
         let mut built = Built::default();
         for attempt in 0.. {
             built.undone_blocks += self.undo(&mut manifest)?;
             let lacking = self.lacking(&manifest, options)?;
+            let request = everything(&lacking, &manifest.wrapped_native);
+            let (over, gone) = match leaves_out {
+                true => self
+                    .origin
+                    .over_what_is_there(&request, manifest.internal)?,
+                false => {
+                    let over = self.origin.over(&lacking, manifest.internal)?;
+                    (over, BlockRanges::default())
+                }
+            };
+            let lacking = lacking.subtract(&gone);
+            built.gone = gone;
             if lacking.is_empty() {
                 break;
             }
@@ -278,7 +299,13 @@ impl<'a> Work<'a> {
                 let block = lacking.span().map_or(0, |span| span.first);
                 return Err(SourceError::Reorged { block }.into());
             }
-            self.read(&mut manifest, &lacking, options, &mut built)?;
+            match self.read(&mut manifest, &lacking, &over, options, &mut built) {
+                // What was prepared for was of another branch.
+                Err(Error::Source(SourceError::Reorged { block })) => {
+                    tracing::debug!(block, "reorganised under the index; reading again");
+                }
+                done => done?,
+            }
         }
         self.join(&mut manifest, options, &mut built)?;
         built.time = self.began.elapsed();
@@ -351,13 +378,13 @@ impl<'a> Work<'a> {
         &self,
         manifest: &mut Manifest,
         blocks: &BlockRanges,
+        over: &Over<'_>,
         options: &BuildOptions,
         built: &mut Built,
     ) -> Result<()> {
         let began = Instant::now();
         let threads = self.node.threads().max(1);
         let request = everything(blocks, &manifest.wrapped_native);
-        let over = self.origin.over(blocks, manifest.internal)?;
         let jobs = Mutex::new(units(blocks, manifest.segment_blocks));
         let stopped = AtomicBool::new(false);
         let share = (options.memory_bytes_max / threads as u64).max(SHARE_BYTES_MIN);

@@ -185,11 +185,13 @@ fn look_up(
     ahead: Ahead,
     scratch: &mut Scratch,
 ) -> Result<(BodyIndices, u64), Trouble> {
-    let Key {
-        block, timestamp, ..
-    } = keys[0];
+    let block = keys[0].block;
     let replaced = Trouble::Replaced { block };
-    if block > snapshot.tip() || keys.iter().any(|key| key.timestamp != timestamp) {
+    // Of one block some may come from a source that tells times, others from one that
+    // does not.
+    let told = keys.iter().map(|key| key.timestamp).filter(|it| *it != 0);
+    let timestamp = told.clone().max().unwrap_or(0);
+    if block > snapshot.tip() || told.min().is_some_and(|least| least != timestamp) {
         return Err(replaced);
     }
     let found = match (pinned.contains(block), timestamp) {

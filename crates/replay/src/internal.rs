@@ -10,7 +10,7 @@ use txgraph_nodedb::{Blocks, NodeDb};
 use txgraph_state::{StateDb, StateRange};
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, Kind, SourceError,
-    TokenStandard, Transfer, TransferFilter, Unavailable,
+    Transfer, TransferFilter, Unavailable,
 };
 
 /// Finds native coin moved by calls, creations and destructions ([`Kind::Internal`],
@@ -59,11 +59,10 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     pub(crate) fn of(filter: &TransferFilter) -> Self {
-        let native = filter.tokens.wants(None);
-        let wants = |kind| native && filter.wants_sort(TokenStandard::Native, kind);
+        let wants = |kind| filter.internal && filter.wants_native(kind);
         Self {
             internal: wants(Kind::Internal) || wants(Kind::Burn),
-            fees: filter.names_fees(),
+            fees: filter.internal && filter.names_fees(),
         }
     }
 }
@@ -254,7 +253,7 @@ fn collect(
     }
 }
 
-/// A replayer on the caller's thread.
+/// A replayer with one thread for each caller.
 struct Reader<'a> {
     internal: &'a Internal<'a>,
     replayer: Replayer<'a, StateRange<'a>>,
@@ -270,7 +269,7 @@ impl InternalSource for Internal<'_> {
         };
         Ok(Box::new(Reader {
             internal: self,
-            // Whoever reads brings the threads.
+            // Those who read do so from several threads.
             replayer: self.replayer(span, wanted, 1)?,
         }))
     }
@@ -278,7 +277,10 @@ impl InternalSource for Internal<'_> {
 
 impl InternalReader for Reader<'_> {
     fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError> {
-        let filter = TransferFilter::default();
+        let filter = TransferFilter {
+            internal: true,
+            ..TransferFilter::default()
+        };
         let Replayed {
             mut transfers,
             ends,

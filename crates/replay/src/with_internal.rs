@@ -16,7 +16,7 @@ use txgraph_transfers::{
 const STRETCH: usize = 1024;
 
 /// What another source tells of logs, and in between what [`Internal`] finds of the same
-/// blocks.
+/// blocks, where a filter asks for it ([`TransferFilter::internal`]).
 ///
 /// Blocks whose state is gone are missing from its answers like blocks whose receipts
 /// are.
@@ -53,7 +53,17 @@ impl Answer {
 
     fn finish(mut self) -> ScanReport {
         self.report.covered = BlockRanges::new(self.covered);
-        self.report.missing.sort_by_key(|gap| gap.blocks);
+        let missing = &mut self.report.missing;
+        missing.sort_by_key(|gap| gap.blocks);
+        // Stretch for stretch the same.
+        missing.dedup_by(|next, gap| {
+            let joins = gap.blocks.last.checked_add(1) == Some(next.blocks.first)
+                && gap.reason == next.reason;
+            if joins {
+                gap.blocks.last = next.blocks.last;
+            }
+            joins
+        });
         self.report
     }
 }
@@ -73,12 +83,12 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         answer: &mut Answer,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
-        let request = ScanRequest {
+        let request_of_logs = ScanRequest {
             blocks: blocks.into(),
-            ..request.clone()
+            ..of_logs(request)
         };
         let mut told = Vec::new();
-        let part = self.source.scan(&request, &mut |mut batch| {
+        let part = self.source.scan(&request_of_logs, &mut |mut batch| {
             told.append(&mut batch.transfers);
             ControlFlow::Continue(())
         })?;
@@ -86,7 +96,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         answer.report.counts += part.counts;
         answer.report.missing.extend(part.missing);
         for covered in part.covered.iter() {
-            let replayed = self.internal.replay(replayer, &request.filter, covered)?;
+            let mut replayed = self.internal.replay(replayer, &request.filter, covered)?;
             if let (Some(span), Some(theirs), Some((_, (block, ours)))) =
                 (part.covered.span(), part.last_block_hash, replayed.ends)
                 && span.last == block
@@ -95,7 +105,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 return Err(SourceError::Reorged { block });
             }
             answer.link(&replayed)?;
-            let mut found = replayed.transfers;
+            let mut found = std::mem::take(&mut replayed.transfers);
             answer.report.counts.transfers += found.len() as u64;
             for transfer in &mut found {
                 if !request.with_times {
@@ -120,7 +130,9 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 transfers.extend(next);
             }
             answer.covered.push(covered);
-            answer.report.last_block_hash = part.last_block_hash;
+            // The source's is that of its last block, which this need not be.
+            let replayed_last = replayed.ends.map(|(_, (_, hash))| hash);
+            answer.report.last_block_hash = replayed_last.or(part.last_block_hash);
             let batch = Batch {
                 blocks: covered,
                 transfers,
@@ -155,15 +167,14 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         request: &ScanRequest,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
-        let request = &of_logs(request);
         let wanted = Wanted::of(&request.filter);
         if !wanted.internal && !wanted.fees {
-            return self.source.scan(request, sink);
+            return self.source.scan(&of_logs(request), sink);
+        }
+        if !request.allow_partial {
+            self.check_available(request)?;
         }
         let (blocks, missing) = self.internal.replayable(&request.blocks)?;
-        if !missing.is_empty() && !request.allow_partial {
-            return Err(self.internal.unavailable(missing)?);
-        }
         let mut answer = Answer {
             report: ScanReport {
                 missing,

@@ -199,7 +199,8 @@ pub trait InternalSource: Sync {
     fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError>;
 }
 
-/// Reads internal movements of blocks that were prepared for, on the caller's thread.
+/// Reads internal movements of blocks that were prepared for, for one caller after the
+/// other or several at once.
 pub trait InternalReader: Sync {
     /// What moved in consecutive blocks.
     fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError>;

@@ -175,6 +175,12 @@ fn done(node: &Node, built: &Built, terminal: &Terminal) -> Result<()> {
             thousands(built.undone_blocks)
         ));
     }
+    if !built.gone.is_empty() {
+        terminal.note(format_args!(
+            "left out, as the node has them no more: {}",
+            listed(built.gone.iter().map(|range| range.to_string()))
+        ));
+    }
     let seconds = built.time.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = built.read_blocks as f64 / seconds.max(1e-9);

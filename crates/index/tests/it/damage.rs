@@ -104,7 +104,7 @@ fn an_index_of_another_chain_or_version_is_refused() {
     let manifest = place.join("MANIFEST");
     let text = fs::read_to_string(&manifest).unwrap();
     for (from, to, version) in [
-        ("txgraph-index 2", "txgraph-index 3", true),
+        ("txgraph-index 3", "txgraph-index 4", true),
         ("\"segments\"", "\"segment\"", false),
         ("txgraph-index", "something", false),
     ] {

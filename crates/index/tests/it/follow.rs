@@ -5,7 +5,7 @@ use crate::support::{Twin, ask, assert_same, everything, node, open, options, ra
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use txgraph_index::{BuildOptions, Indexed, build, update, verify};
 use txgraph_testkit::chaingen::{Config, Layout, LiveNode};
-use txgraph_transfers::ScanRequest;
+use txgraph_transfers::{BlockRanges, ScanRequest};
 
 #[test]
 fn updates_follow_appends_and_undo_what_was_replaced() {
@@ -88,5 +88,41 @@ fn blocks_that_the_node_has_pruned_stay_in_the_index() {
     live.append(30).unwrap();
     update(place.path(), &node, &options(32)).unwrap();
     assert_eq!(open(place.path(), &node).blocks(), range(0, 150).into());
+    live.kill().unwrap();
+}
+
+/// What was pruned before it could be indexed is left out, and what comes after is not.
+#[test]
+fn an_update_leaves_out_what_is_gone() {
+    let chain = tempfile::tempdir().unwrap();
+    let config = Config {
+        blocks_per_file: 20,
+        ..Config::small(7, Layout::V2)
+    };
+    let mut live = LiveNode::start("imitated_node", chain.path(), config).unwrap();
+    live.append(120).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    let until_30 = BuildOptions {
+        last_block: Some(30),
+        ..options(32)
+    };
+    assert!(
+        build(place.path(), &node, &until_30)
+            .unwrap()
+            .gone
+            .is_empty()
+    );
+    let gone = live.prune_receipts(80).unwrap().expect("whole files below");
+    let built = update(place.path(), &node, &options(32)).unwrap();
+    assert_eq!(built.gone, range(31, gone).into());
+    let index = open(place.path(), &node);
+    let have: BlockRanges = [range(0, 30), range(gone + 1, 120)].into_iter().collect();
+    assert_eq!(index.blocks(), have);
+    let verified = verify(&index, &node, false).unwrap();
+    // Nobody prunes block 0, which has no receipts.
+    assert_eq!(verified.unread, range(1, 30).into());
+    // A build is asked for all blocks, and says so.
+    build(place.path(), &node, &options(32)).unwrap_err();
     live.kill().unwrap();
 }

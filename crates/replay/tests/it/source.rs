@@ -62,6 +62,7 @@ fn logs_tell_a_part_of_it() {
         let mut asked = request(0, opened.blocks.last);
         let (expected_report, expected) = scan(&node(&opened.db), &asked);
         asked.filter.kinds = Kind::ALL.to_vec();
+        asked.filter.internal = true;
         let source = with_internal(&opened, opened.rules.clone());
         let (report, mut found) = scan(&source, &asked);
         assert!(found.is_sorted_by(|a, b| a.position() < b.position()));
@@ -86,6 +87,7 @@ fn filters_hold_for_internal_transfers() {
     let opened = open(&fixture);
     let source = with_internal(&opened, opened.rules.clone());
     let mut asked = request(1, 30);
+    asked.filter.internal = true;
     let (_, all) = scan(&source, &asked);
     let is_fee = |transfer: &Transfer| matches!(transfer.kind, Kind::Fee | Kind::Priority);
     assert!(!all.iter().any(is_fee), "only when they are named");
@@ -107,6 +109,7 @@ fn what_cannot_be_replayed_is_said() {
     };
     let source = with_internal(&opened, opened.rules.clone());
     let mut asked = request(440, 800);
+    asked.filter.internal = true;
     let error = source.scan(&asked, &mut |_| ControlFlow::Continue(()));
     let SourceError::Unavailable { missing, .. } = error.unwrap_err() else {
         panic!("blocks are missing");
@@ -179,7 +182,8 @@ fn a_reorganisation_between_two_stretches_is_told() {
         let state = StateDb::new(Arc::clone(&db), StateOptions::default());
         Internal::new(&db, state, rules.clone(), 2, Box::new(|| false))
     };
-    let asked = request(0, 1030);
+    let mut asked = request(0, 1030);
+    asked.filter.internal = true;
     // While nothing happens, all is well.
     let (report, _) = scan(&WithInternal::new(node(&db), internal()), &asked);
     assert_eq!(report.covered, asked.blocks);
@@ -209,7 +213,9 @@ fn a_wrong_replay_tells_nothing() {
     assert_eq!(wrong.genesis_hash, opened.rules.genesis_hash);
     let source = with_internal(&opened, wrong);
     let mut handed_over = 0;
-    let error = source.scan(&request(10, 20), &mut |batch| {
+    let mut asked = request(10, 20);
+    asked.filter.internal = true;
+    let error = source.scan(&asked, &mut |batch| {
         handed_over += batch.transfers.len();
         ControlFlow::Continue(())
     });

@@ -218,7 +218,10 @@ pub fn index_status(node: &Node) -> Result<IndexState> {
 /// Checks the index against itself and, unless `quick`, against the database.
 pub fn index_verify(node: &Node, quick: bool) -> Result<Verified> {
     let index = Index::open(&node.index_folder()?, node.chain()?)?;
-    let internal = internal_of(&index, node)?;
+    let internal = match quick {
+        true => None,
+        false => internal_of(&index, node)?,
+    };
     let origin = origin(node, internal.as_ref())?;
     Ok(txgraph_index::verify(&index, origin, quick)?)
 }

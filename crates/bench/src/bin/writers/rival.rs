@@ -1,7 +1,7 @@
 //! The same rows in polars' hands: frames that are prepared beforehand, and its
 //! own writers.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use polars::prelude::{
     Column, CsvWriter, DataFrame, IntoColumn, NamedFrom, ParquetCompression, ParquetReader,
     ParquetWriter, SerReader, SerWriter, Series,
@@ -94,10 +94,22 @@ where
 
 /// Writes `rows` rows of CSV: the frame again and again.
 pub(crate) fn write_csv(frame: &DataFrame, rows: usize, threads: usize, sink: File) -> Result<()> {
+    let frames = super::counts(rows, frame.height()).map(|count| Ok(frame.slice(0, count)));
+    write_csv_of(frames, threads, sink)
+}
+
+/// Writes CSV of frames, each when it is made.
+pub(crate) fn write_csv_of(
+    mut frames: impl Iterator<Item = Result<DataFrame>>,
+    threads: usize,
+    sink: File,
+) -> Result<()> {
+    let first = frames.next().context("no rows")??;
     let writer = CsvWriter::new(sink).n_threads(threads);
-    let mut writer = writer.batched(frame.schema())?;
-    for count in super::counts(rows, frame.height()) {
-        writer.write_batch(&frame.slice(0, count))?;
+    let mut writer = writer.batched(first.schema())?;
+    writer.write_batch(&first)?;
+    for frame in frames {
+        writer.write_batch(&frame?)?;
     }
     Ok(writer.finish()?)
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     CHAIN_ID, PREPARED, SEED,
-    record::{Record, Sample},
+    record::{FROM_ROWS, Record, Sample},
     rival,
     rows::transfers,
     table,
@@ -137,6 +137,7 @@ impl Bench<'_> {
         if what == What::Csv {
             // Another's hand wrote the very same bytes.
             check(What::PolarsCsv)?;
+            check(What::PolarsCsvRows)?;
         }
         let cost = check(what)?;
         let bytes = fs::metadata(file)?.len();
@@ -151,6 +152,8 @@ impl Bench<'_> {
             }
             if what == What::Csv {
                 samples.push(("polars", threads, piped(What::PolarsCsv, rows, threads)?));
+                let cost = piped(What::PolarsCsvRows, rows, threads)?;
+                samples.push((FROM_ROWS, threads, cost));
             }
             for (who, threads, cost) in &samples {
                 ensure!(

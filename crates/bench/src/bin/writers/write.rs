@@ -35,8 +35,10 @@ pub(crate) enum What {
     DotMerged,
     /// Parquet of transfers.
     Parquet,
-    /// CSV by polars.
+    /// CSV by polars, of text that is ready.
     PolarsCsv,
+    /// CSV by polars, which is given the transfers as we are.
+    PolarsCsvRows,
     /// Parquet by polars.
     PolarsParquet,
 }
@@ -122,6 +124,12 @@ pub(crate) fn write(options: &Options) -> Result<()> {
                 Ok(rows as u64)
             })
         }
+        What::PolarsCsvRows => timed(|| {
+            let frame = |count| rival::text_frame(&prepared[..count], CHAIN_ID);
+            let frames = counts(rows, prepared.len()).map(frame);
+            rival::write_csv_of(frames, options.threads, sink(&target)?)?;
+            Ok(rows as u64)
+        }),
         What::PolarsParquet => {
             let frames = rival::binary_frames(&prepared, &table)?;
             drop(prepared);
