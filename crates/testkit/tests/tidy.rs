@@ -83,7 +83,7 @@ const HEAVY: [(&str, &[&str]); 10] = [
     ("petgraph", &["graph", "analysis"]),
     (
         "rayon",
-        &["evm-tools", "reader", "replay", "testkit", "bench"],
+        &["evm-tools", "reader", "index", "replay", "testkit", "bench"],
     ),
     ("clap", &["cli", "testkit", "bench", "execgen"]),
     ("anyhow", &["cli", "bench", "evm-bench"]),
