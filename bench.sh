@@ -3,7 +3,7 @@
 # workloads x chunk sizes x threads, compares with the reference method, and
 # checks that every run of a workload gives the same, expected answer.
 #
-#   ./bench.sh            everything (about an hour on 2 cores)
+#   ./bench.sh            everything (some ten minutes on 2 cores, after the build)
 #   ./bench.sh --quick    a few settings, within 5 minutes
 #   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
 #   ./bench.sh index      the index against scans: scripts/bench-index.sh
