@@ -34,14 +34,6 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    fn tell(&self, count: u64) {
-        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        self.bar
-            .set_message(format!("{} {counted}", HumanCount(count)));
-    }
-}
-
-impl Bar {
     pub(crate) fn new() -> Self {
         let style = ProgressStyle::with_template(
             "{spinner} {human_pos}/{human_len} blocks {wide_bar} {rate}, {eta} left, {msg}",
@@ -59,6 +51,12 @@ impl Bar {
             count: AtomicU64::new(0),
             counted: Mutex::new(""),
         }
+    }
+
+    fn tell(&self, count: u64) {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bar
+            .set_message(format!("{} {counted}", HumanCount(count)));
     }
 }
 

@@ -8,7 +8,9 @@ use crate::{
 use alloy_primitives::B256;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, ScanRequest, WrappedNative};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, ChainInfo, ScanRequest, TransferFilter, WrappedNative,
+};
 
 /// Consecutive blocks of one chain: segments of which each names the hash of the one
 /// before.
@@ -126,8 +128,12 @@ impl Index {
     /// movements inside of transactions if it wants them. Fees are in no index.
     pub fn tells(&self, request: &ScanRequest) -> bool {
         let wraps = resolved(&request.wrapped_native, self.manifest.chain_id);
-        let internal = self.manifest.internal && !request.filter.names_fees();
-        wraps == self.manifest.wrapped_native && (internal || !request.filter.internal)
+        wraps == self.manifest.wrapped_native && self.tells_movements(&request.filter)
+    }
+
+    /// The same without the wraps.
+    pub fn tells_movements(&self, filter: &TransferFilter) -> bool {
+        !filter.internal || (self.manifest.internal && !filter.names_fees())
     }
 
     /// Whether it holds movements inside of transactions.

@@ -1,7 +1,6 @@
 //! What an index is made from, and proved against.
 
 use crate::error::{Error, Result};
-use alloy_primitives::B256;
 use txgraph_reader::{BlockReader, NodeSource, Stretch};
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, ScanRequest,
@@ -50,9 +49,7 @@ impl<'a> Origin<'a> {
             internal,
         })
     }
-}
 
-impl<'a> Origin<'a> {
     /// The same for those blocks of `request` that can still be read, and which cannot.
     pub(crate) fn over_what_is_there(
         &self,
@@ -123,8 +120,7 @@ impl OriginReader<'_> {
             mut transfers,
             last_block_hash,
         } = internal.read(stretch.blocks)?;
-        let is_same = |hash: B256| hash == stretch.hash;
-        if !last_block_hash.is_none_or(is_same) {
+        if last_block_hash.is_some_and(|hash| hash != stretch.hash) {
             return Ok(None);
         }
         for account in &mut stretch.accounts {

@@ -21,13 +21,20 @@ pub(crate) enum Found {
     Many,
 }
 
-/// Rows of a segment, ascending.
-pub(crate) enum Selected {
+/// Rows of a segment, among which are all that are wanted.
+pub(crate) struct Selected {
+    /// By number of a class.
+    wanted: Vec<bool>,
+    rows: RowList,
+}
+
+/// Rows, ascending.
+enum RowList {
     All(Range<usize>),
     Some(Vec<u32>),
 }
 
-impl Selected {
+impl RowList {
     fn len(&self) -> usize {
         match self {
             Self::All(rows) => rows.len(),
@@ -61,28 +68,27 @@ impl<'a> Question<'a> {
     /// Rows of a segment's blocks, among which are all that are wanted.
     pub(crate) fn select(&self, segment: &Segment, blocks: BlockRange) -> Result<Selected, Error> {
         let wanted = segment.wanted(&self.request.filter);
-        if !wanted.contains(&true) {
-            return Ok(Selected::All(0..0));
-        }
-        let within = segment.rows_of(blocks)?;
-        if self.request.filter.touching.is_none() {
-            return Ok(Selected::All(within));
-        }
-        let mut rows = Vec::new();
-        let addresses = &self.addresses;
-        segment.rows_touching(addresses, self.direction, &wanted, within, &mut rows)?;
-        Ok(Selected::Some(rows))
+        let rows = if !wanted.contains(&true) {
+            RowList::All(0..0)
+        } else if self.request.filter.touching.is_none() {
+            RowList::All(segment.rows_of(blocks)?)
+        } else {
+            let within = segment.rows_of(blocks)?;
+            let mut rows = Vec::new();
+            let addresses = &self.addresses;
+            segment.rows_touching(addresses, self.direction, &wanted, within, &mut rows)?;
+            RowList::Some(rows)
+        };
+        Ok(Selected { wanted, rows })
     }
 
     /// What a piece has; the transfers themselves where they are few.
     pub(crate) fn find(&self, segment: &Segment, blocks: BlockRange) -> Result<Found, SourceError> {
         let selected = self.select(segment, blocks)?;
-        match selected.len() {
-            0..=BATCH_ROWS => {}
-            len if matches!(selected, Selected::All(_)) || len <= WAITING_ROWS => {
-                return Ok(Found::Rows(selected));
-            }
-            _ => return Ok(Found::Many),
+        match &selected.rows {
+            rows if rows.len() <= BATCH_ROWS => {}
+            RowList::Some(rows) if rows.len() > WAITING_ROWS => return Ok(Found::Many),
+            _ => return Ok(Found::Rows(selected)),
         }
         let mut transfers = Vec::new();
         self.each(segment, blocks, &selected, &mut |transfer| {
@@ -100,13 +106,12 @@ impl<'a> Question<'a> {
         selected: &Selected,
         take: &mut dyn FnMut(Transfer) -> Result<ControlFlow<()>, SourceError>,
     ) -> Result<(), SourceError> {
-        if selected.len() == 0 {
+        if selected.rows.len() == 0 {
             return Ok(());
         }
-        let wanted = segment.wanted(&self.request.filter);
         let rows = segment.rows()?;
         let mut one = |row: usize| -> Result<ControlFlow<()>, SourceError> {
-            if !wanted[rows.class(row)?] {
+            if !selected.wanted[rows.class(row)?] {
                 return Ok(ControlFlow::Continue(()));
             }
             let transfer = rows.transfer(row)?;
@@ -120,16 +125,14 @@ impl<'a> Question<'a> {
             }
             take(transfer)
         };
-        let done: Result<ControlFlow<()>, SourceError> = match selected {
-            Selected::All(rows) => try_each(rows.clone(), &mut one),
-            Selected::Some(rows) => try_each(rows.iter().map(|row| *row as usize), &mut one),
-        };
-        done.map(|_| ())
+        match &selected.rows {
+            RowList::All(rows) => try_each(rows.clone(), &mut one),
+            RowList::Some(rows) => try_each(rows.iter().map(|row| *row as usize), &mut one),
+        }
     }
 
     /// How many transfers of a segment's blocks are wanted.
     pub(crate) fn count(&self, segment: &Segment, blocks: BlockRange) -> Result<u64, Error> {
-        let wanted = segment.wanted(&self.request.filter);
         let min_value = self.request.filter.min_value;
         if self.request.filter.touching.is_some() {
             let mut count = 0;
@@ -140,6 +143,7 @@ impl<'a> Question<'a> {
             })?;
             return Ok(count);
         }
+        let wanted = segment.wanted(&self.request.filter);
         if min_value == U256::ZERO && blocks == segment.blocks() {
             let classes = segment.classes().iter().zip(&wanted);
             return Ok(classes
@@ -209,11 +213,11 @@ impl<'a> Question<'a> {
 fn try_each(
     rows: impl Iterator<Item = usize>,
     take: &mut dyn FnMut(usize) -> Result<ControlFlow<()>, SourceError>,
-) -> Result<ControlFlow<()>, SourceError> {
+) -> Result<(), SourceError> {
     for row in rows {
         if take(row)?.is_break() {
-            return Ok(ControlFlow::Break(()));
+            break;
         }
     }
-    Ok(ControlFlow::Continue(()))
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Internal, Replayer,
-    internal::{Replayed, Wanted},
+    internal::{First, Replayed, Wanted},
 };
 use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
@@ -37,10 +37,7 @@ struct Answer {
 impl Answer {
     /// Refuses blocks that do not hang on to those before them: each stretch was replayed
     /// under snapshots of its own, which need not be of one branch.
-    fn link(&mut self, part: &Replayed) -> Result<(), SourceError> {
-        let Some((first, last)) = part.ends else {
-            return Ok(());
-        };
+    fn link(&mut self, first: First, last: (u64, B256)) -> Result<(), SourceError> {
         if let Some((block, hash)) = self.last
             && block.checked_add(1) == Some(first.number)
             && hash != first.parent_hash
@@ -74,21 +71,17 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         Self { source, internal }
     }
 
-    /// Answers for some blocks, which the state reaches.
+    /// Answers for the blocks of `of_logs`, which the state reaches.
     fn stretch(
         &self,
         replayer: &Replayer<'_, StateRange<'_>>,
         request: &ScanRequest,
-        blocks: BlockRange,
+        of_logs: &ScanRequest,
         answer: &mut Answer,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
-        let request_of_logs = ScanRequest {
-            blocks: blocks.into(),
-            ..of_logs(request)
-        };
         let mut told = Vec::new();
-        let part = self.source.scan(&request_of_logs, &mut |mut batch| {
+        let part = self.source.scan(of_logs, &mut |mut batch| {
             told.append(&mut batch.transfers);
             ControlFlow::Continue(())
         })?;
@@ -96,16 +89,21 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         answer.report.counts += part.counts;
         answer.report.missing.extend(part.missing);
         for covered in part.covered.iter() {
-            let mut replayed = self.internal.replay(replayer, &request.filter, covered)?;
-            if let (Some(span), Some(theirs), Some((_, (block, ours)))) =
-                (part.covered.span(), part.last_block_hash, replayed.ends)
-                && span.last == block
-                && theirs != ours
-            {
-                return Err(SourceError::Reorged { block });
+            let Replayed {
+                transfers: mut found,
+                ends,
+            } = self.internal.replay(replayer, &request.filter, covered)?;
+            // The source's hash is that of its last block, which this need not be.
+            let mut last_block_hash = part.last_block_hash;
+            if let Some((first, (block, ours))) = ends {
+                if part.covered.span().is_some_and(|span| span.last == block)
+                    && part.last_block_hash.is_some_and(|theirs| theirs != ours)
+                {
+                    return Err(SourceError::Reorged { block });
+                }
+                answer.link(first, (block, ours))?;
+                last_block_hash = Some(ours);
             }
-            answer.link(&replayed)?;
-            let mut found = std::mem::take(&mut replayed.transfers);
             answer.report.counts.transfers += found.len() as u64;
             for transfer in &mut found {
                 if !request.with_times {
@@ -130,9 +128,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 transfers.extend(next);
             }
             answer.covered.push(covered);
-            // The source's is that of its last block, which this need not be.
-            let replayed_last = replayed.ends.map(|(_, (_, hash))| hash);
-            answer.report.last_block_hash = replayed_last.or(part.last_block_hash);
+            answer.report.last_block_hash = last_block_hash;
             let batch = Batch {
                 blocks: covered,
                 transfers,
@@ -188,13 +184,15 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         };
         let threads = self.internal.threads();
         let replayer = self.internal.replayer(span, wanted, threads)?;
+        let mut of_logs = of_logs(request);
         for range in blocks.iter() {
             for first in (range.first..=range.last).step_by(STRETCH) {
                 let stretch = BlockRange {
                     first,
                     last: first.saturating_add(STRETCH as u64 - 1).min(range.last),
                 };
-                let flow = self.stretch(&replayer, request, stretch, &mut answer, sink)?;
+                of_logs.blocks = stretch.into();
+                let flow = self.stretch(&replayer, request, &of_logs, &mut answer, sink)?;
                 if flow.is_break() {
                     return Ok(answer.finish());
                 }

@@ -106,12 +106,11 @@ impl Node {
             Some(true) => None,
             _ => self.index()?,
         };
-        let tells = |index: &&Index| index.has_internal() && !filter.names_fees();
         if let (Some(explain), Some(index)) = (&self.control.explain, index) {
             let (path, blocks) = (index.path().display(), index.blocks());
             let others = match filter.internal {
                 false => "others are scanned",
-                true if tells(&index) => "others are replayed",
+                true if index.tells_movements(filter) => "others are replayed",
                 true => "all are replayed for what no log tells",
             };
             explain(&format_args!(
@@ -121,7 +120,7 @@ impl Node {
         Ok(match (index, filter.internal) {
             (None, false) => Box::new(node),
             (Some(index), false) => Box::new(Indexed::new(index, node)),
-            (Some(index), true) if tells(&index) => {
+            (Some(index), true) if index.tells_movements(filter) => {
                 let rest = WithInternal::new(node, self.internal()?);
                 Box::new(Indexed::with_rest(index, node, rest))
             }
