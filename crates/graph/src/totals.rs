@@ -6,28 +6,65 @@ use petgraph::{
     graph::{EdgeIndex, NodeIndex},
     visit::EdgeRef,
 };
+use rayon::prelude::*;
 
 /// One end of an edge, at the vertex that is being counted. Ordered by asset.
 type End = (Asset, EdgeIndex, Direction);
 
-/// Fills in the degrees, totals and blocks of every vertex.
-pub(crate) fn count_totals(graph: &mut Graph) {
-    let (mut ends, mut others) = (Vec::new(), Vec::new());
-    for id in graph.node_indices() {
-        ends.clear();
-        let in_degree = collect(graph, id, Direction::Incoming, &mut ends, &mut others);
-        let out_degree = collect(graph, id, Direction::Outgoing, &mut ends, &mut others);
-        ends.sort_unstable();
-        let totals = totals(graph, &ends);
-        // Edges were added in total order, so the least and greatest are first and last.
-        let block = |(_, edge, _): &End| graph[*edge].transfer.block_number;
-        let first = ends.iter().min_by_key(|end| end.1).map(block);
-        let last = ends.iter().max_by_key(|end| end.1).map(block);
+/// Vertices that one thread counts at a time.
+const CHUNK: usize = 1 << 10;
 
+/// What is filled in at a vertex.
+struct Counted {
+    in_degree: u32,
+    out_degree: u32,
+    totals: Vec<AssetTotals>,
+    blocks: Option<(u64, u64)>,
+}
+
+/// Fills in the degrees, totals and blocks of every vertex. On the threads of rayon: each
+/// vertex is counted by itself.
+pub(crate) fn count_totals(graph: &mut Graph) {
+    let vertices: Vec<NodeIndex> = graph.node_indices().collect();
+    let count = |chunk: &[NodeIndex]| -> Vec<Counted> {
+        let (mut ends, mut others) = (Vec::new(), Vec::new());
+        let counted = chunk
+            .iter()
+            .map(|id| count_vertex(graph, *id, &mut ends, &mut others));
+        counted.collect()
+    };
+    let counted: Vec<Vec<Counted>> = match vertices.len() {
+        ..=CHUNK => vec![count(&vertices)],
+        _ => vertices.par_chunks(CHUNK).map(count).collect(),
+    };
+    for (id, counted) in vertices.into_iter().zip(counted.into_iter().flatten()) {
         let vertex = &mut graph[id];
-        (vertex.in_degree, vertex.out_degree) = (in_degree, out_degree);
-        vertex.totals = totals;
-        vertex.blocks = first.zip(last);
+        (vertex.in_degree, vertex.out_degree) = (counted.in_degree, counted.out_degree);
+        vertex.totals = counted.totals;
+        vertex.blocks = counted.blocks;
+    }
+}
+
+/// Counts one vertex; `ends` and `others` are buffers.
+fn count_vertex(
+    graph: &Graph,
+    id: NodeIndex,
+    ends: &mut Vec<End>,
+    others: &mut Vec<NodeIndex>,
+) -> Counted {
+    ends.clear();
+    let in_degree = collect(graph, id, Direction::Incoming, ends, others);
+    let out_degree = collect(graph, id, Direction::Outgoing, ends, others);
+    ends.sort_unstable();
+    // Edges were added in total order, so the least and greatest are first and last.
+    let block = |(_, edge, _): &End| graph[*edge].transfer.block_number;
+    let first = ends.iter().min_by_key(|end| end.1).map(block);
+    let last = ends.iter().max_by_key(|end| end.1).map(block);
+    Counted {
+        in_degree,
+        out_degree,
+        totals: totals(graph, ends),
+        blocks: first.zip(last),
     }
 }
 

@@ -167,24 +167,41 @@ impl<'a> Question<'a> {
         Ok(count)
     }
 
-    /// Whether an address has more than so many counterparties.
+    /// Whether an address has more than so many counterparties. `wanted` are the classes
+    /// wanted of each piece: there may be many addresses, and many classes.
     pub(crate) fn has_more_counterparties(
         &self,
         address: Address,
         pieces: &[(&Segment, BlockRange)],
+        wanted: &[Vec<bool>],
         degree_max: u32,
     ) -> Result<bool, Error> {
-        let mut counterparties = HashSet::<Address>::default();
+        let with_rows = || {
+            let pieces = pieces.iter().zip(wanted);
+            pieces.filter(|(_, wanted)| wanted.contains(&true))
+        };
         let mut touching = Vec::new();
-        let min_value = self.request.filter.min_value;
-        for (segment, blocks) in pieces {
-            let wanted = segment.wanted(&self.request.filter);
-            if !wanted.contains(&true) {
-                continue;
+        let select = |segment: &Segment, blocks, wanted: &[bool], touching: &mut Vec<u32>| {
+            let within = segment.rows_of(blocks)?;
+            segment.rows_touching(&[address], self.direction, wanted, within, touching)
+        };
+        // No more counterparties than rows, and nearly always there are few of these.
+        let mut count = 0;
+        for (&(segment, blocks), wanted) in with_rows() {
+            select(segment, blocks, wanted, &mut touching)?;
+            count += touching.len() as u64;
+            if count > u64::from(degree_max) {
+                break;
             }
+        }
+        if count <= u64::from(degree_max) {
+            return Ok(false);
+        }
+        let mut counterparties = HashSet::<Address>::default();
+        let min_value = self.request.filter.min_value;
+        for (&(segment, blocks), wanted) in with_rows() {
             let rows = segment.rows()?;
-            let within = segment.rows_of(*blocks)?;
-            segment.rows_touching(&[address], self.direction, &wanted, within, &mut touching)?;
+            select(segment, blocks, wanted, &mut touching)?;
             // Most rows of a hub lead where an earlier one has led.
             let mut seen = HashSet::<(usize, usize)>::default();
             for row in &touching {

@@ -370,6 +370,10 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             .collect();
         let question = Question::new(request);
         let addresses = &question.addresses;
+        let wanted: Vec<_> = pieces
+            .iter()
+            .map(|(segment, _)| segment.wanted(&request.filter))
+            .collect();
         let none = || vec![0; addresses.len()];
         // No more counterparties than rows; only of those with many are they counted.
         let hubs = || {
@@ -392,7 +396,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 .zip(degrees)
                 .filter(|(_, degree)| *degree > u64::from(degree_max));
             let hubs = busy.map(|(address, _)| {
-                let is_hub = question.has_more_counterparties(*address, &pieces, degree_max)?;
+                let is_hub = question.has_more_counterparties(*address, &pieces, &wanted, degree_max)?;
                 Ok(is_hub.then_some(*address))
             });
             hubs.filter_map(Result::transpose).collect()

@@ -20,7 +20,7 @@ const WINDOW_BYTES_MIN: u64 = 32 << 10;
 const WINDOW_BYTES_MAX: u64 = 256 << 10;
 /// Where so many bytes are read for each cell that is asked for, each is read alone: a
 /// call into the kernel costs what copying these does.
-const SPARSE_BYTES: u64 = 6 << 10;
+const SPARSE_BYTES: u64 = 1 << 10;
 /// Offsets per read: 64 KiB of them.
 const WINDOW_CELLS_MAX: u64 = 8 << 10;
 

@@ -83,7 +83,15 @@ const HEAVY: [(&str, &[&str]); 10] = [
     ("petgraph", &["graph", "analysis"]),
     (
         "rayon",
-        &["evm-tools", "reader", "index", "replay", "testkit", "bench"],
+        &[
+            "evm-tools",
+            "graph",
+            "reader",
+            "index",
+            "replay",
+            "testkit",
+            "bench",
+        ],
     ),
     ("clap", &["cli", "testkit", "bench", "execgen"]),
     ("anyhow", &["cli", "bench", "evm-bench"]),
