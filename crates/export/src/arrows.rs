@@ -6,8 +6,8 @@ use crate::{
     rows::{Column, Value},
     views::{merged_columns, merged_row, transfer_columns, transfer_row},
 };
-use alloy_primitives::Address;
-use std::{cmp::Reverse, collections::HashMap, ops::Range, panic::resume_unwind, thread};
+use alloy_primitives::{Address, map::HashMap};
+use std::{cmp::Reverse, ops::Range, panic::resume_unwind, thread};
 use txgraph_graph::{AmountSum, Asset, TransferGraph, VertexId, widen};
 
 /// Colours that are told apart by most people and on paper (Paul Tol's "bright"
@@ -65,9 +65,12 @@ impl<'a> Arrows<'a> {
     /// With so many threads to count what each asset moved.
     pub(crate) fn new(graph: &'a TransferGraph, merge: bool, threads: usize) -> Self {
         let mut styles = count_styles(graph, threads);
-        let mut legend = graph.assets();
-        // Stable: equally busy assets stay in their own order.
-        legend.sort_by_key(|asset| Reverse(styles.get(asset).map_or(0, |style| style.transfers)));
+        let mut legend: Vec<_> = styles
+            .iter()
+            .map(|(asset, style)| (Reverse(style.transfers), *asset))
+            .collect();
+        legend.sort_unstable();
+        let legend: Vec<_> = legend.into_iter().map(|(_, asset)| asset).collect();
         let mut palette = PALETTE.into_iter();
         for asset in &legend {
             if let Some(style) = styles.get_mut(asset) {
@@ -183,7 +186,7 @@ fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> 
     const PART: usize = 8192;
     let edges = graph.graph.raw_edges();
     let count = |range: Range<usize>| {
-        let mut styles: HashMap<Asset, Style> = HashMap::new();
+        let mut styles: HashMap<Asset, Style> = HashMap::default();
         for edge in &edges[range] {
             let transfer = &edge.weight.transfer;
             let style = styles.entry(Asset::of(transfer)).or_default();
@@ -205,7 +208,7 @@ fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> 
             .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         std::iter::once(first).chain(others).collect()
     });
-    let mut all: HashMap<Asset, Style> = HashMap::new();
+    let mut all: HashMap<Asset, Style> = HashMap::default();
     // Sums do not depend on the order.
     counted.into_iter().flatten().for_each(|(asset, style)| {
         let sum = all.entry(asset).or_default();

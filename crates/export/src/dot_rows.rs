@@ -13,9 +13,10 @@ use crate::{
     text::{printable, printable_short},
     views::expansion_word,
 };
-use alloy_primitives::Address;
-use std::{collections::HashMap, ops::Range, thread};
+use alloy_primitives::{Address, B256, hex, map::HashMap};
+use std::{ops::Range, thread};
 use txgraph_graph::{AmountSum, Asset, TransferGraph, Vertex};
+use txgraph_keccak::{LANES_MAX, keccak256_each};
 
 /// The rows of one file.
 pub(crate) struct Rows<'a> {
@@ -295,11 +296,29 @@ impl Unit {
 struct Capitals(u64);
 
 impl Capitals {
-    fn of(address: Address) -> Self {
-        let mut text = [0; 42];
-        let text = address.to_checksum_raw(&mut text, None).as_bytes();
-        let bit = |(i, c): (usize, &u8)| u64::from(c.is_ascii_uppercase()) << i;
-        Self(text[2..].iter().enumerate().map(bit).sum())
+    /// A letter is one where the same digit of the keccak of the text is above 7.
+    fn new(text: &[u8; 40], hash: &B256) -> Self {
+        let bit = |(at, character): (usize, &u8)| {
+            let digit = hash[at / 2] >> (4 * (1 - at % 2));
+            u64::from(character.is_ascii_lowercase() && digit & 8 != 0) << at
+        };
+        Self(text.iter().enumerate().map(bit).sum())
+    }
+
+    /// Of several addresses at once, in `places` of as many.
+    fn of_each<'a>(addresses: impl Iterator<Item = &'a Address>, places: &mut [Self]) {
+        let mut texts = [[0; 40]; LANES_MAX];
+        let count = places.len().min(LANES_MAX);
+        for (text, address) in texts.iter_mut().zip(addresses.take(count)) {
+            let encoded = hex::encode_to_slice(address, text);
+            debug_assert!(encoded.is_ok(), "the text is twice the bytes");
+        }
+        let mut hashes = [B256::ZERO; LANES_MAX];
+        let messages = texts.each_ref().map(|text| &text[..]);
+        keccak256_each(&messages[..count], &mut hashes[..count]);
+        for (place, (text, hash)) in places.iter_mut().zip(texts.iter().zip(&hashes)) {
+            *place = Self::new(text, hash);
+        }
     }
 
     /// Appends the address.
@@ -317,8 +336,10 @@ fn all_capitals(graph: &TransferGraph, threads: usize) -> Vec<Capitals> {
     let mut capitals = vec![Capitals::default(); vertices.len()];
     let part = vertices.len().div_ceil(threads).max(PART);
     let find = |number: usize, capitals: &mut [Capitals]| {
-        for (place, vertex) in capitals.iter_mut().zip(&vertices[number * part..]) {
-            *place = Capitals::of(vertex.weight.address);
+        let places = capitals.chunks_mut(LANES_MAX);
+        for (places, vertices) in places.zip(vertices[number * part..].chunks(LANES_MAX)) {
+            let addresses = vertices.iter().map(|vertex| &vertex.weight.address);
+            Capitals::of_each(addresses, places);
         }
     };
     thread::scope(|scope| {

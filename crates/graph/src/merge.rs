@@ -1,33 +1,41 @@
 //! Parallel edges as one: count, sum, first and last per (from, to, asset).
 
-use crate::{AmountSum, Asset, MergedEdge, TransferGraph, widen};
-use petgraph::visit::EdgeRef;
-use std::collections::HashSet;
+use crate::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId, widen};
+use alloy_primitives::map::{HashMap, HashSet};
+use petgraph::graph::EdgeIndex;
+use rayon::prelude::*;
 
 impl TransferGraph {
     /// Transfers of one asset between two addresses as one edge each, ordered by
-    /// (source, target, asset).
+    /// (source, target, asset). On the threads of rayon.
     pub fn merged(&self) -> Vec<MergedEdge> {
         let assets = self.assets();
+        let ranks: HashMap<Asset, usize> = assets.iter().copied().zip(0..).collect();
         // Small keys, because there may be millions; the edge index last, so that
         // equal keys stay in the total order of transfers.
-        let mut keys: Vec<_> = self
-            .graph
-            .edge_references()
-            .map(|edge| {
-                let asset = Asset::of(&edge.weight().transfer);
-                let rank = assets.partition_point(|other| *other < asset);
-                (edge.source(), edge.target(), rank, edge.id())
+        let edges = self.graph.raw_edges().par_iter().enumerate();
+        let mut keys: Vec<_> = edges
+            .map(|(number, edge)| {
+                let rank = ranks.get(&Asset::of(&edge.weight.transfer));
+                let rank = rank.copied().unwrap_or_default();
+                (
+                    edge.source(),
+                    edge.target(),
+                    rank,
+                    EdgeIndex::<u32>::new(number),
+                )
             })
             .collect();
-        keys.sort_unstable();
+        keys.par_sort_unstable();
 
-        let mut merged = Vec::new();
-        for group in keys.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
+        let groups: Vec<_> = keys
+            .chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2))
+            .collect();
+        let merge = |group: &[(VertexId, VertexId, usize, EdgeIndex)]| {
             let (source, target, rank, _) = group[0];
             let edges = || group.iter().map(|key| &self.graph[key.3]);
             let at = || edges().map(|e| (e.transfer.block_number, e.transfer.block_timestamp));
-            merged.push(MergedEdge {
+            MergedEdge {
                 source,
                 target,
                 asset: assets[rank],
@@ -36,9 +44,9 @@ impl TransferGraph {
                 hop: edges().map(|edge| edge.hop).min().unwrap_or_default(),
                 first: at().min().unwrap_or_default(),
                 last: at().max().unwrap_or_default(),
-            });
-        }
-        merged
+            }
+        };
+        groups.into_par_iter().map(merge).collect()
     }
 
     /// The assets that occur, ordered: the native coin first, then by contract.

@@ -396,7 +396,8 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 .zip(degrees)
                 .filter(|(_, degree)| *degree > u64::from(degree_max));
             let hubs = busy.map(|(address, _)| {
-                let is_hub = question.has_more_counterparties(*address, &pieces, &wanted, degree_max)?;
+                let is_hub =
+                    question.has_more_counterparties(*address, &pieces, &wanted, degree_max)?;
                 Ok(is_hub.then_some(*address))
             });
             hubs.filter_map(Result::transpose).collect()

@@ -118,6 +118,17 @@ impl<'a> Block<'a> {
         self.header()
     }
 
+    /// The same, except that the hash is checked together with those of other blocks, at
+    /// the latest before [`Snapshot::for_each_block`] ends: much cheaper, and an error comes
+    /// later.
+    pub fn check_header_later(&mut self) -> Result<&Header> {
+        self.header()?;
+        if let Some(header) = &self.header {
+            self.snapshot.queue_check(header, self.scratch)?;
+        }
+        self.header()
+    }
+
     /// The next receipt of the block, in order; `None` after the last. At the last
     /// one its cumulative gas is checked against the header, if that was read.
     ///

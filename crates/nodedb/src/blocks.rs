@@ -24,8 +24,8 @@ impl Snapshot<'_> {
     /// the visitor asks for it ([`Block::header`]); with [`Parts::headers`] all of
     /// them are read, must link, and are held against what is read of the block.
     /// That a header has the hash stored beside it is checked by
-    /// [`Block::check_header`], for the visitor to call on blocks of which it keeps
-    /// something.
+    /// [`Block::check_header`] or [`Block::check_header_later`], for the visitor to call on
+    /// blocks of which it keeps something.
     pub fn for_each_block(
         &self,
         blocks: Blocks,
@@ -37,7 +37,10 @@ impl Snapshot<'_> {
             return Ok(());
         }
         self.check_tip(blocks.last)?;
+        // Of a walk that has failed.
+        scratch.unchecked.clear();
         self.visit(blocks, parts, scratch, visit)
+            .and_then(|()| self.check_queued(scratch))
             .map_err(|error| self.settle(error))
     }
 

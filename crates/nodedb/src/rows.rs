@@ -10,6 +10,7 @@ use crate::{
 };
 use alloy_primitives::B256;
 use std::sync::Arc;
+use txgraph_keccak::{LANES_MAX, keccak256_each};
 
 impl Snapshot<'_> {
     /// Hash of the transaction with number `tx`, which is one of `block`. Of many
@@ -30,6 +31,43 @@ impl Snapshot<'_> {
         let (jar, row, bytes) = self.transaction_row(block, tx, last_tx.max(tx), transactions)?;
         transaction_hash::hash(bytes, unzstd, rlp)
             .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))
+    }
+
+    /// Hashes of transactions, each given by its block and its number; several are
+    /// hashed at once. `last_tx` tells how far to read ahead of a number, as for
+    /// [`Self::numbered_transaction_hash`].
+    pub fn numbered_transaction_hashes(
+        &self,
+        wanted: &[(u64, u64)],
+        last_tx: impl Fn(u64) -> u64,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<B256>> {
+        let Scratch {
+            transactions,
+            transaction: unzstd,
+            rlp,
+            ..
+        } = scratch;
+        let mut hashes = vec![B256::ZERO; wanted.len()];
+        let mut forms = Vec::with_capacity(LANES_MAX);
+        let groups = wanted.chunks(LANES_MAX);
+        for (wanted, hashes) in groups.zip(hashes.chunks_mut(LANES_MAX)) {
+            rlp.clear();
+            forms.clear();
+            for &(block, tx) in wanted {
+                let last_tx = last_tx(tx).max(tx);
+                let (jar, row, bytes) = self.transaction_row(block, tx, last_tx, transactions)?;
+                let form = transaction_hash::encode(bytes, unzstd, rlp)
+                    .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?;
+                forms.push(form);
+            }
+            let mut messages = [&[][..]; LANES_MAX];
+            for (message, form) in messages.iter_mut().zip(&forms) {
+                *message = &rlp[form.clone()];
+            }
+            keccak256_each(&messages[..forms.len()], hashes);
+        }
+        Ok(hashes)
     }
 
     /// One whole transaction, by block and index.

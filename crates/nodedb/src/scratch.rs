@@ -1,6 +1,7 @@
 //! What one worker keeps between calls.
 
 use crate::{Withdrawal, change_file::ChangePlace, jar_reader::Place, zstd_rows::Unzstd};
+use alloy_primitives::B256;
 use std::fmt;
 
 /// Read and decompression buffers of one worker. Holds at most three open files
@@ -17,6 +18,23 @@ pub struct Scratch {
     pub(crate) withdrawals: Vec<Withdrawal>,
     /// The RLP form of a header or transaction.
     pub(crate) rlp: Vec<u8>,
+    pub(crate) unchecked: Unchecked,
+}
+
+/// Headers whose hashes are still to be checked, several at once.
+#[derive(Default)]
+pub(crate) struct Unchecked {
+    /// Their RLP forms, one after the other.
+    pub(crate) rlp: Vec<u8>,
+    /// Number and stored hash of each, and where its form ends.
+    pub(crate) headers: Vec<(u64, B256, usize)>,
+}
+
+impl Unchecked {
+    pub(crate) fn clear(&mut self) {
+        self.rlp.clear();
+        self.headers.clear();
+    }
 }
 
 impl Default for Scratch {
@@ -32,6 +50,7 @@ impl Default for Scratch {
             transaction: Unzstd::transactions(),
             withdrawals: Vec::new(),
             rlp: Vec::new(),
+            unchecked: Unchecked::default(),
         }
     }
 }

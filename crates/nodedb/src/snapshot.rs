@@ -9,15 +9,18 @@ use crate::{
     header,
     mdbx::Txn,
     rocks::Rocks,
+    scratch::Unchecked,
     static_files::StaticFiles,
     tables::{self, Table},
 };
 use alloy_primitives::B256;
+use alloy_rlp::Encodable;
 use std::{
     cell::{Cell, OnceCell, RefCell},
     fmt,
     sync::Arc,
 };
+use txgraph_keccak::{LANES_MAX, keccak256_each};
 
 /// One consistent view: an MDBX read transaction and the static files listed
 /// after it began. Keep it for seconds, not minutes: it holds back the node
@@ -240,8 +243,48 @@ impl<'db> Snapshot<'db> {
         if header.recompute_hash_with(&mut scratch.rlp) == header.hash {
             return Ok(());
         }
-        let (jar, row) = self.header_row(header.number)?;
-        Err(jar.bad_row(row, "the header does not have the hash stored beside it"))
+        Err(self.wrong_hash(header.number))
+    }
+
+    /// The same, done by the next [`Self::check_queued`] or before.
+    pub(crate) fn queue_check(&self, header: &Header, scratch: &mut Scratch) -> Result<()> {
+        let Unchecked { rlp, headers } = &mut scratch.unchecked;
+        header.to_alloy().encode(rlp);
+        headers.push((header.number, header.hash, rlp.len()));
+        match headers.len() {
+            LANES_MAX => self.check_queued(scratch),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the headers that [`Self::queue_check`] has left, eight for the price of one
+    /// where the machine can.
+    pub(crate) fn check_queued(&self, scratch: &mut Scratch) -> Result<()> {
+        let Unchecked { rlp, headers } = &mut scratch.unchecked;
+        let mut messages = [&[][..]; LANES_MAX];
+        let mut start = 0;
+        for (message, (_, _, end)) in messages.iter_mut().zip(&*headers) {
+            *message = &rlp[start..*end];
+            start = *end;
+        }
+        let count = headers.len();
+        let mut hashes = [B256::ZERO; LANES_MAX];
+        keccak256_each(&messages[..count], &mut hashes[..count]);
+        let mut checked = headers.iter().zip(hashes);
+        let wrong = checked.find(|((_, stored, _), hash)| stored != hash);
+        let wrong = wrong.map(|((block, ..), _)| *block);
+        scratch.unchecked.clear();
+        wrong.map_or(Ok(()), |block| Err(self.wrong_hash(block)))
+    }
+
+    #[cold]
+    fn wrong_hash(&self, block: u64) -> Error {
+        match self.header_row(block) {
+            Ok((jar, row)) => {
+                jar.bad_row(row, "the header does not have the hash stored beside it")
+            }
+            Err(error) => error,
+        }
     }
 
     fn header_row(&self, block: u64) -> Result<(&Arc<crate::jar::Jar>, u64)> {

@@ -12,37 +12,52 @@ use crate::{
     transaction::{self, FeeWidths, StoredSignature},
     zstd_rows::Unzstd,
 };
+use alloy_eips::Encodable2718;
 use alloy_primitives::{B256, keccak256};
+use std::ops::Range;
 
 /// In front of the fields: the type and the head of a list, whose length is known last.
 const HEAD_MAX: usize = 1 + 9;
 
 /// keccak of the EIP-2718 form of a stored row. `rlp` is a buffer.
 pub(crate) fn hash(row: &[u8], unzstd: &mut Unzstd, rlp: &mut Vec<u8>) -> Result<B256, Malformed> {
+    rlp.clear();
+    let form = encode(row, unzstd, rlp)?;
+    Ok(keccak256(&rlp[form]))
+}
+
+/// Appends the EIP-2718 form of a stored row, perhaps behind some room. Where it is.
+pub(crate) fn encode(
+    row: &[u8],
+    unzstd: &mut Unzstd,
+    rlp: &mut Vec<u8>,
+) -> Result<Range<usize>, Malformed> {
     let (signature, kind, mut reader) = transaction::open_row(row, unzstd)?;
+    let list = rlp.len() + HEAD_MAX;
     let mut out = Rlp(rlp);
-    out.0.clear();
-    out.0.resize(HEAD_MAX, 0);
     let tx_type = tx_type(kind, &mut reader)?;
+    if tx_type > 2 {
+        let start = out.0.len();
+        transaction::decode(row, unzstd)?.encode_2718(out.0);
+        return Ok(start..out.0.len());
+    }
+    out.0.resize(list, 0);
     match tx_type {
         0 => legacy(reader, &signature, &mut out)?,
         1 => eip2930(reader, &mut out)?,
-        2 => eip1559(reader, &mut out)?,
-        _ => return Ok(*transaction::decode(row, unzstd)?.tx_hash()),
+        _ => eip1559(reader, &mut out)?,
     }
     if tx_type != 0 {
         out.number(&[u8::from(signature.parity)]);
     }
     out.little_endian(signature.r);
     out.little_endian(signature.s);
-    let start = out.close_list(HEAD_MAX);
-    let rlp = out.0;
-    Ok(if tx_type == 0 {
-        keccak256(&rlp[start..])
-    } else {
-        rlp[start - 1] = tx_type;
-        keccak256(&rlp[start - 1..])
-    })
+    let start = out.close_list(list);
+    if tx_type == 0 {
+        return Ok(start..rlp.len());
+    }
+    rlp[start - 1] = tx_type;
+    Ok(start - 1..rlp.len())
 }
 
 /// EIP-155 also says what `v` is.

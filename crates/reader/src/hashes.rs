@@ -144,20 +144,19 @@ fn attempt_group(
             wanted.push((block, timestamp, tx));
         }
     }
-    let numbers = wanted.iter().filter_map(|(_, _, tx)| *tx);
-    let ahead = Ahead::new(numbers.clone().min(), numbers.max(), wanted.len());
-    wanted
+    let numbers: Vec<_> = wanted
         .iter()
-        .map(|&(block, timestamp, tx)| {
-            let hash = match tx {
-                Some(tx) => {
-                    snapshot.numbered_transaction_hash(block, tx, ahead.last(tx), scratch)?
-                }
-                None => B256::ZERO,
-            };
-            Ok(Found { timestamp, hash })
-        })
-        .collect()
+        .filter_map(|(block, _, tx)| Some((*block, (*tx)?)))
+        .collect();
+    let of_tx = || numbers.iter().map(|(_, tx)| *tx);
+    let ahead = Ahead::new(of_tx().min(), of_tx().max(), wanted.len());
+    let hashes = snapshot.numbered_transaction_hashes(&numbers, |tx| ahead.last(tx), scratch)?;
+    let mut hashes = hashes.into_iter();
+    let found = wanted.iter().map(|(_, timestamp, tx)| Found {
+        timestamp: *timestamp,
+        hash: tx.and_then(|_| hashes.next()).unwrap_or_default(),
+    });
+    Ok(found.collect())
 }
 
 /// How far to read ahead of a row.

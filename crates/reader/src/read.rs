@@ -312,7 +312,7 @@ impl ChunkReader<'_> {
         // A time goes out with its transfers, so its header must be right.
         let timed = self.request.with_times && !kept.is_empty();
         if timed || self.books.is_some() {
-            let timestamp = block.check_header()?.timestamp;
+            let timestamp = block.check_header_later()?.timestamp;
             for transfer in kept.iter_mut().filter(|_| timed) {
                 transfer.block_timestamp = timestamp;
             }

@@ -9,9 +9,10 @@ use toml::{Table, Value};
 
 /// Crates in the order of the flow, with what each may use of the others. A crate may
 /// use only what stands above it.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
+    ("keccak", &[]),
     ("transfers", &[]),
-    ("nodedb", &[]),
+    ("nodedb", &["keccak"]),
     ("reader", &["nodedb", "transfers"]),
     ("index", &["reader", "transfers"]),
     ("evm", &[]),
@@ -30,7 +31,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ),
     ("graph", &["transfers"]),
     ("analysis", &["graph", "transfers"]),
-    ("export", &["analysis", "graph", "transfers"]),
+    ("export", &["analysis", "graph", "keccak", "transfers"]),
     (
         "txgraph",
         &[
