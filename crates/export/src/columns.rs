@@ -20,7 +20,12 @@ use polars_arrow::io::ipc::write as ipc;
 use polars_parquet::write::{KeyValue, schema_to_metadata_key};
 use std::{
     io::{self, Write},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    panic::resume_unwind,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread::{self, JoinHandle},
 };
 
 /// The key that the metadata has in a file's footer.
@@ -28,6 +33,127 @@ const METADATA_KEY: &str = "txgraph";
 
 /// An open Parquet or Arrow IPC file.
 pub(crate) struct ColumnFile {
+    encoding: Encoding,
+    threads: usize,
+}
+
+/// Who encodes what was gathered.
+enum Encoding {
+    /// Whoever gathers.
+    Here(Encoder),
+    /// A thread of its own, while the next group is gathered.
+    Apart(EncoderThread),
+    /// Nobody any more.
+    Failed,
+}
+
+impl ColumnFile {
+    /// With several `threads` one of them encodes, as soon as there is a second group.
+    pub(crate) fn new(
+        format: TableFormat,
+        compression: Option<Compression>,
+        columns: &[(String, DataType)],
+        threads: usize,
+        output: Output,
+    ) -> Result<Self> {
+        let encoder = Encoder::new(format, compression, columns, output)?;
+        Ok(Self {
+            encoding: Encoding::Here(encoder),
+            threads,
+        })
+    }
+
+    /// Appends one row group or record batch.
+    pub(crate) fn write(&mut self, columns: Vec<Column>) -> Result<()> {
+        let frame = DataFrame::new_infer_height(columns)?;
+        self.encoding = match std::mem::replace(&mut self.encoding, Encoding::Failed) {
+            Encoding::Here(mut encoder) if self.threads < 2 || encoder.rows == 0 => {
+                encoder.write(&frame)?;
+                Encoding::Here(encoder)
+            }
+            Encoding::Here(encoder) => {
+                let thread = EncoderThread::start(encoder)?;
+                Encoding::Apart(thread.write(frame)?)
+            }
+            Encoding::Apart(thread) => Encoding::Apart(thread.write(frame)?),
+            Encoding::Failed => return Err(failed_before()),
+        };
+        Ok(())
+    }
+
+    /// Writes the footer and gives the file its name.
+    pub(crate) fn finish(self, metadata: &Metadata) -> Result<Written> {
+        match self.encoding {
+            Encoding::Here(encoder) => encoder.finish(metadata),
+            Encoding::Apart(thread) => thread.end()?.finish(metadata),
+            Encoding::Failed => Err(failed_before()),
+        }
+    }
+}
+
+#[cold]
+fn failed_before() -> Error {
+    Error::Unsupported("nothing can be written after a failure".to_owned())
+}
+
+/// A thread that encodes. Dropping it waits for its end, after which no file is left.
+pub(crate) struct EncoderThread {
+    /// Nothing waits in between: one group is gathered while one is encoded.
+    groups: Option<SyncSender<DataFrame>>,
+    thread: Option<JoinHandle<Result<Encoder>>>,
+}
+
+impl EncoderThread {
+    fn start(mut encoder: Encoder) -> Result<Self> {
+        let (groups, received) = sync_channel::<DataFrame>(0);
+        let thread = thread::Builder::new()
+            .name("txgraph-encode".to_owned())
+            .spawn(move || {
+                for frame in received {
+                    encoder.write(&frame)?;
+                }
+                Ok(encoder)
+            });
+        let thread = thread
+            .map_err(|error| Error::Unsupported(format!("a thread cannot be started: {error}")))?;
+        Ok(Self {
+            groups: Some(groups),
+            thread: Some(thread),
+        })
+    }
+
+    fn write(self, frame: DataFrame) -> Result<Self> {
+        let sent = self.groups.as_ref().map(|groups| groups.send(frame));
+        match sent {
+            Some(Ok(())) => Ok(self),
+            // It has ended, which it does before its time with an error only.
+            _ => self.end().and(Err(failed_before())),
+        }
+    }
+
+    /// Waits until all is encoded.
+    fn end(mut self) -> Result<Encoder> {
+        self.groups = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(encoder)) => encoder,
+            Some(Err(panic)) => resume_unwind(panic),
+            None => Err(failed_before()),
+        }
+    }
+}
+
+impl Drop for EncoderThread {
+    fn drop(&mut self) {
+        self.groups = None;
+        if let Some(thread) = self.thread.take() {
+            // What became of it does not matter any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Encodes row groups or record batches, and writes them.
+pub(crate) struct Encoder {
     output: Shared,
     writer: Writer,
     rows: u64,
@@ -39,8 +165,8 @@ enum Writer {
     Ipc(Box<ipc::FileWriter<Shared>>),
 }
 
-impl ColumnFile {
-    pub(crate) fn new(
+impl Encoder {
+    fn new(
         format: TableFormat,
         compression: Option<Compression>,
         columns: &[(String, DataType)],
@@ -77,11 +203,9 @@ impl ColumnFile {
         })
     }
 
-    /// Appends one row group or record batch.
-    pub(crate) fn write(&mut self, columns: Vec<Column>) -> Result<()> {
-        let frame = DataFrame::new_infer_height(columns)?;
+    fn write(&mut self, frame: &DataFrame) -> Result<()> {
         let written = match &mut self.writer {
-            Writer::Parquet(writer, _) => writer.write_batch(&frame),
+            Writer::Parquet(writer, _) => writer.write_batch(frame),
             Writer::Ipc(writer) => frame
                 .iter_chunks(ARROW_LEVEL, false)
                 .try_for_each(|batch| writer.write(&batch, None)),
@@ -91,8 +215,7 @@ impl ColumnFile {
         Ok(())
     }
 
-    /// Writes the footer and gives the file its name.
-    pub(crate) fn finish(self, metadata: &Metadata) -> Result<Written> {
+    fn finish(self, metadata: &Metadata) -> Result<Written> {
         let text = metadata.to_json()?;
         match self.writer {
             Writer::Parquet(batches, schema) => {

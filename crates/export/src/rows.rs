@@ -185,7 +185,7 @@ impl TableRows {
                     .flat_map(Builder::builders)
                     .map(|builder| builder.field())
                     .collect();
-                let file = ColumnFile::new(format, options.compression, &fields, output)?;
+                let file = ColumnFile::new(format, options.compression, &fields, 1, output)?;
                 let rows_max = options.group_rows.max(1);
                 Encoder::Columns {
                     file: Box::new(file),

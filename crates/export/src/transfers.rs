@@ -7,6 +7,7 @@ use crate::{
     jsonl::Keys,
     line::Line,
     output::{Output, TextOutput},
+    pieces::thread_count,
     schema::HOP,
 };
 use polars::prelude::Column;
@@ -73,7 +74,8 @@ impl TransferRows {
             TableFormat::Parquet | TableFormat::Ipc => {
                 let mut columns = TransferColumns::new(options, with_hop);
                 let fields: Vec<_> = columns.builders().map(|builder| builder.field()).collect();
-                let file = ColumnFile::new(format, options.compression, &fields, output)?;
+                let threads = thread_count(options.threads);
+                let file = ColumnFile::new(format, options.compression, &fields, threads, output)?;
                 Encoder::Columns(Box::new(file), Box::new(columns))
             }
         }))

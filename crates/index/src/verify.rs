@@ -11,7 +11,7 @@ use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
-use txgraph_reader::{NodeSource, OddLogs, Watched};
+use txgraph_reader::{NodeSource, Watched};
 use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError};
 
 /// What a verification has looked at.
@@ -140,7 +140,7 @@ fn check(segment: &Segment, node: &NodeSource, against: Option<&Against<'_>>) ->
 fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> {
     let rows = segment.rows()?;
     let odd: Vec<_> = segment.odd(stretch.blocks).collect();
-    if odd != stretch_odd(stretch) {
+    if odd != stretch.odd {
         return Err(contradicts(
             segment,
             stretch.blocks.first,
@@ -181,21 +181,6 @@ fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> 
         }
     }
     Ok(stretch.transfers.len() as u64)
-}
-
-/// The odd logs of a stretch, without what is counted beside them.
-fn stretch_odd(stretch: &txgraph_reader::Stretch) -> Vec<OddLogs> {
-    let only = |odd: &OddLogs| OddLogs {
-        counts: DecodeCounts {
-            blocks: 0,
-            transactions: 0,
-            logs: 0,
-            transfers: 0,
-            ..odd.counts
-        },
-        ..*odd
-    };
-    stretch.odd.iter().map(only).collect()
 }
 
 fn contradicts(segment: &Segment, block: u64, what: &str) -> Error {

@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn every_length_around_a_block() {
         let messages: Vec<Vec<u8>> = (0..420_usize)
-            .map(|len| (0..len).map(|at| (at * 7 + len) as u8).collect())
+            .map(|len| (0..len).map(|at| (at * 7 + len).to_le_bytes()[0]).collect())
             .collect();
         check(&messages);
         // The same, so that every lane meets every length beside other ones.

@@ -2,7 +2,7 @@
 //! by index, nothing allocated per receipt or log.
 
 use crate::{
-    Blocks, BodyIndices, Error, Header, LogsBloom, Part, Receipt, Result, Scratch,
+    Blocks, BodyIndices, Error, Header, LogsBloom, OwnValue, Part, Receipt, Result, Scratch,
     SignedTransaction, Snapshot, Transaction, Withdrawal,
     blocks::check_body,
     conf::Segment,
@@ -216,6 +216,23 @@ impl<'a> Block<'a> {
     /// A transaction of the block.
     pub fn transaction(&mut self, index: u32) -> Result<Transaction> {
         Ok(Transaction::from(&self.signed_transaction(index)?))
+    }
+
+    /// What a transaction of the block moves by itself, if it succeeds; nothing when that
+    /// is zero. Cheaper than the transaction.
+    pub fn own_value(&mut self, index: u32) -> Result<Option<OwnValue>> {
+        let tx = tx_number(self.number, self.body, index)?;
+        let Scratch {
+            transactions,
+            transaction: unzstd,
+            ..
+        } = &mut *self.scratch;
+        let row = self
+            .snapshot
+            .transaction_row(self.number, tx, self.last_tx, transactions)?;
+        let (jar, row, bytes) = row;
+        transaction::own_value(bytes, unzstd)
+            .map_err(|what| jar.bad_row(row, &format!("{what} (block {})", self.number)))
     }
 
     /// A transaction with signature, input, access list and authorizations.

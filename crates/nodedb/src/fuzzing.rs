@@ -2,8 +2,8 @@
 //! interface: nothing here is kept stable.
 
 use crate::{
-    Header, Receipt, SignedTransaction, Withdrawal, account, checkpoint, conf, header, receipt,
-    roaring, rows::ReceiptPlace, tables, transaction, transaction_hash, zstd_rows::Unzstd,
+    Header, OwnValue, Receipt, SignedTransaction, Withdrawal, account, checkpoint, conf, header,
+    receipt, roaring, rows::ReceiptPlace, tables, transaction, transaction_hash, zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
 
@@ -45,6 +45,11 @@ pub fn transaction(row: &[u8], buffers: &mut Buffers) -> Result<SignedTransactio
 /// The hash of a stored transaction, without decoding it.
 pub fn transaction_hash(row: &[u8], buffers: &mut Buffers) -> Result<B256, Refused> {
     transaction_hash::hash(row, &mut buffers.transaction, &mut buffers.rlp)
+}
+
+/// The value of a stored transaction, without decoding it.
+pub fn own_value(row: &[u8], buffers: &mut Buffers) -> Result<Option<OwnValue>, Refused> {
+    transaction::own_value(row, &mut buffers.transaction)
 }
 
 /// The sender of a transaction by its signature.

@@ -99,7 +99,7 @@ pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
 pub use state_coverage::StateCoverage;
-pub use transaction::{SignedTransaction, Transaction};
+pub use transaction::{OwnValue, SignedTransaction, Transaction};
 
 /// A directory is shared between threads; a snapshot may be sent to one.
 const fn _threads() {

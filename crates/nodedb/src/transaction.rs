@@ -114,6 +114,60 @@ pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransactio
     })
 }
 
+/// What a transaction moves by itself, if it succeeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnValue {
+    /// Transactions the sender sent before.
+    pub nonce: u64,
+    /// None: contract creation.
+    pub to: Option<Address>,
+    /// Wei, not zero.
+    pub value: U256,
+}
+
+/// The value of a stored row, unless it is zero, without decoding the rest. What lies
+/// behind it is not looked at.
+pub(crate) fn own_value(row: &[u8], unzstd: &mut Unzstd) -> Result<Option<OwnValue>, Malformed> {
+    let (_, kind, mut reader) = open_row(row, unzstd)?;
+    let tx_type = tx_type(kind, &mut reader)?;
+    let flag_bytes = match tx_type {
+        0 | 1 => 3,
+        3 => 5,
+        _ => 4,
+    };
+    let mut flags = Flags::read(&mut reader, flag_bytes)?;
+    // Bytes before the nonce, of it, and between it and the receiver.
+    let (before, nonce, between) = match tx_type {
+        0 => (
+            usize::from(flags.flag()),
+            flags.next(4),
+            flags.next(5) + flags.next(4),
+        ),
+        1 => (flags.next(4), flags.next(4), flags.next(5) + flags.next(4)),
+        _ => {
+            let FeeWidths([chain_id, nonce, gas_limit, max_fee, max_priority_fee]) =
+                FeeWidths::read(&mut flags);
+            (chain_id, nonce, gas_limit + max_fee + max_priority_fee)
+        }
+    };
+    // Types 3 and 4 cannot create; the former has a bit in this place that is always set.
+    let call = tx_type == 4 || flags.flag();
+    let value = flags.next(6);
+    if value == 0 {
+        return Ok(None);
+    }
+    if tx_type == 0 {
+        reader.optional_u64(before == 1)?;
+    } else {
+        reader.take(before)?;
+    }
+    let nonce = reader.u64(nonce)?;
+    reader.take(between)?;
+    let to = call.then(|| reader.address()).transpose()?;
+    let value = reader.u256(value)?;
+    Ok((!value.is_zero()).then_some(OwnValue { nonce, to, value }))
+}
+
 fn little_endian(reader: &mut Reader<'_>) -> Result<U256, Malformed> {
     reader
         .array::<32>()

@@ -12,15 +12,11 @@ use crate::{
 };
 use alloy_primitives::{Address, B256};
 use std::{
-    collections::BTreeMap,
-    ops::ControlFlow,
     sync::{Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
-use txgraph_nodedb::{self as nodedb, Blocks, Parts, Scratch, Snapshot};
-use txgraph_transfers::{
-    BlockRange, DecodeCounts, Decoder, LogView, ScanRequest, SourceError, Transfer, TransferFilter,
-};
+use txgraph_nodedb::Scratch;
+use txgraph_transfers::{BlockRange, DecodeCounts, ScanRequest, SourceError, Transfer};
 
 /// Transfers of a [`Stretch`] take about so many bytes at most: few enough to stay in
 /// one of the processor's caches until they are kept elsewhere, and so many that a
@@ -54,7 +50,7 @@ pub struct OddLogs {
     pub block: u64,
     /// The contract.
     pub emitter: Address,
-    /// What was counted, apart from logs and transfers.
+    /// What was odd alone.
     pub counts: DecodeCounts,
 }
 
@@ -117,13 +113,20 @@ impl BlockReader<'_> {
     /// there. Whether the stretch follows what was read before, and is still canonical
     /// at the end, is the caller's to check.
     pub fn read(&mut self, blocks: BlockRange) -> Result<Stretch, SourceError> {
-        let accounts = Mutex::new(Vec::new());
-        let books = |account: BlockAccount| {
-            let mut accounts = accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = Mutex::new((Vec::new(), Vec::new()));
+        let books = |account: BlockAccount, odd: Vec<(Address, DecodeCounts)>| {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let (accounts, all_odd) = &mut *kept;
             if account.number == blocks.first {
                 accounts.clear();
+                all_odd.clear();
             }
             accounts.push(account);
+            all_odd.extend(odd.into_iter().map(|(emitter, counts)| OddLogs {
+                block: account.number,
+                emitter,
+                counts,
+            }));
         };
         let options = self.source.options();
         let reader = ChunkReader {
@@ -165,9 +168,7 @@ impl BlockReader<'_> {
                 Outcome::Stopped => return Err(SourceError::Interrupted),
             }
         };
-        let accounts = accounts
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let (accounts, odd) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         if accounts.len() as u64 != blocks.blocks() {
             return Err(Error::Incomplete {
                 block: blocks.first,
@@ -178,7 +179,7 @@ impl BlockReader<'_> {
             .into());
         }
         Ok(Stretch {
-            odd: self.odd_logs(&accounts)?,
+            odd,
             blocks,
             parent_hash: parent,
             hash,
@@ -186,103 +187,4 @@ impl BlockReader<'_> {
             transfers,
         })
     }
-
-    /// Whose logs were odd in these blocks: few have any, so they are read once more, all
-    /// under one snapshot, the logs of each contract decoded apart.
-    fn odd_logs(&mut self, accounts: &[BlockAccount]) -> Result<Vec<OddLogs>, SourceError> {
-        let accounts: Vec<_> = accounts
-            .iter()
-            .filter(|account| is_odd(&account.counts))
-            .collect();
-        if accounts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let db = self.source.db();
-        let by_emitter = retry("odd logs", || {
-            let snapshot = db.snapshot()?;
-            let mut one = |account: &&BlockAccount| self.by_emitter(&snapshot, account.number);
-            accounts
-                .iter()
-                .map(&mut one)
-                .collect::<nodedb::Result<Vec<_>>>()
-        });
-        let mut odd = Vec::new();
-        for (account, by_emitter) in accounts.iter().zip(by_emitter.map_err(Error::NodeDb)?) {
-            let block = account.number;
-            let sum: DecodeCounts = by_emitter.values().copied().sum();
-            if odd_of(&sum) != odd_of(&account.counts) {
-                // The same logs give the same counts.
-                return Err(SourceError::Reorged { block });
-            }
-            odd.extend(by_emitter.into_iter().map(|(emitter, counts)| OddLogs {
-                block,
-                emitter,
-                counts,
-            }));
-        }
-        Ok(odd)
-    }
-
-    /// What is odd in one block, by contract.
-    fn by_emitter(
-        &mut self,
-        snapshot: &Snapshot<'_>,
-        block: u64,
-    ) -> nodedb::Result<BTreeMap<Address, DecodeCounts>> {
-        let filter = TransferFilter::default();
-        let chain_id = self.source.chain_id();
-        let mut by_emitter: BTreeMap<Address, DecodeCounts> = BTreeMap::new();
-        let mut decoder = Decoder::new(chain_id, &self.request.wrapped_native, &filter);
-        let one = Blocks {
-            first: block,
-            last: block,
-        };
-        let parts = Parts {
-            receipts: true,
-            ..Parts::default()
-        };
-        let mut rows = Vec::new();
-        snapshot.for_each_block(one, parts, &mut self.scratch, &mut |block| {
-            decoder.begin_block(block.number, 0);
-            let mut index = 0;
-            while let Some(receipt) = block.next_receipt()? {
-                let views = receipt.logs().map(|log| LogView {
-                    address: log.address,
-                    topics: log.topics,
-                    data: log.data,
-                });
-                let logs: Vec<_> = views.collect();
-                let mut emitters: Vec<Address> = logs.iter().map(|log| *log.address).collect();
-                emitters.sort_unstable();
-                emitters.dedup();
-                for emitter in emitters {
-                    let before = *decoder.counts();
-                    let own = logs.iter().filter(|log| *log.address == emitter).copied();
-                    decoder.transaction(index, None, own, &mut rows);
-                    let counts = decoder.counts().since(&before);
-                    if is_odd(&counts) {
-                        *by_emitter.entry(emitter).or_default() += counts;
-                    }
-                }
-                rows.clear();
-                index += 1;
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(by_emitter)
-    }
-}
-
-/// What was odd, apart from how much there was.
-fn odd_of(counts: &DecodeCounts) -> [u64; 4] {
-    [
-        counts.malformed,
-        counts.malformed_erc1155,
-        counts.dirty_addresses,
-        counts.wraps_deduplicated,
-    ]
-}
-
-fn is_odd(counts: &DecodeCounts) -> bool {
-    odd_of(counts) != [0; 4]
 }

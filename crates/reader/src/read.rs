@@ -13,15 +13,14 @@ use crate::{
     patience::{ATTEMPTS_MAX, pause},
     plan::TokenBits,
 };
-use alloy_consensus::Transaction as _;
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use std::{
     ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 use txgraph_nodedb::{
-    self as nodedb, Block, Blocks, BodyIndices, NodeDb, Parts, Scratch, Snapshot,
+    self as nodedb, Block, Blocks, BodyIndices, NodeDb, OwnValue, Parts, Scratch, Snapshot,
 };
 use txgraph_transfers::{
     BlockRange, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer,
@@ -66,8 +65,8 @@ pub struct BlockAccount {
     pub counts: DecodeCounts,
 }
 
-/// Hears of every block that was decoded.
-pub(crate) type Books<'a> = dyn Fn(BlockAccount) + Sync + 'a;
+/// Hears of every block that was decoded, and what was odd in it by contract.
+pub(crate) type Books<'a> = dyn Fn(BlockAccount, Vec<(Address, DecodeCounts)>) + Sync + 'a;
 
 /// What is the same for all chunks of a scan.
 pub(crate) struct ChunkReader<'a> {
@@ -172,6 +171,9 @@ impl ChunkReader<'_> {
         };
         let request = self.request;
         let mut decoder = Decoder::new(self.chain_id, &request.wrapped_native, &request.filter);
+        if self.books.is_some() {
+            decoder = decoder.noting_odd();
+        }
         loop {
             let snapshot = self.db.snapshot()?;
             let tip = snapshot.tip();
@@ -317,11 +319,12 @@ impl ChunkReader<'_> {
                 transfer.block_timestamp = timestamp;
             }
             if let Some(books) = self.books {
-                books(BlockAccount {
+                let account = BlockAccount {
                     number,
                     timestamp,
                     counts: decoder.counts().since(&before),
-                });
+                };
+                books(account, decoder.take_odd());
             }
         }
         if self.request.with_hashes {
@@ -411,18 +414,13 @@ fn next_tx_after(snapshot: &Snapshot<'_>, before: Option<u64>) -> nodedb::Result
 /// The native value that a transaction moves if it succeeds. Nothing when that is
 /// zero: then its sender need not be looked up.
 fn own_value_of(block: &mut Block<'_>, index: u32) -> nodedb::Result<Option<TransactionView>> {
-    // Not `block.transaction`, which also makes the hash: half of a whole scan's time.
-    let transaction = block.signed_transaction(index)?;
-    let value = transaction.value();
-    if value.is_zero() {
+    let Some(OwnValue { nonce, to, value }) = block.own_value(index)? else {
         return Ok(None);
-    }
+    };
     let from = block.sender(index)?;
-    let to = transaction.to();
-    let to = to.unwrap_or_else(|| from.create(transaction.nonce()));
     Ok(Some(TransactionView {
         from,
-        to,
+        to: to.unwrap_or_else(|| from.create(nonce)),
         value,
         success: false,
     }))

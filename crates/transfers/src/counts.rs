@@ -41,6 +41,18 @@ pub struct DecodeCounts {
 }
 
 impl DecodeCounts {
+    /// What was odd, without how much there was.
+    #[must_use]
+    pub fn only_odd(&self) -> Self {
+        Self {
+            malformed: self.malformed,
+            malformed_erc1155: self.malformed_erc1155,
+            dirty_addresses: self.dirty_addresses,
+            wraps_deduplicated: self.wraps_deduplicated,
+            ..Self::default()
+        }
+    }
+
     /// What was counted since `earlier`, an earlier state of the same counts.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -101,6 +101,8 @@ pub struct Decoder<'f> {
     /// Rows of the current transaction that turned out to be told twice.
     dropped: Vec<usize>,
     counts: DecodeCounts,
+    /// What was odd, by contract; only where somebody asks for it.
+    odd: Option<Vec<(Address, DecodeCounts)>>,
 }
 
 impl<'f> Decoder<'f> {
@@ -124,6 +126,16 @@ impl<'f> Decoder<'f> {
             matcher: WrapMatcher::default(),
             dropped: Vec::new(),
             counts: DecodeCounts::default(),
+            odd: None,
+        }
+    }
+
+    /// The same, which also notes whose logs were odd ([`Self::take_odd`]).
+    #[must_use]
+    pub fn noting_odd(self) -> Self {
+        Self {
+            odd: Some(Vec::new()),
+            ..self
         }
     }
 
@@ -173,7 +185,21 @@ impl<'f> Decoder<'f> {
             self.counts.logs += 1;
             self.log(place, &log, &mut own, out);
         }
-        self.counts.wraps_deduplicated += self.matcher.finish(&mut self.dropped);
+        let Self {
+            matcher,
+            dropped,
+            counts,
+            odd,
+            ..
+        } = self;
+        matcher.finish(dropped, |token| {
+            let one = DecodeCounts {
+                wraps_deduplicated: 1,
+                ..DecodeCounts::default()
+            };
+            counts.wraps_deduplicated += 1;
+            odd.iter_mut().for_each(|odd| odd.push((token, one)));
+        });
         if !self.dropped.is_empty() {
             self.counts.transfers -= self.dropped.len() as u64;
             remove_rows(out, &mut self.dropped);
@@ -213,8 +239,41 @@ impl<'f> Decoder<'f> {
         &self.counts
     }
 
+    /// What was odd in the logs of each contract since this was asked last, ascending.
+    /// Nothing unless [`Self::noting_odd`].
+    pub fn take_odd(&mut self) -> Vec<(Address, DecodeCounts)> {
+        let mut odd = self.odd.as_mut().map(std::mem::take).unwrap_or_default();
+        odd.sort_unstable_by_key(|(emitter, _)| *emitter);
+        odd.dedup_by(|(emitter, counts), (first, sum)| {
+            let same = emitter == first;
+            if same {
+                *sum += *counts;
+            }
+            same
+        });
+        odd
+    }
+
     #[inline]
     fn log(
+        &mut self,
+        place: Place,
+        log: &LogView<'_>,
+        own: &mut Option<(&TransactionView, Option<usize>)>,
+        out: &mut Vec<Transfer>,
+    ) {
+        let before = self.odd.is_some().then_some(self.counts);
+        self.decode_log(place, log, own, out);
+        if let (Some(odd), Some(before)) = (&mut self.odd, before) {
+            let counts = self.counts.since(&before).only_odd();
+            if counts != DecodeCounts::default() {
+                odd.push((*log.address, counts));
+            }
+        }
+    }
+
+    #[inline]
+    fn decode_log(
         &mut self,
         place: Place,
         log: &LogView<'_>,

@@ -93,10 +93,9 @@ impl WrapMatcher {
         self.transfers.push(movement);
     }
 
-    /// Ends the transaction: appends the rows of cancelled wraps to `dropped`, and
-    /// returns how many wraps were cancelled, those without a row included.
-    pub(crate) fn finish(&mut self, dropped: &mut Vec<usize>) -> u64 {
-        let mut cancelled = 0;
+    /// Ends the transaction: appends the rows of cancelled wraps to `dropped`, and tells
+    /// the token of each, those without a row included.
+    pub(crate) fn finish(&mut self, dropped: &mut Vec<usize>, mut cancelled: impl FnMut(Address)) {
         if !self.wraps.is_empty() && !self.transfers.is_empty() {
             // Stable: of equal wraps the earliest goes first.
             self.wraps.sort_by_key(|(movement, _)| *movement);
@@ -108,13 +107,12 @@ impl WrapMatcher {
                     .next_if(|transfer| *transfer == movement)
                     .is_some()
                 {
-                    cancelled += 1;
+                    cancelled(movement.token);
                     dropped.extend(row);
                 }
             }
         }
         self.wraps.clear();
         self.transfers.clear();
-        cancelled
     }
 }

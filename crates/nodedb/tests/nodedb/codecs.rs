@@ -1,7 +1,8 @@
 //! Our decoders against reth's own encoders; and against anything at all.
 
 use alloy_consensus::{
-    EthereumReceipt, Header, Signed, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType,
+    EthereumReceipt, Header, Signed, Transaction as _, TxEip1559, TxEip2930, TxEip4844, TxEip7702,
+    TxLegacy, TxType,
 };
 use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
@@ -11,7 +12,7 @@ use alloy_primitives::{Address, B64, B256, Bloom, Bytes, Log, Signature, TxKind,
 use proptest::{collection::vec, option, prelude::*};
 use reth_codecs::Compact;
 use txgraph_nodedb::{
-    SignedTransaction,
+    OwnValue, SignedTransaction,
     fuzzing::{self, Buffers},
 };
 
@@ -204,7 +205,12 @@ fn receipt_equals(found: &txgraph_nodedb::Receipt<'_>, expected: &EthereumReceip
 fn hashes_agree(row: &[u8], buffers: &mut Buffers) {
     let decoded = fuzzing::transaction(row, buffers);
     let hash = fuzzing::transaction_hash(row, buffers);
-    assert_eq!(hash.ok(), decoded.ok().map(|tx| *tx.tx_hash()));
+    assert_eq!(hash.ok(), decoded.as_ref().ok().map(|tx| *tx.tx_hash()));
+    // Looks at less, so it may find one where the rest is damaged.
+    if let Ok(tx) = decoded {
+        let own_value = fuzzing::own_value(row, buffers).unwrap();
+        assert_eq!(own_value.map_or(U256::ZERO, |own| own.value), tx.value());
+    }
 }
 
 proptest! {
@@ -221,6 +227,13 @@ proptest! {
         let row = encoded(&tx);
         let mut buffers = Buffers::default();
         prop_assert_eq!(fuzzing::transaction_hash(&row, &mut buffers), Ok(*tx.tx_hash()));
+        let own_value = OwnValue {
+            nonce: tx.nonce(),
+            to: tx.to(),
+            value: tx.value(),
+        };
+        let own_value = (!tx.value().is_zero()).then_some(own_value);
+        prop_assert_eq!(fuzzing::own_value(&row, &mut buffers), Ok(own_value));
         prop_assert_eq!(fuzzing::transaction(&row, &mut buffers).unwrap(), tx);
     }
 
