@@ -104,6 +104,7 @@ impl Output {
             // A device or a pipe (/dev/fd/63): written as it comes, never replaced.
             Ok(_) => {
                 let stream = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                widen_pipe(&stream);
                 return Ok(Self::stream(stream, path.into()));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -271,11 +272,32 @@ fn bare_stdout() -> Option<File> {
         let mut stdout = io::stdout();
         // What was printed before comes first.
         stdout.flush().ok()?;
-        Some(stdout.as_fd().try_clone_to_owned().ok()?.into())
+        let stdout: File = stdout.as_fd().try_clone_to_owned().ok()?.into();
+        widen_pipe(&stdout);
+        Some(stdout)
     }
     #[cfg(not(unix))]
     None
 }
+
+/// Bytes of a pipe that is made wide: as much as Linux allows everybody.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: i32 = 1 << 20;
+
+/// Makes a pipe wider than the 64 KiB it begins with, where writer and reader wait for
+/// each other in turns: whole pieces fit in, and both go on. Of something else than a
+/// pipe, or where it is not allowed, nothing changes.
+#[cfg(target_os = "linux")]
+fn widen_pipe(file: &File) {
+    use nix::fcntl::{FcntlArg, fcntl};
+    let is_narrow = fcntl(file, FcntlArg::F_GETPIPE_SZ).is_ok_and(|bytes| bytes < PIPE_BYTES);
+    if is_narrow && let Err(error) = fcntl(file, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)) {
+        tracing::debug!(%error, "the pipe stays narrow");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn widen_pipe(_: &File) {}
 
 fn folder(path: &Path) -> &Path {
     match path.parent() {
@@ -413,6 +435,20 @@ const STEP_ITEMS: usize = 128;
 mod tests {
     use super::*;
     use tempfile::TempDir;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn pipes_become_wide_and_other_things_stay() {
+        use nix::fcntl::{FcntlArg, fcntl};
+        let (_reader, writer) = io::pipe().unwrap();
+        let pipe = File::from(std::os::fd::OwnedFd::from(writer));
+        let size = || fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).unwrap();
+        let before = size();
+        widen_pipe(&pipe);
+        // Whoever has many pipes may not be given more.
+        assert!(size() == PIPE_BYTES || size() == before, "{}", size());
+        widen_pipe(&tempfile::tempfile().unwrap());
+    }
 
     fn names(folder: &TempDir) -> Vec<String> {
         let entries = fs::read_dir(folder.path()).unwrap();
