@@ -18,8 +18,9 @@ const LZ4_BYTES_MAX: usize = 4 << 20;
 /// second cache, so that rows are copied into it and used from it.
 const WINDOW_BYTES_MIN: u64 = 32 << 10;
 const WINDOW_BYTES_MAX: u64 = 256 << 10;
-/// Where so many bytes are read for each cell that is asked for, each is read alone: a
-/// call into the kernel costs what copying these does.
+/// Where more bytes are read for each cell that is asked for, each is read alone. A call
+/// into the kernel costs no more than copying a few of these; a search that read up to
+/// six times as much between its rows was 7 % slower.
 const SPARSE_BYTES: u64 = 1 << 10;
 /// Offsets per read: 64 KiB of them.
 const WINDOW_CELLS_MAX: u64 = 8 << 10;
