@@ -13,6 +13,7 @@ mod lanes;
 mod x86;
 
 use alloy_primitives::B256;
+use std::ops::Range;
 
 /// As many messages as are worth being gathered: no machine takes more at once.
 pub const LANES_MAX: usize = 8;
@@ -25,6 +26,22 @@ pub const LANES_MAX: usize = 8;
 /// If there are not as many hashes as messages.
 pub fn keccak256_each(messages: &[&[u8]], hashes: &mut [B256]) {
     keccak256_each_with(Width::of_machine(), messages, hashes);
+}
+
+/// The same for messages that lie in one buffer.
+///
+/// # Panics
+///
+/// If there are not as many hashes as messages, or a message is not in the buffer.
+pub fn keccak256_parts(bytes: &[u8], parts: &[Range<usize>], hashes: &mut [B256]) {
+    assert_eq!(parts.len(), hashes.len(), "a hash for each message");
+    let mut messages = [&[][..]; LANES_MAX];
+    for (parts, hashes) in parts.chunks(LANES_MAX).zip(hashes.chunks_mut(LANES_MAX)) {
+        for (message, part) in messages.iter_mut().zip(parts) {
+            *message = &bytes[part.clone()];
+        }
+        keccak256_each(&messages[..parts.len()], hashes);
+    }
 }
 
 /// How many lanes are used.
@@ -96,6 +113,16 @@ mod tests {
         for start in 1..9 {
             check(&messages[start..]);
         }
+    }
+
+    #[test]
+    fn parts_of_a_buffer() {
+        let bytes: Vec<u8> = (0..200).collect();
+        let parts: Vec<Range<usize>> = (0..20).map(|at| at * 3..at * 9).collect();
+        let mut hashes = vec![B256::ZERO; parts.len()];
+        keccak256_parts(&bytes, &parts, &mut hashes);
+        let expected = parts.iter().map(|part| keccak256(&bytes[part.clone()]));
+        assert!(hashes.into_iter().eq(expected));
     }
 
     #[test]

@@ -252,11 +252,12 @@ impl<'a> Block<'a> {
         Ok(bytes)
     }
 
-    /// Hash of a transaction of the block.
-    pub fn transaction_hash(&mut self, index: u32) -> Result<B256> {
-        let tx = tx_number(self.number, self.body, index)?;
+    /// Hashes of transactions of the block, several at once.
+    pub fn transaction_hashes(&mut self, indices: &[u32]) -> Result<Vec<B256>> {
+        let numbered = |index: &u32| Ok((self.number, tx_number(self.number, self.body, *index)?));
+        let wanted: Vec<_> = indices.iter().map(numbered).collect::<Result<_>>()?;
         self.snapshot
-            .numbered_transaction_hash(self.number, tx, self.last_tx, self.scratch)
+            .numbered_transaction_hashes(&wanted, |_| self.last_tx, self.scratch)
     }
 
     /// Sender of a transaction: from static files or MDBX, or, where the node keeps

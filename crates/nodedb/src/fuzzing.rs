@@ -5,7 +5,7 @@ use crate::{
     Header, OwnValue, Receipt, SignedTransaction, Withdrawal, account, checkpoint, conf, header,
     receipt, roaring, rows::ReceiptPlace, tables, transaction, transaction_hash, zstd_rows::Unzstd,
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, keccak256};
 
 /// Why a row was refused.
 pub type Refused = &'static str;
@@ -44,7 +44,9 @@ pub fn transaction(row: &[u8], buffers: &mut Buffers) -> Result<SignedTransactio
 
 /// The hash of a stored transaction, without decoding it.
 pub fn transaction_hash(row: &[u8], buffers: &mut Buffers) -> Result<B256, Refused> {
-    transaction_hash::hash(row, &mut buffers.transaction, &mut buffers.rlp)
+    buffers.rlp.clear();
+    let form = transaction_hash::encode(row, &mut buffers.transaction, &mut buffers.rlp)?;
+    Ok(keccak256(&buffers.rlp[form]))
 }
 
 /// The value of a stored transaction, without decoding it.

@@ -99,8 +99,13 @@ impl Header {
     /// The same in a buffer that is used again.
     pub(crate) fn recompute_hash_with(&self, rlp: &mut Vec<u8>) -> B256 {
         rlp.clear();
-        self.to_alloy().encode(rlp);
+        self.encode(rlp);
         keccak256(rlp)
+    }
+
+    /// Appends the RLP form of the fields.
+    pub(crate) fn encode(&self, rlp: &mut Vec<u8>) {
+        self.to_alloy().encode(rlp);
     }
 
     /// Whether the last receipt's cumulative gas must equal `gas_used`. From

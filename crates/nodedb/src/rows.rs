@@ -10,32 +10,12 @@ use crate::{
 };
 use alloy_primitives::B256;
 use std::sync::Arc;
-use txgraph_keccak::{LANES_MAX, keccak256_each};
+use txgraph_keccak::{LANES_MAX, keccak256_parts};
 
 impl Snapshot<'_> {
-    /// Hash of the transaction with number `tx`, which is one of `block`. Of many
-    /// that lie close together `last_tx` is the last: reading goes ahead to it.
-    pub fn numbered_transaction_hash(
-        &self,
-        block: u64,
-        tx: u64,
-        last_tx: u64,
-        scratch: &mut Scratch,
-    ) -> Result<B256> {
-        let Scratch {
-            transactions,
-            transaction: unzstd,
-            rlp,
-            ..
-        } = scratch;
-        let (jar, row, bytes) = self.transaction_row(block, tx, last_tx.max(tx), transactions)?;
-        transaction_hash::hash(bytes, unzstd, rlp)
-            .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))
-    }
-
     /// Hashes of transactions, each given by its block and its number; several are
-    /// hashed at once. `last_tx` tells how far to read ahead of a number, as for
-    /// [`Self::numbered_transaction_hash`].
+    /// hashed at once. Of many that lie close together `last_tx` tells the last for
+    /// each: reading goes ahead to it.
     pub fn numbered_transaction_hashes(
         &self,
         wanted: &[(u64, u64)],
@@ -61,11 +41,7 @@ impl Snapshot<'_> {
                     .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?;
                 forms.push(form);
             }
-            let mut messages = [&[][..]; LANES_MAX];
-            for (message, form) in messages.iter_mut().zip(&forms) {
-                *message = &rlp[form.clone()];
-            }
-            keccak256_each(&messages[..forms.len()], hashes);
+            keccak256_parts(rlp, &forms, hashes);
         }
         Ok(hashes)
     }

@@ -2,7 +2,7 @@
 
 use crate::{Withdrawal, change_file::ChangePlace, jar_reader::Place, zstd_rows::Unzstd};
 use alloy_primitives::B256;
-use std::fmt;
+use std::{fmt, ops::Range};
 
 /// Read and decompression buffers of one worker. Holds at most three open files
 /// per segment.
@@ -26,13 +26,15 @@ pub struct Scratch {
 pub(crate) struct Unchecked {
     /// Their RLP forms, one after the other.
     pub(crate) rlp: Vec<u8>,
-    /// Number and stored hash of each, and where its form ends.
-    pub(crate) headers: Vec<(u64, B256, usize)>,
+    pub(crate) forms: Vec<Range<usize>>,
+    /// Number and stored hash of each.
+    pub(crate) headers: Vec<(u64, B256)>,
 }
 
 impl Unchecked {
     pub(crate) fn clear(&mut self) {
         self.rlp.clear();
+        self.forms.clear();
         self.headers.clear();
     }
 }

@@ -14,13 +14,12 @@ use crate::{
     tables::{self, Table},
 };
 use alloy_primitives::B256;
-use alloy_rlp::Encodable;
 use std::{
     cell::{Cell, OnceCell, RefCell},
     fmt,
     sync::Arc,
 };
-use txgraph_keccak::{LANES_MAX, keccak256_each};
+use txgraph_keccak::{LANES_MAX, keccak256_parts};
 
 /// One consistent view: an MDBX read transaction and the static files listed
 /// after it began. Keep it for seconds, not minutes: it holds back the node
@@ -248,9 +247,15 @@ impl<'db> Snapshot<'db> {
 
     /// The same, done by the next [`Self::check_queued`] or before.
     pub(crate) fn queue_check(&self, header: &Header, scratch: &mut Scratch) -> Result<()> {
-        let Unchecked { rlp, headers } = &mut scratch.unchecked;
-        header.to_alloy().encode(rlp);
-        headers.push((header.number, header.hash, rlp.len()));
+        let Unchecked {
+            rlp,
+            forms,
+            headers,
+        } = &mut scratch.unchecked;
+        let start = rlp.len();
+        header.encode(rlp);
+        forms.push(start..rlp.len());
+        headers.push((header.number, header.hash));
         match headers.len() {
             LANES_MAX => self.check_queued(scratch),
             _ => Ok(()),
@@ -260,20 +265,14 @@ impl<'db> Snapshot<'db> {
     /// Checks the headers that [`Self::queue_check`] has left, eight for the price of one
     /// where the machine can.
     pub(crate) fn check_queued(&self, scratch: &mut Scratch) -> Result<()> {
-        let Unchecked { rlp, headers } = &mut scratch.unchecked;
-        let mut messages = [&[][..]; LANES_MAX];
-        let mut start = 0;
-        for (message, (_, _, end)) in messages.iter_mut().zip(&*headers) {
-            *message = &rlp[start..*end];
-            start = *end;
-        }
-        let count = headers.len();
+        let unchecked = &mut scratch.unchecked;
         let mut hashes = [B256::ZERO; LANES_MAX];
-        keccak256_each(&messages[..count], &mut hashes[..count]);
-        let mut checked = headers.iter().zip(hashes);
-        let wrong = checked.find(|((_, stored, _), hash)| stored != hash);
-        let wrong = wrong.map(|((block, ..), _)| *block);
-        scratch.unchecked.clear();
+        let hashes = &mut hashes[..unchecked.forms.len()];
+        keccak256_parts(&unchecked.rlp, &unchecked.forms, hashes);
+        let mut checked = unchecked.headers.iter().zip(hashes);
+        let wrong = checked.find(|((_, stored), hash)| stored != *hash);
+        let wrong = wrong.map(|((block, _), _)| *block);
+        unchecked.clear();
         wrong.map_or(Ok(()), |block| Err(self.wrong_hash(block)))
     }
 

@@ -13,18 +13,10 @@ use crate::{
     zstd_rows::Unzstd,
 };
 use alloy_eips::Encodable2718;
-use alloy_primitives::{B256, keccak256};
 use std::ops::Range;
 
 /// In front of the fields: the type and the head of a list, whose length is known last.
 const HEAD_MAX: usize = 1 + 9;
-
-/// keccak of the EIP-2718 form of a stored row. `rlp` is a buffer.
-pub(crate) fn hash(row: &[u8], unzstd: &mut Unzstd, rlp: &mut Vec<u8>) -> Result<B256, Malformed> {
-    rlp.clear();
-    let form = encode(row, unzstd, rlp)?;
-    Ok(keccak256(&rlp[form]))
-}
 
 /// Appends the EIP-2718 form of a stored row, perhaps behind some room. Where it is.
 pub(crate) fn encode(

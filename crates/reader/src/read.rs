@@ -428,11 +428,15 @@ fn own_value_of(block: &mut Block<'_>, index: u32) -> nodedb::Result<Option<Tran
 
 /// Fills in the hashes of rows of one block, in total order.
 fn resolve_hashes(block: &mut Block<'_>, rows: &mut [Transfer]) -> nodedb::Result<()> {
+    let of_transactions = rows.iter().filter(|row| row.kind != Kind::Withdrawal);
+    let mut indices: Vec<u32> = of_transactions.map(|row| row.transaction_index).collect();
+    indices.dedup();
+    let mut hashes = block.transaction_hashes(&indices)?.into_iter();
     for rows in rows.chunk_by_mut(|a, b| a.transaction_index == b.transaction_index) {
         if rows[0].kind == Kind::Withdrawal {
             continue;
         }
-        let hash = block.transaction_hash(rows[0].transaction_index)?;
+        let hash = hashes.next().unwrap_or_default();
         for row in rows {
             row.transaction_hash = hash;
         }

@@ -101,7 +101,7 @@ fn block_equals(block: &mut Block<'_>, answer: &Value) {
         let place = format!("block {number}, transaction {index}");
         assert_eq!(found.hash, json::hash(&expected["hash"]), "{place}");
         assert_eq!(
-            block.transaction_hash(index).unwrap(),
+            block.transaction_hashes(&[index]).unwrap()[0],
             found.hash,
             "{place}"
         );
