@@ -8,7 +8,6 @@ use crate::{
     totals::count_totals,
     walk::{Kept, Met},
 };
-use rayon::prelude::*;
 use txgraph_transfers::{ScanReport, TransferSource};
 
 /// Transfers whose hashes are asked for at once: enough for a source to share the work
@@ -47,7 +46,7 @@ pub(crate) fn build(
         .iter()
         .map(|met| (met.hop, names.addresses.value(met.address), met))
         .collect();
-    vertices.par_sort_unstable_by_key(|(hop, address, _)| (*hop, *address));
+    vertices.sort_unstable_by_key(|(hop, address, _)| (*hop, *address));
     // By number of the address.
     let mut ids = vec![VertexId::new(NONE as usize); names.addresses.len()];
     for (hop, address, met) in vertices {
@@ -68,8 +67,7 @@ pub(crate) fn build(
     // One buffer for all batches.
     let mut transfers = Vec::new();
     for batch in kept.chunks(HASHES_BATCH) {
-        let batch_transfers = batch.par_iter().map(|kept| rows.transfer(kept.row, &names));
-        batch_transfers.collect_into_vec(&mut transfers);
+        transfers.extend(batch.iter().map(|kept| rows.transfer(kept.row, &names)));
         source.fill_hashes(&mut transfers)?;
         for (&Kept { row, hop }, transfer) in batch.iter().zip(transfers.drain(..)) {
             let row = rows.row(row);

@@ -33,6 +33,7 @@ pub(crate) fn count_totals(graph: &mut Graph) {
             .map(|id| count_vertex(graph, *id, &mut ends, &mut others));
         counted.collect()
     };
+    // Small graphs start no threads.
     let counted: Vec<Vec<Counted>> = match vertices.len() {
         ..=CHUNK => vec![count(&vertices)],
         _ => vertices.par_chunks(CHUNK).map(count).collect(),
