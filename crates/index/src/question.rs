@@ -167,19 +167,14 @@ impl<'a> Question<'a> {
         Ok(count)
     }
 
-    /// Whether an address has more than so many counterparties. `wanted` are the classes
-    /// wanted of each piece: there may be many addresses, and many classes.
+    /// Whether an address has more than so many counterparties. Of each piece it is told
+    /// which classes are wanted: there may be many addresses, and many classes.
     pub(crate) fn has_more_counterparties(
         &self,
         address: Address,
-        pieces: &[(&Segment, BlockRange)],
-        wanted: &[Vec<bool>],
+        pieces: &[(&Segment, BlockRange, Vec<bool>)],
         degree_max: u32,
     ) -> Result<bool, Error> {
-        let with_rows = || {
-            let pieces = pieces.iter().zip(wanted);
-            pieces.filter(|(_, wanted)| wanted.contains(&true))
-        };
         let mut touching = Vec::new();
         let select = |segment: &Segment, blocks, wanted: &[bool], touching: &mut Vec<u32>| {
             let within = segment.rows_of(blocks)?;
@@ -187,8 +182,8 @@ impl<'a> Question<'a> {
         };
         // No more counterparties than rows, and nearly always there are few of these.
         let mut count = 0;
-        for (&(segment, blocks), wanted) in with_rows() {
-            select(segment, blocks, wanted, &mut touching)?;
+        for (segment, blocks, wanted) in pieces {
+            select(segment, *blocks, wanted, &mut touching)?;
             count += touching.len() as u64;
             if count > u64::from(degree_max) {
                 break;
@@ -199,9 +194,9 @@ impl<'a> Question<'a> {
         }
         let mut counterparties = HashSet::<Address>::default();
         let min_value = self.request.filter.min_value;
-        for (&(segment, blocks), wanted) in with_rows() {
+        for (segment, blocks, wanted) in pieces {
             let rows = segment.rows()?;
-            select(segment, blocks, wanted, &mut touching)?;
+            select(segment, *blocks, wanted, &mut touching)?;
             // Most rows of a hub lead where an earlier one has led.
             let mut seen = HashSet::<(usize, usize)>::default();
             for row in &touching {

@@ -363,24 +363,23 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
         let runs = self.canonical_runs(request)?;
         let parts = Self::parts(&request.blocks, &runs);
+        // With what is wanted of each, and only where that is anything.
         let pieces: Vec<_> = parts
             .iter()
             .filter_map(|part| Some(self.pieces(part, part.run?)))
             .flatten()
+            .map(|(segment, blocks)| (segment, blocks, segment.wanted(&request.filter)))
+            .filter(|(_, _, wanted)| wanted.contains(&true))
             .collect();
         let question = Question::new(request);
         let addresses = &question.addresses;
-        let wanted: Vec<_> = pieces
-            .iter()
-            .map(|(segment, _)| segment.wanted(&request.filter))
-            .collect();
         let none = || vec![0; addresses.len()];
         // No more counterparties than rows; only of those with many are they counted.
         let hubs = || {
             let share = pieces.len().div_ceil(self.node.threads().max(1)).max(1);
             let degrees = pieces.par_chunks(share).map(|pieces| {
                 let mut degrees = none();
-                for (segment, _) in pieces {
+                for (segment, ..) in pieces {
                     segment.degrees(addresses, question.direction, &mut degrees)?;
                 }
                 Ok::<_, Error>(degrees)
@@ -396,8 +395,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 .zip(degrees)
                 .filter(|(_, degree)| *degree > u64::from(degree_max));
             let hubs = busy.map(|(address, _)| {
-                let is_hub =
-                    question.has_more_counterparties(*address, &pieces, &wanted, degree_max)?;
+                let is_hub = question.has_more_counterparties(*address, &pieces, degree_max)?;
                 Ok(is_hub.then_some(*address))
             });
             hubs.filter_map(Result::transpose).collect()
