@@ -14,6 +14,8 @@ fn a_dropped_writer_leaves_nothing() {
         let target = Target::File(folder.path().join("t"));
         let options = TransferTableOptions {
             group_rows: 2,
+            // Columns are encoded by one of them.
+            threads: Some(2),
             ..TransferTableOptions::new(1)
         };
         let mut writer = TransferWriter::new(*format, &options, &target, false).unwrap();
@@ -97,6 +99,31 @@ fn a_full_disk_is_named_by_every_format() {
             matches!(result, Err(Error::NoSpace { .. })),
             "{format}: {result:?}"
         );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_is_named_whoever_writes() {
+    let target = Target::File("/dev/full".into());
+    let transfers: Vec<_> = (0..2_000).flat_map(|_| tiny_transfers()).collect();
+    for format in TableFormat::ALL {
+        for threads in [1, 2] {
+            let options = TransferTableOptions {
+                group_rows: 2_000,
+                threads: Some(threads),
+                ..TransferTableOptions::new(1)
+            };
+            let mut writer = TransferWriter::new(*format, &options, &target, false).unwrap();
+            let written = transfers
+                .chunks(100)
+                .try_for_each(|transfers| writer.write(transfers));
+            let result = written.and_then(|()| writer.finish(&metadata(&tiny())).map(|_| ()));
+            assert!(
+                matches!(result, Err(Error::NoSpace { .. })),
+                "{format}, {threads} threads: {result:?}"
+            );
+        }
     }
 }
 
