@@ -1,17 +1,24 @@
 #!/usr/bin/env bash
 # Runs every test of txgraph: unit, property, golden, command line.
-# Real data directories are read from ../shared/fixtures (or TXGRAPH_FIXTURES)
-# when present; the ones under testdata/ prove the reader on their own.
+#
+# Large data directories written by a real node are read from ../shared/fixtures (or
+# TXGRAPH_FIXTURES) if they exist. Without them, the tests that need one print `skipped: …`
+# and the fixtures in testdata/ cover the reader. The first build takes 15 to 25 minutes on
+# 2 cores.
+#
+#   scripts/test.sh                  every test
+#   scripts/test.sh reorg            tests whose name contains `reorg`
+#   TXGRAPH_REQUIRE_FIXTURES=1 scripts/test.sh    missing fixtures are failures
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-say "looking for the tools the tests need (compiler, tar, zstd, graphviz)"
+say "looking for the tools that the tests need (compiler, tar, zstd, graphviz)"
 need_build
 need dot graphviz
 
 say "running all tests (build cache: $CARGO_TARGET_DIR)"
-# With revm beside our own interpreter, in replay.
+# The oracle compares our interpreter with revm during replay.
 cargo test --workspace --features txgraph-replay/oracle --locked "$@"
 say "all tests passed"

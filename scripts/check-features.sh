@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Lints every feature set that is shipped, each by itself: cargo unifies features within one
+# command, so a workspace build proves none of them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+need_build
+
+check() {
+    say "features: $*"
+    cargo clippy --locked "$@" -- -D warnings
+}
+
+# What users install, and the same with the second engine.
+check -p txgraph-cli
+check -p txgraph-cli --features oracle
+# What library users choose from.
+check -p txgraph --no-default-features
+for feature in export index replay; do
+    check -p txgraph --no-default-features --features "$feature"
+done
+check -p txgraph --examples
+# The benchmark of the writers has polars as its peer.
+check -p txgraph-bench --features writers
