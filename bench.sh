@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Reproduces every published number: builds once, writes the sample chain, sweeps
-# workloads x chunk sizes x threads, compares with the reference method, and
-# checks that every run of a workload gives the same, expected answer.
+# Reproduces every published number. Builds once, writes the sample chain, sweeps workloads x
+# chunk sizes x threads, compares with the reference method, and checks that every run of a
+# workload returns the expected answer.
 #
-#   ./bench.sh            everything (some ten minutes on 2 cores, after the build)
+#   ./bench.sh            everything (about ten minutes on 2 cores, after the build)
 #   ./bench.sh --quick    a few settings, within 5 minutes
 #   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
 #   ./bench.sh index      the index against scans: scripts/bench-index.sh
-#   ./bench.sh replay     replay beside revm: scripts/bench-replay.sh
+#   ./bench.sh replay     replay compared with revm: scripts/bench-replay.sh
 #   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
 #   RUNS=3 THREADS=1,2,4 ./bench.sh
 #

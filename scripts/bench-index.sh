@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The index against scans of the same chain: build, size, opening, expanding a frontier, a
-# search. Every answer is checked against the node's.
+# Compares the index with scans of the same chain: build time, size, opening, expanding a
+# frontier, and a search. Every answer is checked against the answer of a scan.
 #
 #   ./bench.sh index
 #   RUNS=9 SCRATCH=/fast/disk ./bench.sh index
@@ -21,7 +21,7 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir -p benchmarks/results
 value() { sed -n "s/^$1 = \"\(.*\)\"/\1/p" benchmarks/workloads.toml | sed -n "$2p"; }
 token=$(value token 1)
-# The busy root, and the ordinary one.
+# The busy root, then the quiet one.
 {
     bench_setup
     for root in "$(value root 1)" "$(value root 2)"; do

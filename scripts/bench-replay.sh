@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Replay, by our interpreter and by revm over the same states: throughput by threads,
-# ratios, scaling, and where the time goes. All engines must come to the same outcomes, and
-# to those that are stored, before anything is timed. Called by `./bench.sh replay`.
+# Compares replay with our interpreter and with revm over the same states: throughput per
+# number of threads, ratios, scaling, and a profile. Before anything is timed, all engines must
+# produce the stored outcomes. Called by `./bench.sh replay`.
 #
 #   ./bench.sh replay            1,000 contract-heavy blocks in both layouts, and fixtures
 #   ./bench.sh replay --quick    150 blocks in layout v1, and fixtures; a few minutes
 #   ROUNDS=15 THREADS=1,2,4 ./bench.sh replay
 #
-# The chain is made by `execgen`, which executes with revm, and kept beside the build; the
-# fixtures are those of ../shared/fixtures (or TXGRAPH_FIXTURES) when present. Shares of
-# time need `perf`. Result: benchmarks/results/replay.md.
+# `execgen` generates the chain with revm; it is kept in the build cache. Fixtures are read
+# from ../shared/fixtures (or TXGRAPH_FIXTURES) if present. The profile needs `perf`.
+# Result: benchmarks/results/replay.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -34,7 +34,7 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir -p benchmarks/results
 result=$scratch/replay.md
 
-# tip_of NUMBER: the hash that the chain must have, of its definition.
+# tip_of NUMBER: the tip hash that the definition in benchmarks/replay.toml expects.
 tip_of() { sed -n "s/^tip_$1 = \"\(.*\)\"/\1/p" benchmarks/replay.toml; }
 
 # contracts LAYOUT: sets $chain to the contract-heavy chain in that layout.
@@ -54,7 +54,7 @@ measure() { # NAME DATADIR GENESIS
         "$2" | tee -a "$result"
 }
 
-# Of a profile, the share of each kind of work, by the name of the function.
+# shares: the share of each kind of work in a profile, classified by function name.
 shares() { # NAME DATADIR GENESIS
     perf record -q -F 999 -o "$scratch/perf" -- "$replay" --name "$1" --chain "$3" \
         --engine own --threads 1 --rounds "$rounds" "$2" >/dev/null
@@ -83,7 +83,7 @@ shares() { # NAME DATADIR GENESIS
 }
 
 {
-    printf '# Replay: our interpreter beside revm\n\n'
+    printf '# Replay: our interpreter compared with revm\n\n'
     bench_setup
     sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock
     cat <<'EOF'
@@ -102,7 +102,7 @@ for layout in "${layouts[@]}"; do
     contracts "$layout"
     expected=$(tip_of "$blocks")
     [ "$(cat "$chain/.tip")" = "$expected" ] ||
-        die "the chain ends in $(cat "$chain/.tip"), benchmarks/replay.toml says $expected"
+        die "the tip of the chain is $(cat "$chain/.tip"), benchmarks/replay.toml expects $expected"
     subjects+=("contracts, $layout|$chain|$chain/genesis.json")
 done
 fixtures=${TXGRAPH_FIXTURES:-../shared/fixtures}
@@ -119,14 +119,14 @@ for subject in "${subjects[@]}"; do
 done
 if command -v perf >/dev/null 2>&1; then
     say "profiling"
-    printf '## Shares of time\n\nOf our engine on one thread, by samples of the processor; one pass in %s with all checks.\n\n' \
+    printf '## Profile\n\nOur engine, one thread, CPU samples; one pass in %s with all checks.\n\n' \
         "$((rounds + 1))" >>"$result"
     for subject in "${subjects[@]}"; do
         IFS='|' read -r name datadir genesis <<<"$subject"
         shares "$name" "$datadir" "$genesis"
     done
 else
-    printf 'Shares of time were not measured: there is no perf.\n' >>"$result"
+    printf 'No profile: perf is not installed.\n' >>"$result"
 fi
 mv "$result" benchmarks/results/replay.md
 say "benchmarks/results/replay.md"

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# The writers beside `cat` of the same finished file and beside polars, and the table
-# of ways to hand pieces to the system. Every output is checked against
-# benchmarks/writers.toml.
+# Compares the writers with `cat` of the finished file and with polars, and measures ways of
+# handing buffers to the kernel. Every output is checked against benchmarks/writers.toml.
 #
-#   ./bench.sh writers            10 M rows of CSV, 2 M of the rest (some 10 GB of disk)
+#   ./bench.sh writers            10 M rows of CSV, 2 M of the other formats (about 10 GB of disk)
 #   ./bench.sh writers --quick    a tenth of it
 #   ROUNDS=9 SCRATCH=/fast/disk ./bench.sh writers
 #

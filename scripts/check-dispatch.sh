@@ -1,38 +1,38 @@
 #!/usr/bin/env bash
-# Reads the machine code of the interpreter's loop and holds it to what makes it fast,
-# which no language promises and any compiler may take away (crates/evm/src/interpreter.rs):
+# Checks the machine code of the interpreter's loop for two properties that make it fast and
+# that no compiler guarantees (crates/evm/src/interpreter.rs):
 #
-# - every arm goes to the next instruction by a jump of its own: either the indirect jump
-#   is copied to the arms, or there is one, and the arms jump there separately. Joined
-#   ends would make it one jump that no predictor follows;
-# - in the decoded loop nothing is compared between an instruction and the jump to its arm.
+# - Every arm jumps to the next instruction separately, either with its own copy of the
+#   indirect jump or with its own jump to a shared one. If the optimizer merges the ends of
+#   arms, one jump is left, which the branch predictor cannot follow.
+# - In the decoded loop, nothing is compared between an instruction and the jump to its arm.
 #
-#   scripts/check-dispatch.sh [PROGRAMME]    without: builds a light one (release)
+#   scripts/check-dispatch.sh [PROGRAM]    default: builds a small one (release)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-# Opcodes and fused instructions that end alike but for their places are some 150.
+# About 150 opcodes and fused instructions end with the same code at different addresses.
 ways_min=80
 
 case "$(uname -m)" in
     x86_64) ;;
-    *) say "the machine code of $(uname -m) is not looked at"; exit 0 ;;
+    *) say "skipped: only x86-64 machine code is checked, this is $(uname -m)"; exit 0 ;;
 esac
 need objdump binutils
 program=${1:-}
 if [ -z "$program" ]; then
     need_build
-    say "building a programme with the interpreter (release)"
+    say "building a program with the interpreter (release)"
     cargo build --release --locked -p txgraph-evm-tools --example rounds
     program=$CARGO_TARGET_DIR/release/examples/rounds
 fi
 
-say "reading its loops"
+say "checking the dispatch of its loops"
 objdump -d --no-show-raw-insn "$program" | awk -v ways_min="$ways_min" '
-    # An indirect jump with the straight line before it: how many jumps lead there, and
-    # what lies between the place where most of them land and the jump.
+    # For an indirect jump and the straight-line code before it: how many jumps lead there,
+    # and which instructions are between the most frequent jump target and the jump.
     function judge(at,    from, k, ways, best, head, compares) {
         for (from = at; from > 1 && op[from - 1] !~ /^(jmp|ret|ud2)/; from--) ;
         best = at
@@ -43,7 +43,7 @@ objdump -d --no-show-raw-insn "$program" | awk -v ways_min="$ways_min" '
         for (k = best; k < at; k++) compares += op[k] ~ /^j/
         head = at - best + 1
         if (ways < ways_min) { copies++; return }
-        printf "one jump, %d ways to it, %d instructions from there, %d of them compare and jump\n",
+        printf "one jump with %d predecessors, %d instructions before it, %d of them compare and branch\n",
             ways, head, compares
         loops++
         if (!compares) straight++
@@ -73,4 +73,4 @@ objdump -d --no-show-raw-insn "$program" | awk -v ways_min="$ways_min" '
         if (!loops) { print "no loop of the interpreter has arms of its own"; exit 1 }
         if (loops < 2) { print "only one of its loops has"; exit 1 }
         if (!straight) { print "every loop compares before it jumps"; exit 1 }
-    }' || die "the optimiser has changed the dispatch; see crates/evm/src/interpreter.rs"
+    }' || die "the optimizer has changed the dispatch; see crates/evm/src/interpreter.rs"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compares EIP-3155 traces of the interpreter, instruction by instruction, with those of
-# geth's (scripts/peers-geth.sh): place, opcode, gas, cost, stack, memory size, depth,
-# refunds. Programs with long traces are cut after LINES lines.
+# Compares EIP-3155 traces of our interpreter with those of geth (scripts/peers-geth.sh), step
+# by step: program counter, opcode, gas, cost, stack, memory size, depth, refund. Traces are
+# cut after LINES lines.
 #
 #   scripts/compare-traces.sh                  all programs
 #   scripts/compare-traces.sh a.prog b.prog
@@ -19,7 +19,7 @@ if [ $# -eq 0 ]; then
     set -- "$programs"/*.prog
 fi
 
-# Ends of traces are cut off, so writers may find nobody listening.
+# Traces are cut, so a writer may get a broken pipe.
 own() { "$txgraph" evm run --program "$1" --trace 2>&1 >/dev/null || true; }
 geth() { scripts/peers-geth.sh -trace "$1" 2>/dev/null || true; }
 steps() { grep '^{"pc"' | head -n "$lines" || true; }
@@ -32,7 +32,7 @@ for program in "$@"; do
     if difference=$(diff <(geth "$program" | steps) <(own "$program" | steps)); then
         printf '%-40s %8d steps, equal\n' "$name" "$compared"
     else
-        printf '%-40s differs (< geth, > own):\n' "$name"
+        printf '%-40s differs (< geth, > ours):\n' "$name"
         printf '%s\n' "$difference" | head -n 4
         failed=1
     fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Counts the instructions of pinned work (crates/bench/src/bin/count.rs) and holds them
-# to the committed figures: more than 10 % above one is a failure, unless the figure is
-# changed with the code that costs it.
+# Counts the instructions of fixed workloads (crates/bench/src/bin/count.rs) and compares them
+# with the committed figures. More than 10 % above a figure is a failure; with another compiler
+# than the committed one, more than 25 %. Commit new figures with the change that costs them.
 #
 #   scripts/count-instructions.sh            compare
-#   scripts/count-instructions.sh --write    put the counts of now into the file
+#   scripts/count-instructions.sh --write    write the current counts to the file
 #
 # Figures: benchmarks/instructions.toml. Counts of this run: benchmarks/results/instructions.toml.
 set -euo pipefail
@@ -22,7 +22,7 @@ esac
 need_build
 need valgrind valgrind
 
-say "building the work to count (release)"
+say "building the workloads (release)"
 cargo build --release --locked -p txgraph-bench --features count --bin txgraph-bench-count
 program=$CARGO_TARGET_DIR/release/txgraph-bench-count
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/txgraph-count.XXXXXX")
@@ -30,7 +30,7 @@ trap 'rm -rf "$scratch"' EXIT
 tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch"
 "$program" prepare --datadir "$scratch" --out "$scratch/rows"
 
-# Instructions of `run WORK ROUNDS`, start and all.
+# instructions WORK ROUNDS: the instructions of a whole process.
 instructions() {
     valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null \
         "$program" run --rows "$scratch/rows" --programs testdata/evm/programs "$@" 2>&1 >/dev/null |
@@ -41,13 +41,17 @@ say "counting"
 mkdir -p benchmarks/results
 counts=benchmarks/results/instructions.toml
 {
-    echo "# Instructions of one round of pinned work, counted by valgrind:"
+    echo "# Instructions of one round of each workload, counted by valgrind:"
     echo "# scripts/count-instructions.sh --write"
     echo "compiler = \"$(rustc --version | cut -d' ' -f2)\""
 } >"$counts"
+# The highest count that passes, in percent of the committed figure.
+limit=110
+compiler=$(rustc --version | cut -d' ' -f2)
+grep -q "^compiler = \"$compiler\"" "$figures" || limit=125
 grown=
 for work in scan-all scan-token hashes fact1000 arithmix10k memsweep; do
-    # What two more rounds cost, so that the start does not count.
+    # The cost of two more rounds, so that process start is not counted.
     few=$(instructions "$work" 1)
     many=$(instructions "$work" 3)
     [ -n "$few" ] && [ -n "$many" ] || die "valgrind did not count $work"
@@ -60,7 +64,7 @@ for work in scan-all scan-token hashes fact1000 arithmix10k memsweep; do
     fi
     printf '%-12s %12d  %+6.1f %%\n' "$work" "$count" \
         "$(awk "BEGIN { print ($count / $figure - 1) * 100 }")" >&2
-    [ $((count * 10)) -le $((figure * 11)) ] || grown="$grown $work"
+    [ $((count * 100)) -le $((figure * limit)) ] || grown="$grown $work"
 done
 if [ -n "$write" ]; then
     cp "$counts" "$figures"
@@ -68,9 +72,5 @@ if [ -n "$write" ]; then
     exit
 fi
 [ -n "$grown" ] || exit 0
-if ! grep -q "^compiler = \"$(rustc --version | cut -d' ' -f2)\"" "$figures"; then
-    say "warning: more instructions than committed for$grown, but with another compiler"
-    exit
-fi
-die "more than 10 % above the committed figure:$grown; make it cheaper, or commit the new
-figures with the change (scripts/count-instructions.sh --write)"
+die "above $limit % of the committed figure:$grown; make it cheaper, or commit the new figures
+with the change (scripts/count-instructions.sh --write)"

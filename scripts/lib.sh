@@ -1,11 +1,11 @@
-# What the scripts share. Sourced, not run.
+# Functions shared by the scripts. Source this file, do not run it.
 # shellcheck shell=bash
 
 say() { printf '\n== %s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# The build cache lies outside the clone, so that a clone stays small and a
-# second clone builds fast. CARGO_TARGET_DIR wins when it is set.
+# The build cache is outside the clone, so that the clone stays small and a second clone
+# builds fast. CARGO_TARGET_DIR overrides it.
 : "${CARGO_TARGET_DIR:=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/target}"
 export CARGO_TARGET_DIR
 
@@ -27,7 +27,7 @@ need() {
     command -v "$1" >/dev/null 2>&1 || die "\`$1\` is still missing after installing $2"
 }
 
-# need_build: a C compiler for libmdbx, zstd and libsecp256k1, and Rust itself.
+# need_build: requires Rust and a C compiler (for libmdbx, zstd and libsecp256k1).
 need_build() {
     need cc gcc
     need tar tar
@@ -40,8 +40,8 @@ need_build() {
         die "Rust is missing; install 1.95 or newer with rustup (https://rustup.rs) and run this again"
 }
 
-# bench_chain BLOCKS: sets $chain to the sample chain of the benchmarks. It depends on the
-# seed alone, and is kept between runs, beside the build.
+# bench_chain BLOCKS: sets $chain to the sample chain of the benchmarks. The chain depends only
+# on the seed and is kept in the build cache between runs.
 bench_chain() {
     local seed txs
     seed=$(sed -n 's/^seed = //p' benchmarks/workloads.toml)
@@ -55,7 +55,7 @@ bench_chain() {
     touch "$chain/.complete"
 }
 
-# bench_setup: what was measured, when, on what.
+# bench_setup: prints the commit, date, machine and compiler of a run.
 bench_setup() {
     local changes=
     git diff --quiet HEAD 2>/dev/null || changes=' with local changes'

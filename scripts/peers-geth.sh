@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds geth's interpreter outside of the repository, from the Go module proxy, and
-# times the benchmark programs on it: one frame after another on a state in memory.
+# Builds geth's interpreter outside the repository, from the Go module proxy, and times the
+# benchmark programs with it: one frame at a time on a state in memory.
 #
-#   scripts/peers-geth.sh                  all programs, a line of JSON each
+#   scripts/peers-geth.sh                  all programs, one line of JSON each
 #   scripts/peers-geth.sh a.prog b.prog    these
-#   scripts/peers-geth.sh -trace a.prog    an EIP-3155 trace in place of times
+#   scripts/peers-geth.sh -trace a.prog    an EIP-3155 trace instead of times
 #   GETH=v1.17.10 ROUNDS=5 MS=200 scripts/peers-geth.sh
 #
-# Results go to stdout, in CPU time, the collector's included. Compare with the column
-# `own, frame` of `./bench.sh evm`: both are frames.
+# Results go to stdout, in CPU time including garbage collection. Compare them with the column
+# `own, frame` of `./bench.sh evm`, which also times single frames.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Looks for what `unsafe` could have done wrong in the interpreter, with three tools:
+# Checks the `unsafe` code of the interpreter with three tools:
 #
-#   miri      unit tests, hostile code and random cases of crates/evm on an abstract machine
-#             that knows aliasing (stacked borrows, then tree borrows), alignment, what was
-#             never written, and leaks; the counts are lowered, and the peer is left out
-#   valgrind  the same tests, compiled, against reads of what was never written: stacks
-#             and memories are not zeroed
-#   asan      the fuzz target of the interpreter with AddressSanitizer and debug assertions:
-#             what it found so far, then new inputs for TXGRAPH_FUZZ_SECONDS (300)
+#   miri      runs unit tests, hostile code and random cases of crates/evm, and checks
+#             aliasing (stacked borrows, then tree borrows), alignment, uninitialized reads
+#             and leaks; fewer cases than usual, without the comparison with revm
+#   valgrind  runs the same tests, compiled, and reports reads of uninitialized memory
+#             (stacks and EVM memory are not zeroed)
+#   asan      runs the interpreter's fuzz target with AddressSanitizer and debug assertions,
+#             first on known inputs, then on new ones for TXGRAPH_FUZZ_SECONDS (300)
 #
-#   scripts/sanitize.sh [miri|valgrind|asan]…    without: all three
+#   scripts/sanitize.sh [miri|valgrind|asan]…    default: all three
 #
-# A part whose tool is missing is skipped, and said so: miri needs a nightly toolchain
-# (rustup toolchain install nightly --component miri,rust-src), asan a nightly one. Inputs
-# that the fuzzer keeps are in TXGRAPH_FUZZ_CORPUS, or beside the build.
+# A tool that is missing is skipped and listed at the end. miri needs a nightly toolchain
+# (rustup toolchain install nightly --component miri,rust-src), and so does asan. The fuzzer's
+# corpus is in TXGRAPH_FUZZ_CORPUS, by default in the build cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -28,7 +28,7 @@ with_miri() {
     local model
     for model in "" "-Zmiri-tree-borrows"; do
         say "miri ${model:-with stacked borrows}"
-        # Not isolated: tests read the clock and the environment.
+        # No isolation: tests read the clock and the environment.
         CARGO_TARGET_DIR=$CARGO_TARGET_DIR/miri MIRIFLAGS="-Zmiri-disable-isolation $model" \
             cargo +nightly miri test --locked -p txgraph-evm --lib --test it
     done
@@ -38,14 +38,14 @@ with_valgrind() {
     command -v valgrind >/dev/null 2>&1 || { skipped="$skipped valgrind(not installed)"; return; }
     say "building the tests"
     local tests
-    # One line for each binary, its path in parentheses.
+    # One line per binary, with its path in parentheses.
     tests=$(cargo test --locked -p txgraph-evm --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
     [ -n "$tests" ] || die "cargo built no tests"
     local test
     for test in $tests; do
         say "valgrind: $(basename "$test")"
-        # One thread: valgrind runs one at a time anyhow. Stacks of 32 MiB that are not
-        # leaked but kept are no leaks.
+        # One thread: valgrind runs one at a time anyway. Cached stacks of 32 MiB are not
+        # leaks.
         TXGRAPH_EVM_CASES=${TXGRAPH_EVM_CASES:-300} valgrind --quiet --error-exitcode=1 \
             --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite "$test" --test-threads=1 \
             --skip agrees_with_revm --skip agrees_with_ruint

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Writes the answers in testdata/golden anew from the present programme. Look at
-# the difference before you commit it: it is what users will see.
+# Regenerates the expected outputs in testdata/golden. Review the diff before you commit it:
+# users will see that change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 need_build
 
-say "asking every saved question on the sample chain (testdata/golden/queries)"
+say "running every saved question on the sample chain (testdata/golden/queries)"
 UPDATE_GOLDEN=1 cargo test --locked -p txgraph-cli --test it query::saved_questions
 say "writing the small graphs in every format (crates/export/tests/golden)"
 UPDATE_GOLDEN=1 cargo test --locked -p txgraph-export --test it
