@@ -7,8 +7,9 @@ use alloy_primitives::{
 };
 use revm::{bytecode::Bytecode, database_interface::Database, state::AccountInfo};
 use std::convert::Infallible;
+use txgraph_block::PlainState;
 use txgraph_evm::{Account, StateSource};
-use txgraph_evm_tools::{fixture::FixtureState, root::test_block_hash};
+use txgraph_evm_tools::fixture::test_block_hash;
 
 /// Accounts, slots and code, read-only.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +25,7 @@ pub struct FlatState {
 
 impl FlatState {
     /// A copy of `state`.
-    pub fn new(state: &FixtureState) -> Self {
+    pub fn new(state: &PlainState) -> Self {
         let mut flat = Self::default();
         for (address, account) in state {
             let code_hash = flat.insert_code(account.code.clone());

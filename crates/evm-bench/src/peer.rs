@@ -7,11 +7,9 @@ use revm::{
     handler::MainnetContext,
     state::EvmState,
 };
+use txgraph_block::{PlainAccount, PlainState};
 use txgraph_evm::{Block, Fork, Message, Transaction};
-use txgraph_evm_tools::{
-    engine::{Engine, Executed, NotExecuted},
-    fixture::{FixtureAccount, FixtureState},
-};
+use txgraph_evm_tools::engine::{Engine, Executed, NotExecuted};
 
 /// revm on a state of our own.
 pub type Peer = MainnetEvm<MainnetContext<FlatState>>;
@@ -33,7 +31,7 @@ impl Engine for Revm {
     fn transaction(
         &mut self,
         fork: Fork,
-        pre: &FixtureState,
+        pre: &PlainState,
         block: &Block,
         transaction: &Transaction,
     ) -> Result<Executed, NotExecuted> {
@@ -70,7 +68,7 @@ impl Engine for Revm {
     fn frame(
         &mut self,
         _: Fork,
-        _: &FixtureState,
+        _: &PlainState,
         _: &Block,
         _: &Message,
     ) -> Result<Executed, NotExecuted> {
@@ -82,14 +80,14 @@ impl Engine for Revm {
 
 /// A reward of zero: before EIP-161 it makes an account, since then it removes an empty
 /// one.
-fn touch(fork: Fork, block: &Block, state: &mut FixtureState) {
+fn touch(fork: Fork, block: &Block, state: &mut PlainState) {
     let account = state.entry(block.beneficiary).or_default();
-    if fork >= Fork::SpuriousDragon && *account == FixtureAccount::default() {
+    if fork >= Fork::SpuriousDragon && *account == PlainAccount::default() {
         state.remove(&block.beneficiary);
     }
 }
 
-fn changed(fork: Fork, pre: &FixtureState, changes: &EvmState) -> FixtureState {
+fn changed(fork: Fork, pre: &PlainState, changes: &EvmState) -> PlainState {
     let mut state = pre.clone();
     #[expect(clippy::iter_over_hash_type, reason = "each account is written once")]
     for (address, change) in changes {

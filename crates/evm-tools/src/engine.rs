@@ -1,7 +1,8 @@
 //! What a runner asks of an engine, and the embedded interpreter as one.
 
-use crate::{fixture::FixtureState, root::test_block_hash};
+use crate::fixture::test_block_hash;
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use txgraph_block::PlainState;
 use txgraph_evm::{
     Account, AccountChange, Block, Error, Evm, Fork, MemoryState, MemoryStateError, Message,
     Outcome, State, StateSource, Status, Transaction,
@@ -19,7 +20,7 @@ pub struct Executed {
     /// Logs in order.
     pub logs: Vec<Log>,
     /// All accounts afterwards.
-    pub state: FixtureState,
+    pub state: PlainState,
 }
 
 /// Why there was no execution.
@@ -38,7 +39,7 @@ pub trait Engine {
     fn transaction(
         &mut self,
         fork: Fork,
-        pre: &FixtureState,
+        pre: &PlainState,
         block: &Block,
         transaction: &Transaction,
     ) -> Result<Executed, NotExecuted>;
@@ -47,7 +48,7 @@ pub trait Engine {
     fn frame(
         &mut self,
         fork: Fork,
-        pre: &FixtureState,
+        pre: &PlainState,
         block: &Block,
         message: &Message,
     ) -> Result<Executed, NotExecuted>;
@@ -59,7 +60,7 @@ pub trait Engine {
 }
 
 /// A copy of a state for the interpreter.
-pub fn in_memory(state: &FixtureState) -> MemoryState {
+pub fn in_memory(state: &PlainState) -> MemoryState {
     let mut memory = MemoryState::default();
     for (address, account) in state {
         memory.insert(
@@ -81,7 +82,7 @@ pub struct TestState(pub MemoryState);
 
 impl TestState {
     /// A copy for the interpreter.
-    pub fn new(state: &FixtureState) -> Self {
+    pub fn new(state: &PlainState) -> Self {
         Self(in_memory(state))
     }
 }
@@ -111,7 +112,7 @@ impl StateSource for TestState {
 }
 
 /// The state after `changes`.
-pub fn changed(pre: &FixtureState, changes: Vec<AccountChange>) -> FixtureState {
+pub fn changed(pre: &PlainState, changes: Vec<AccountChange>) -> PlainState {
     let mut state = pre.clone();
     for change in changes {
         let Some(present) = change.present else {
@@ -166,7 +167,7 @@ fn unreadable(error: MemoryStateError) -> NotExecuted {
     NotExecuted::Failed(error.to_string())
 }
 
-fn executed(outcome: Outcome, state: FixtureState) -> Executed {
+fn executed(outcome: Outcome, state: PlainState) -> Executed {
     Executed {
         success: outcome.status == Status::Success,
         gas_used: outcome.gas_used,
@@ -180,7 +181,7 @@ impl Engine for Own {
     fn transaction(
         &mut self,
         fork: Fork,
-        pre: &FixtureState,
+        pre: &PlainState,
         block: &Block,
         transaction: &Transaction,
     ) -> Result<Executed, NotExecuted> {
@@ -200,7 +201,7 @@ impl Engine for Own {
     fn frame(
         &mut self,
         fork: Fork,
-        pre: &FixtureState,
+        pre: &PlainState,
         block: &Block,
         message: &Message,
     ) -> Result<Executed, NotExecuted> {

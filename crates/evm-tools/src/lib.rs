@@ -1,7 +1,6 @@
 //! Around the interpreter: public tests, an assembler, benchmark programs, traces.
 //!
 //! ```text
-//! course    what is done around the transactions of a block
 //! fixture   JSON and packed test files ─► engine ─► roots compared ─► report
 //! asm       mnemonics ◄─► bytecode
 //! program   one call with its state, as text ─► engine
@@ -13,15 +12,10 @@
 
 pub mod asm;
 pub mod bench;
-pub mod course;
 pub mod engine;
 mod error;
 pub mod fixture;
-pub mod genesis;
-pub mod opcodes;
 pub mod program;
-pub mod root;
 pub mod run;
-pub mod trace;
 
 pub use error::{Error, Result};

@@ -12,13 +12,13 @@
 //! Hex with or without `0x`, `-` for empty, `#` for comments. Gas is decimal: that of
 //! the frame, without the intrinsic part of a transaction.
 
-use crate::engine::TestState;
 use crate::{
+    engine::TestState,
     error::{Error, Result},
-    fixture::{FixtureAccount, FixtureState},
 };
 use alloy_primitives::{Address, Bytes, U256, hex};
 use std::path::{Path, PathBuf};
+use txgraph_block::{PlainAccount, PlainState};
 use txgraph_evm::{Block, Evm, Fork, MemoryStateError, Message, Outcome, State};
 
 /// A call of a contract, and the state it meets.
@@ -37,7 +37,7 @@ pub struct Program {
     /// Calldata.
     pub data: Bytes,
     /// Accounts, code and slots.
-    pub state: FixtureState,
+    pub state: PlainState,
 }
 
 impl Program {
@@ -134,7 +134,7 @@ impl Program {
     }
 
     fn slot(&mut self, at: &str, key: &str, value: &str) -> Result<(), String> {
-        let account: &mut FixtureAccount = self.state.entry(address(at)?).or_default();
+        let account: &mut PlainAccount = self.state.entry(address(at)?).or_default();
         account.storage.insert(word(key)?, word(value)?);
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! One call of some code, as the command line asks for it.
 
-use crate::{Result, engine::TestState, error::Error, fixture::FixtureState, program::Program};
+use crate::{Result, engine::TestState, error::Error, program::Program};
 use alloy_primitives::{Address, Bytes, U256, hex};
 use serde_json::{Value, json};
 use std::{
     path::Path,
     time::{Duration, Instant},
 };
+use txgraph_block::PlainState;
 use txgraph_evm::{Evm, Fork, Inspector, MemoryStateError, Outcome, State, Status};
 
 /// Gas of a call where nobody says otherwise.
@@ -40,7 +41,7 @@ pub struct Ran {
 
 impl Call {
     /// A call of bare `code` on `state`, which may hold other contracts.
-    pub fn of_code(code: Bytes, mut state: FixtureState, fork: Fork) -> Self {
+    pub fn of_code(code: Bytes, mut state: PlainState, fork: Fork) -> Self {
         let account = state.entry(DEFAULT_ADDRESS).or_default();
         account.code = code;
         let program = Program {
@@ -127,6 +128,16 @@ impl Ran {
     }
 }
 
+/// Reads accounts from a JSON file in the form of a genesis file's `alloc`.
+///
+/// # Errors
+///
+/// The file cannot be read or is not such a state.
+pub fn open_state(path: &Path) -> Result<PlainState> {
+    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+    txgraph_block::parse_accounts(&text).map_err(|what| Error::format(path, "", what))
+}
+
 /// Code as people keep it: hex text, with or without `0x` and with line breaks, or the
 /// bytes themselves. `path` is for messages.
 ///
@@ -189,18 +200,14 @@ mod tests {
     #[test]
     fn calls_run_and_are_told() {
         let code = crate::asm::assemble("CALLVALUE PUSH 0 MSTORE PUSH 32 PUSH 0 RETURN").unwrap();
-        let mut call = Call::of_code(code.into(), FixtureState::new(), Fork::Osaka);
+        let mut call = Call::of_code(code.into(), PlainState::new(), Fork::Osaka);
         call.program.value = U256::from(5);
         let ran = call.run(None).unwrap();
         assert_eq!(ran.outcome.output.last(), Some(&5));
         let told = ran.to_json();
         assert_eq!(told["status"], "success");
         assert_eq!(told["gas_used"], 2 + 3 + 6 + 3 + 3);
-        let halts = Call::of_code(
-            Bytes::from_static(&[0xfe]),
-            FixtureState::new(),
-            Fork::Osaka,
-        );
+        let halts = Call::of_code(Bytes::from_static(&[0xfe]), PlainState::new(), Fork::Osaka);
         let told = halts.run(None).unwrap().to_json();
         assert_eq!(
             (&told["status"], &told["gas_used"]),
@@ -213,7 +220,7 @@ mod tests {
     fn init_code_creates() {
         // Returns one byte of code: STOP.
         let code = crate::asm::assemble("PUSH 1 PUSH 0 RETURN").unwrap();
-        let mut call = Call::of_code(code.into(), FixtureState::new(), Fork::Osaka);
+        let mut call = Call::of_code(code.into(), PlainState::new(), Fork::Osaka);
         call.create = true;
         let outcome = call.run(None).unwrap().outcome;
         assert!(outcome.created.is_some());
@@ -223,8 +230,8 @@ mod tests {
     #[test]
     fn a_trace_has_a_line_for_each_instruction() {
         let code = crate::asm::assemble("PUSH1 1 PUSH1 2 ADD INVALID").unwrap();
-        let call = Call::of_code(code.into(), FixtureState::new(), Fork::Osaka);
-        let mut trace = crate::trace::Trace::new(Vec::new(), Default::default());
+        let call = Call::of_code(code.into(), PlainState::new(), Fork::Osaka);
+        let mut trace = txgraph_block::trace::Trace::new(Vec::new(), Default::default());
         let ran = call.run(Some(&mut trace)).unwrap();
         let text = String::from_utf8(trace.finish(&ran.outcome).unwrap()).unwrap();
         let lines: Vec<Value> = text

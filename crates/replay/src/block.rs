@@ -3,8 +3,8 @@
 use crate::{BlockRules, Result};
 use alloy_primitives::{B256, Log, U256};
 use std::ops::ControlFlow;
+use txgraph_block::evm_transaction;
 use txgraph_evm::{BlockGas, Fork, Transaction};
-use txgraph_evm_tools::course::executable;
 use txgraph_nodedb::{
     Block, Blocks, Error as NodeError, Header, Part, Parts, Scratch, Snapshot, Withdrawal,
 };
@@ -114,7 +114,7 @@ fn stored(block: &mut Block<'_>) -> Result<StoredBlock, NodeError> {
             let sender = block.sender(index)?;
             Ok(StoredTransaction {
                 hash: *signed.tx_hash(),
-                transaction: executable(&signed, sender),
+                transaction: evm_transaction(&signed, sender),
             })
         })
         .collect::<Result<_, NodeError>>()?;

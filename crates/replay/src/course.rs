@@ -1,5 +1,5 @@
 //! The course of a stored block: its transactions, watched by an audience, within what
-//! is done before and after them ([`txgraph_evm_tools::course`]).
+//! is done before and after them ([`txgraph_block::BlockSteps`]).
 
 use crate::{
     BlockRules, Refusal, StoredBlock,
@@ -8,8 +8,8 @@ use crate::{
 };
 use alloy_primitives::{Address, Bytes, U256};
 use std::ops::ControlFlow;
+use txgraph_block::{BlockRequests, BlockSteps, Deposits, Executor};
 use txgraph_evm::{Block, Fork, Inspector, Outcome, Transition};
-use txgraph_evm_tools::course::{Course, Deposits, Executor, Requested};
 
 /// Who looks on while a block is executed.
 pub(crate) trait Audience {
@@ -38,7 +38,7 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) enum End {
     /// After everything that belongs to a block. Since Prague with its requests.
-    Complete(Requested),
+    Complete(BlockRequests),
     /// The audience had seen enough.
     Broken,
     /// A transaction that may not be executed.
@@ -81,10 +81,10 @@ pub(crate) fn execute(
     requested.map(End::Complete)
 }
 
-fn course<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> Course<'a> {
+fn course<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> BlockSteps<'a> {
     let ommers = stored.ommers.iter();
     let withdrawals = stored.withdrawals.iter();
-    Course {
+    BlockSteps {
         rules,
         block,
         parent_hash: stored.header.parent_hash,
@@ -130,8 +130,8 @@ impl<E: Engine> Executor for Around<'_, E> {
 mod tests {
     use super::*;
     use crate::{block::testing::header, engine::Own};
+    use txgraph_block::dao;
     use txgraph_evm::{BlobSchedule, Evm, MemoryState};
-    use txgraph_evm_tools::course::dao;
     use txgraph_nodedb::{Header, Withdrawal};
 
     struct Nobody;

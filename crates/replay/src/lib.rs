@@ -74,6 +74,6 @@ pub use state_diff::{AccountState, StateDiff};
 pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
 pub use token::TokenMetadata;
 pub use trace_comparer::{StepDifference, TraceComparer};
-pub use txgraph_evm_tools::course::{BlockRules, RequestFault};
+pub use txgraph_block::{BlockRules, RequestFault};
 pub use verify::{Difference, Mismatch};
 pub use with_internal::WithInternal;

@@ -5,7 +5,7 @@ use crate::{Error, Result};
 use alloy_primitives::U256;
 use serde::{Deserialize, Deserializer, de};
 use std::{fs, path::Path};
-use txgraph_evm_tools::opcodes;
+use txgraph_block::opcodes;
 
 /// A trace to hold a replay against.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

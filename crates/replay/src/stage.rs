@@ -15,8 +15,8 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
+use txgraph_block::{BlockRequests, Receipts};
 use txgraph_evm::{AccountChange, Inspector, Outcome};
-use txgraph_evm_tools::course::{Receipts, Requested};
 
 /// A block as it is replayed.
 pub(crate) struct Stage<'a, 'i> {
@@ -216,7 +216,7 @@ impl<'a, 'i> Stage<'a, 'i> {
         Ok((end, changes))
     }
 
-    fn check_header(&mut self, requests: Requested) {
+    fn check_header(&mut self, requests: BlockRequests) {
         for difference in verify::receipts(&self.receipts, self.rules.fork, self.block) {
             self.mismatch(None, difference);
         }

@@ -1,13 +1,13 @@
 //! Opcode traces as `debug_traceTransaction` answers without a tracer: one object for
-//! each instruction. They are kept in memory; [`txgraph_evm_tools::trace`] writes lines
+//! each instruction. They are kept in memory; [`txgraph_block::trace`] writes lines
 //! (EIP-3155) while it runs, for transactions of any length.
 
 use crate::TransactionReplay;
 use alloy_primitives::{Address, B256, Bytes, U256, map::AddressHashMap};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use txgraph_block::opcodes;
 use txgraph_evm::{FrameEnd, FrameStart, Inspector, Status, Step};
-use txgraph_evm_tools::opcodes;
 
 const PREVRANDAO: u8 = 0x44;
 const SLOAD: u8 = 0x54;

@@ -3,8 +3,8 @@
 use crate::{ReferenceTrace, TraceStep};
 use alloy_primitives::U256;
 use std::fmt;
+use txgraph_block::opcodes;
 use txgraph_evm::{FrameEnd, FrameStart, Inspector, Step};
-use txgraph_evm_tools::opcodes;
 
 /// Words of the stack that are told, from the top.
 const WORDS_MAX: usize = 8;

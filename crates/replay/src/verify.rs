@@ -3,8 +3,8 @@
 use crate::{Refusal, RequestFault, StoredBlock, StoredReceipt};
 use alloy_primitives::{Address, B256, U256};
 use std::fmt;
+use txgraph_block::{BlockRequests, Receipts};
 use txgraph_evm::{AccountChange, Fork, Outcome};
-use txgraph_evm_tools::course::{Receipts, Requested};
 use txgraph_state::BlockChanges;
 
 /// A replay that disagrees with what the node stored.
@@ -237,7 +237,7 @@ pub(crate) fn receipts(receipts: &Receipts, fork: Fork, block: &StoredBlock) -> 
 }
 
 /// Compares the requests of a block with its header.
-pub(crate) fn requests(header: Option<B256>, requests: Requested) -> Option<Difference> {
+pub(crate) fn requests(header: Option<B256>, requests: BlockRequests) -> Option<Difference> {
     let replayed = match requests {
         Ok(requests) => requests.map(|requests| requests.requests_hash()),
         Err(fault) => return Some(Difference::Requests(fault)),

@@ -9,25 +9,19 @@ use toml::{Table, Value};
 
 /// Crates in the order of the flow, with what each may use of the others. A crate may
 /// use only what stands above it.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("keccak", &[]),
     ("transfers", &[]),
     ("nodedb", &["keccak"]),
     ("reader", &["nodedb", "transfers"]),
     ("index", &["reader", "transfers"]),
     ("evm", &[]),
+    ("block", &["evm"]),
     ("state", &["evm", "nodedb"]),
-    ("evm-tools", &["evm"]),
+    ("evm-tools", &["block", "evm"]),
     (
         "replay",
-        &[
-            "evm",
-            "evm-peer",
-            "evm-tools",
-            "nodedb",
-            "state",
-            "transfers",
-        ],
+        &["block", "evm", "evm-peer", "nodedb", "state", "transfers"],
     ),
     ("graph", &["transfers"]),
     ("analysis", &["graph", "transfers"]),
@@ -36,8 +30,8 @@ const MAY_USE: [(&str, &[&str]); 19] = [
         "txgraph",
         &[
             "analysis",
+            "block",
             "evm",
-            "evm-tools",
             "export",
             "graph",
             "index",
@@ -48,12 +42,12 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "transfers",
         ],
     ),
-    ("cli", &["evm", "evm-tools", "txgraph"]),
+    ("cli", &["block", "evm", "evm-tools", "txgraph"]),
     // Beside the flow. Others use `testkit` for their tests only, `bench` not at all.
     ("testkit", &["transfers"]),
     // Executes with revm alone, so that its chains can judge what is above.
     ("execgen", &["evm-tools", "testkit"]),
-    ("evm-bench", &["evm", "evm-peer", "evm-tools"]),
+    ("evm-bench", &["block", "evm", "evm-peer", "evm-tools"]),
     ("evm-peer", &["evm"]),
     (
         "bench",

@@ -4,12 +4,12 @@
 
 use anyhow::{Result, bail};
 use std::path::PathBuf;
+use txgraph_block::PlainState;
 use txgraph_evm::{Block, Fork, Message, Transaction};
 use txgraph_evm_bench::peer::Revm;
 use txgraph_evm_tools::{
     engine::{Engine, Executed, NotExecuted, Own},
-    fixture::{FixtureState, Options, run},
-    root::first_difference,
+    fixture::{Options, first_difference, run},
 };
 
 /// Both engines; what they disagree about is a failure.
@@ -22,7 +22,7 @@ impl Engine for Both {
     fn transaction(
         &mut self,
         fork: Fork,
-        pre: &FixtureState,
+        pre: &PlainState,
         block: &Block,
         transaction: &Transaction,
     ) -> Result<Executed, NotExecuted> {
@@ -45,7 +45,7 @@ impl Engine for Both {
     fn frame(
         &mut self,
         fork: Fork,
-        pre: &FixtureState,
+        pre: &PlainState,
         block: &Block,
         message: &Message,
     ) -> Result<Executed, NotExecuted> {

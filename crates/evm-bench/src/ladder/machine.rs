@@ -2,8 +2,9 @@
 
 use super::policy::{Gas, cost_of};
 use alloy_primitives::{U256, keccak256, map::HashMap};
+use txgraph_block::opcodes::immediate_bytes;
 use txgraph_evm::opcode as op;
-use txgraph_evm_tools::{opcodes::immediate_bytes, program::Program};
+use txgraph_evm_tools::program::Program;
 
 const WORDS_MAX: usize = 1024;
 /// Bytes of memory; the programs need much less.

@@ -4,9 +4,9 @@ use super::{
     AsmError,
     scan::{Line, Spanned, Token, raw_bytes, words},
 };
-use crate::opcodes;
 use alloy_primitives::U256;
 use std::collections::HashMap;
+use txgraph_block::opcodes;
 
 const PUSH0: u8 = 0x5f;
 /// Widest immediate of a push.

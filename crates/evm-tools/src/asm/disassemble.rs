@@ -1,8 +1,8 @@
 //! Bytecode to mnemonics.
 
-use crate::opcodes;
 use alloy_primitives::{U256, hex};
 use std::{collections::BTreeSet, fmt::Write};
+use txgraph_block::opcodes;
 
 const JUMP: u8 = 0x56;
 const JUMPI: u8 = 0x57;

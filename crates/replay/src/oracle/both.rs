@@ -11,11 +11,11 @@ use std::{
     fmt,
     hash::{BuildHasher, Hasher, RandomState},
 };
+use txgraph_block::opcodes;
 use txgraph_evm::{
     AccountChange, Block, FrameEnd, FrameStart, Inspector, Message, Outcome, Status, Step,
     Transaction, Transition,
 };
-use txgraph_evm_tools::opcodes;
 
 /// Executes everything twice; answers are those of the first.
 pub(crate) struct Both<A, B> {

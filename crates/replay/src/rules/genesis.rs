@@ -8,8 +8,8 @@ use alloy_primitives::{Address, B64, B256, Bytes, U256};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;
+use txgraph_block::{parse_accounts, state_root};
 use txgraph_evm::{BlobSchedule, Fork, MemoryState};
-use txgraph_evm_tools::{genesis, root::state_root};
 
 /// Wei per gas of a genesis block that London holds in and that names none (EIP-1559).
 const FIRST_BASE_FEE: u64 = 1_000_000_000;
@@ -105,7 +105,7 @@ impl Genesis {
     /// What is wrong with it, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let head: Head = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let accounts = genesis::parse(text)?;
+        let accounts = parse_accounts(text)?;
         let mut rules = rules(&head.config)?;
         let header = head.header(&rules, state_root(&accounts))?;
         rules.genesis_hash = header.hash_slow();

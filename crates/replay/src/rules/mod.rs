@@ -8,8 +8,8 @@ pub use genesis::Genesis;
 use crate::{Error, Result};
 use alloy_primitives::{Address, B256};
 use std::path::Path;
+use txgraph_block::BlockRules;
 use txgraph_evm::{BlobSchedule, Fork};
-use txgraph_evm_tools::course::BlockRules;
 use txgraph_nodedb::{Header, NodeDb};
 
 /// The rules of a chain: which fork holds when, and what else a block needs that its

@@ -2,20 +2,17 @@
 //! database is read, so that executor and history are proven apart.
 
 use crate::support::{Present, database, genesis};
+use txgraph_block::{PlainAccount, PlainState, state_root};
 use txgraph_evm::MemoryState;
-use txgraph_evm_tools::{
-    fixture::{FixtureAccount, FixtureState},
-    root::state_root,
-};
 use txgraph_nodedb::NodeDb;
 use txgraph_replay::{
     ChainRules, Difference, Error, Genesis, Mismatch, Record, ReplayOptions, Replayer,
 };
 use txgraph_testkit::fixtures::{self, Fixture};
 
-fn all(state: &MemoryState) -> FixtureState {
+fn all(state: &MemoryState) -> PlainState {
     let accounts = state.accounts.iter().map(|(address, account)| {
-        let account = FixtureAccount {
+        let account = PlainAccount {
             balance: account.balance,
             nonce: account.nonce,
             code: state

@@ -4,7 +4,7 @@ use crate::support::{Present, database, genesis, open};
 use alloy_primitives::{Address, U256};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use txgraph_evm_tools::trace::{Trace, TraceOptions};
+use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_replay::{
     BlockReplay, Cause, FrameDetail, Genesis, NativeTransfer, Record, ReferenceTrace,
     ReplayOptions, Replayer, StructLogOptions, StructLogger, TraceComparer, TraceStep,
@@ -359,7 +359,7 @@ fn traces_of_others_are_compared() {
     with_deep_stack(compare_against);
 }
 
-/// The lines of `evm-tools`, one for each instruction, and the end.
+/// The lines of `txgraph_block::trace`, one for each instruction, and the end.
 #[test]
 fn lines_of_eip_3155() {
     for fixture in fixtures::committed() {

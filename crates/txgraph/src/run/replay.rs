@@ -17,7 +17,7 @@ use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
-use txgraph_evm_tools::trace::{Trace as Eip3155, TraceOptions};
+use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
 use txgraph_export::{LineWriter, Target, Written};
 use txgraph_nodedb::Blocks;
 use txgraph_reader::Watched;

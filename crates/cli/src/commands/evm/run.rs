@@ -9,13 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph::{Error, Result};
+use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector};
 use txgraph_evm_tools::{
-    fixture::FixtureState,
-    genesis,
     program::Program,
-    run::{Call, Ran, decode_code, parse_wei, status_words},
-    trace::{Trace, TraceOptions},
+    run::{Call, Ran, decode_code, open_state, parse_wei, status_words},
 };
 
 /// Run bytecode and tell outcome, gas and return data
@@ -138,8 +136,8 @@ fn of_code(args: &RunArgs) -> Result<Call> {
         (None, None) => return Err(Error::usage("no code: give FILE, `-` or --code")),
     };
     let state = match &args.state {
-        Some(path) => genesis::open(path).map_err(tool_error)?,
-        None => FixtureState::new(),
+        Some(path) => open_state(path).map_err(tool_error)?,
+        None => Default::default(),
     };
     Ok(Call::of_code(code, state, Fork::Osaka))
 }

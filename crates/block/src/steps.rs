@@ -1,26 +1,10 @@
-//! The course of a block around its transactions (the execution specification's
-//! `apply_body`): what is done before and after them, and what the header says of all.
-//!
-//! ```text
-//! Course::before ─► transactions, one after the other ─► Course::after ─► requests
-//!                              │
-//!                              └─► Receipts, AccessList: what the header is held against
-//! ```
-//!
-//! Whose transactions these are, a node's or a test's, is not known here, nor what
-//! executes: that is an [`Executor`].
+//! The steps of a block around its transactions, as the execution specification orders
+//! them.
 
-mod access_list;
-pub mod dao;
-mod receipts;
-mod requests;
-mod transaction;
-
-pub use access_list::AccessList;
-pub use receipts::Receipts;
-pub use requests::{Deposits, RequestFault, Requested};
-pub use transaction::executable;
-
+use crate::{
+    dao,
+    requests::{self, BlockRequests, Deposits, RequestFault},
+};
 use alloy_eips::{eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use txgraph_evm::{BlobSchedule, Block, Fork, Outcome};
@@ -65,7 +49,7 @@ pub trait Executor {
 
 /// What a block tells beside its transactions.
 #[derive(Clone, Debug)]
-pub struct Course<'a> {
+pub struct BlockSteps<'a> {
     /// Its rules.
     pub rules: &'a BlockRules,
     /// Of its header, what execution sees.
@@ -80,7 +64,7 @@ pub struct Course<'a> {
     pub withdrawals: Vec<(Address, u64)>,
 }
 
-impl Course<'_> {
+impl BlockSteps<'_> {
     /// What comes before the transactions.
     pub fn before<E: Executor>(&self, executor: &mut E) -> Result<(), E::Error> {
         if self.rules.moves_dao {
@@ -107,7 +91,7 @@ impl Course<'_> {
         &self,
         executor: &mut E,
         deposits: Deposits,
-    ) -> Result<Requested, E::Error> {
+    ) -> Result<BlockRequests, E::Error> {
         self.reward(executor)?;
         for (address, gwei) in &self.withdrawals {
             let amount = U256::from(*gwei) * U256::from(GWEI);

@@ -1,13 +1,10 @@
 //! States as genesis files write them: `{"alloc": {ADDRESS: {balance, nonce, code,
 //! storage}}}`, or the inner map alone.
 
-use crate::{
-    error::{Error, Result},
-    fixture::{FixtureAccount, FixtureState},
-};
+use crate::{PlainAccount, PlainState};
 use alloy_primitives::{Address, Bytes, U256};
 use serde::{Deserialize, Deserializer, de::Error as _};
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 /// A genesis file, of which the accounts are of interest.
 #[derive(Deserialize)]
@@ -44,22 +41,12 @@ struct GenesisAccount {
     _secret_key: Option<String>,
 }
 
-/// Reads a state from a JSON file.
-///
-/// # Errors
-///
-/// The file cannot be read or is no such state; the place is named.
-pub fn open(path: &Path) -> Result<FixtureState> {
-    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-    parse(&text).map_err(|what| Error::format(path, "", what))
-}
-
 /// Understands the text of such a file.
 ///
 /// # Errors
 ///
 /// What is wrong, and where.
-pub fn parse(text: &str) -> Result<FixtureState, String> {
+pub fn parse_accounts(text: &str) -> Result<PlainState, String> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
     let has_alloc = value.get("alloc").is_some();
     let accounts = match has_alloc {
@@ -80,7 +67,7 @@ pub fn parse(text: &str) -> Result<FixtureState, String> {
             .map_err(|_| format!("nonce of {address}: above 2^64 - 1"))?;
         Ok((
             address,
-            FixtureAccount {
+            PlainAccount {
                 balance,
                 nonce,
                 code,
@@ -100,9 +87,9 @@ mod tests {
         let inner = r#"{"00000000000000000000000000000000000000aa":
             {"balance": "0x10", "nonce": "0x1", "code": "0x6001", "storage": {"0x0": "0x2"}},
             "0x00000000000000000000000000000000000000bb": {"balance": "17"}}"#;
-        let state = parse(inner).unwrap();
+        let state = parse_accounts(inner).unwrap();
         assert_eq!(
-            parse(&format!(r#"{{"config": {{}}, "alloc": {inner}}}"#)).unwrap(),
+            parse_accounts(&format!(r#"{{"config": {{}}, "alloc": {inner}}}"#)).unwrap(),
             state
         );
         let account = &state[&Address::with_last_byte(0xaa)];
@@ -124,7 +111,7 @@ mod tests {
             ),
             ("[", "EOF"),
         ] {
-            let told = parse(text).unwrap_err();
+            let told = parse_accounts(text).unwrap_err();
             assert!(told.contains(what), "{told}");
         }
     }

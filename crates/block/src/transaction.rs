@@ -8,7 +8,7 @@ use alloy_primitives::{Address, U256};
 use txgraph_evm::{AccessListItem, Authorization, Transaction, TransactionType};
 
 /// The transaction of `caller`, with the authorities of its authorizations.
-pub fn executable(signed: &EthereumTxEnvelope<TxEip4844>, caller: Address) -> Transaction {
+pub fn evm_transaction(signed: &EthereumTxEnvelope<TxEip4844>, caller: Address) -> Transaction {
     let transaction_type = match signed.tx_type() {
         TxType::Legacy => TransactionType::Legacy,
         TxType::Eip2930 => TransactionType::AccessList,

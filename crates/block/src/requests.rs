@@ -20,7 +20,7 @@ const DEPOSIT_FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (38
 const DEPOSIT_LEN: usize = 576;
 
 /// The requests of a block; none before Prague.
-pub type Requested = Result<Option<Requests>, RequestFault>;
+pub type BlockRequests = Result<Option<Requests>, RequestFault>;
 
 /// Why a block has no requests though it should (EIP-7685): no node accepts such a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum RequestFault {
 }
 
 /// Contracts that are called after the transactions, with the type of their requests.
-pub(super) const CONTRACTS: [(u8, Address); 2] = [
+pub(crate) const CONTRACTS: [(u8, Address); 2] = [
     (
         WITHDRAWAL_REQUEST_TYPE,
         WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,

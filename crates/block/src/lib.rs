@@ -1,0 +1,32 @@
+//! Protocol rules around the transactions of a block.
+//!
+//! ```text
+//! BlockSteps::before   DAO transfer, beacon root, parent hash
+//!   transactions       evm_transaction ─► an Executor
+//! BlockSteps::after    rewards, withdrawals, requests
+//!   results            Receipts, AccessList, state_root: compared with the header
+//! ```
+//!
+//! The crate executes nothing itself: the caller provides an [`Executor`], which may run a
+//! node's block or a test's. [`trace`] and [`opcodes`] write what an execution did in the
+//! forms that other clients use.
+
+mod access_list;
+pub mod dao;
+mod receipts;
+mod requests;
+mod steps;
+mod transaction;
+
+mod genesis;
+pub mod opcodes;
+mod state;
+pub mod trace;
+
+pub use access_list::AccessList;
+pub use genesis::parse_accounts;
+pub use receipts::Receipts;
+pub use requests::{BlockRequests, Deposits, RequestFault};
+pub use state::{PlainAccount, PlainState, state_root};
+pub use steps::{BlockRules, BlockSteps, Executor};
+pub use transaction::evm_transaction;
