@@ -39,7 +39,7 @@ threads=${THREADS:-$(seq -s, 1 "$cores")}
 
 need_build
 say "building txgraph, the chain writer and the peers (release)"
-cargo build --release --locked -p txgraph-cli -p txgraph-testkit -p txgraph-bench
+cargo build --release --locked -p txgraph-cli -p txgraph-chaingen -p txgraph-bench
 programs=$CARGO_TARGET_DIR/release
 
 definitions=benchmarks/workloads.toml

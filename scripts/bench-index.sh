@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || die "usage: ./bench.sh index"
 need_build
 say "building (release)"
-cargo build --release --locked -p txgraph-testkit -p txgraph-bench --features txgraph-bench/index
+cargo build --release --locked -p txgraph-chaingen -p txgraph-bench --features txgraph-bench/index
 bench_chain 200000
 scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-index.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT

@@ -26,7 +26,7 @@ mgas=$(sed -n 's/^mgas_per_block = //p' benchmarks/replay.toml)
 
 need_build
 say "building the replay and the chain writer (release)"
-cargo build --release --locked -p txgraph-execgen
+cargo build --release --locked -p txgraph-chaingen --features executed
 cargo build --release --locked -p txgraph-replay --features oracle --example replay
 replay=$CARGO_TARGET_DIR/release/examples/replay
 scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-replay.XXXXXX")

@@ -12,7 +12,7 @@ need_build
 need dot graphviz
 
 say "2/5 building txgraph and the sample chain writer (release; several minutes the first time)"
-cargo build --release --locked -p txgraph-cli -p txgraph-testkit
+cargo build --release --locked -p txgraph-cli -p txgraph-chaingen
 txgraph=$CARGO_TARGET_DIR/release/txgraph
 chaingen=$CARGO_TARGET_DIR/release/chaingen
 

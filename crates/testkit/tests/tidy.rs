@@ -46,7 +46,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     // Beside the flow. Others use `testkit` for their tests only, `bench` not at all.
     ("testkit", &["transfers"]),
     // Executes with revm alone, so that its chains can judge what is above.
-    ("execgen", &["evm-tools", "testkit"]),
+    ("chaingen", &["evm-tools", "transfers"]),
     ("evm-bench", &["block", "evm", "evm-peer", "evm-tools"]),
     ("evm-peer", &["evm"]),
     (
@@ -59,19 +59,17 @@ const MAY_USE: [(&str, &[&str]); 20] = [
             "index",
             "nodedb",
             "reader",
-            "testkit",
             "transfers",
-            "txgraph",
         ],
     ),
 ];
 
 /// Heavy dependencies, each with the crates that may know it outside of tests.
 const HEAVY: [(&str, &[&str]); 10] = [
-    ("signet-libmdbx", &["nodedb", "testkit"]),
+    ("signet-libmdbx", &["nodedb", "chaingen", "testkit"]),
     ("rocksdb", &["nodedb"]),
     // The reference decoder; the reader of real directories has its own.
-    ("reth-codecs", &["testkit", "bench"]),
+    ("reth-codecs", &["chaingen", "bench"]),
     // In `bench` only with the feature of the writers' bench, as their rival.
     ("polars", &["export", "bench"]),
     ("graphviz-rust", &["export"]),
@@ -84,12 +82,12 @@ const HEAVY: [(&str, &[&str]); 10] = [
             "reader",
             "index",
             "replay",
-            "testkit",
+            "chaingen",
             "bench",
         ],
     ),
-    ("clap", &["cli", "testkit", "bench", "execgen"]),
-    ("anyhow", &["cli", "bench", "evm-bench"]),
+    ("clap", &["cli", "chaingen", "bench"]),
+    ("anyhow", &["bench", "evm-bench"]),
     ("tokio", &["cli"]),
 ];
 

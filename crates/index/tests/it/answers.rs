@@ -4,13 +4,11 @@ use crate::support::{Twin, ask, assert_same, everything, node, open, options, ra
 use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{ops::ControlFlow, path::Path};
+use txgraph_chaingen::{Appender, Config, Layout, Profile};
 use txgraph_graph::{SearchRequest, search};
 use txgraph_index::{BuildOptions, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
-use txgraph_testkit::{
-    chaingen::{Appender, Config, Layout, Profile},
-    fixtures,
-};
+use txgraph_testkit::fixtures;
 use txgraph_transfers::{
     Direction, ScanReport, ScanRequest, SourceError, Touching, Transfer, TransferSource,
     WrappedNative,

@@ -3,12 +3,10 @@
 use crate::support::{node, open, options};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{fs, path::Path};
+use txgraph_chaingen::{Appender, Config, Layout};
 use txgraph_index::{Error, Index, build, drop_index, fuzzing, update, verify};
 use txgraph_reader::NodeSource;
-use txgraph_testkit::{
-    chaingen::{Appender, Config, Layout},
-    fixtures,
-};
+use txgraph_testkit::fixtures;
 
 struct Sample {
     _chain: tempfile::TempDir,

@@ -3,8 +3,8 @@
 use crate::answers::seen;
 use crate::support::{Twin, ask, assert_same, everything, node, open, options, range};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
+use txgraph_chaingen::{Config, Layout, LiveNode};
 use txgraph_index::{BuildOptions, Indexed, build, update, verify};
-use txgraph_testkit::chaingen::{Config, Layout, LiveNode};
 use txgraph_transfers::{BlockRanges, ScanRequest};
 
 #[test]

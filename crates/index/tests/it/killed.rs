@@ -9,8 +9,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use txgraph_chaingen::{Appender, Config, Layout};
 use txgraph_index::{BuildOptions, Indexed, build, update, verify};
-use txgraph_testkit::chaingen::{Appender, Config, Layout};
 
 /// Kills; 200 are asked for before a release: `TXGRAPH_KILLS=200`.
 const KILLS: u32 = 20;

@@ -10,5 +10,5 @@ mod support;
 /// Not a test of its own: the node of [`follow`], in a process of its own.
 #[test]
 fn imitated_node() {
-    txgraph_testkit::chaingen::serve_if_asked();
+    txgraph_chaingen::serve_if_asked();
 }

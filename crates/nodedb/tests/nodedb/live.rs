@@ -8,8 +8,8 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
+use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Result, Scratch};
-use txgraph_testkit::chaingen::{self, Config, Layout, LiveNode};
 
 const ALL: Parts = Parts {
     headers: true,
@@ -28,7 +28,7 @@ const STALE_MAX: u32 = 30;
 /// The node's process.
 #[test]
 fn imitated_node() {
-    chaingen::serve_if_asked();
+    serve_if_asked();
 }
 
 #[test]

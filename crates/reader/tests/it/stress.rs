@@ -15,8 +15,8 @@ use std::{
     },
     time::Duration,
 };
+use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_reader::{NodeSource, ScanOptions};
-use txgraph_testkit::chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_transfers::{
     BlockRange, BlockRanges, Kind, ScanReport, SourceError, Transfer, TransferSource,
 };

@@ -4,13 +4,13 @@
 use crate::support::database;
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path, sync::Arc};
 use tempfile::TempDir;
-use txgraph_execgen::{Chain, Plan};
+use txgraph_chaingen::Layout;
+use txgraph_chaingen::execgen::{Chain, Plan};
 use txgraph_nodedb::{Blocks, NodeDb};
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, RangeReport, Record, ReplayOptions, Replayer,
 };
 use txgraph_state::{StateDb, StateOptions};
-use txgraph_testkit::chaingen::Layout;
 
 /// Past Osaka, which begins at block 48.
 const BLOCKS: u64 = 72;

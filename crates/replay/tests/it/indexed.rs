@@ -6,12 +6,12 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, sync::Arc};
-use txgraph_execgen::{Miner, MinerPlan, Plan};
+use txgraph_chaingen::Layout;
+use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
 use txgraph_index::{BuildOptions, Index, Indexed, Origin, build, update, verify};
 use txgraph_reader::NodeSource;
 use txgraph_replay::{ChainRules, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
-use txgraph_testkit::chaingen::Layout;
 use txgraph_transfers::{
     Direction, Kind, ScanRequest, SourceError, TokenFilter, Touching, TransferFilter,
     TransferSource,

@@ -11,11 +11,11 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use txgraph_execgen::{Miner, MinerPlan, Plan};
+use txgraph_chaingen::Layout;
+use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
 use txgraph_nodedb::{Blocks, NodeDb};
 use txgraph_replay::{ChainRules, Error, ReplayOptions, Replayer};
 use txgraph_state::{History, StateDb, StateOptions};
-use txgraph_testkit::chaingen::Layout;
 
 /// Seconds of each test, where nobody says how many.
 const SECONDS: u64 = 4;
@@ -29,7 +29,7 @@ const STALL: Duration = Duration::from_secs(30);
 /// The node's process.
 #[test]
 fn miner() {
-    txgraph_execgen::mine_if_asked();
+    txgraph_chaingen::execgen::mine_if_asked();
 }
 
 #[test]

@@ -5,12 +5,13 @@ use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex},
 };
-use txgraph_execgen::{Miner, MinerPlan, Plan};
+use txgraph_chaingen::Layout;
+use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
 use txgraph_nodedb::NodeDb;
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
-use txgraph_testkit::{chaingen::Layout, fixtures};
+use txgraph_testkit::fixtures;
 use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, ChainInfo, Kind, ScanReport, ScanRequest, SourceError,
     Transfer, TransferFilter, TransferSource, WrappedNative,

@@ -10,14 +10,14 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
+use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_evm::Account;
 use txgraph_state::{Blocks, Result, StateAt, StateDb};
-use txgraph_testkit::chaingen::{self, Config, Layout, LiveNode};
 
 /// The node's process.
 #[test]
 fn imitated_node() {
-    chaingen::serve_if_asked();
+    serve_if_asked();
 }
 
 #[test]

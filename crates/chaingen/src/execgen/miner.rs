@@ -4,7 +4,8 @@
 //! [`mine_if_asked`]. It ends when its standard input does; until then it tells each step
 //! on standard output, one line of JSON.
 
-use crate::{Chain, Error, Plan};
+use super::{Chain, Error, Plan};
+use crate::{Draw, Tip};
 use serde::{Deserialize, Serialize};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -17,7 +18,6 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
-use txgraph_testkit::chaingen::{Draw, Tip};
 
 /// Tells a test program that it is to be the miner, and what to do.
 const MINER_ENV: &str = "TXGRAPH_MINER";

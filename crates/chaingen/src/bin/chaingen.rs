@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
     time::Instant,
 };
-use txgraph_testkit::chaingen::{self, Appender, CSV_HEADER, Config, Layout, Profile};
+use txgraph_chaingen::{self as chaingen, Appender, CSV_HEADER, Config, Layout, Profile};
 
 /// Write a sample chain: a data directory in reth's on-disk format, from a seed
 ///

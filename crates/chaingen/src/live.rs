@@ -99,7 +99,7 @@ impl From<Row> for Transfer {
 /// // In tests/it.rs; the parent says `LiveNode::start("imitated_node", ...)`.
 /// // #[test]
 /// fn imitated_node() {
-///     txgraph_testkit::chaingen::serve_if_asked();
+///     txgraph_chaingen::serve_if_asked();
 /// }
 /// ```
 pub fn serve_if_asked() {

@@ -1,11 +1,15 @@
 //! A chain that grows: drawn, executed, written.
 
-use crate::{
+use super::{
     contracts::{Contracts, place},
     error::Error,
     execute::{self, Order},
     state::State,
     traffic::Traffic,
+};
+use crate::{
+    BlockWriter, Draw, ExecutedBlock, FirstAccount, Layout, SHANGHAI, Signer, Storage, Tip,
+    first_header,
 };
 use alloy_consensus::{
     Header, TrieAccount,
@@ -19,10 +23,6 @@ use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
     time::Duration,
-};
-use txgraph_testkit::chaingen::{
-    BlockWriter, Draw, ExecutedBlock, FirstAccount, Layout, SHANGHAI, Signer, Storage, Tip,
-    first_header,
 };
 
 /// Blocks in one commit at most.

@@ -27,6 +27,8 @@ mod draw;
 mod encode;
 mod error;
 mod events;
+#[cfg(feature = "executed")]
+pub mod execgen;
 mod executed;
 mod header;
 mod histories;

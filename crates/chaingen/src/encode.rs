@@ -184,13 +184,13 @@ pub(super) fn scale(payload: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        fixtures::{self, Fixture},
-        naive::quantity,
-    };
     use alloy_primitives::hex;
     use serde_json::Value;
     use signet_libmdbx::{Environment, EnvironmentFlags, Mode};
+    use txgraph_testkit::{
+        fixtures::{self, Fixture},
+        naive::quantity,
+    };
 
     /// Bytes that a real node wrote.
     #[test]

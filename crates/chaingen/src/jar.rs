@@ -441,7 +441,7 @@ fn shorten(path: &Path, length: u64, durable: bool) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
+    use txgraph_testkit::fixtures;
 
     const KINDS: [Kind; 6] = [
         Kind::Headers,

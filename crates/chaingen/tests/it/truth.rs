@@ -9,10 +9,8 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_testkit::{
-    chaingen::{Appender, CSV_HEADER, Config, Layout, Profile, Truth, write_csv},
-    naive::{self, Decoded, Rules},
-};
+use txgraph_chaingen::{Appender, CSV_HEADER, Config, Layout, Profile, Truth, write_csv};
+use txgraph_testkit::naive::{self, Decoded, Rules};
 use txgraph_transfers::Transfer;
 
 /// A block as a node would answer for it.

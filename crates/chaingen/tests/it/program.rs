@@ -5,7 +5,7 @@ use std::{
     path::Path,
     process::{Command, Output},
 };
-use txgraph_testkit::chaingen::{CSV_HEADER, Layout};
+use txgraph_chaingen::{CSV_HEADER, Layout};
 
 fn chaingen(folder: &Path, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_chaingen"))

@@ -86,7 +86,7 @@ fn row_key(key: &[u8], highest: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chaingen::{config::Layout, tables::Tables};
+    use crate::{config::Layout, tables::Tables};
     use std::collections::BTreeMap;
 
     const KEY: &[u8] = b"12345678901234567890";

@@ -6,7 +6,7 @@ use crate::{
     verify::verify,
 };
 use std::{thread::sleep, time::Duration};
-use txgraph_testkit::chaingen::{Config, Layout, LiveNode, serve_if_asked};
+use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 
 /// Not a test: what [`LiveNode::start`] starts again as a node.
 #[test]

@@ -11,7 +11,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
-use txgraph_testkit::chaingen::{Appender, Config, Error, Layout, Profile};
+use txgraph_chaingen::{Appender, Config, Error, Layout, Profile};
 
 pub(crate) const LAYOUTS: [Layout; 2] = [Layout::V1, Layout::V2];
 

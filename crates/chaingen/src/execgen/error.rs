@@ -10,7 +10,7 @@ use txgraph_evm_tools::asm::AsmError;
 pub enum Error {
     /// It could not be written.
     #[error(transparent)]
-    Write(#[from] txgraph_testkit::chaingen::Error),
+    Write(#[from] crate::Error),
     /// A contract's source is wrong.
     #[error("contract {name}: {source}")]
     Contract {

@@ -1,9 +1,9 @@
 //! What the transactions of a block do: drawn from the seed, in a mix of much of what
 //! contracts do.
 
-use crate::contracts::{Contracts, place};
+use super::contracts::{Contracts, place};
+use crate::{CANCUN, Draw};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
-use txgraph_testkit::chaingen::{CANCUN, Draw};
 
 /// Addresses that nobody has a key of, the first ones used most.
 const STRANGERS: u64 = 200_000;

@@ -1,7 +1,8 @@
 //! The state of a chain, in memory, as revm reads it and changes it; and what a block
 //! changed, with the values from before.
 
-use crate::error::Missing;
+use super::error::Missing;
+use crate::{Account, Changed, ExecutedBlock, FirstAccount};
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256,
     map::{AddressMap, B256HashMap},
@@ -12,7 +13,6 @@ use revm::{
     state::{Account as Touched, AccountInfo},
 };
 use std::collections::BTreeMap;
-use txgraph_testkit::chaingen::{Account, Changed, ExecutedBlock, FirstAccount};
 
 /// The state as of now.
 #[derive(Debug, Default)]

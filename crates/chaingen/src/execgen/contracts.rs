@@ -1,6 +1,7 @@
 //! The contracts of a chain: sources, places, and the state they begin with.
 
-use crate::error::Error;
+use super::error::Error;
+use crate::FirstAccount;
 use alloy_eips::{
     eip2935::{HISTORY_STORAGE_ADDRESS, HISTORY_STORAGE_CODE},
     eip4788::{BEACON_ROOTS_ADDRESS, BEACON_ROOTS_CODE},
@@ -10,7 +11,6 @@ use alloy_eips::{
 use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use std::collections::BTreeMap;
 use txgraph_evm_tools::asm;
-use txgraph_testkit::chaingen::FirstAccount;
 
 /// Tokens; the last one stands behind a proxy.
 const TOKENS: u64 = 6;
@@ -22,7 +22,10 @@ const PURSE: u128 = 1 << 100;
 /// Sources by name.
 macro_rules! source {
     ($name:literal) => {
-        ($name, include_str!(concat!("../contracts/", $name, ".asm")))
+        (
+            $name,
+            include_str!(concat!("../../contracts/", $name, ".asm")),
+        )
     };
 }
 

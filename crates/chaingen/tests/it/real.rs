@@ -5,10 +5,8 @@ use crate::{
     raw::Tables,
 };
 use std::{collections::BTreeMap, path::Path};
-use txgraph_testkit::{
-    chaingen::{Appender, Layout},
-    fixtures,
-};
+use txgraph_chaingen::{Appender, Layout};
+use txgraph_testkit::fixtures;
 
 fn pairs() -> impl Iterator<Item = (fixtures::Fixture, Layout)> {
     fixtures::committed().into_iter().zip(LAYOUTS)

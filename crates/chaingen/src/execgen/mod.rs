@@ -2,7 +2,7 @@
 //! receipts, state, change sets and history as a node would have them.
 //!
 //! ```text
-//! seed ─► traffic ─► execute (revm) ─► ExecutedBlock ─► testkit's BlockWriter ─► data directory
+//! seed ─► traffic ─► execute (revm) ─► ExecutedBlock ─► BlockWriter ─► data directory
 //!            ▲            │
 //!        contracts      state, in memory
 //! ```

@@ -1,9 +1,12 @@
 //! Executes a block with revm: its course, and its transactions as they are drawn.
 
-use crate::{
+use super::{
     error::Error,
     state::State,
     traffic::{Draft, Traffic},
+};
+use crate::{
+    CANCUN, ExecutedBlock, ExecutedTransaction, OSAKA, PRAGUE, SHANGHAI, Signer, blobs, next_header,
 };
 use alloy_consensus::{
     EthereumReceipt, EthereumTxEnvelope, Header, ReceiptWithBloom, TxEip1559, TxEip2930, TxEip4844,
@@ -28,9 +31,6 @@ use revm::{
     context_interface::block::BlobExcessGasAndPrice,
     handler::MainnetContext,
     primitives::hardfork::SpecId,
-};
-use txgraph_testkit::chaingen::{
-    CANCUN, ExecutedBlock, ExecutedTransaction, OSAKA, PRAGUE, SHANGHAI, Signer, blobs, next_header,
 };
 
 /// Wei in a Gwei.

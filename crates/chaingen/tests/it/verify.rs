@@ -7,7 +7,7 @@ use alloy_consensus::{
 use alloy_eips::{eip1559::BaseFeeParams, eip7840::BlobParams};
 use alloy_primitives::{Address, B256, Bloom, U256, keccak256};
 use std::{collections::BTreeMap, path::Path};
-use txgraph_testkit::chaingen::Layout;
+use txgraph_chaingen::Layout;
 
 /// Everything that must hold of any chain. Returns it, for more.
 pub(crate) fn verify(folder: &Path, layout: Layout) -> Chain {

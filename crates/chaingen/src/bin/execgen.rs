@@ -2,8 +2,10 @@
 
 use clap::Parser;
 use std::{io::Write, path::PathBuf, process::ExitCode, time::Instant};
-use txgraph_execgen::{Chain, Error, Plan};
-use txgraph_testkit::chaingen::Layout;
+use txgraph_chaingen::{
+    Layout,
+    execgen::{Chain, Error, Plan},
+};
 
 /// Write a contract-heavy sample chain: a data directory in reth's on-disk format
 ///
