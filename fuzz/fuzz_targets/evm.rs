@@ -5,7 +5,7 @@
 use alloy_primitives::{Bytes, U256};
 use libfuzzer_sys::fuzz_target;
 use txgraph_evm::Evm;
-use txgraph_evm_peer::{
+use txgraph_revm_peer::{
     case::{CHAIN_ID, case, contract},
     differential::assert_agreement,
 };

@@ -4,9 +4,7 @@
 //! Input are benchmark programs and test files, output are tables. Every engine's gas
 //! and return data are compared before it is timed.
 
-pub mod flat;
 pub mod ladder;
 pub mod measure;
-pub mod peer;
 pub mod subjects;
 pub mod table;

@@ -1,14 +1,14 @@
 //! What is timed: a transaction or a frame, by each engine, on one state.
 
-use crate::{
-    flat::FlatState,
-    measure::{Answer, Subject},
-    peer::{Peer, peer, summary},
-};
+use crate::measure::{Answer, Subject};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::{ExecuteEvm, context::TxEnv};
 use txgraph_evm::{Block, Evm, Fork, Message, State, Transaction};
 use txgraph_evm_tools::program::Program;
+use txgraph_revm_peer::{
+    flat::FlatState,
+    runner::{Peer, peer, summary},
+};
 
 /// The rules that the programs were measured under.
 pub const FORK: Fork = Fork::Cancun;
@@ -174,7 +174,7 @@ impl PeerTransaction {
     /// a read from disk.
     pub fn new(mut state: FlatState, transaction: &Transaction, codes: Codes) -> Self {
         state.analyse_anew = matches!(codes, Codes::Fresh(..));
-        let transaction = txgraph_evm_peer::transaction(transaction);
+        let transaction = txgraph_revm_peer::transaction(transaction);
         Self {
             evm: peer(FORK, &block(), state),
             transaction,

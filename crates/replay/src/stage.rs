@@ -1,7 +1,7 @@
 //! A block on stage: executed, watched, compared.
 
 #[cfg(feature = "oracle")]
-use crate::oracle::{Both, Peer};
+use crate::oracle::{BlockEvm, Both};
 use crate::{
     BlockReplay, BlockRules, Difference, EngineKind, Error, FrameDetail, FrameRecorder, Mismatch,
     Record, ReplayOptions, Result, StateError, StateHistory, StoredBlock, TransactionReplay,
@@ -179,7 +179,7 @@ impl<'a, 'i> Stage<'a, 'i> {
                 let source = source()?;
                 let block = self.block.environment(&self.rules);
                 let chain_id = evm.chain_id();
-                self.drive(&mut Peer::new(
+                self.drive(&mut BlockEvm::new(
                     &worker.peer_codes,
                     fork,
                     chain_id,
@@ -191,7 +191,7 @@ impl<'a, 'i> Stage<'a, 'i> {
             EngineKind::Both => {
                 let (own, peer) = (source()?, source()?);
                 let block = self.block.environment(&self.rules);
-                let peer = Peer::new(&worker.peer_codes, fork, evm.chain_id(), &block, peer);
+                let peer = BlockEvm::new(&worker.peer_codes, fork, evm.chain_id(), &block, peer);
                 let own = Own::new(evm, fork, own, transitions);
                 self.drive(&mut Both::new(own, peer))
             }

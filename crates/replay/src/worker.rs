@@ -10,7 +10,7 @@ use txgraph_nodedb::{Blocks, Header, NodeDb, Scratch};
 pub(crate) struct Worker {
     pub(crate) evm: Evm,
     #[cfg(feature = "oracle")]
-    pub(crate) peer_codes: crate::oracle::PeerCodes,
+    pub(crate) peer_codes: crate::oracle::RevmCodes,
     scratch: Scratch,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Worker {
 pub(crate) struct Codes {
     own: Arc<CodeCache>,
     #[cfg(feature = "oracle")]
-    peer: crate::oracle::PeerCodes,
+    peer: crate::oracle::RevmCodes,
 }
 
 impl Worker {

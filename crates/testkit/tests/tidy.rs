@@ -19,9 +19,10 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     ("block", &["evm"]),
     ("state", &["evm", "nodedb"]),
     ("evm-tools", &["block", "evm"]),
+    ("revm-peer", &["block", "evm", "evm-tools"]),
     (
         "replay",
-        &["block", "evm", "evm-peer", "nodedb", "state", "transfers"],
+        &["block", "evm", "nodedb", "revm-peer", "state", "transfers"],
     ),
     ("graph", &["transfers"]),
     ("analysis", &["graph", "transfers"]),
@@ -47,8 +48,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     ("testkit", &["transfers"]),
     // Executes with revm alone, so that its chains can judge what is above.
     ("chaingen", &["evm-tools", "transfers"]),
-    ("evm-bench", &["block", "evm", "evm-peer", "evm-tools"]),
-    ("evm-peer", &["evm"]),
+    ("evm-bench", &["block", "evm", "evm-tools", "revm-peer"]),
     (
         "bench",
         &[
@@ -97,7 +97,7 @@ const LINES_MAX: usize = 600;
 /// Longer ones, with the reason.
 const LONGER: [(&str, &str); 4] = [
     (
-        "crates/evm-peer/src/case.rs",
+        "crates/revm-peer/src/case.rs",
         "one random world, from its accounts to its transactions",
     ),
     (

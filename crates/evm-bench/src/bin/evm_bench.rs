@@ -9,13 +9,13 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph_evm_bench::{
-    flat::FlatState,
     ladder,
     measure::{Answer, Subject, Times, interleaved},
     subjects::{Codes, OwnFrame, OwnTransaction, PeerTransaction, plain_transfer, transaction},
     table::{Kind, Row, duration, ladder_markdown, markdown},
 };
 use txgraph_evm_tools::{asm::assemble, program::Program};
+use txgraph_revm_peer::flat::FlatState;
 
 const USAGE: &str = "\
 usage: txgraph-evm-bench --programs FOLDER [--filter TEXT] [--rounds N] [--ms N]

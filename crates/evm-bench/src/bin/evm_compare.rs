@@ -6,11 +6,11 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use txgraph_block::PlainState;
 use txgraph_evm::{Block, Fork, Message, Transaction};
-use txgraph_evm_bench::peer::Revm;
 use txgraph_evm_tools::{
     engine::{Engine, Executed, NotExecuted, Own},
     fixture::{Options, first_difference, run},
 };
+use txgraph_revm_peer::runner::Revm;
 
 /// Both engines; what they disagree about is a failure.
 struct Both {

@@ -5,7 +5,7 @@
 //! the rest, as loops are what cases spend their time in.
 
 use txgraph_evm::{Evm, Fork};
-use txgraph_evm_peer::{
+use txgraph_revm_peer::{
     case::{CHAIN_ID, case},
     differential::{assert_agreement, ours},
 };

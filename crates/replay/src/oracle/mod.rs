@@ -1,13 +1,9 @@
-//! revm as another engine: an oracle for our own, and its rival in speed.
+//! revm as another engine: an oracle for our own, and a competitor in speed.
 
 mod both;
-mod database;
 mod peer;
 #[cfg(test)]
 mod random;
-mod translate;
-mod watch;
 
 pub(crate) use both::Both;
-pub(crate) use database::PeerCodes;
-pub(crate) use peer::Peer;
+pub(crate) use txgraph_revm_peer::{BlockEvm, RevmCodes};

@@ -1,110 +1,29 @@
-//! revm with the state of one block, as reth sets it up.
+//! revm as an [`Engine`].
 
-use super::{
-    database::{PeerCodes, Source, SourceFailed},
-    translate,
-    watch::Watch,
-};
 use crate::{
     engine::{Engine, Failure, Refusal},
     error::StateError,
 };
-use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
-use revm::{
-    Context, Database, ExecuteCommitEvm, InspectCommitEvm, MainBuilder, MainContext, MainnetEvm,
-    SystemCallCommitEvm,
-    context::result::{EVMError, ExecutionResult},
-    database::{State, states::bundle_state::BundleRetention},
-    database_interface::{DatabaseCommitExt, bal::EvmDatabaseError},
-    handler::MainnetContext,
-    state::AccountInfo,
-};
-use txgraph_evm::{
-    Account, AccountChange, Block, Fork, Inspector, Outcome, SlotChange, StateSource, Transaction,
-    Transition,
-};
+use alloy_primitives::{Address, Bytes, U256};
+use txgraph_evm::{AccountChange, Block, Inspector, Outcome, StateSource, Transaction, Transition};
+use txgraph_revm_peer::{BlockEvm, Failure as PeerFailure};
 
-type Cx<S> = MainnetContext<State<Source<S>>>;
-
-/// revm with the state of one block.
-pub(crate) struct Peer<S: StateSource<Error: Into<StateError>>> {
-    /// Taken out while a transaction is watched, which makes it another type.
-    evm: Option<MainnetEvm<Cx<S>>>,
-}
-
-impl<S: StateSource<Error: Into<StateError>>> Peer<S> {
-    pub(crate) fn new(
-        codes: &PeerCodes,
-        fork: Fork,
-        chain_id: u64,
-        block: &Block,
-        state: S,
-    ) -> Self {
-        let source = Source {
-            state,
-            codes: codes.clone(),
-        };
-        let state = State::builder()
-            .with_database(source)
-            .with_bundle_update()
-            .build();
-        let context = Context::mainnet()
-            .with_cfg(txgraph_evm_peer::configuration(fork, chain_id, block))
-            .with_block(txgraph_evm_peer::block(fork, block))
-            .with_db(state);
-        Self {
-            evm: Some(context.build_mainnet()),
-        }
-    }
-
-    fn evm(&mut self) -> Result<&mut MainnetEvm<Cx<S>>, StateError> {
-        // It is always put back.
-        self.evm.as_mut().ok_or_else(|| "revm was lost".into())
-    }
-
-    fn state(&mut self) -> Result<&mut State<Source<S>>, StateError> {
-        Ok(&mut self.evm()?.ctx.journaled_state.database)
-    }
-
-    fn watched(
-        &mut self,
-        transaction: &Transaction,
-        inspector: &mut dyn Inspector,
-    ) -> Result<Outcome, Failure> {
-        let Some(evm) = self.evm.take() else {
-            return Err(Failure::State("revm was lost".into()));
-        };
-        let mut evm = evm.ctx.build_mainnet_with_inspector(Watch::new(inspector));
-        let result = evm.inspect_tx_commit(txgraph_evm_peer::transaction(transaction));
-        self.evm = Some(evm.ctx.build_mainnet());
-        outcome(result)
+fn failure(failure: PeerFailure) -> Failure {
+    match failure {
+        PeerFailure::Refused(reason) => Failure::Refused(Refusal::Peer(reason)),
+        PeerFailure::Source(error) => Failure::State(error),
     }
 }
 
-fn outcome(
-    result: Result<ExecutionResult, EVMError<EvmDatabaseError<SourceFailed>>>,
-) -> Result<Outcome, Failure> {
-    match result {
-        Ok(result) => Ok(translate::outcome(result)),
-        Err(EVMError::Database(EvmDatabaseError::Database(SourceFailed(error)))) => {
-            Err(Failure::State(error))
-        }
-        Err(other) => Err(Failure::Refused(Refusal::Peer(other.to_string()))),
-    }
-}
-
-impl<S: StateSource<Error: Into<StateError>>> Engine for Peer<S> {
+/// The block is the one that the engine was created for.
+impl<S: StateSource<Error: Into<StateError>>> Engine for BlockEvm<S> {
     fn transaction(
         &mut self,
         _: &Block,
         transaction: &Transaction,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome, Failure> {
-        if let Some(inspector) = inspector {
-            return self.watched(transaction, inspector);
-        }
-        let evm = self.evm().map_err(Failure::State)?;
-        outcome(evm.transact_commit(txgraph_evm_peer::transaction(transaction)))
+        Self::transaction(self, transaction, inspector).map_err(failure)
     }
 
     fn system_call(
@@ -113,76 +32,27 @@ impl<S: StateSource<Error: Into<StateError>>> Engine for Peer<S> {
         contract: Address,
         input: Bytes,
     ) -> Result<Outcome, Failure> {
-        let evm = self.evm().map_err(Failure::State)?;
-        outcome(evm.system_call_commit(contract, input))
+        Self::system_call(self, contract, input).map_err(failure)
     }
 
     fn has_code(&mut self, address: Address) -> Result<bool, StateError> {
-        let info = self.state()?.basic(address)?;
-        Ok(info.is_some_and(|info| info.code_hash != KECCAK256_EMPTY))
+        Self::has_code(self, address)
     }
 
     fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), StateError> {
-        // No wei of any chain exceed 128 bits.
-        let amount = amount.saturating_to();
-        Ok(self.state()?.increment_balances([(address, amount)])?)
+        Self::increase_balance(self, address, amount)
     }
 
     fn drain_balance(&mut self, address: Address) -> Result<U256, StateError> {
-        let drained = self.state()?.drain_balances([address])?;
-        Ok(drained.into_iter().map(U256::from).sum())
+        Self::drain_balance(self, address)
     }
 
+    /// revm keeps no transitions.
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError> {
         Ok(Vec::new())
     }
 
     fn changes(&mut self) -> Vec<AccountChange> {
-        let Ok(state) = self.state() else {
-            return Vec::new();
-        };
-        state.merge_transitions(BundleRetention::Reverts);
-        let mut bundle = state.take_bundle();
-        let accounts = std::mem::take(&mut bundle.state);
-        let mut changes: Vec<AccountChange> = accounts
-            .into_iter()
-            .map(|(address, account)| {
-                let storage_cleared = account.status.was_destroyed();
-                let mut slots: Vec<_> = account
-                    .storage
-                    .iter()
-                    .map(|(key, slot)| SlotChange {
-                        key: *key,
-                        original: slot.previous_or_original_value,
-                        present: slot.present_value,
-                    })
-                    .filter(|slot| slot.original != slot.present)
-                    .collect();
-                slots.sort_unstable_by_key(|slot| slot.key);
-                AccountChange {
-                    address,
-                    original: account.original_info.as_ref().map(account_of),
-                    present: account.info.as_ref().map(account_of),
-                    code: None,
-                    storage_cleared,
-                    slots,
-                }
-            })
-            .filter(|change| {
-                change.original != change.present
-                    || !change.slots.is_empty()
-                    || change.storage_cleared
-            })
-            .collect();
-        changes.sort_unstable_by_key(|change| change.address);
-        changes
-    }
-}
-
-fn account_of(info: &AccountInfo) -> Account {
-    Account {
-        balance: info.balance,
-        nonce: info.nonce,
-        code_hash: info.code_hash,
+        Self::changes(self)
     }
 }

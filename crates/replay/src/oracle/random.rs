@@ -3,7 +3,7 @@
 //!
 //! `TXGRAPH_REPLAY_CASES` sets how many transactions (two of each case), `TXGRAPH_REPLAY_SEED` where to begin.
 
-use super::{Both, Peer, PeerCodes};
+use super::{BlockEvm, Both, RevmCodes};
 use crate::{
     BlockRules, Genesis, StateError, StoredBlock, StoredTransaction,
     block::testing::header,
@@ -16,8 +16,8 @@ use std::{
     ops::{AddAssign, ControlFlow},
 };
 use txgraph_evm::{BlobSchedule, Evm, Fork, Inspector, MemoryState, State, Transaction};
-use txgraph_evm_peer::case::{CHAIN_ID, Case, case};
 use txgraph_nodedb::{Header, Withdrawal};
+use txgraph_revm_peer::case::{CHAIN_ID, Case, case};
 use txgraph_testkit::fixtures;
 
 /// Blocks on each world.
@@ -145,7 +145,7 @@ fn compare(cases: &[Case], protocol: &MemoryState, evm: &mut Evm) -> Compared {
         deposit_contract: Address::repeat_byte(0xdd),
     };
     evm.set_fork(fork);
-    let codes = PeerCodes::default();
+    let codes = RevmCodes::default();
     let mut state = world(first, protocol);
     let mut sum = Compared::default();
     for (number, cases) in (300..).zip(cases.chunks(CASES)) {
@@ -167,7 +167,7 @@ fn compare(cases: &[Case], protocol: &MemoryState, evm: &mut Evm) -> Compared {
         block.transactions = executable(evm, &environment, &state, wanted.collect());
 
         let own = Own::new(evm, fork, state.clone(), false);
-        let peer = Peer::new(&codes, fork, CHAIN_ID, &environment, state.clone());
+        let peer = BlockEvm::new(&codes, fork, CHAIN_ID, &environment, state.clone());
         let mut engine = Both::new(own, peer);
         let mut judge = Judge::default();
         let end = course::execute(&mut engine, &rules, &block, &mut judge).unwrap();

@@ -1,6 +1,6 @@
-//! Our inspectors behind revm's: the same events, in the same order.
+//! Our inspectors behind revm's trait: the same events, in the same order.
 
-use super::translate;
+use crate::outcome;
 use alloy_primitives::{Address, Bytes, Log, U256};
 use revm::{
     context_interface::{ContextTr, CreateScheme, JournalTr},
@@ -13,8 +13,8 @@ use revm::{
 };
 use txgraph_evm::{FrameEnd, FrameKind, FrameStart, Inspector, Step};
 
-/// Tells ours what revm tells.
-pub(super) struct Watch<'a> {
+/// Forwards the events of revm to one of our inspectors.
+pub(crate) struct ForwardingInspector<'a> {
     inspector: &'a mut dyn Inspector,
     wants_steps: bool,
     /// Gas limits of the frames that run.
@@ -22,8 +22,8 @@ pub(super) struct Watch<'a> {
     stack: Vec<[u64; 4]>,
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn new(inspector: &'a mut dyn Inspector) -> Self {
+impl<'a> ForwardingInspector<'a> {
+    pub(crate) fn new(inspector: &'a mut dyn Inspector) -> Self {
         Self {
             wants_steps: inspector.wants_steps(),
             inspector,
@@ -39,7 +39,7 @@ impl<'a> Watch<'a> {
 
     fn exit(&mut self, result: &InterpreterResult, created: Option<Address>) {
         let gas_limit = self.open.pop().unwrap_or_default();
-        let status = translate::status(result.result);
+        let status = outcome::status(result.result);
         let is_success = status == txgraph_evm::Status::Success;
         self.inspector.exit(&FrameEnd {
             status,
@@ -56,7 +56,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl<CX: ContextTr> PeerInspector<CX> for Watch<'_> {
+impl<CX: ContextTr> PeerInspector<CX> for ForwardingInspector<'_> {
     fn step(&mut self, interpreter: &mut Interpreter, _: &mut CX) {
         if !self.wants_steps {
             return;

@@ -1,6 +1,5 @@
-//! Our states as revm reads them.
+//! Our states as a database of revm.
 
-use crate::error::StateError;
 use alloy_primitives::{Address, B256, U256, map::B256HashMap};
 use revm::{Database, bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
 use std::{
@@ -9,11 +8,14 @@ use std::{
 };
 use txgraph_evm::StateSource;
 
+/// An error of a state's source, of any type.
+pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Code in revm's form, by hash; analysed once, as ours is.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PeerCodes(Arc<RwLock<B256HashMap<Bytecode>>>);
+pub struct RevmCodes(Arc<RwLock<B256HashMap<Bytecode>>>);
 
-impl PeerCodes {
+impl RevmCodes {
     fn get(&self, hash: &B256) -> Option<Bytecode> {
         let codes = self.0.read().unwrap_or_else(PoisonError::into_inner);
         codes.get(hash).cloned()
@@ -25,9 +27,9 @@ impl PeerCodes {
     }
 }
 
-/// A state's error in the clothes that revm asks for.
+/// An error of the state, as the type that revm requires.
 #[derive(Debug)]
-pub(crate) struct SourceFailed(pub(crate) StateError);
+pub(crate) struct SourceFailed(pub(crate) SourceError);
 
 impl fmt::Display for SourceFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,11 +44,11 @@ impl DBErrorMarker for SourceFailed {}
 /// A state.
 #[derive(Debug)]
 pub(crate) struct Source<S> {
-    pub(super) state: S,
-    pub(super) codes: PeerCodes,
+    pub(crate) state: S,
+    pub(crate) codes: RevmCodes,
 }
 
-impl<S: StateSource<Error: Into<StateError>>> Database for Source<S> {
+impl<S: StateSource<Error: Into<SourceError>>> Database for Source<S> {
     type Error = SourceFailed;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, SourceFailed> {
@@ -78,6 +80,6 @@ impl<S: StateSource<Error: Into<StateError>>> Database for Source<S> {
     }
 }
 
-fn failed(error: impl Into<StateError>) -> SourceFailed {
+fn failed(error: impl Into<SourceError>) -> SourceFailed {
     SourceFailed(error.into())
 }

@@ -1,13 +1,4 @@
-//! Forks, blocks and transactions of the embedded interpreter in revm's words: one
-//! translation for everything that holds the two against each other (tests of `evm`, the
-//! oracle of `replay`, benches), so that a difference between them is never one between
-//! two translations. With the feature `cases` also what is held against each other:
-//! random worlds, and their ends by both.
-
-#[cfg(feature = "cases")]
-pub mod case;
-#[cfg(feature = "cases")]
-pub mod differential;
+//! Forks, blocks and transactions of `txgraph-evm` in the types of revm.
 
 use alloy_primitives::{TxKind, U256};
 use revm::{

@@ -1,4 +1,4 @@
-//! revm's words in ours; `txgraph-evm-peer` has the way there.
+//! Results of revm in the types of `txgraph-evm`.
 
 use revm::{
     context::result::{ExecutionResult, HaltReason, OutOfGasError},
@@ -6,7 +6,7 @@ use revm::{
 };
 use txgraph_evm::{Halt, Outcome, Status};
 
-pub(super) fn outcome(result: ExecutionResult) -> Outcome {
+pub(crate) fn outcome(result: ExecutionResult) -> Outcome {
     let gas = *result.gas();
     let status = match &result {
         ExecutionResult::Success { .. } => Status::Success,
@@ -55,7 +55,7 @@ fn halt(reason: &HaltReason) -> Halt {
 }
 
 /// How a frame ended.
-pub(super) fn status(result: InstructionResult) -> Status {
+pub(crate) fn status(result: InstructionResult) -> Status {
     Status::Halt(match result {
         result if result.is_ok() => return Status::Success,
         InstructionResult::Revert => return Status::Revert,

@@ -1,6 +1,6 @@
 //! revm as an engine, set up as its own test runner sets it up.
 
-use crate::flat::FlatState;
+use crate::{flat::FlatState, translate};
 use revm::{
     Context, ExecuteEvm, MainBuilder, MainContext, MainnetEvm,
     context::result::{EVMError, ExecutionResult, Output},
@@ -17,8 +17,8 @@ pub type Peer = MainnetEvm<MainnetContext<FlatState>>;
 /// revm for a fork, a block and a state.
 pub fn peer(fork: Fork, block: &Block, state: FlatState) -> Peer {
     Context::mainnet()
-        .with_cfg(txgraph_evm_peer::configuration(fork, 1, block))
-        .with_block(txgraph_evm_peer::block(fork, block))
+        .with_cfg(translate::configuration(fork, 1, block))
+        .with_block(translate::block(fork, block))
         .with_db(state)
         .build_mainnet()
 }
@@ -39,11 +39,11 @@ impl Engine for Revm {
             let why = "the peer does not know this fork";
             return Err(NotExecuted::Failed(why.to_owned()));
         }
-        if !txgraph_evm_peer::fees_fit(transaction) {
+        if !translate::fees_fit(transaction) {
             return Err(NotExecuted::Refused("a fee above 128 bits".to_owned()));
         }
         let mut evm = peer(fork, block, FlatState::new(pre));
-        let done = match evm.transact(txgraph_evm_peer::transaction(transaction)) {
+        let done = match evm.transact(translate::transaction(transaction)) {
             Ok(done) => done,
             Err(EVMError::Transaction(why)) => return Err(NotExecuted::Refused(why.to_string())),
             Err(other) => return Err(NotExecuted::Failed(other.to_string())),

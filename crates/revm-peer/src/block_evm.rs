@@ -1,0 +1,186 @@
+//! revm with the state of one block, as reth sets it up.
+
+use crate::{
+    RevmCodes, SourceError,
+    database::{Source, SourceFailed},
+    inspector::ForwardingInspector,
+    outcome, translate,
+};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
+use revm::{
+    Context, Database, ExecuteCommitEvm, InspectCommitEvm, MainBuilder, MainContext, MainnetEvm,
+    SystemCallCommitEvm,
+    context::result::{EVMError, ExecutionResult},
+    database::{State, states::bundle_state::BundleRetention},
+    database_interface::{DatabaseCommitExt, bal::EvmDatabaseError},
+    handler::MainnetContext,
+    state::AccountInfo,
+};
+use txgraph_evm::{
+    Account, AccountChange, Block, Fork, Inspector, Outcome, SlotChange, StateSource, Transaction,
+};
+
+type Cx<S> = MainnetContext<State<Source<S>>>;
+
+/// Why a transaction or a call has no outcome.
+#[derive(Debug)]
+pub enum Failure {
+    /// revm refuses to execute it, with its message.
+    Refused(String),
+    /// The state could not be read.
+    Source(SourceError),
+}
+
+/// revm with the state of one block.
+pub struct BlockEvm<S: StateSource<Error: Into<SourceError>>> {
+    /// Taken out while a transaction is watched, which makes it another type.
+    evm: Option<MainnetEvm<Cx<S>>>,
+}
+
+impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
+    /// Creates it for the transactions of `block`. `codes` may be shared by threads.
+    pub fn new(codes: &RevmCodes, fork: Fork, chain_id: u64, block: &Block, state: S) -> Self {
+        let source = Source {
+            state,
+            codes: codes.clone(),
+        };
+        let state = State::builder()
+            .with_database(source)
+            .with_bundle_update()
+            .build();
+        let context = Context::mainnet()
+            .with_cfg(translate::configuration(fork, chain_id, block))
+            .with_block(translate::block(fork, block))
+            .with_db(state);
+        Self {
+            evm: Some(context.build_mainnet()),
+        }
+    }
+
+    fn evm(&mut self) -> Result<&mut MainnetEvm<Cx<S>>, SourceError> {
+        // It is always put back.
+        self.evm.as_mut().ok_or_else(|| "revm was lost".into())
+    }
+
+    fn state(&mut self) -> Result<&mut State<Source<S>>, SourceError> {
+        Ok(&mut self.evm()?.ctx.journaled_state.database)
+    }
+
+    fn watched(
+        &mut self,
+        transaction: &Transaction,
+        inspector: &mut dyn Inspector,
+    ) -> Result<Outcome, Failure> {
+        let Some(evm) = self.evm.take() else {
+            return Err(Failure::Source("revm was lost".into()));
+        };
+        let mut evm = evm
+            .ctx
+            .build_mainnet_with_inspector(ForwardingInspector::new(inspector));
+        let result = evm.inspect_tx_commit(translate::transaction(transaction));
+        self.evm = Some(evm.ctx.build_mainnet());
+        outcome_of(result)
+    }
+}
+
+fn outcome_of(
+    result: Result<ExecutionResult, EVMError<EvmDatabaseError<SourceFailed>>>,
+) -> Result<Outcome, Failure> {
+    match result {
+        Ok(result) => Ok(outcome::outcome(result)),
+        Err(EVMError::Database(EvmDatabaseError::Database(SourceFailed(error)))) => {
+            Err(Failure::Source(error))
+        }
+        Err(other) => Err(Failure::Refused(other.to_string())),
+    }
+}
+
+impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
+    /// Executes a transaction, with `inspector` if there is one.
+    pub fn transaction(
+        &mut self,
+        transaction: &Transaction,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<Outcome, Failure> {
+        if let Some(inspector) = inspector {
+            return self.watched(transaction, inspector);
+        }
+        let evm = self.evm().map_err(Failure::Source)?;
+        outcome_of(evm.transact_commit(translate::transaction(transaction)))
+    }
+
+    /// Executes a call by the protocol.
+    pub fn system_call(&mut self, contract: Address, input: Bytes) -> Result<Outcome, Failure> {
+        let evm = self.evm().map_err(Failure::Source)?;
+        outcome_of(evm.system_call_commit(contract, input))
+    }
+
+    /// Returns whether an account has code now.
+    pub fn has_code(&mut self, address: Address) -> Result<bool, SourceError> {
+        let info = self.state()?.basic(address)?;
+        Ok(info.is_some_and(|info| info.code_hash != KECCAK256_EMPTY))
+    }
+
+    /// Adds wei outside of any transaction.
+    pub fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), SourceError> {
+        // No wei of any chain exceed 128 bits.
+        let amount = amount.saturating_to();
+        Ok(self.state()?.increment_balances([(address, amount)])?)
+    }
+
+    /// Takes all wei of an account outside of any transaction, and returns them.
+    pub fn drain_balance(&mut self, address: Address) -> Result<U256, SourceError> {
+        let drained = self.state()?.drain_balances([address])?;
+        Ok(drained.into_iter().map(U256::from).sum())
+    }
+
+    /// Returns what differs from the state before the block, and forgets it.
+    pub fn changes(&mut self) -> Vec<AccountChange> {
+        let Ok(state) = self.state() else {
+            return Vec::new();
+        };
+        state.merge_transitions(BundleRetention::Reverts);
+        let mut bundle = state.take_bundle();
+        let accounts = std::mem::take(&mut bundle.state);
+        let mut changes: Vec<AccountChange> = accounts
+            .into_iter()
+            .map(|(address, account)| {
+                let storage_cleared = account.status.was_destroyed();
+                let mut slots: Vec<_> = account
+                    .storage
+                    .iter()
+                    .map(|(key, slot)| SlotChange {
+                        key: *key,
+                        original: slot.previous_or_original_value,
+                        present: slot.present_value,
+                    })
+                    .filter(|slot| slot.original != slot.present)
+                    .collect();
+                slots.sort_unstable_by_key(|slot| slot.key);
+                AccountChange {
+                    address,
+                    original: account.original_info.as_ref().map(account_of),
+                    present: account.info.as_ref().map(account_of),
+                    code: None,
+                    storage_cleared,
+                    slots,
+                }
+            })
+            .filter(|change| {
+                change.original != change.present
+                    || !change.slots.is_empty()
+                    || change.storage_cleared
+            })
+            .collect();
+        changes.sort_unstable_by_key(|change| change.address);
+        changes
+    }
+}
+
+fn account_of(info: &AccountInfo) -> Account {
+    Account {
+        balance: info.balance,
+        nonce: info.nonce,
+        code_hash: info.code_hash,
+    }
+}

@@ -1,0 +1,30 @@
+//! revm as the peer of our interpreter: everything that compares the two uses this crate.
+//!
+//! ```text
+//! configuration, block, transaction   our types ─► revm's: one translation for all uses
+//! BlockEvm                            revm on the state of one block, for replay (feature `oracle` there)
+//! case, differential                  random cases, executed by both (feature `cases`)
+//! runner, flat                        revm in the runner of public tests, and a state in
+//!                                     memory for both (feature `runner`)
+//! ```
+//!
+//! There is one translation, so a difference between the engines is never a difference
+//! between two translations.
+
+mod block_evm;
+#[cfg(feature = "cases")]
+pub mod case;
+mod database;
+#[cfg(feature = "cases")]
+pub mod differential;
+#[cfg(feature = "runner")]
+pub mod flat;
+mod inspector;
+mod outcome;
+#[cfg(feature = "runner")]
+pub mod runner;
+mod translate;
+
+pub use block_evm::{BlockEvm, Failure};
+pub use database::{RevmCodes, SourceError};
+pub use translate::{block, configuration, fees_fit, spec, transaction};
