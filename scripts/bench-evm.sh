@@ -3,12 +3,12 @@
 # state in memory, CPU time, interleaved rounds. Gas and return data of all engines are
 # compared before anything is timed. Called by `./bench.sh evm`.
 #
-#   ./bench.sh evm               all programs (about ten minutes), and the gas ladder
+#   ./bench.sh evm               all programs (about ten minutes)
 #   ./bench.sh evm --quick       a minute
 #   ./bench.sh evm --filter weth
 #
 # Programs: ../shared/fixtures/evm/programs (or TXGRAPH_FIXTURES) when present, else
-# the ones in testdata/. Results: benchmarks/results/evm/{summary,ladder}.md and raw JSON.
+# the ones in testdata/. Results: benchmarks/results/evm/summary.md and raw JSON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -33,8 +33,4 @@ setup="$(bench_setup); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \
 
 say "timing (programs of $programs)"
 "$CARGO_TARGET_DIR/release/txgraph-evm-bench" --programs "$programs" \
-    --out benchmarks/results/evm --setup "$setup" "${settings[@]}" "${rest[@]}"
-
-say "timing the steps of gas accounting"
-"$CARGO_TARGET_DIR/release/txgraph-evm-bench" --programs "$programs" --ladder \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}" "${rest[@]}"

@@ -4,7 +4,6 @@
 //! Input are benchmark programs and test files, output are tables. Every engine's gas
 //! and return data are compared before it is timed.
 
-pub mod ladder;
 pub mod measure;
 pub mod subjects;
 pub mod table;

@@ -149,33 +149,6 @@ pub fn markdown(rows: &[Row]) -> String {
     text
 }
 
-/// Steps as rows, programs as columns: time, and how much of it is gas accounting, by
-/// the last step of the ladder, which counts none.
-pub fn ladder_markdown(columns: &[(&str, Vec<(String, Times)>)]) -> String {
-    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let mut text = format!(
-        "| step | {} |\n| --- |{}\n",
-        names.join(" | "),
-        " ---: |".repeat(names.len())
-    );
-    let steps = columns.first().map_or(0, |(_, times)| times.len());
-    for step in 0..steps {
-        let cells = columns.iter().map(|(_, rows)| {
-            let times = &rows[step].1;
-            // The one before the real interpreter, which is in the last row.
-            let free = &rows[steps - 2].1;
-            let share = (times.min_ns - free.min_ns) / times.min_ns * 100.0;
-            match step + 2 < steps {
-                true => format!("{} ({share:.0} %)", duration(times.min_ns)),
-                false => duration(times.min_ns),
-            }
-        });
-        let cells: Vec<String> = cells.collect();
-        let _ = writeln!(text, "| {} | {} |", columns[0].1[step].0, cells.join(" | "));
-    }
-    text
-}
-
 /// Nanoseconds for people.
 pub fn duration(ns: f64) -> String {
     match ns {

@@ -1,6 +1,5 @@
-//! Runs the frame of a program again and again, and nothing else: the work of
-//! `scripts/gas-share.sh`, which counts its instructions, and the light programme whose
-//! machine code `scripts/check-dispatch.sh` reads.
+//! Runs the frame of a program repeatedly, and nothing else: a small binary whose machine
+//! code `scripts/check-dispatch.sh` reads.
 //!
 //! `rounds PROGRAM.prog N` prints the nanoseconds (of CPU) of the fastest of N rounds.
 

@@ -9,22 +9,20 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph_evm_bench::{
-    ladder,
-    measure::{Answer, Subject, Times, interleaved},
+    measure::{Answer, Subject, interleaved},
     subjects::{Codes, OwnFrame, OwnTransaction, PeerTransaction, plain_transfer, transaction},
-    table::{Kind, Row, duration, ladder_markdown, markdown},
+    table::{Kind, Row, duration, markdown},
 };
 use txgraph_evm_tools::{asm::assemble, program::Program};
 use txgraph_revm_peer::flat::FlatState;
 
 const USAGE: &str = "\
 usage: txgraph-evm-bench --programs FOLDER [--filter TEXT] [--rounds N] [--ms N]
-                         [--out FOLDER] [--setup TEXT] [--ladder]
+                         [--out FOLDER] [--setup TEXT]
 
 Times every `.prog` of the folder as a transaction on the embedded interpreter and on
 revm, and as a bare frame on the embedded interpreter. Gas and return data are compared
-with each other and with `expected.json` before anything is timed. With --ladder: the
-steps of gas accounting on a small interpreter instead, on the programs of the study.
+with each other and with `expected.json` before anything is timed.
 ";
 
 /// Code variants for runs that must not meet the same code twice.
@@ -37,7 +35,6 @@ struct Args {
     round_ms: u64,
     out: Option<PathBuf>,
     setup: String,
-    ladder: bool,
 }
 
 fn args() -> Result<Args> {
@@ -48,7 +45,6 @@ fn args() -> Result<Args> {
         round_ms: 100,
         out: None,
         setup: String::new(),
-        ladder: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -62,7 +58,6 @@ fn args() -> Result<Args> {
             "--rounds" => parsed.rounds = value()?.parse().context("--rounds")?,
             "--ms" => parsed.round_ms = value()?.parse().context("--ms")?,
             "--out" => parsed.out = Some(value()?.into()),
-            "--ladder" => parsed.ladder = true,
             "--setup" => parsed.setup = value()?,
             _ => bail!("{USAGE}"),
         }
@@ -73,9 +68,6 @@ fn args() -> Result<Args> {
 
 fn main() -> Result<()> {
     let args = args()?;
-    if args.ladder {
-        return ladder_table(&args);
-    }
     let mut rows = Vec::new();
     for mut job in jobs(&args)? {
         check(&job)?;
@@ -124,74 +116,6 @@ fn main() -> Result<()> {
         let raw = json!({ "setup": args.setup, "rows": rows });
         fs::write(
             out.join("raw.json"),
-            serde_json::to_string_pretty(&raw)? + "\n",
-        )?;
-    }
-    std::io::Write::write_all(&mut std::io::stdout(), table.as_bytes())?;
-    Ok(())
-}
-
-/// The programs of the gas study.
-const STUDY: [&str; 4] = [
-    "count1000",
-    "fact100",
-    "bench-erc20-transfer",
-    "bench-snailtracer",
-];
-
-/// Times the steps of gas accounting, and the real interpreter beside them.
-fn ladder_table(args: &Args) -> Result<()> {
-    let mut columns: Vec<(&str, Vec<(String, Times)>)> = Vec::new();
-    for name in STUDY {
-        let path = args.programs.join(format!("{name}.prog"));
-        if !name.contains(&args.filter) || !path.exists() {
-            continue;
-        }
-        let program = Program::open(&path)?;
-        let mut subjects = ladder::rungs(&program);
-        subjects.push(Box::new(OwnFrame::new(&program)));
-        let answers: Vec<Answer> = subjects
-            .iter_mut()
-            .map(|subject| subject.answer())
-            .collect();
-        let own = &answers[answers.len() - 1];
-        for (subject, answer) in subjects.iter().zip(&answers) {
-            // The last step counts nothing.
-            let gas_used = if answer.gas_used == 0 {
-                own.gas_used
-            } else {
-                answer.gas_used
-            };
-            let answer = Answer {
-                gas_used,
-                ..answer.clone()
-            };
-            ensure!(
-                answer == *own,
-                "{name}, {}: {}",
-                subject.name(),
-                short(&answer)
-            );
-        }
-        let times = interleaved(&mut subjects, args.rounds, args.round_ms);
-        let names = subjects.iter().map(|subject| subject.name().to_owned());
-        columns.push((name, names.zip(times).collect()));
-    }
-    ensure!(
-        !columns.is_empty(),
-        "none of the programs of the study is there"
-    );
-    let table = format!(
-        "# Gas accounting in steps\n\n{}\n\n{}",
-        args.setup,
-        ladder_markdown(&columns)
-    );
-    if let Some(out) = &args.out {
-        fs::create_dir_all(out)?;
-        fs::write(out.join("ladder.md"), &table)?;
-        let raw = json!({ "setup": args.setup, "programs": columns });
-        fs::write(
-            out.join("ladder.json"),
             serde_json::to_string_pretty(&raw)? + "\n",
         )?;
     }
