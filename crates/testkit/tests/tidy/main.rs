@@ -1,0 +1,315 @@
+//! House rules as code: what ARCHITECTURE.md states about crates and files, and what every
+//! crate, file and page must have.
+
+mod architecture;
+mod prose;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use toml::{Table, Value};
+
+/// Lines of a source file at most, without its unit tests.
+const LINES_MAX: usize = 600;
+
+/// Longer files, with the reason.
+const LONGER: [(&str, &str); 4] = [
+    (
+        "crates/revm-peer/src/case.rs",
+        "one random world, from its accounts to its transactions",
+    ),
+    (
+        "crates/evm/src/interpreter.rs",
+        "one loop with an arm for every instruction",
+    ),
+    (
+        "crates/transfers/src/decode/tests.rs",
+        "cases, one after the other, of one function",
+    ),
+    (
+        "crates/analysis/src/summary.rs",
+        "one measure with its tables, which may move out when either grows",
+    ),
+];
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .to_path_buf()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn parse(path: &Path) -> Table {
+    read(path)
+        .parse()
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Every file below `folder`, sorted, without hidden files and build outputs.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else {
+        return found;
+    };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with('.') || ["target", "corpus", "artifacts"].contains(&name.as_str()) {
+            continue;
+        }
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(workspace())
+        .unwrap()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn sources() -> impl Iterator<Item = PathBuf> {
+    files(&workspace().join("crates"))
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+}
+
+/// Fails with all faults at once, if there are any.
+fn fail_on(rule: &str, faults: &[String]) {
+    assert!(faults.is_empty(), "{rule}:\n  {}", faults.join("\n  "));
+}
+
+fn manifests() -> BTreeMap<String, Table> {
+    let folders = fs::read_dir(workspace().join("crates")).unwrap();
+    folders
+        .map(|folder| folder.unwrap())
+        .map(|folder| {
+            let name = folder.file_name().into_string().unwrap();
+            (name, parse(&folder.path().join("Cargo.toml")))
+        })
+        .collect()
+}
+
+/// The folder of one of our packages. Packages have a prefix, except the façade.
+fn our_crate(package: &str) -> Option<&str> {
+    match package {
+        "txgraph" => Some(package),
+        _ => package.strip_prefix("txgraph-"),
+    }
+}
+
+/// What a manifest depends on in these sections.
+fn dependencies(manifest: &Table, sections: &[&str]) -> Vec<String> {
+    sections
+        .iter()
+        .flat_map(|section| match manifest.get(*section) {
+            Some(Value::Table(table)) => table.keys().cloned().collect(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+#[test]
+fn manifests_follow_the_conventions() {
+    let mut faults = Vec::new();
+    for (name, manifest) in manifests() {
+        for used in dependencies(&manifest, &["dev-dependencies"]) {
+            if let Some("bench" | "cli" | "evm-bench") = our_crate(&used) {
+                faults.push(format!("tests of {name} must not use {used}"));
+            }
+        }
+        let package = manifest["package"]["name"].as_str().unwrap();
+        if our_crate(package) != Some(&name) {
+            faults.push(format!("folder {name} has package {package}"));
+        }
+        if manifest["lints"]["workspace"] != Value::Boolean(true) {
+            faults.push(format!("{name} does not use the lints of the workspace"));
+        }
+        if manifest["package"].get("description").is_none() {
+            faults.push(format!("{name} has no description"));
+        }
+    }
+    fail_on("manifests", &faults);
+}
+
+/// Versions are in the manifest of the workspace only.
+#[test]
+fn dependencies_are_those_of_the_workspace() {
+    let mut faults = Vec::new();
+    for (name, manifest) in manifests() {
+        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let Some(Value::Table(table)) = manifest.get(section) else {
+                continue;
+            };
+            for (used, how) in table {
+                if how.get("workspace") != Some(&Value::Boolean(true)) {
+                    faults.push(format!("{name}: {used}"));
+                }
+            }
+        }
+    }
+    fail_on("dependencies without `.workspace = true`", &faults);
+}
+
+#[test]
+fn every_crate_has_documentation() {
+    let mut faults = Vec::new();
+    for name in manifests().into_keys() {
+        let folder = workspace().join("crates").join(&name).join("src");
+        let lib = folder.join("lib.rs");
+        let root = if lib.exists() {
+            lib
+        } else {
+            folder.join("main.rs")
+        };
+        if !read(&root).starts_with("//! ") {
+            faults.push(format!("{} does not begin with `//!`", relative(&root)));
+        }
+    }
+    fail_on("crate documentation", &faults);
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let mut faults = Vec::new();
+    let mut exceptions: Vec<&str> = LONGER.iter().map(|(path, _)| *path).collect();
+    for path in sources() {
+        let text = read(&path);
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+        let lines = code.lines().count();
+        let name = relative(&path);
+        if lines > LINES_MAX {
+            match exceptions.iter().position(|exceptions| *exceptions == name) {
+                Some(at) => drop(exceptions.remove(at)),
+                None => faults.push(format!("{name} has {lines} lines; split it")),
+            }
+        }
+    }
+    faults.extend(
+        exceptions
+            .iter()
+            .map(|path| format!("{path} no longer needs its exception: remove it")),
+    );
+    fail_on("lines of a file", &faults);
+}
+
+/// A file next to `main.rs` of a test binary must be one of its modules, or it is not run.
+#[test]
+fn every_test_file_is_a_module() {
+    let mut faults = Vec::new();
+    for main in sources().filter(|path| path.ends_with("main.rs")) {
+        let folder = main.parent().unwrap();
+        if !relative(folder).contains("/tests/") {
+            continue;
+        }
+        let text = read(&main);
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let is_module = path.is_dir() && path.join("mod.rs").exists()
+                || path.extension().is_some_and(|extension| extension == "rs");
+            if is_module && stem != "main" && !text.contains(&format!("mod {stem};")) {
+                faults.push(relative(&path));
+            }
+        }
+    }
+    fail_on("test files that are not run", &faults);
+}
+
+/// `cli` runs every golden case; this finds the saved queries without one.
+#[test]
+fn saved_queries_have_a_purpose_and_golden_cases() {
+    let mut faults = Vec::new();
+    let golden = workspace().join("testdata/golden/queries");
+    let mut queries = 0;
+    for path in files(&workspace().join("queries")) {
+        queries += 1;
+        let purpose = parse(&path).get("purpose").cloned();
+        if purpose
+            .as_ref()
+            .and_then(Value::as_str)
+            .is_none_or(str::is_empty)
+        {
+            faults.push(format!("{} has no purpose", relative(&path)));
+        }
+        let cases = files(&golden.join(path.file_stem().unwrap()));
+        let has = |end: &str| {
+            cases
+                .iter()
+                .any(|case| case.extension().is_some_and(|it| it == end))
+        };
+        if !has("toml") || !has("out") {
+            faults.push(format!("{} has no golden case", relative(&path)));
+        }
+    }
+    assert!(queries >= 5, "queries are missing");
+    for case in files(&golden) {
+        let name = case.parent().unwrap().file_name().unwrap();
+        let query = workspace()
+            .join("queries")
+            .join(name)
+            .with_extension("toml");
+        if !query.exists() {
+            faults.push(format!("{} belongs to no query", relative(&case)));
+        }
+    }
+    fail_on("saved queries", &faults);
+}
+
+#[test]
+fn no_path_of_one_machine_is_committed() {
+    let mut faults = Vec::new();
+    // Assembled here, so that this file does not break its own rule. Examples use
+    // `/home/me`, which is no real folder.
+    let known = ["work", "root", "tmp", "home"].map(|folder| format!("/{folder}/"));
+    let text = ["rs", "toml", "md", "sh", "json", "py", "yml"];
+    for path in files(&workspace()) {
+        let extension = path
+            .extension()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let name = relative(&path);
+        let ours = [
+            "crates/",
+            "scripts/",
+            "configs/",
+            "queries/",
+            "docs/",
+            "benchmarks/",
+            "fuzz/",
+        ]
+        .iter()
+        .any(|folder| name.starts_with(folder))
+            || !name.contains('/');
+        if !ours || !text.contains(&extension.as_str()) {
+            continue;
+        }
+        for (number, line) in (1..).zip(read(&path).replace("/home/me", "~").lines()) {
+            // A path begins after a character that is not part of one.
+            let is_found = known.iter().any(|folder| {
+                line.match_indices(folder.as_str()).any(|(at, _)| {
+                    let before = line[..at].chars().next_back();
+                    before.is_none_or(|c| !c.is_alphanumeric() && !"._-$}~/".contains(c))
+                })
+            });
+            if is_found {
+                faults.push(format!("{name}:{number}: {}", line.trim()));
+            }
+        }
+    }
+    fail_on("paths of one machine", &faults);
+}
