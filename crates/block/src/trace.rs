@@ -1,46 +1,46 @@
-//! EIP-3155: a line of JSON for each instruction, and one at the end, as geth's `evm`
-//! writes them.
+//! Traces in the format of EIP-3155: one line of JSON for each instruction and one at the
+//! end, as geth's `evm` writes them.
 
 use crate::opcodes;
 use alloy_primitives::{U256, hex};
 use std::io::{self, Write};
 use txgraph_evm::{FrameEnd, FrameStart, Inspector, Outcome, Status, Step};
 
-/// What a line may hold beside the fields that it must.
+/// Optional fields of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceOptions {
-    /// Memory of the frame, which makes long lines.
+    /// Write the memory of the frame, which makes long lines.
     pub memory: bool,
-    /// What the last call returned.
+    /// Write what the last call returned.
     pub return_data: bool,
 }
 
-/// Writes a trace while something is executed.
+/// An inspector that writes a trace.
 ///
-/// A line is written when its instruction is done, because only then its cost is known;
-/// an instruction that halts is written with the cost 0 and an `error`.
+/// The line of an instruction is written after it was executed, because its cost is not
+/// known before. An instruction that halts has the cost 0 and an `error`.
 #[derive(Debug)]
 pub struct Trace<W> {
     out: W,
     options: TraceOptions,
-    /// The line of the instruction that runs, of each frame.
+    /// For each frame, the line of the instruction that is being executed.
     open: Vec<Option<Line>>,
-    /// Nothing more is written after a failure.
+    /// The first error. Nothing is written after it.
     failure: Option<io::Error>,
 }
 
 #[derive(Debug)]
 struct Line {
-    /// Before the instruction.
+    /// Gas before the instruction.
     gas: u64,
-    /// Everything before the cost.
+    /// The text before the cost.
     before: String,
-    /// Everything behind it.
+    /// The text after the cost.
     after: String,
 }
 
 impl<W: Write> Trace<W> {
-    /// Lines go to `out`: give a buffered one.
+    /// Creates a trace that writes to `out`, which should be buffered.
     pub fn new(out: W, options: TraceOptions) -> Self {
         Self {
             out,
@@ -50,11 +50,11 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes the last line and hands back the writer.
+    /// Writes the last line, and returns the writer.
     ///
     /// # Errors
     ///
-    /// The first failure to write, if there was one.
+    /// The first error of the writer.
     pub fn finish(mut self, outcome: &Outcome) -> io::Result<W> {
         let output = hex::encode(&outcome.output);
         let error = match outcome.status {
@@ -78,8 +78,8 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes the line of the innermost frame's instruction, if one is open. Without the
-    /// gas that is left it halted.
+    /// Writes the pending line of the innermost frame, if there is one. `gas_left` is
+    /// `None` for an instruction that halted.
     fn close(&mut self, gas_left: Option<u64>, error: &str) {
         if let Some(Line { gas, before, after }) = self.open.last_mut().and_then(Option::take) {
             let cost = gas_left.map_or(0, |left| gas.saturating_sub(left));
@@ -105,7 +105,8 @@ impl<W: Write> Inspector for Trace<W> {
             stack.join(","),
             step.depth,
             step.refund,
-            opcodes::name(step.opcode).unwrap_or("INVALID"),
+            // As reth and revm name a byte that is not an instruction.
+            opcodes::name(step.opcode).unwrap_or("Unknown"),
         );
         if self.options.memory {
             after += &format!(r#","memory":"0x{}""#, hex::encode(step.memory));
@@ -139,5 +140,47 @@ impl<W: Write> Inspector for Trace<W> {
             self.close(None, &format!(r#","error":"{halt}""#));
         }
         self.open.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, Bytes};
+    use txgraph_evm::{Evm, Fork, MemoryState, Message, State};
+
+    /// The lines of a call of `code`.
+    fn lines(code: &'static [u8]) -> Vec<serde_json::Value> {
+        let address = Address::repeat_byte(0xcc);
+        let mut memory = MemoryState::default();
+        memory.insert(address, U256::ZERO, 1, Bytes::from_static(code));
+        let message = Message {
+            to: Some(address),
+            gas_limit: 1_000,
+            ..Message::default()
+        };
+        let mut trace = Trace::new(Vec::new(), TraceOptions::default());
+        let outcome = Evm::new(Fork::Osaka, 1)
+            .call_inspected(
+                &mut State::new(memory),
+                &txgraph_evm::Block::default(),
+                &message,
+                &mut trace,
+            )
+            .unwrap();
+        let text = String::from_utf8(trace.finish(&outcome).unwrap()).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn undefined_opcodes_are_not_named_like_the_designated_invalid_one() {
+        for (code, name) in [(&[0xfe][..], "INVALID"), (&[0xef][..], "Unknown")] {
+            let lines = lines(code);
+            assert_eq!(lines.len(), 2, "{name}");
+            assert_eq!(lines[0]["opName"], name);
+            assert_eq!(lines[0]["op"], code[0]);
+        }
     }
 }
