@@ -1,32 +1,32 @@
-//! The access list of a block (EIP-7928): which accounts and slots it accessed, and what
-//! they became, step by step. Step 0 is what comes before the transactions, step n the
-//! n-th of them, the last one what comes after.
+//! The access list of a block (EIP-7928): the accounts and slots that it accessed, and their
+//! values after each step. Step 0 is before the transactions, step n is the n-th
+//! transaction, and the last step is after the transactions.
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use alloy_rlp::Encodable;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_evm::{Account, Transition};
 
-/// What a block changed, and at last what it accessed.
+/// Collects what a block changes, then what it only accesses.
 #[derive(Clone, Debug, Default)]
 pub struct AccessList {
     step: u32,
-    /// Of the present step.
+    /// Changes of the current step.
     changed: BTreeMap<Address, Changed>,
     accounts: BTreeMap<Address, Changes>,
 }
 
-/// An account in one step, which may hold several calls.
+/// The changes of an account in one step, which may contain several calls.
 #[derive(Clone, Debug, Default)]
 struct Changed {
     before: Option<Account>,
     after: Option<Account>,
     code: Bytes,
-    /// By key: before and after.
+    /// Values by key, before and after.
     slots: BTreeMap<U256, (U256, U256)>,
 }
 
-/// An account in all steps; each value with its step.
+/// The changes of an account in all steps. Each value has its step.
 #[derive(Clone, Debug, Default)]
 struct Changes {
     written: BTreeMap<U256, Vec<(u32, U256)>>,
@@ -37,7 +37,7 @@ struct Changes {
 }
 
 impl AccessList {
-    /// Adds what something did in the present step.
+    /// Adds changes to the current step.
     pub fn record(&mut self, transitions: &[Transition]) {
         for transition in transitions {
             let entry = self.changed.entry(transition.address);
@@ -56,7 +56,7 @@ impl AccessList {
         }
     }
 
-    /// The present step is over.
+    /// Ends the current step.
     pub fn end_step(&mut self) {
         let step = self.step;
         for (address, changed) in std::mem::take(&mut self.changed) {
@@ -85,7 +85,7 @@ impl AccessList {
         self.step += 1;
     }
 
-    /// Adds what was accessed, after the last step.
+    /// Adds all accesses, after the last step. Slots that were not written become reads.
     pub fn accessed(&mut self, accesses: Vec<(Address, Vec<U256>)>) {
         for (address, keys) in accesses {
             let changes = self.accounts.entry(address).or_default();
@@ -96,13 +96,13 @@ impl AccessList {
         }
     }
 
-    /// Accounts and slots, of which a block may access one per 2,000 gas of its limit.
+    /// The number of accounts and slots. A block may access one per 2,000 gas of its limit.
     pub fn items(&self) -> usize {
         let slots = |changes: &Changes| changes.written.len() + changes.read.len();
         self.accounts.values().map(|it| 1 + slots(it)).sum()
     }
 
-    /// As the header has it.
+    /// The hash that the header stores.
     pub fn hash(&self) -> B256 {
         let accounts = self.accounts.iter();
         keccak256(list(accounts.map(|(address, changes)| {
@@ -125,7 +125,7 @@ fn stepped(change: &(u32, impl Encodable)) -> Vec<u8> {
     list([alloy_rlp::encode(change.0), alloy_rlp::encode(&change.1)])
 }
 
-/// The RLP of a list whose items are RLP already.
+/// The RLP of a list whose items are already RLP.
 fn list(items: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     let payload: Vec<u8> = items.into_iter().flatten().collect();
     let header = alloy_rlp::Header {
@@ -144,7 +144,7 @@ mod tests {
     use alloy_primitives::b256;
     use txgraph_evm::SlotChange;
 
-    const WHO: Address = Address::repeat_byte(1);
+    const ACCOUNT: Address = Address::repeat_byte(1);
 
     fn transition(balance: (u64, u64), slot: (u64, u64)) -> Transition {
         let account = |balance: u64| {
@@ -154,7 +154,7 @@ mod tests {
             })
         };
         Transition {
-            address: WHO,
+            address: ACCOUNT,
             before: account(balance.0),
             after: account(balance.1),
             code_before: None,
@@ -170,24 +170,24 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_an_empty_list() {
+    fn empty_list_has_the_known_hash() {
         let empty = b256!("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347");
         assert_eq!(AccessList::default().hash(), empty);
     }
 
     #[test]
-    fn what_comes_back_within_a_step_was_only_read() {
+    fn values_restored_within_a_step_count_as_read() {
         let mut list = AccessList::default();
         list.record(&[transition((5, 4), (0, 1))]);
         list.record(&[transition((4, 5), (1, 0))]);
         list.end_step();
         list.record(&[transition((5, 6), (0, 2))]);
         list.end_step();
-        let changes = &list.accounts[&WHO];
+        let changes = &list.accounts[&ACCOUNT];
         assert_eq!(changes.balances, [(1, U256::from(6))]);
         assert_eq!(changes.written[&U256::from(7)], [(1, U256::from(2))]);
-        list.accessed(vec![(WHO, vec![U256::from(7), U256::from(8)])]);
-        assert_eq!(list.accounts[&WHO].read, [U256::from(8)].into());
+        list.accessed(vec![(ACCOUNT, vec![U256::from(7), U256::from(8)])]);
+        assert_eq!(list.accounts[&ACCOUNT].read, [U256::from(8)].into());
         assert_eq!(list.items(), 3);
     }
 }

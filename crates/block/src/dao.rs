@@ -1,11 +1,12 @@
-//! EIP-779: the accounts whose wei moved, and where to.
+//! The DAO fork (EIP-779): the accounts that were drained, and the account that received
+//! their wei.
 
 use alloy_primitives::{Address, address};
 
-/// The contract that paid everybody back.
+/// The contract that paid refunds to the token holders.
 pub const REFUND: Address = address!("bf4ed7b27f1d666546e30d74d50d173d20bca754");
 
-/// The DAO, its extra balance, and their children.
+/// The DAO, its extra balance account, and their child DAOs.
 pub const DRAINED: [Address; 116] = [
     address!("d4fe7bc31cedb7bfb8a345f31e668033056b2728"),
     address!("b3fb0e5aba0e20e5c49d252dfd30e102b171a425"),

@@ -1,4 +1,4 @@
-//! States as genesis files write them: `{"alloc": {ADDRESS: {balance, nonce, code,
+//! Accounts in the form of genesis files: `{"alloc": {ADDRESS: {balance, nonce, code,
 //! storage}}}`, or the inner map alone.
 
 use crate::{PlainAccount, PlainState};
@@ -6,13 +6,13 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::collections::BTreeMap;
 
-/// A genesis file, of which the accounts are of interest.
+/// The accounts of a genesis file.
 #[derive(Deserialize)]
 struct Genesis {
     alloc: BTreeMap<LooseAddress, GenesisAccount>,
 }
 
-/// Addresses with or without `0x`.
+/// An address with or without `0x`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct LooseAddress(Address);
 
@@ -36,16 +36,16 @@ struct GenesisAccount {
     code: Bytes,
     #[serde(default)]
     storage: BTreeMap<U256, U256>,
-    /// Some writers add it; it is no part of the state.
+    /// Some writers add it. It is not part of the state.
     #[serde(default, rename = "secretKey")]
     _secret_key: Option<String>,
 }
 
-/// Understands the text of such a file.
+/// Parses accounts from the text of a genesis file, or of its `alloc` alone.
 ///
 /// # Errors
 ///
-/// What is wrong, and where.
+/// A message that names the faulty key or value.
 pub fn parse_accounts(text: &str) -> Result<PlainState, String> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
     let has_alloc = value.get("alloc").is_some();
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn both_forms_give_the_same_accounts() {
         let inner = r#"{"00000000000000000000000000000000000000aa":
             {"balance": "0x10", "nonce": "0x1", "code": "0x6001", "storage": {"0x0": "0x2"}},
             "0x00000000000000000000000000000000000000bb": {"balance": "17"}}"#;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_named() {
+    fn errors_name_the_fault() {
         for (text, what) in [
             (r#"{"xyz": {}}"#, "xyz"),
             (
@@ -111,8 +111,8 @@ mod tests {
             ),
             ("[", "EOF"),
         ] {
-            let told = parse_accounts(text).unwrap_err();
-            assert!(told.contains(what), "{told}");
+            let error = parse_accounts(text).unwrap_err();
+            assert!(error.contains(what), "{error}");
         }
     }
 }

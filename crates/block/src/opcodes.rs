@@ -1,9 +1,9 @@
-//! Names of opcodes, for people: every byte that any fork up to Osaka executes. The
-//! facts are the interpreter's; older names are known here.
+//! Names of opcodes for output and for the assembler: every byte that a fork up to Osaka
+//! executes. Names come from the interpreter's table; this module adds older ones.
 
 use txgraph_evm::{Fork, opcode::FACTS};
 
-/// Bytes after `opcode` that belong to it: 1 to 32 for `PUSH1` to `PUSH32`.
+/// Returns how many bytes after `opcode` belong to it: 1 to 32 for `PUSH1` to `PUSH32`.
 pub fn immediate_bytes(opcode: u8) -> usize {
     match opcode {
         0x60..=0x7f => usize::from(opcode - 0x5f),
@@ -11,13 +11,13 @@ pub fn immediate_bytes(opcode: u8) -> usize {
     }
 }
 
-/// The mnemonic; nothing for bytes that no fork up to Osaka executes.
+/// Returns the mnemonic, or `None` for a byte that no fork up to Osaka executes.
 pub fn name(opcode: u8) -> Option<&'static str> {
     let facts = &FACTS[usize::from(opcode)];
     (!facts.name.is_empty() && facts.since <= Fork::Osaka).then_some(facts.name)
 }
 
-/// The opcode of a mnemonic in capitals; older names are known too.
+/// Returns the opcode of a mnemonic in capitals. Accepts older names too.
 pub fn by_name(mnemonic: &str) -> Option<u8> {
     let mnemonic = match mnemonic {
         "SHA3" => "KECCAK256",
@@ -37,7 +37,7 @@ mod tests {
         let known: Vec<u8> = (0..=u8::MAX)
             .filter(|opcode| name(*opcode).is_some())
             .collect();
-        // Osaka's, with INVALID.
+        // The opcodes of Osaka and INVALID.
         assert_eq!(known.len(), 150);
         for opcode in known {
             assert_eq!(by_name(name(opcode).unwrap()), Some(opcode));
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn well_known_ones_stand_where_they_should() {
+    fn well_known_opcodes_have_their_bytes() {
         for (opcode, mnemonic) in [
             (0x0b, "SIGNEXTEND"),
             (0x1e, "CLZ"),

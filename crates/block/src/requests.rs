@@ -13,27 +13,27 @@ use alloy_primitives::{Address, B256, Bytes, Log, b256};
 const DEPOSIT_EVENT: B256 =
     b256!("649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5");
 
-/// The data of a deposit log: five places, then each field with its length, padded. Of
-/// each field the place, which is its length's, and the length.
+/// The fields of a deposit log as (offset, length). The data begins with the five offsets.
+/// At each offset is the length of the field, then its bytes, padded.
 const DEPOSIT_FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (384, 96), (512, 8)];
-/// Bytes of a deposit log.
+/// Bytes of the data of a deposit log.
 const DEPOSIT_LEN: usize = 576;
 
-/// The requests of a block; none before Prague.
+/// The requests of a block, or the fault that makes the block invalid. `None` before Prague.
 pub type BlockRequests = Result<Option<Requests>, RequestFault>;
 
-/// Why a block has no requests though it should (EIP-7685): no node accepts such a block.
+/// Why the requests of a block cannot be computed (EIP-7685). Such a block is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestFault {
-    /// The call failed.
-    #[error("contract {0} of the protocol failed")]
+    /// The call of a system contract failed.
+    #[error("system contract {0} failed")]
     Failed(Address),
-    /// A log of the deposit contract has another form than EIP-6110 says.
+    /// A log of the deposit contract does not have the layout of EIP-6110.
     #[error("a deposit log is malformed")]
     Deposit,
 }
 
-/// Contracts that are called after the transactions, with the type of their requests.
+/// The contracts that are called after the transactions, with the type of their requests.
 pub(crate) const CONTRACTS: [(u8, Address); 2] = [
     (
         WITHDRAWAL_REQUEST_TYPE,
@@ -45,7 +45,7 @@ pub(crate) const CONTRACTS: [(u8, Address); 2] = [
     ),
 ];
 
-/// Collects deposits from the logs of a block.
+/// Collects deposits from the logs of a block (EIP-6110).
 #[derive(Debug)]
 pub struct Deposits {
     contract: Address,
@@ -54,7 +54,7 @@ pub struct Deposits {
 }
 
 impl Deposits {
-    /// None yet.
+    /// Starts without deposits. `contract` is the deposit contract.
     pub fn new(contract: Address) -> Self {
         Self {
             contract,
@@ -63,7 +63,7 @@ impl Deposits {
         }
     }
 
-    /// Adds those among the logs of a transaction.
+    /// Adds the deposits in the logs of a transaction.
     pub fn collect(&mut self, logs: &[Log]) {
         for log in logs {
             if log.address == self.contract && log.topics().first() == Some(&DEPOSIT_EVENT) {
@@ -72,7 +72,7 @@ impl Deposits {
         }
     }
 
-    /// `None`: the log has another form.
+    /// Adds one deposit. `None` means that the log is malformed.
     fn deposit(&mut self, data: &[u8]) -> Option<()> {
         if data.len() != DEPOSIT_LEN {
             return None;
@@ -87,7 +87,7 @@ impl Deposits {
         Some(())
     }
 
-    /// All requests of the block.
+    /// Returns all requests of the block: the deposits, then `others` with their types.
     pub fn requests(self, others: Vec<(u8, Bytes)>) -> Result<Requests, RequestFault> {
         if self.malformed {
             return Err(RequestFault::Deposit);
@@ -101,7 +101,7 @@ impl Deposits {
     }
 }
 
-/// A word that is a small number.
+/// Reads a word, if it fits a `usize`.
 fn word(data: &[u8], at: usize) -> Option<usize> {
     let (high, low) = data.get(at..at + 32)?.split_at(24);
     let low = u64::from_be_bytes(low.try_into().ok()?);
@@ -140,20 +140,20 @@ mod tests {
     }
 
     #[test]
-    fn a_deposit_is_its_fields_in_a_row() {
+    fn deposits_are_their_fields_concatenated() {
         assert_eq!(
             DEPOSIT_EVENT,
             keccak256("DepositEvent(bytes,bytes,bytes,bytes,bytes)")
         );
         let requests = requests(deposit()).unwrap().take();
-        assert_eq!(requests.len(), 2, "empty ones are left out");
+        assert_eq!(requests.len(), 2, "requests without data are omitted");
         assert_eq!(requests[0].len(), 1 + 48 + 32 + 8 + 96 + 8);
         assert_eq!((requests[0][0], requests[0][1], requests[0][49]), (0, 1, 2));
         assert_eq!(requests[1][..], *b"\x02x");
     }
 
     #[test]
-    fn other_forms_are_faults() {
+    fn rejects_malformed_deposits() {
         assert_eq!(requests(Vec::new()).unwrap_err(), RequestFault::Deposit);
         let mut shifted = deposit();
         shifted[31] += 32;

@@ -9,30 +9,30 @@ use alloy_eips::{eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS
 use alloy_primitives::{Address, B256, Bytes, U256};
 use txgraph_evm::{BlobSchedule, Block, Fork, Outcome};
 
-/// Wei in a Gwei.
+/// Wei of a gwei.
 const GWEI: u64 = 1_000_000_000;
-/// Wei in an ether.
+/// Wei of an ether.
 const ETHER: u64 = 1_000_000_000_000_000_000;
 
 /// The rules of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRules {
-    /// The fork.
+    /// The fork in force.
     pub fork: Fork,
-    /// How many blobs, and how their price moves; only since Cancun of interest.
+    /// Limits and price of blobs. Used since Cancun.
     pub blobs: BlobSchedule,
-    /// Whether the DAO's wei are moved before its transactions (EIP-779).
+    /// Whether this is the block of the DAO fork, which drains accounts first (EIP-779).
     pub moves_dao: bool,
-    /// Whose logs are deposits (EIP-6110).
+    /// The contract whose logs are deposits (EIP-6110).
     pub deposit_contract: Address,
 }
 
-/// An interpreter with the state of a block.
+/// Executes the steps on the state of a block.
 pub trait Executor {
-    /// Why the state could not be read.
+    /// An error of the state.
     type Error;
 
-    /// A call by the protocol; `None` if there is nothing to call.
+    /// Makes a system call. Returns `None` if the contract has no code.
     fn system_call(
         &mut self,
         block: &Block,
@@ -40,32 +40,32 @@ pub trait Executor {
         input: Bytes,
     ) -> Result<Option<Outcome>, Self::Error>;
 
-    /// Adds wei outside of any transaction.
+    /// Adds wei outside any transaction.
     fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), Self::Error>;
 
-    /// Takes all wei outside of any transaction.
+    /// Removes the whole balance outside any transaction, and returns it.
     fn drain_balance(&mut self, address: Address) -> Result<U256, Self::Error>;
 }
 
-/// What a block tells beside its transactions.
+/// The contents of a block other than its transactions.
 #[derive(Clone, Debug)]
 pub struct BlockSteps<'a> {
-    /// Its rules.
+    /// The rules of the block.
     pub rules: &'a BlockRules,
-    /// Of its header, what execution sees.
+    /// The environment that transactions see.
     pub block: &'a Block,
-    /// Hash of the block before it.
+    /// The hash of the parent block.
     pub parent_hash: B256,
-    /// Since Cancun (EIP-4788).
+    /// The beacon root of the parent, since Cancun (EIP-4788).
     pub parent_beacon_block_root: Option<B256>,
-    /// Before the merge: number and beneficiary of blocks that lost.
+    /// Number and beneficiary of each ommer, before the merge.
     pub ommers: Vec<(u64, Address)>,
-    /// Since Shanghai: who receives how many Gwei (EIP-4895).
+    /// Withdrawals as address and gwei, since Shanghai (EIP-4895).
     pub withdrawals: Vec<(Address, u64)>,
 }
 
 impl BlockSteps<'_> {
-    /// What comes before the transactions.
+    /// Executes the steps before the transactions.
     pub fn before<E: Executor>(&self, executor: &mut E) -> Result<(), E::Error> {
         if self.rules.moves_dao {
             for address in dao::DRAINED {
@@ -73,7 +73,7 @@ impl BlockSteps<'_> {
                 executor.increase_balance(dao::REFUND, amount)?;
             }
         }
-        // What becomes of these two calls does not matter to the block.
+        // The block is valid even if these two calls fail.
         if let Some(root) = self.parent_beacon_block_root
             && self.rules.fork >= Fork::Cancun
         {
@@ -86,7 +86,7 @@ impl BlockSteps<'_> {
         Ok(())
     }
 
-    /// What comes after them.
+    /// Executes the steps after the transactions, and returns the requests.
     pub fn after<E: Executor>(
         &self,
         executor: &mut E,
@@ -103,8 +103,8 @@ impl BlockSteps<'_> {
         let mut outputs = Vec::new();
         for (kind, contract) in requests::CONTRACTS {
             let called = executor.system_call(self.block, contract, Bytes::new())?;
-            // EIP-7002 and 7251 call a block without the contract invalid; development
-            // chains have none, and their node does not mind.
+            // A block without the contract is invalid by EIP-7002 and 7251. Development
+            // chains lack the contracts, and reth accepts their blocks.
             let Some(outcome) = called else {
                 continue;
             };
@@ -116,7 +116,7 @@ impl BlockSteps<'_> {
         Ok(deposits.requests(outputs).map(Some))
     }
 
-    /// Pays whoever found the block, and its ommers, until the merge.
+    /// Pays the beneficiaries of the block and its ommers, before the merge.
     fn reward<E: Executor>(&self, executor: &mut E) -> Result<(), E::Error> {
         let ether = match self.rules.fork {
             fork if fork >= Fork::Paris => return Ok(()),
@@ -126,7 +126,7 @@ impl BlockSteps<'_> {
         };
         let base = U256::from(ether * u128::from(ETHER));
         for (number, beneficiary) in &self.ommers {
-            // At most six blocks back, or the block was not valid.
+            // Ommers of a valid block are at most six blocks older.
             let age = self.block.number.saturating_sub(*number).min(8);
             let share = base * U256::from(8 - age) / U256::from(8);
             executor.increase_balance(*beneficiary, share)?;

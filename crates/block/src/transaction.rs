@@ -1,4 +1,4 @@
-//! From a signed transaction to what the interpreter wants to know of it.
+//! Converts signed transactions to the input of the interpreter.
 
 use alloy_consensus::{
     EthereumTxEnvelope, Transaction as _, TxEip4844, TxType, crypto::secp256k1::recover_signer,
@@ -7,7 +7,7 @@ use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, U256};
 use txgraph_evm::{AccessListItem, Authorization, Transaction, TransactionType};
 
-/// The transaction of `caller`, with the authorities of its authorizations.
+/// Converts a signed transaction of `caller`. Recovers the signers of its authorizations.
 pub fn evm_transaction(signed: &EthereumTxEnvelope<TxEip4844>, caller: Address) -> Transaction {
     let transaction_type = match signed.tx_type() {
         TxType::Legacy => TransactionType::Legacy,
@@ -41,8 +41,8 @@ pub fn evm_transaction(signed: &EthereumTxEnvelope<TxEip4844>, caller: Address) 
     }
 }
 
-/// With the authority, unless the signature breaks the rules of EIP-7702 (parity 0 or
-/// 1, `s` in the lower half).
+/// Converts an authorization. The authority is `None` if the signature breaks the rules of
+/// EIP-7702: parity 0 or 1, `s` in the lower half.
 fn recovered(signed: &SignedAuthorization) -> Authorization {
     let authority = || {
         let signature = signed.signature().ok()?;
