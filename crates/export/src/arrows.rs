@@ -2,8 +2,7 @@
 //! per transfer, or one per (from, to, asset), with its style.
 
 use crate::{
-    TokenList,
-    rows::{Column, Value},
+    Column, TokenList, Value,
     views::{merged_columns, merged_row, transfer_columns, transfer_row},
 };
 use alloy_primitives::{Address, map::HashMap};

@@ -9,6 +9,11 @@ const PART_DIGITS: usize = 19;
 /// Limbs of the widest number (`AmountSum`).
 pub(crate) const LIMBS_MAX: usize = 5;
 
+/// Appends the decimal digits of an integer of the machine.
+pub(crate) fn push_integer(out: &mut Vec<u8>, number: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
 /// Appends the decimal digits.
 pub(crate) fn push_decimal(out: &mut Vec<u8>, limbs: &[u64]) {
     let limbs = significant(limbs);

@@ -1,7 +1,7 @@
 //! Pictures, drawn by Graphviz's programme from our DOT.
 
 use crate::{
-    Drawing, Error, GraphFormat, GraphOptions, Metadata, Result, Written, arrows::Arrows, dot,
+    DocumentFormat, Drawing, Error, GraphOptions, Metadata, Result, Written, arrows::Arrows, dot,
     output::Output,
 };
 use std::{
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(10);
 
 pub(crate) fn write(
     graph: &TransferGraph,
-    format: GraphFormat,
+    format: DocumentFormat,
     options: &GraphOptions,
     metadata: &Metadata,
     mut output: Output,
@@ -42,7 +42,7 @@ pub(crate) fn write(
 }
 
 /// Runs Graphviz on `text`, within the limits of time and size.
-fn run(drawing: &Drawing, format: GraphFormat, text: Vec<u8>) -> Result<Vec<u8>> {
+fn run(drawing: &Drawing, format: DocumentFormat, text: Vec<u8>) -> Result<Vec<u8>> {
     let program = &drawing.program;
     let failed = |reason: String| Error::Graphviz {
         program: program.clone(),

@@ -1,5 +1,6 @@
 //! Why an export failed.
 
+use crate::{ColumnType, U256Type};
 use std::{io, path::PathBuf, time::Duration};
 
 /// Result of an export.
@@ -38,9 +39,36 @@ pub enum Error {
         /// What the operating system said.
         source: io::Error,
     },
-    /// A format cannot do what an option asks for.
-    #[error("{0}")]
-    Unsupported(String),
+    /// A way to write 256-bit numbers is listed twice.
+    #[error("256-bit numbers cannot be written as {0} twice")]
+    U256TypeTwice(U256Type),
+    /// No way to write 256-bit numbers is listed.
+    #[error("no type is given for 256-bit numbers")]
+    NoU256Type,
+    /// A row has another number of values than its table has columns.
+    #[error("a row of {values} values in a table of {columns} columns")]
+    RowLength {
+        /// Columns of the table.
+        columns: usize,
+        /// Values of the row.
+        values: usize,
+    },
+    /// A value is not of the type of its column.
+    #[error("a value of type {found:?} in column `{column}` of type {wanted:?}")]
+    RowType {
+        /// Name of the column.
+        column: String,
+        /// Type of the column.
+        wanted: ColumnType,
+        /// Type of the value.
+        found: ColumnType,
+    },
+    /// A writer was used again after it had failed.
+    #[error("nothing can be written after a failure")]
+    AfterFailure,
+    /// The thread that encodes columns could not be started.
+    #[error("cannot start the thread that encodes columns: {0}")]
+    Thread(io::Error),
     /// A token list does not say what it should.
     #[error("{}: {reason}", path.display())]
     TokenList {
@@ -95,24 +123,29 @@ impl Error {
         matches!(self, Self::BrokenPipe)
     }
 
+    /// Whether the request itself is wrong, so that it would fail again.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::U256TypeTwice(_) | Self::NoU256Type)
+    }
+
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Exists { .. } => Some("choose another name, or replace it with --overwrite"),
+            Self::Exists { .. } => Some("choose another name, or allow the file to be replaced"),
             Self::NoFolder { .. } => Some("make the folder first: mkdir -p"),
             Self::NoSpace { .. } => {
                 Some("free some space, or write elsewhere; Parquet is the smallest format")
             }
             Self::TooLargeToDraw { .. } => Some(
-                "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), or write \
-                 DOT, GraphML or GEXF and open it in Gephi",
+                "ask for less (fewer hops, larger amounts, smaller limits), or write DOT, GraphML or \
+                 GEXF and open it in Gephi",
             ),
             Self::NoGraphviz { .. } => Some(
                 "install it (apt install graphviz; brew install graphviz) or write DOT and draw \
                  it elsewhere",
             ),
             Self::GraphvizTooSlow { .. } => {
-                Some("ask a narrower question, or write DOT and draw it with sfdp")
+                Some("ask for less, or write DOT and draw it with sfdp")
             }
             _ => None,
         }

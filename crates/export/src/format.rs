@@ -69,29 +69,30 @@ choice! {
 }
 
 choice! {
-    /// A format for a whole graph. The first four write its edges as rows.
-    GraphFormat, "graph format" {
-        /// Edges as comma-separated values.
-        Csv = "csv",
-        /// Edges as one JSON object per line.
-        Jsonl = "jsonl" | "ndjson",
-        /// Edges as Apache Parquet.
-        Parquet = "parquet",
-        /// Edges as an Arrow IPC file.
-        Ipc = "ipc" | "arrow" | "feather",
+    /// A format that holds a whole graph in one document.
+    DocumentFormat, "graph format" {
         /// One JSON document: metadata, vertices, edges.
         Json = "json",
         /// The language of Graphviz.
         Dot = "dot" | "gv",
-        /// A picture made of lines; needs Graphviz.
+        /// A vector image; needs Graphviz.
         Svg = "svg",
-        /// A picture made of points; needs Graphviz.
+        /// A bitmap image; needs Graphviz.
         Png = "png",
         /// GraphML, for Gephi, Cytoscape, yEd, networkx, igraph.
         GraphMl = "graphml",
         /// GEXF 1.3, for Gephi.
         Gexf = "gexf",
     }
+}
+
+/// A format for a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GraphFormat {
+    /// The edges as rows.
+    Table(TableFormat),
+    /// The whole graph in one document.
+    Document(DocumentFormat),
 }
 
 choice! {
@@ -118,58 +119,120 @@ choice! {
     }
 }
 
-choice! {
-    /// How Parquet and Arrow IPC are compressed.
-    Compression, "compression" {
-        /// Not at all.
-        None = "none" | "uncompressed",
-        /// Quick, modest. Parquet only.
-        Snappy = "snappy",
-        /// Quick, modest.
-        Lz4 = "lz4",
-        /// Small.
-        Zstd = "zstd",
+impl TableFormat {
+    /// Whether the format is lines of text.
+    pub const fn is_text(self) -> bool {
+        match self {
+            Self::Csv | Self::Jsonl => true,
+            Self::Parquet | Self::Ipc => false,
+        }
+    }
+
+    /// Whether the metadata goes to a file next to the table (`x.csv.meta.json`), because
+    /// the format cannot hold it.
+    pub const fn has_metadata_file(self) -> bool {
+        self.is_text()
+    }
+
+    /// The format that the extension of a file name stands for.
+    pub fn from_extension(path: &Path) -> Option<Self> {
+        path.extension()?.to_str()?.parse().ok()
     }
 }
 
-impl TableFormat {
-    /// Whether lines of text come out, which cannot hold metadata.
-    pub const fn is_text(self) -> bool {
-        matches!(self, Self::Csv | Self::Jsonl)
-    }
-
-    /// Guesses from the end of a file name.
-    pub fn from_extension(path: &Path) -> Option<Self> {
-        path.extension()?.to_str()?.parse().ok()
+impl DocumentFormat {
+    /// Whether the metadata goes to a file next to the document (`x.svg.meta.json`),
+    /// because the format cannot hold it.
+    pub const fn has_metadata_file(self) -> bool {
+        match self {
+            Self::Svg | Self::Png => true,
+            Self::Json | Self::Dot | Self::GraphMl | Self::Gexf => false,
+        }
     }
 }
 
 impl GraphFormat {
-    /// Guesses from the end of a file name.
+    /// Every value: formats of tables first, each group in declaration order.
+    pub const ALL: &'static [Self] = &Self::all();
+
+    const fn all() -> [Self; TableFormat::ALL.len() + DocumentFormat::ALL.len()] {
+        let tables = TableFormat::ALL.len();
+        let mut all = [Self::Document(DocumentFormat::Json); _];
+        let mut i = 0;
+        while i < all.len() {
+            all[i] = if i < tables {
+                Self::Table(TableFormat::ALL[i])
+            } else {
+                Self::Document(DocumentFormat::ALL[i - tables])
+            };
+            i += 1;
+        }
+        all
+    }
+
+    /// The word used on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table(format) => format.as_str(),
+            Self::Document(format) => format.as_str(),
+        }
+    }
+
+    /// The format that the extension of a file name stands for.
     pub fn from_extension(path: &Path) -> Option<Self> {
         path.extension()?.to_str()?.parse().ok()
     }
 
-    /// The format for rows, where this is one.
+    /// The format of the table, if the edges are written as one.
     pub const fn table(self) -> Option<TableFormat> {
         match self {
-            Self::Csv => Some(TableFormat::Csv),
-            Self::Jsonl => Some(TableFormat::Jsonl),
-            Self::Parquet => Some(TableFormat::Parquet),
-            Self::Ipc => Some(TableFormat::Ipc),
-            _ => None,
+            Self::Table(format) => Some(format),
+            Self::Document(_) => None,
         }
+    }
+
+    /// Whether the metadata goes to a file next to the output.
+    pub const fn has_metadata_file(self) -> bool {
+        match self {
+            Self::Table(format) => format.has_metadata_file(),
+            Self::Document(format) => format.has_metadata_file(),
+        }
+    }
+}
+
+impl fmt::Display for GraphFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for GraphFormat {
+    type Err = UnknownWord;
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        if let Ok(format) = word.parse() {
+            return Ok(Self::Table(format));
+        }
+        let unknown = |error| UnknownWord {
+            known: Self::ALL
+                .iter()
+                .map(|format| format.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+            ..error
+        };
+        word.parse().map(Self::Document).map_err(unknown)
     }
 }
 
 impl From<TableFormat> for GraphFormat {
     fn from(format: TableFormat) -> Self {
-        match format {
-            TableFormat::Csv => Self::Csv,
-            TableFormat::Jsonl => Self::Jsonl,
-            TableFormat::Parquet => Self::Parquet,
-            TableFormat::Ipc => Self::Ipc,
-        }
+        Self::Table(format)
+    }
+}
+
+impl From<DocumentFormat> for GraphFormat {
+    fn from(format: DocumentFormat) -> Self {
+        Self::Document(format)
     }
 }
 
@@ -187,6 +250,11 @@ mod tests {
         for format in TableFormat::ALL {
             assert_eq!(GraphFormat::from(*format).table(), Some(*format));
         }
+        assert_eq!(
+            "tsv".parse::<GraphFormat>().unwrap_err().to_string(),
+            "unknown graph format `tsv`; one of csv, jsonl, parquet, ipc, json, dot, svg, png, \
+             graphml, gexf"
+        );
         assert_eq!(
             TableFormat::from_extension(Path::new("t.arrow")),
             Some(TableFormat::Ipc)

@@ -3,12 +3,11 @@
 //! rounded double beside them to rank by.
 
 use crate::{
-    GraphOptions, Metadata, Result, TokenList, Written,
+    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::{Output, TextOutput},
     pieces::thread_count,
-    rows::{Column, Kind, Value},
     text::short_address,
     views::{vertex_columns, vertices},
     xml::{DECLARATION, push_attribute, push_text},
@@ -112,13 +111,19 @@ fn asset_word(asset: &Asset) -> String {
     }
 }
 
-const fn type_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::U32 | Kind::U64 => "long",
-        Kind::Amount => "biginteger",
-        Kind::F64 => "double",
-        Kind::Bool => "boolean",
-        Kind::Text | Kind::Address | Kind::Hash | Kind::Json => "string",
+const fn type_word(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::U32 | ColumnType::U64 => "long",
+        ColumnType::F64 => "double",
+        ColumnType::Bool => "boolean",
+        // GEXF 1.3 has `biginteger`, which networkx 3.6 does not read.
+        ColumnType::Amount
+        | ColumnType::SignedAmount
+        | ColumnType::Text
+        | ColumnType::Address
+        | ColumnType::Hash
+        | ColumnType::Indices
+        | ColumnType::Json => "string",
     }
 }
 
@@ -134,8 +139,8 @@ fn attributes(out: &mut Vec<u8>, class: &str, columns: &[Column]) {
         out.extend_from_slice(b"/>\n");
     };
     for column in columns {
-        attribute(&column.name, type_word(column.kind));
-        if column.kind == Kind::Amount {
+        attribute(&column.name, type_word(column.column_type));
+        if column.column_type == ColumnType::Amount {
             attribute(&format!("{}_f64", column.name), "double");
         }
     }

@@ -3,12 +3,11 @@
 //! of 256 bits: exact amounts are strings, with a rounded double beside them.
 
 use crate::{
-    GraphOptions, Metadata, Result, TokenList, Written,
+    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::{Output, TextOutput},
     pieces::thread_count,
-    rows::{Column, Kind, Value},
     text::short_address,
     views::{vertex_columns, vertices},
     xml::{DECLARATION, push_attribute, push_text},
@@ -45,7 +44,7 @@ pub(crate) fn write(
             &format!("v_{}", column.name),
             "node",
             &column.name,
-            type_word(column.kind),
+            type_word(column.column_type),
         );
     }
     key(out, "e_label", "edge", "label", "string");
@@ -55,9 +54,9 @@ pub(crate) fn write(
             &format!("e_{}", column.name),
             "edge",
             &column.name,
-            type_word(column.kind),
+            type_word(column.column_type),
         );
-        if column.kind == Kind::Amount {
+        if column.column_type == ColumnType::Amount {
             let name = format!("{}_f64", column.name);
             key(out, &format!("e_{name}"), "edge", &name, "double");
         }
@@ -71,7 +70,7 @@ pub(crate) fn write(
         let mut row = vertex.row();
         let id = row.remove(0);
         if let Some(label @ Value::Absent) = row.first_mut() {
-            *label = Value::Owned(short_address(vertex.vertex.address));
+            *label = short_address(vertex.vertex.address).into();
         }
         out.extend_from_slice(b"    <node id=\"");
         id.push_plain(out);
@@ -98,13 +97,19 @@ pub(crate) fn write(
     text.finish(Some(metadata))
 }
 
-const fn type_word(kind: Kind) -> &'static str {
-    match kind {
+const fn type_word(column_type: ColumnType) -> &'static str {
+    match column_type {
         // GraphML's int and long are signed; only long holds all of ours.
-        Kind::U32 | Kind::U64 => "long",
-        Kind::F64 => "double",
-        Kind::Bool => "boolean",
-        Kind::Text | Kind::Amount | Kind::Address | Kind::Hash | Kind::Json => "string",
+        ColumnType::U32 | ColumnType::U64 => "long",
+        ColumnType::F64 => "double",
+        ColumnType::Bool => "boolean",
+        ColumnType::Text
+        | ColumnType::Amount
+        | ColumnType::SignedAmount
+        | ColumnType::Address
+        | ColumnType::Hash
+        | ColumnType::Indices
+        | ColumnType::Json => "string",
     }
 }
 

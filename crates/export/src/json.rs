@@ -2,10 +2,11 @@
 
 use crate::{
     GraphOptions, Metadata, Result, Written,
-    jsonl::Keys,
+    json_text::push_json,
     line::Line,
     output::{Output, TextOutput},
-    rows::push_object,
+    table::jsonl::Keys,
+    value::push_object,
     views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
 };
 use txgraph_graph::TransferGraph;
@@ -18,7 +19,7 @@ pub(crate) fn write(
 ) -> Result<Written> {
     let mut text = TextOutput::with_threads(output, options.table.threads);
     text.buffer.extend_from_slice(b"{\"metadata\":");
-    serde_json::to_writer(&mut text.buffer, metadata)?;
+    push_json(&mut text.buffer, metadata)?;
     text.buffer
         .extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
     let mut columns = vertex_columns();

@@ -13,17 +13,15 @@ mod target;
 mod tokens;
 // Bytes on their way.
 mod decimal;
+mod json_text;
 mod line;
 mod lines;
 mod output;
 mod pieces;
 mod text;
 // Rows.
-mod columns;
-mod csv;
-mod jsonl;
-mod rows;
-mod transfers;
+mod table;
+mod value;
 // Graphs.
 mod arrows;
 mod dot;
@@ -39,12 +37,13 @@ mod views;
 mod xml;
 
 pub use error::{Error, Result};
-pub use format::{Compression, GraphFormat, Schema, TableFormat, U256Type, UnknownWord};
-pub use graph::{write_graph, write_json, write_table, write_totals, write_vertices};
+pub use format::{DocumentFormat, GraphFormat, Schema, TableFormat, U256Type, UnknownWord};
+pub use graph::{write_graph, write_json, write_table, write_vertices};
 pub use lines::LineWriter;
 pub use metadata::Metadata;
 pub use options::{Drawing, GraphOptions, TransferTableOptions};
+pub use table::{TableWriter, TransferWriter};
 pub use target::{Target, Written};
-pub use text::{printable, short_address};
+pub use text::printable;
 pub use tokens::{Token, TokenList};
-pub use transfers::TransferWriter;
+pub use value::{Column, ColumnType, Value};

@@ -1,7 +1,8 @@
 //! Lines that somebody else makes, written like everything else: to a stream as they
 //! come, to a file that gets its name when it is complete.
 
-use crate::{Result, Target, Written, output::Output};
+use crate::{Result, Target, Written, json_text::push_json, output::Output};
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// A text under way.
@@ -32,6 +33,16 @@ impl LineWriter {
         self.lines += 1;
         self.output.put(line.as_bytes())?;
         self.output.put(b"\n")
+    }
+
+    /// Appends a value as JSON on a line. Characters that are not seen as they are
+    /// (control characters, changes of direction) are escaped.
+    pub fn push_json(&mut self, value: &impl Serialize) -> Result<()> {
+        let mut line = Vec::new();
+        push_json(&mut line, value)?;
+        line.push(b'\n');
+        self.lines += 1;
+        self.output.put(&line)
     }
 
     /// Gives a file its name. Lines are its rows, a header among them.

@@ -1,6 +1,9 @@
 //! Where an answer comes from and what it covers.
 
-use crate::Result;
+use crate::{
+    Result,
+    json_text::{push_json, push_json_pretty},
+};
 use serde::Serialize;
 use serde_json::Value;
 use txgraph_graph::LimitHit;
@@ -44,14 +47,17 @@ impl Metadata {
 
     /// Indented JSON, as it stands in a file of its own.
     pub(crate) fn to_json_lines(&self) -> Result<Vec<u8>> {
-        let mut text = serde_json::to_vec_pretty(self)?;
+        let mut text = Vec::new();
+        push_json_pretty(&mut text, self)?;
         text.push(b'\n');
         Ok(text)
     }
 
     /// JSON on one line, as it stands inside another file.
     pub(crate) fn to_json(&self) -> Result<String> {
-        Ok(serde_json::to_string(self)?)
+        let mut text = Vec::new();
+        push_json(&mut text, self)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Whether every requested block was read.

@@ -1,6 +1,6 @@
 //! How to write.
 
-use crate::{Compression, Schema, TokenList, U256Type};
+use crate::{Error, Result, Schema, TokenList, U256Type};
 use std::{path::PathBuf, time::Duration};
 
 /// How to write transfers as rows.
@@ -13,9 +13,6 @@ pub struct TransferTableOptions {
     /// How 256-bit numbers are written to Parquet and Arrow IPC, a column for
     /// each. CSV and JSONL always hold decimals.
     pub u256: Vec<U256Type>,
-    /// Compression of Parquet and Arrow IPC. Absent: zstd for Parquet, none for
-    /// Arrow IPC, so that it can be mapped into memory.
-    pub compression: Option<Compression>,
     /// Rows of a Parquet row group or an Arrow record batch, and so of the
     /// memory that writing takes: about 400 bytes per row.
     pub group_rows: usize,
@@ -32,9 +29,19 @@ impl TransferTableOptions {
             chain_id,
             schema: Schema::Txgraph,
             u256: vec![U256Type::Binary, U256Type::String, U256Type::F64],
-            compression: None,
             group_rows: 64 * 1024,
             threads: None,
+        }
+    }
+
+    /// Checks the options. Every writer does so before it writes; a caller that has long
+    /// work ahead of writing should do so first.
+    pub fn validate(&self) -> Result<()> {
+        let twice = |(at, way): (usize, &U256Type)| self.u256[..at].contains(way);
+        match self.u256.iter().enumerate().find(|way| twice(*way)) {
+            Some((_, way)) => Err(Error::U256TypeTwice(*way)),
+            None if self.u256.is_empty() => Err(Error::NoU256Type),
+            None => Ok(()),
         }
     }
 }
@@ -92,5 +99,28 @@ impl Default for Drawing {
             time_max: Duration::from_secs(60),
             bytes_max: 64 << 20,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u256_types_must_be_distinct_and_not_empty() {
+        use U256Type::{Binary, F64, String};
+        let check = |u256: &[U256Type]| {
+            let options = TransferTableOptions {
+                u256: u256.to_vec(),
+                ..TransferTableOptions::new(1)
+            };
+            options.validate()
+        };
+        assert!(check(&[Binary]).is_ok());
+        assert!(check(&[F64, String, Binary]).is_ok());
+        let error = check(&[Binary, F64, Binary]).unwrap_err();
+        assert!(matches!(error, Error::U256TypeTwice(Binary)), "{error}");
+        assert!(error.is_usage());
+        assert!(matches!(check(&[]), Err(Error::NoU256Type)));
     }
 }

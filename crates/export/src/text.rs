@@ -1,6 +1,6 @@
 //! Text that others wrote (labels, symbols), made safe to show.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, hex};
 use std::borrow::Cow;
 
 /// The text with everything replaced that is not seen as it is: control
@@ -19,7 +19,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(replace).collect())
 }
 
-fn is_plain(c: char) -> bool {
+/// Whether a character is seen as it is.
+pub(crate) fn is_plain(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }
@@ -35,10 +36,14 @@ fn is_plain(c: char) -> bool {
 
 /// [`printable`], and at most `chars` characters.
 pub(crate) fn printable_short(text: &str, chars: usize) -> String {
-    let text = printable(text.trim());
+    let text = text.trim();
+    // Cut first: text from outside may have megabytes.
     match text.char_indices().nth(chars) {
-        None => text.into_owned(),
-        Some(_) => text.chars().take(chars - 1).chain(['…']).collect(),
+        None => printable(text).into_owned(),
+        Some(_) => {
+            let end = text.char_indices().nth(chars - 1).map_or(0, |(at, _)| at);
+            format!("{}…", printable(&text[..end]))
+        }
     }
 }
 
@@ -48,8 +53,17 @@ pub(crate) fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{plural}")
 }
 
+/// Appends `0x` and lower-case hex.
+pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(b"0x");
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), 0);
+    let encoded = hex::encode_to_slice(bytes, &mut out[start..]);
+    debug_assert!(encoded.is_ok(), "the space is twice the bytes");
+}
+
 /// `0x1234…abcd`, with the capitals of EIP-55.
-pub fn short_address(address: Address) -> String {
+pub(crate) fn short_address(address: Address) -> String {
     let full = address.to_checksum(None);
     format!("{}…{}", &full[..6], &full[38..])
 }

@@ -1,8 +1,8 @@
 //! A graph as rows: its vertices, their totals, its merged edges, its transfers.
 
 use crate::{
-    Result,
-    rows::{Column, Kind, Value, columns, push_object},
+    Column, ColumnType, Result, Value,
+    value::{columns, push_object},
 };
 use txgraph_graph::{AssetTotals, Edge, Expansion, MergedEdge, TransferGraph, Vertex, VertexId};
 
@@ -43,28 +43,25 @@ pub(crate) const fn expansion_word(expansion: Expansion) -> &'static str {
 /// Columns of vertices.
 pub(crate) fn vertex_columns() -> Vec<Column> {
     columns(&[
-        ("id", Kind::Address),
-        ("label", Kind::Text),
-        ("hop", Kind::U32),
-        ("root", Kind::Bool),
-        ("expansion", Kind::Text),
-        ("in_degree", Kind::U32),
-        ("out_degree", Kind::U32),
-        ("in_transfers", Kind::U64),
-        ("out_transfers", Kind::U64),
-        ("assets", Kind::U64),
-        ("first_block", Kind::U64),
-        ("last_block", Kind::U64),
-        ("chain_id", Kind::U64),
+        ("id", ColumnType::Address),
+        ("label", ColumnType::Text),
+        ("hop", ColumnType::U32),
+        ("root", ColumnType::Bool),
+        ("expansion", ColumnType::Text),
+        ("in_degree", ColumnType::U32),
+        ("out_degree", ColumnType::U32),
+        ("in_transfers", ColumnType::U64),
+        ("out_transfers", ColumnType::U64),
+        ("assets", ColumnType::U64),
+        ("first_block", ColumnType::U64),
+        ("last_block", ColumnType::U64),
+        ("chain_id", ColumnType::U64),
     ])
 }
 
 /// Added to [`vertex_columns`] in JSON.
 pub(crate) fn totals_column() -> Column {
-    Column {
-        name: "totals".to_owned(),
-        kind: Kind::Json,
-    }
+    Column::new("totals", ColumnType::Json)
 }
 
 impl<'a> VertexView<'a> {
@@ -75,17 +72,17 @@ impl<'a> VertexView<'a> {
             |count: fn(&AssetTotals) -> u64| Value::U64(vertex.totals.iter().map(count).sum());
         vec![
             Value::Address(vertex.address),
-            Value::some(vertex.label.as_deref(), Value::Text),
+            vertex.label.as_deref().into(),
             Value::U32(vertex.hop),
             Value::Bool(self.is_root),
-            Value::Text(expansion_word(vertex.expansion)),
+            expansion_word(vertex.expansion).into(),
             Value::U32(vertex.in_degree),
             Value::U32(vertex.out_degree),
             sum(|totals| totals.in_transfers),
             sum(|totals| totals.out_transfers),
             Value::U64(vertex.totals.len() as u64),
-            Value::some(vertex.blocks, |(first, _)| Value::U64(first)),
-            Value::some(vertex.blocks, |(_, last)| Value::U64(last)),
+            vertex.blocks.map(|(first, _)| first).into(),
+            vertex.blocks.map(|(_, last)| last).into(),
             Value::U64(self.chain_id),
         ]
     }
@@ -112,8 +109,8 @@ impl<'a> VertexView<'a> {
         self.vertex.totals.iter().map(move |totals| {
             vec![
                 Value::Address(address),
-                Value::some(totals.asset.token_address, Value::Address),
-                Value::Text(totals.asset.token_standard.as_str()),
+                totals.asset.token_address.into(),
+                totals.asset.token_standard.as_str().into(),
                 Value::U64(totals.in_transfers),
                 Value::Amount(totals.in_amount),
                 Value::U64(totals.out_transfers),
@@ -127,31 +124,31 @@ impl<'a> VertexView<'a> {
 /// Columns of what each vertex received and sent of each asset.
 pub(crate) fn total_columns() -> Vec<Column> {
     columns(&[
-        ("id", Kind::Address),
-        ("token_address", Kind::Address),
-        ("token_standard", Kind::Text),
-        ("in_transfers", Kind::U64),
-        ("in_amount", Kind::Amount),
-        ("out_transfers", Kind::U64),
-        ("out_amount", Kind::Amount),
-        ("chain_id", Kind::U64),
+        ("id", ColumnType::Address),
+        ("token_address", ColumnType::Address),
+        ("token_standard", ColumnType::Text),
+        ("in_transfers", ColumnType::U64),
+        ("in_amount", ColumnType::Amount),
+        ("out_transfers", ColumnType::U64),
+        ("out_amount", ColumnType::Amount),
+        ("chain_id", ColumnType::U64),
     ])
 }
 
 /// Columns of merged edges.
 pub(crate) fn merged_columns() -> Vec<Column> {
     columns(&[
-        ("source", Kind::Address),
-        ("target", Kind::Address),
-        ("token_address", Kind::Address),
-        ("token_standard", Kind::Text),
-        ("count", Kind::U64),
-        ("sum", Kind::Amount),
-        ("first_block", Kind::U64),
-        ("last_block", Kind::U64),
-        ("first_timestamp", Kind::U64),
-        ("last_timestamp", Kind::U64),
-        ("hop", Kind::U32),
+        ("source", ColumnType::Address),
+        ("target", ColumnType::Address),
+        ("token_address", ColumnType::Address),
+        ("token_standard", ColumnType::Text),
+        ("count", ColumnType::U64),
+        ("sum", ColumnType::Amount),
+        ("first_block", ColumnType::U64),
+        ("last_block", ColumnType::U64),
+        ("first_timestamp", ColumnType::U64),
+        ("last_timestamp", ColumnType::U64),
+        ("hop", ColumnType::U32),
     ])
 }
 
@@ -161,8 +158,8 @@ pub(crate) fn merged_row(graph: &TransferGraph, edge: &MergedEdge) -> Vec<Value<
     vec![
         address(edge.source),
         address(edge.target),
-        Value::some(edge.asset.token_address, Value::Address),
-        Value::Text(edge.asset.token_standard.as_str()),
+        edge.asset.token_address.into(),
+        edge.asset.token_standard.as_str().into(),
         Value::U64(edge.count),
         Value::Amount(edge.sum),
         Value::U64(edge.first.0),
@@ -176,18 +173,18 @@ pub(crate) fn merged_row(graph: &TransferGraph, edge: &MergedEdge) -> Vec<Value<
 /// Columns of a transfer without its ends, as attributes of an edge.
 pub(crate) fn transfer_columns() -> Vec<Column> {
     columns(&[
-        ("block_number", Kind::U64),
-        ("block_timestamp", Kind::U64),
-        ("transaction_index", Kind::U32),
-        ("log_index", Kind::U32),
-        ("sub_index", Kind::U32),
-        ("transaction_hash", Kind::Hash),
-        ("token_address", Kind::Address),
-        ("value", Kind::Amount),
-        ("token_id", Kind::Amount),
-        ("token_standard", Kind::Text),
-        ("kind", Kind::Text),
-        ("hop", Kind::U32),
+        ("block_number", ColumnType::U64),
+        ("block_timestamp", ColumnType::U64),
+        ("transaction_index", ColumnType::U32),
+        ("log_index", ColumnType::U32),
+        ("sub_index", ColumnType::U32),
+        ("transaction_hash", ColumnType::Hash),
+        ("token_address", ColumnType::Address),
+        ("value", ColumnType::Amount),
+        ("token_id", ColumnType::Amount),
+        ("token_standard", ColumnType::Text),
+        ("kind", ColumnType::Text),
+        ("hop", ColumnType::U32),
     ])
 }
 
@@ -198,16 +195,14 @@ pub(crate) fn transfer_row(edge: &Edge) -> Vec<Value<'static>> {
         Value::U64(transfer.block_number),
         Value::U64(transfer.block_timestamp),
         Value::U32(transfer.transaction_index),
-        Value::some(transfer.log_index, Value::U32),
+        transfer.log_index.into(),
         Value::U32(transfer.sub_index),
         Value::Hash(transfer.transaction_hash),
-        Value::some(transfer.token_address, Value::Address),
-        Value::Amount(txgraph_graph::widen(transfer.value)),
-        Value::some(transfer.token_id, |id| {
-            Value::Amount(txgraph_graph::widen(id))
-        }),
-        Value::Text(transfer.token_standard.as_str()),
-        Value::Text(transfer.kind.as_str()),
+        transfer.token_address.into(),
+        transfer.value.into(),
+        transfer.token_id.into(),
+        transfer.token_standard.as_str().into(),
+        transfer.kind.as_str().into(),
         Value::U32(edge.hop),
     ]
 }

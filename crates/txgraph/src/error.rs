@@ -250,11 +250,19 @@ impl From<txgraph_export::Error> for Error {
         use txgraph_export::Error as Export;
         let kind = match error {
             Export::BrokenPipe => ErrorKind::BrokenPipe,
-            Export::Unsupported(_) => ErrorKind::Usage,
+            _ if error.is_usage() => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         };
         let ours = Self::new(kind, error.to_string());
-        match error.hint() {
+        let hint = match error {
+            Export::Exists { .. } => Some("choose another name, or replace it with --overwrite"),
+            Export::TooLargeToDraw { .. } => Some(
+                "ask for less (--hops, --min-value, --max-degree, --max-edges), or write DOT, \
+                 GraphML or GEXF and open it in Gephi",
+            ),
+            _ => error.hint(),
+        };
+        match hint {
             Some(hint) => ours.hint(hint),
             None => ours,
         }

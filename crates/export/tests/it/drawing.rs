@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_export::{
-    Drawing, Error, GraphFormat, GraphOptions, Result, Target, Written, write_graph,
+    DocumentFormat, Drawing, Error, GraphOptions, Result, Target, Written, write_graph,
 };
 
 /// Tests that need it are passed over where it is not installed, and say so.
@@ -47,7 +47,7 @@ fn draw(drawing: Drawing) -> Result<Written> {
     );
     let result = write_graph(
         &graph,
-        GraphFormat::Svg,
+        DocumentFormat::Svg,
         &options,
         &metadata(&graph),
         &target,
@@ -64,7 +64,7 @@ fn pictures() {
     if !has_graphviz() {
         return;
     }
-    let svg = written(&tiny(), GraphFormat::Svg, &options());
+    let svg = written(&tiny(), DocumentFormat::Svg, &options());
     let text = String::from_utf8(svg.clone()).unwrap();
     for words in [
         "0x616C…0000",
@@ -82,10 +82,10 @@ fn pictures() {
     }
     assert_eq!(
         svg,
-        written(&tiny(), GraphFormat::Svg, &options()),
+        written(&tiny(), DocumentFormat::Svg, &options()),
         "drawn twice"
     );
-    let png = written(&tiny(), GraphFormat::Png, &options());
+    let png = written(&tiny(), DocumentFormat::Png, &options());
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
     let every = Drawing {
         every_transfer: true,
@@ -118,10 +118,10 @@ fn too_much_to_draw_is_refused_but_not_as_dot() {
     ] {
         let error = draw(drawing.clone()).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
-        assert!(error.hint().unwrap().contains("--min-value"));
+        assert!(error.hint().unwrap().contains("fewer hops"));
         written(
             &tiny(),
-            GraphFormat::Dot,
+            DocumentFormat::Dot,
             &GraphOptions {
                 drawing,
                 ..options()

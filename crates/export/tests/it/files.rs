@@ -3,9 +3,16 @@
 use crate::tiny::{metadata, options, tiny, tiny_transfers};
 use std::fs;
 use txgraph_export::{
-    Error, GraphFormat, GraphOptions, TableFormat, Target, TransferTableOptions, TransferWriter,
-    write_graph,
+    DocumentFormat, Error, GraphFormat, GraphOptions, TableFormat, Target, TransferTableOptions,
+    TransferWriter, write_graph,
 };
+
+fn needs_graphviz(format: GraphFormat) -> bool {
+    matches!(
+        format,
+        GraphFormat::Document(DocumentFormat::Svg | DocumentFormat::Png)
+    )
+}
 
 #[test]
 fn a_dropped_writer_leaves_nothing() {
@@ -35,8 +42,7 @@ fn existing_files_are_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let graph = tiny();
     for format in GraphFormat::ALL {
-        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz()
-        {
+        if needs_graphviz(*format) && !crate::drawing::has_graphviz() {
             continue;
         }
         let path = folder.path().join(format!("graph.{format}"));
@@ -57,15 +63,16 @@ fn existing_files_are_replaced_only_on_request() {
             matches!(&error, Error::Exists { path: named } if *named == path),
             "{error}"
         );
-        assert!(error.hint().unwrap().contains("--overwrite"));
+        assert!(error.hint().unwrap().contains("another name"));
         assert_eq!(fs::read(&path).unwrap(), b"mine");
         let first = write(true).unwrap();
         let bytes = fs::read(&path).unwrap();
         assert_eq!(
             first.rows,
             match format {
-                GraphFormat::Dot | GraphFormat::Svg | GraphFormat::Png =>
-                    graph.merged().len() as u64,
+                GraphFormat::Document(
+                    DocumentFormat::Dot | DocumentFormat::Svg | DocumentFormat::Png,
+                ) => graph.merged().len() as u64,
                 _ => graph.graph.edge_count() as u64,
             }
         );
@@ -83,8 +90,7 @@ fn a_full_disk_is_named_by_every_format() {
     let graph = tiny();
     let target = Target::File("/dev/full".into());
     for format in GraphFormat::ALL {
-        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz()
-        {
+        if needs_graphviz(*format) && !crate::drawing::has_graphviz() {
             continue;
         }
         let result = write_graph(
@@ -132,8 +138,7 @@ fn an_empty_graph_is_an_answer_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let graph = txgraph_graph::testing::graph(Vec::new());
     for format in GraphFormat::ALL {
-        if matches!(format, GraphFormat::Svg | GraphFormat::Png) && !crate::drawing::has_graphviz()
-        {
+        if needs_graphviz(*format) && !crate::drawing::has_graphviz() {
             continue;
         }
         for merge in [false, true] {

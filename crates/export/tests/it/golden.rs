@@ -5,8 +5,8 @@ use crate::tiny::{golden_folder, metadata, options, tiny, tiny_transfers, writte
 use std::{fs, path::Path};
 use txgraph_analysis::{CellKind, Table};
 use txgraph_export::{
-    GraphFormat, Metadata, Schema, TableFormat, Target, TransferTableOptions, TransferWriter,
-    write_graph, write_json, write_table, write_totals, write_vertices,
+    DocumentFormat, GraphFormat, Metadata, Schema, TableFormat, Target, TransferTableOptions,
+    TransferWriter, write_graph, write_json, write_table, write_vertices,
 };
 use txgraph_graph::{AmountSum, testing::address};
 
@@ -62,7 +62,7 @@ fn graphs() {
     every.tokens = None;
     check(
         "every_transfer.dot",
-        &written(&graph, GraphFormat::Dot, &every),
+        &written(&graph, DocumentFormat::Dot, &every),
     );
 }
 
@@ -71,7 +71,7 @@ fn metadata_stands_beside_formats_that_cannot_hold_it() {
     let (folder, graph) = (tempfile::tempdir().unwrap(), tiny());
     let path = folder.path().join("graph.csv");
     let target = Target::File(path.clone());
-    let write = |format| {
+    let write = |format: GraphFormat| {
         write_graph(
             &graph,
             format,
@@ -81,16 +81,22 @@ fn metadata_stands_beside_formats_that_cannot_hold_it() {
             false,
         )
     };
-    let beside = write(GraphFormat::Csv).unwrap().metadata_path.unwrap();
+    let beside = write(TableFormat::Csv.into())
+        .unwrap()
+        .metadata_path
+        .unwrap();
     assert_eq!(beside, folder.path().join("graph.csv.meta.json"));
     check("graph.csv.meta.json", &fs::read(&beside).unwrap());
     fs::remove_file(path).unwrap();
     fs::remove_file(beside).unwrap();
-    assert_eq!(write(GraphFormat::Json).unwrap().metadata_path, None);
+    assert_eq!(
+        write(DocumentFormat::Json.into()).unwrap().metadata_path,
+        None
+    );
 }
 
 #[test]
-fn vertices_and_totals() {
+fn vertices_with_totals() {
     let (graph, options) = (tiny(), options());
     let metadata = metadata(&graph);
     check_file("vertices.csv", |target| {
@@ -108,9 +114,6 @@ fn vertices_and_totals() {
             false,
         )
         .unwrap();
-    });
-    check_file("totals.csv", |target| {
-        write_totals(&graph, TableFormat::Csv, &options, &metadata, target, false).unwrap();
     });
 }
 
@@ -172,7 +175,11 @@ fn many_rows_are_the_same_on_any_number_of_threads() {
         assert!(plain == write(5, 10_000), "{format}");
     }
     let graph = txgraph_graph::testing::graph(all);
-    for format in [GraphFormat::Csv, GraphFormat::Json, GraphFormat::Dot] {
+    for format in [
+        GraphFormat::from(TableFormat::Csv),
+        DocumentFormat::Json.into(),
+        DocumentFormat::Dot.into(),
+    ] {
         let write = |threads| {
             let mut options = options();
             options.drawing.every_transfer = true;

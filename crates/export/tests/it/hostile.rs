@@ -4,7 +4,8 @@ use crate::tiny::{metadata, options, tiny, vertex, written};
 use graphviz_rust::dot_structures::{Graph, Id, Stmt};
 use std::fs;
 use txgraph_export::{
-    GraphFormat, GraphOptions, TableFormat, Target, TokenList, printable, write_vertices,
+    DocumentFormat, GraphFormat, GraphOptions, TableFormat, Target, TokenList, printable,
+    write_vertices,
 };
 use txgraph_graph::TransferGraph;
 
@@ -88,7 +89,7 @@ fn dot_parses_to_the_same_graph_whatever_the_labels() {
         (nodes, edges, stmts.len())
     };
     let parse = |graph: &TransferGraph, options: &GraphOptions| {
-        let text = String::from_utf8(written(graph, GraphFormat::Dot, options)).unwrap();
+        let text = String::from_utf8(written(graph, DocumentFormat::Dot, options)).unwrap();
         assert!(
             text.chars()
                 .all(|c| c == '\n' || printable(&c.to_string()) == c.to_string())
@@ -136,7 +137,7 @@ fn xml_stays_well_formed_and_keeps_the_words() {
             } else {
                 graph.graph.edge_count()
             };
-            for format in [GraphFormat::GraphMl, GraphFormat::Gexf] {
+            for format in [DocumentFormat::GraphMl, DocumentFormat::Gexf] {
                 let text = String::from_utf8(written(&graph, format, &options)).unwrap();
                 let document = roxmltree::Document::parse(&text)
                     .unwrap_or_else(|error| panic!("{label:?}: {error}"));
@@ -164,12 +165,89 @@ fn xml_stays_well_formed_and_keeps_the_words() {
     }
 }
 
+/// Formats that networkx 3.6 reads; `biginteger` and others are unknown to it.
+#[test]
+fn gexf_has_only_types_that_networkx_reads() {
+    for merge in [false, true] {
+        let options = GraphOptions { merge, ..options() };
+        let text = String::from_utf8(written(&tiny(), DocumentFormat::Gexf, &options)).unwrap();
+        let document = roxmltree::Document::parse(&text).unwrap();
+        let types: Vec<_> = document
+            .descendants()
+            .filter(|node| node.tag_name().name() == "attribute")
+            .map(|node| node.attribute("type").unwrap())
+            .collect();
+        assert!(types.len() > 10);
+        for word in types {
+            assert!(
+                ["string", "integer", "long", "float", "double", "boolean"].contains(&word),
+                "{word}"
+            );
+        }
+    }
+}
+
+/// Graphviz refuses quoted strings beyond 16 KB, and people read no line of a megabyte.
+#[test]
+fn long_labels_are_shortened_in_drawings_only() {
+    let label = "x".repeat(100_000);
+    let graph = labelled(&label);
+    let dot = String::from_utf8(written(&graph, DocumentFormat::Dot, &options())).unwrap();
+    assert!(dot.lines().all(|line| line.len() < 4096), "{dot}");
+    assert!(dot.contains(&format!("{}…", "x".repeat(31))));
+    for format in [
+        DocumentFormat::Json,
+        DocumentFormat::GraphMl,
+        DocumentFormat::Gexf,
+    ] {
+        let text = String::from_utf8(written(&graph, format, &options())).unwrap();
+        assert!(text.contains(&label), "{format}");
+    }
+    if crate::drawing::has_graphviz() {
+        let svg = written(&graph, DocumentFormat::Svg, &options());
+        assert!(svg.starts_with(b"<?xml"));
+    }
+}
+
+/// No byte of a text output moves a terminal's cursor, breaks a line or turns the
+/// direction of writing, whatever labels and symbols hold.
+#[test]
+fn text_formats_hide_nothing() {
+    let all: String = ('\0'..='\u{9f}')
+        .chain("\u{ad}\u{61c}\u{200b}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}".chars())
+        .chain("\u{2060}\u{2066}\u{2069}\u{feff}\u{fff9}\u{e0001}\u{10ffff}".chars())
+        .collect();
+    let (graph, options) = (labelled(&all), options_with_symbol(&all));
+    let is_clean = |text: &str| {
+        let line = text.replace('\n', "");
+        printable(&line) == line
+    };
+    for format in GraphFormat::ALL {
+        if matches!(format.as_str(), "parquet" | "ipc" | "svg" | "png") {
+            continue;
+        }
+        let text = String::from_utf8(written(&graph, *format, &options)).unwrap();
+        assert!(is_clean(&text), "{format}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for format in [TableFormat::Csv, TableFormat::Jsonl] {
+        let target = Target::File(folder.path().join(format.as_str()));
+        let mut metadata = metadata(&graph);
+        metadata.question = serde_json::json!({ "root": all });
+        write_vertices(&graph, format, &options, &metadata, &target, true).unwrap();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            assert!(is_clean(&text), "{format}");
+        }
+    }
+}
+
 #[test]
 fn json_keeps_labels_exactly_and_csv_defuses_them() {
     let folder = tempfile::tempdir().unwrap();
     for label in LABELS {
         let graph = labelled(label);
-        let bytes = written(&graph, GraphFormat::Json, &options());
+        let bytes = written(&graph, DocumentFormat::Json, &options());
         let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         let labels: Vec<_> = json["vertices"]
             .as_array()
@@ -219,7 +297,7 @@ fn pictures_are_well_formed_and_without_scripts() {
     for label in LABELS {
         let svg = written(
             &labelled(label),
-            GraphFormat::Svg,
+            DocumentFormat::Svg,
             &options_with_symbol(label),
         );
         let text = String::from_utf8(svg).unwrap();

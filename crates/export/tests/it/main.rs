@@ -5,4 +5,5 @@ mod drawing;
 mod files;
 mod golden;
 mod hostile;
+mod tables;
 mod tiny;

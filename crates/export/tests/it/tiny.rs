@@ -105,7 +105,7 @@ pub(crate) fn options() -> GraphOptions {
 /// What [`write_graph`] puts into a file.
 pub(crate) fn written(
     graph: &TransferGraph,
-    format: GraphFormat,
+    format: impl Into<GraphFormat>,
     options: &GraphOptions,
 ) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();

@@ -72,6 +72,8 @@ impl Columns {
                 .collect::<Result<_, _>>()
                 .map_err(wrong)?;
         }
+        // Now, not after the search.
+        options.validate()?;
         Ok(())
     }
 }
@@ -82,7 +84,7 @@ impl GraphQuery {
         let known = || words(GraphFormat::ALL.iter().map(|format| format.as_str()));
         let mut targets = formats(
             &self.output,
-            GraphFormat::Csv,
+            TableFormat::Csv.into(),
             GraphFormat::from_extension,
             GraphFormat::table,
             known,

@@ -16,8 +16,8 @@ use std::{
     time::Instant,
 };
 use txgraph_export::{
-    GraphFormat, GraphOptions, Metadata, TableFormat, Target, TransferTableOptions, TransferWriter,
-    write_graph,
+    DocumentFormat, GraphOptions, Metadata, TableFormat, Target, TransferTableOptions,
+    TransferWriter, write_graph,
 };
 use txgraph_graph::TransferGraph;
 use txgraph_transfers::{BlockRange, ChainInfo, ScanReport};
@@ -112,7 +112,7 @@ pub(crate) fn write(options: &Options) -> Result<()> {
             how.drawing.every_transfer = options.what == What::Dot;
             timed(|| {
                 let written =
-                    write_graph(&graph, GraphFormat::Dot, &how, &metadata, &target, true)?;
+                    write_graph(&graph, DocumentFormat::Dot, &how, &metadata, &target, true)?;
                 Ok(written.rows)
             })
         }

@@ -1,132 +1,57 @@
-//! Streams transfers to a file.
+//! Transfers in columns.
 
+use super::{
+    Container,
+    builder::{ColumnBuilder, NumberBuilder},
+    file::ColumnFile,
+};
 use crate::{
-    Metadata, Result, TableFormat, Target, TransferTableOptions, Written,
-    columns::{ColumnBuilder, ColumnFile, NumberBuilder},
-    csv,
-    jsonl::Keys,
-    line::Line,
-    output::{Output, TextOutput},
+    Metadata, Result, TransferTableOptions, Written,
+    output::Output,
     pieces::thread_count,
     schema::HOP,
+    table::{TransferEncoder, TransferRows},
 };
 use polars::prelude::Column;
 use txgraph_transfers::Transfer;
 
-/// Writes transfers as they come, with bounded memory. Dropped without
-/// [`Self::finish`], it leaves no file.
-pub struct TransferWriter(TransferRows);
-
-impl TransferWriter {
-    /// Opens the target. Fails at once if it could not be finished: an existing
-    /// file without `overwrite`, a missing folder.
-    pub fn new(
-        format: TableFormat,
-        options: &TransferTableOptions,
-        target: &Target,
-        overwrite: bool,
-    ) -> Result<Self> {
-        let output = Output::open(target, overwrite, format.is_text())?;
-        Ok(Self(TransferRows::new(format, options, false, output)?))
-    }
-
-    /// Appends transfers.
-    pub fn write(&mut self, transfers: &[Transfer]) -> Result<()> {
-        self.0.write(transfers.len(), &|i| (&transfers[i], None))
-    }
-
-    /// Writes what remains, and gives the file its name.
-    pub fn finish(self, metadata: &Metadata) -> Result<Written> {
-        self.0.finish(metadata)
-    }
+/// Encodes transfers.
+pub(crate) struct Transfers {
+    file: ColumnFile,
+    columns: TransferColumns,
 }
 
-/// Transfers as rows, with or without the hop they have in a graph.
-pub(crate) struct TransferRows(Encoder);
-
-enum Encoder {
-    Csv(TextOutput, Box<csv::Rows>),
-    Jsonl(TextOutput, Box<Keys>),
-    Columns(Box<ColumnFile>, Box<TransferColumns>),
-}
-
-/// A transfer by its number among those that are written together, and its hop.
-type Row<'a> = (&'a Transfer, Option<u32>);
-
-impl TransferRows {
+impl Transfers {
     pub(crate) fn new(
-        format: TableFormat,
+        container: Container,
         options: &TransferTableOptions,
         with_hop: bool,
         output: Output,
     ) -> Result<Self> {
-        let text = |output| TextOutput::with_threads(output, options.threads);
-        Ok(Self(match format {
-            TableFormat::Csv => {
-                let mut text = text(output);
-                csv::header(&mut text.buffer, options.schema, with_hop);
-                Encoder::Csv(text, Box::new(csv::Rows::new(options.chain_id)))
-            }
-            TableFormat::Jsonl => {
-                let keys = Keys::new(options.schema, options.chain_id);
-                Encoder::Jsonl(text(output), Box::new(keys))
-            }
-            TableFormat::Parquet | TableFormat::Ipc => {
-                let mut columns = TransferColumns::new(options, with_hop);
-                let fields: Vec<_> = columns.builders().map(|builder| builder.field()).collect();
-                let threads = thread_count(options.threads);
-                let file = ColumnFile::new(format, options.compression, &fields, threads, output)?;
-                Encoder::Columns(Box::new(file), Box::new(columns))
-            }
-        }))
+        let mut columns = TransferColumns::new(options, with_hop);
+        let fields: Vec<_> = columns.builders().map(|builder| builder.field()).collect();
+        let threads = thread_count(options.threads);
+        let file = ColumnFile::new(container, &fields, threads, output)?;
+        Ok(Self { file, columns })
     }
+}
 
-    /// Appends so many rows. The hop is given for all or for none, as [`Self::new`] was told.
-    pub(crate) fn write<'a>(
-        &mut self,
-        count: usize,
-        row: &(impl Fn(usize) -> Row<'a> + Sync),
-    ) -> Result<()> {
-        match &mut self.0 {
-            Encoder::Csv(text, rows) => text.write_rows(count, &|numbers, out| {
-                let mut line = Line::new();
-                for (transfer, hop) in numbers.map(row) {
-                    rows.push(&mut line, transfer, hop);
-                    out.extend_from_slice(line.as_bytes());
-                }
-                Ok(())
-            }),
-            Encoder::Jsonl(text, keys) => text.write_rows(count, &|numbers, out| {
-                let mut line = Line::new();
-                for (transfer, hop) in numbers.map(row) {
-                    keys.push(&mut line, transfer, hop);
-                    line.byte(b'\n');
-                    out.extend_from_slice(line.as_bytes());
-                }
-                Ok(())
-            }),
-            Encoder::Columns(file, columns) => {
-                for (transfer, hop) in (0..count).map(row) {
-                    columns.push(transfer, hop);
-                    if columns.rows >= columns.rows_max {
-                        file.write(columns.take())?;
-                    }
-                }
-                Ok(())
+impl TransferEncoder for Transfers {
+    fn write(&mut self, rows: TransferRows<'_>) -> Result<()> {
+        for (transfer, hop) in (0..rows.len()).map(|number| rows.get(number)) {
+            self.columns.push(transfer, hop);
+            if self.columns.rows >= self.columns.rows_max {
+                self.file.write(self.columns.take())?;
             }
         }
+        Ok(())
     }
 
-    pub(crate) fn finish(self, metadata: &Metadata) -> Result<Written> {
-        match self.0 {
-            Encoder::Csv(text, _) | Encoder::Jsonl(text, _) => text.finish(Some(metadata)),
-            Encoder::Columns(mut file, mut columns) => {
-                if columns.rows > 0 {
-                    file.write(columns.take())?;
-                }
-                file.finish(metadata)
-            }
+    fn finish(mut self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written> {
+        if self.columns.rows > 0 {
+            self.file.write(self.columns.take())?;
         }
+        self.file.finish(metadata)
     }
 }
 

@@ -1,0 +1,192 @@
+//! Tables: rows of transfers, and rows of any other typed values.
+//!
+//! A format implements [`RowEncoder`], which can write every table. It may implement
+//! [`TransferEncoder`] as well, where transfers deserve a faster path. To add a format:
+//! a variant in `format.rs`, a file here, and its arms in [`row_encoder`] and
+//! [`transfer_encoder`].
+
+pub(crate) mod columns;
+pub(crate) mod csv;
+pub(crate) mod jsonl;
+
+use crate::{
+    Column, Metadata, Result, TableFormat, Target, TransferTableOptions, Value, Written,
+    output::Output, value::check_row,
+};
+use columns::Container;
+use txgraph_graph::TransferGraph;
+use txgraph_transfers::Transfer;
+
+/// Encodes rows of typed values in one format.
+pub(crate) trait RowEncoder: Send {
+    /// Appends a row: a value of its column's type, or an absent one, for each column.
+    fn push(&mut self, row: &[Value<'_>]) -> Result<()>;
+
+    /// Writes what remains, and gives a file its name.
+    fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written>;
+}
+
+/// Encodes transfers in one format.
+pub(crate) trait TransferEncoder: Send {
+    /// Appends transfers.
+    fn write(&mut self, rows: TransferRows<'_>) -> Result<()>;
+
+    /// Writes what remains, and gives a file its name.
+    fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written>;
+}
+
+/// Transfers to write, with or without the hop that they have in a graph.
+#[derive(Clone, Copy)]
+pub(crate) enum TransferRows<'a> {
+    Transfers(&'a [Transfer]),
+    Edges(&'a TransferGraph),
+}
+
+impl<'a> TransferRows<'a> {
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::Transfers(transfers) => transfers.len(),
+            Self::Edges(graph) => graph.graph.edge_count(),
+        }
+    }
+
+    /// The transfer with this number, and its hop.
+    #[inline]
+    pub(crate) fn get(self, number: usize) -> (&'a Transfer, Option<u32>) {
+        match self {
+            Self::Transfers(transfers) => (&transfers[number], None),
+            Self::Edges(graph) => {
+                let edge = &graph.graph.raw_edges()[number].weight;
+                (&edge.transfer, Some(edge.hop))
+            }
+        }
+    }
+}
+
+/// An encoder of rows with these columns.
+pub(crate) fn row_encoder(
+    format: TableFormat,
+    columns: Vec<Column>,
+    options: &TransferTableOptions,
+    output: Output,
+) -> Result<Box<dyn RowEncoder>> {
+    let in_columns = |container, columns, output| {
+        columns::Rows::new(container, columns, options, output).map(|rows| Box::new(rows) as _)
+    };
+    Ok(match format {
+        TableFormat::Csv => Box::new(csv::Rows::new(&columns, output)),
+        TableFormat::Jsonl => Box::new(jsonl::Rows::new(columns, output)),
+        TableFormat::Parquet => in_columns(Container::Parquet, columns, output)?,
+        TableFormat::Ipc => in_columns(Container::Ipc, columns, output)?,
+    })
+}
+
+/// An encoder of transfers, `with_hop` or without.
+pub(crate) fn transfer_encoder(
+    format: TableFormat,
+    options: &TransferTableOptions,
+    with_hop: bool,
+    output: Output,
+) -> Result<Box<dyn TransferEncoder>> {
+    let in_columns = |container, output| {
+        columns::Transfers::new(container, options, with_hop, output)
+            .map(|rows| Box::new(rows) as _)
+    };
+    Ok(match format {
+        TableFormat::Csv => Box::new(csv::Transfers::new(options, with_hop, output)),
+        TableFormat::Jsonl => Box::new(jsonl::Transfers::new(options, output)),
+        TableFormat::Parquet => in_columns(Container::Parquet, output)?,
+        TableFormat::Ipc => in_columns(Container::Ipc, output)?,
+    })
+}
+
+/// Writes rows of typed values as they come, with bounded memory. Dropped without
+/// [`Self::finish`], it leaves no file.
+pub struct TableWriter {
+    columns: Vec<Column>,
+    encoder: Box<dyn RowEncoder>,
+}
+
+impl TableWriter {
+    /// Opens the target. Fails at once if it could not be finished: an existing file
+    /// without `overwrite`, a missing folder.
+    ///
+    /// Nothing reaches a stream before the first rows do, so a caller that fails early
+    /// has printed no header.
+    pub fn new(
+        format: TableFormat,
+        columns: Vec<Column>,
+        options: &TransferTableOptions,
+        target: &Target,
+        overwrite: bool,
+    ) -> Result<Self> {
+        let output = Output::open(target, overwrite, format.has_metadata_file())?;
+        Self::with_output(format, columns, options, output)
+    }
+
+    pub(crate) fn with_output(
+        format: TableFormat,
+        columns: Vec<Column>,
+        options: &TransferTableOptions,
+        output: Output,
+    ) -> Result<Self> {
+        options.validate()?;
+        let encoder = row_encoder(format, columns.clone(), options, output)?;
+        Ok(Self { columns, encoder })
+    }
+
+    /// Appends a row: a value of its column's type, or an absent one, for each column.
+    pub fn push(&mut self, row: &[Value<'_>]) -> Result<()> {
+        check_row(&self.columns, row)?;
+        self.encoder.push(row)
+    }
+
+    /// Writes what remains, and gives the file its name. Formats that cannot hold the
+    /// metadata put it into a file next to theirs; without metadata there is no such file.
+    pub fn finish(self, metadata: Option<&Metadata>) -> Result<Written> {
+        self.encoder.finish(metadata)
+    }
+}
+
+impl std::fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableWriter")
+            .field("columns", &self.columns)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes transfers as they come, with bounded memory. Dropped without
+/// [`Self::finish`], it leaves no file.
+pub struct TransferWriter(Box<dyn TransferEncoder>);
+
+impl TransferWriter {
+    /// Opens the target. Fails at once if it could not be finished: an existing file
+    /// without `overwrite`, a missing folder.
+    pub fn new(
+        format: TableFormat,
+        options: &TransferTableOptions,
+        target: &Target,
+        overwrite: bool,
+    ) -> Result<Self> {
+        options.validate()?;
+        let output = Output::open(target, overwrite, format.has_metadata_file())?;
+        Ok(Self(transfer_encoder(format, options, false, output)?))
+    }
+
+    /// Appends transfers.
+    pub fn write(&mut self, transfers: &[Transfer]) -> Result<()> {
+        self.0.write(TransferRows::Transfers(transfers))
+    }
+
+    /// Writes what remains, and gives the file its name.
+    pub fn finish(self, metadata: &Metadata) -> Result<Written> {
+        self.0.finish(Some(metadata))
+    }
+}
+
+impl std::fmt::Debug for TransferWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TransferWriter").finish_non_exhaustive()
+    }
+}
