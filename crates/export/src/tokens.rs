@@ -15,12 +15,10 @@ use txgraph_transfers::TokenStandard;
 /// What a list says about a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Symbol, as the list has it: may hold anything.
+    /// Symbol, printable and of at most 24 characters; may be empty.
     pub symbol: String,
     /// Decimal places of an amount.
     pub decimals: u8,
-    /// Name, as the list has it; may be empty.
-    pub name: String,
 }
 
 /// Symbols and decimals of tokens.
@@ -37,8 +35,11 @@ const NATIVE_DECIMALS: u8 = 18;
 /// the development chains of reth, Hardhat and Anvil.
 const ETHER_CHAINS: [u64; 6] = [1, 17_000, 560_048, 11_155_111, 1337, 31_337];
 
-/// Characters of a symbol that are shown.
+/// Characters of a symbol that are kept.
 const SYMBOL_CHARS: usize = 24;
+
+/// Characters of the reason why a list is refused.
+const REASON_CHARS: usize = 300;
 
 #[derive(Deserialize)]
 struct JsonList {
@@ -52,23 +53,22 @@ struct JsonToken {
     address: String,
     decimals: u8,
     symbol: String,
-    #[serde(default)]
-    name: String,
 }
 
 impl TokenList {
     /// Reads a Uniswap token list (JSON) or a CSV file with a header line of
-    /// `address,symbol,decimals` and optionally `name` and `chain_id`, in any
-    /// order; other columns are passed over. Without `chain_id` a token counts
+    /// `address,symbol,decimals` and optionally `chain_id`, in any
+    /// order; other columns are ignored. Without `chain_id` a token counts
     /// for every chain. Rows without decimals are left out.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).map_err(|source| Error::Io {
             path: path.into(),
             source,
         })?;
-        let error = |reason| Error::TokenList {
+        let error = |reason: String| Error::TokenList {
             path: path.into(),
-            reason,
+            // It may quote the list.
+            reason: printable_short(&reason, REASON_CHARS),
         };
         let text = std::str::from_utf8(&bytes).map_err(|e| error(format!("not UTF-8: {e}")))?;
         Self::parse(text).map_err(error)
@@ -93,18 +93,9 @@ impl TokenList {
                 address,
                 decimals,
                 symbol,
-                name,
             } = token;
-            list.insert(
-                &address,
-                Some(chain_id),
-                Token {
-                    symbol,
-                    decimals,
-                    name,
-                },
-            )
-            .map_err(|reason| format!("token {}: {reason}", i + 1))?;
+            list.insert(&address, Some(chain_id), Token { symbol, decimals })
+                .map_err(|reason| format!("token {}: {reason}", i + 1))?;
         }
         Ok(list)
     }
@@ -130,7 +121,7 @@ impl TokenList {
         let address = needed(&["address", "token_address"])?;
         let symbol = needed(&["symbol"])?;
         let decimals = needed(&["decimals"])?;
-        let (name, chain) = (column(&["name"]), column(&["chain_id", "chainId"]));
+        let chain = column(&["chain_id", "chainId"]);
         let mut list = Self::default();
         for row in reader.records() {
             let row = row.map_err(|e| e.to_string())?;
@@ -143,7 +134,6 @@ impl TokenList {
             let token = Token {
                 symbol: at(symbol).to_owned(),
                 decimals: number(at(decimals), "decimals").map_err(fail)?,
-                name: name.map(at).unwrap_or_default().to_owned(),
             };
             let chain = match chain.map(at) {
                 None | Some("") => None,
@@ -155,8 +145,15 @@ impl TokenList {
     }
 
     /// Two entries that disagree are refused: which one is right would be a guess.
-    fn insert(&mut self, address: &str, chain: Option<u64>, token: Token) -> Result<(), String> {
+    fn insert(
+        &mut self,
+        address: &str,
+        chain: Option<u64>,
+        mut token: Token,
+    ) -> Result<(), String> {
         let address = parse_address(address)?;
+        // Once, not for each amount that is shown.
+        token.symbol = printable_short(&token.symbol, SYMBOL_CHARS);
         match self.tokens.get(&(address, chain)) {
             Some(known) if known.decimals != token.decimals => Err(format!(
                 "{address} has {} decimals here and {} further up",
@@ -199,7 +196,7 @@ impl TokenList {
         };
         let symbol = self
             .lookup(chain_id, address)
-            .map(|token| printable_short(&token.symbol, SYMBOL_CHARS))
+            .map(|token| token.symbol.clone())
             .filter(|symbol| !symbol.is_empty());
         symbol.unwrap_or_else(|| short_address(address))
     }
@@ -295,7 +292,6 @@ mod tests {
         let token = Token {
             symbol: "USDC".into(),
             decimals: 6,
-            name: "USD Coin".into(),
         };
         let list = json(
             r#"{"chainId":1,"address":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","name":"USD Coin","symbol":"USDC","decimals":6,"logoURI":""}"#,
@@ -358,6 +354,41 @@ mod tests {
                 .len(),
             1
         );
+    }
+
+    /// A list from outside may hold anything.
+    #[test]
+    fn symbols_are_cleaned_once_and_bounded() {
+        let long = format!("\u{1b}]0;x\u{7}{}", "y".repeat(10_000_000));
+        let rows = format!("address,symbol,decimals\n{USDC},{long},6\n");
+        let list = TokenList::parse(&rows).unwrap();
+        let symbol = &list.lookup(1, USDC).unwrap().symbol;
+        assert_eq!(symbol.chars().count(), SYMBOL_CHARS);
+        assert!(symbol.starts_with("\u{FFFD}]0;x\u{FFFD}yyy"), "{symbol}");
+        assert!(symbol.ends_with('…'));
+    }
+
+    #[test]
+    fn messages_about_a_list_are_printable_and_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.csv");
+        let hostile = format!("\u{1b}[31m\u{202e}{}", "z".repeat(1_000_000));
+        for text in [
+            format!("address,symbol,decimals\n{hostile},A,6\n"),
+            format!("address,symbol,decimals\n{USDC},A,{hostile}\n"),
+            format!(
+                r#"{{"tokens":[{{"chainId":1,"address":"{}","symbol":"A","decimals":6}}]}}"#,
+                hostile.replace('\u{1b}', "\\u001b")
+            ),
+            format!(r#"{{"tokens":"{}"}}"#, hostile.replace('\u{1b}', "\\u001b")),
+        ] {
+            fs::write(&path, text).unwrap();
+            let Err(Error::TokenList { reason, .. }) = TokenList::load(&path) else {
+                panic!("refused");
+            };
+            assert!(reason.chars().count() <= REASON_CHARS, "{}", reason.len());
+            assert_eq!(crate::printable(&reason), reason);
+        }
     }
 
     #[test]
