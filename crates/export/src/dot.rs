@@ -20,8 +20,11 @@ use graphviz_rust::{
 };
 use txgraph_graph::{Expansion, LimitHit, TransferGraph};
 
-/// Characters of a label that are drawn; all of them stand in the tooltip.
+/// Characters of a label that are drawn.
 pub(crate) const LABEL_CHARS: usize = 32;
+
+/// Characters of a label in a tooltip. Graphviz refuses strings of 16 KB.
+pub(crate) const TOOLTIP_CHARS: usize = 256;
 
 /// Characters of an amount that are drawn; the tooltip has all.
 pub(crate) const AMOUNT_CHARS: usize = 48;
@@ -368,7 +371,7 @@ mod tests {
                 vertex
                     .label
                     .as_deref()
-                    .map(|label| printable(label).into_owned()),
+                    .map(|label| printable_short(label, TOOLTIP_CHARS)),
             );
             let root = if view.is_root { "root, " } else { "" };
             lines.push(format!(

@@ -6,11 +6,10 @@
 use crate::{
     TokenList,
     arrows::{Arrows, Ends, with_count},
-    csv::push_integer,
-    decimal::push_scaled,
-    dot::{AMOUNT_CHARS, LABEL_CHARS, TOTALS_MAX, escaped, look},
+    decimal::{push_integer, push_scaled},
+    dot::{AMOUNT_CHARS, LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, escaped, look},
     line::Line,
-    text::{printable, printable_short},
+    text::printable_short,
     views::expansion_word,
 };
 use alloy_primitives::{Address, B256, hex, map::HashMap};
@@ -109,7 +108,7 @@ impl<'a> Rows<'a> {
     fn push_tooltip(&self, vertex: &Vertex, is_root: bool, out: &mut Vec<u8>) {
         if let Some(label) = &vertex.label {
             out.extend_from_slice(b"\\n");
-            push_escaped(out, &printable(label));
+            push_escaped(out, &printable_short(label, TOOLTIP_CHARS));
         }
         out.extend_from_slice(if is_root {
             b"\\nroot, hop "
