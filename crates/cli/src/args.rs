@@ -252,7 +252,7 @@ pub(crate) struct SearchArgs {
     /// Way to follow: `out` where tokens went, `in` where they came from; default: out
     #[arg(
         short, long, value_name = "WAY",
-        value_parser = words(DIRECTIONS, direction_word), help_heading = "Search"
+        value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Search"
     )]
     direction: Option<Direction>,
 
@@ -356,16 +356,6 @@ pub(crate) fn table_formats() -> PossibleValuesParser {
 
 pub(crate) fn graph_formats() -> PossibleValuesParser {
     PossibleValuesParser::new(GraphFormat::ALL.iter().map(|format| format.as_str()))
-}
-
-pub(crate) const DIRECTIONS: &[Direction] = &[Direction::Out, Direction::In, Direction::Both];
-
-pub(crate) const fn direction_word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Out => "out",
-        Direction::In => "in",
-        Direction::Both => "both",
-    }
 }
 
 /// Parses one of a list of words.

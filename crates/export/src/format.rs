@@ -1,62 +1,11 @@
 //! The words of the command line for formats, schemas and encodings.
 
 use std::{fmt, path::Path, str::FromStr};
+use txgraph_base::{UnknownWord, words};
 
-/// A word that names none of the choices.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} `{word}`; one of {known}")]
-pub struct UnknownWord {
-    /// What was to be named.
-    pub what: &'static str,
-    /// What was said instead.
-    pub word: String,
-    /// What could have been said.
-    pub known: String,
-}
-
-macro_rules! choice {
-    ($(#[$meta:meta])* $name:ident, $what:literal {
-        $($(#[$doc:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)?
-    }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$doc])* $variant),+ }
-
-        impl $name {
-            /// Every value, in declaration order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The word used on the command line.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
-                match word.to_ascii_lowercase().as_str() {
-                    $($word $(| $alias)* => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord {
-                        what: $what,
-                        word: word.to_owned(),
-                        known: [$($word),+].join(", "),
-                    }),
-                }
-            }
-        }
-    };
-}
-
-choice! {
+words! {
     /// A format for rows.
-    TableFormat, "table format" {
+    pub enum TableFormat: "table format" {
         /// Comma-separated values, RFC 4180, with a header line.
         Csv = "csv",
         /// One JSON object per line.
@@ -68,9 +17,9 @@ choice! {
     }
 }
 
-choice! {
+words! {
     /// A format that holds a whole graph in one document.
-    DocumentFormat, "graph format" {
+    pub enum DocumentFormat: "graph format" {
         /// One JSON document: metadata, vertices, edges.
         Json = "json",
         /// The language of Graphviz.
@@ -95,9 +44,9 @@ pub enum GraphFormat {
     Document(DocumentFormat),
 }
 
-choice! {
+words! {
     /// Whose column names to use. See `docs/schemas.md`.
-    Schema, "schema" {
+    pub enum Schema: "schema" {
         /// Ours.
         Txgraph = "txgraph",
         /// Those of cryo's datasets.
@@ -107,9 +56,9 @@ choice! {
     }
 }
 
-choice! {
+words! {
     /// How a 256-bit number is written to Parquet and Arrow IPC.
-    U256Type, "u256 type" {
+    pub enum U256Type: "u256 type" {
         /// 32 bytes, most significant first. Exact, and sorts by amount.
         Binary = "binary",
         /// Decimal. Exact.

@@ -37,7 +37,7 @@ mod views;
 mod xml;
 
 pub use error::{Error, Result};
-pub use format::{DocumentFormat, GraphFormat, Schema, TableFormat, U256Type, UnknownWord};
+pub use format::{DocumentFormat, GraphFormat, Schema, TableFormat, U256Type};
 pub use graph::{write_graph, write_json, write_table, write_vertices};
 pub use lines::LineWriter;
 pub use metadata::Metadata;

@@ -9,6 +9,7 @@ use crate::{
 use alloy_primitives::Address;
 use serde::Deserialize;
 use std::{collections::BTreeMap, fs, path::Path};
+use txgraph_base::KnownChain;
 use txgraph_graph::{AmountSum, Asset};
 use txgraph_transfers::TokenStandard;
 
@@ -30,10 +31,6 @@ pub struct TokenList {
 
 /// Decimal places of the native coin of every Ethereum chain: wei per ether.
 const NATIVE_DECIMALS: u8 = 18;
-
-/// Chains whose native coin is called ETH: mainnet, Holesky, Hoodi, Sepolia, and
-/// the development chains of reth, Hardhat and Anvil.
-const ETHER_CHAINS: [u64; 6] = [1, 17_000, 560_048, 11_155_111, 1337, 31_337];
 
 /// Characters of a symbol that are kept.
 const SYMBOL_CHARS: usize = 24;
@@ -187,12 +184,9 @@ impl TokenList {
     /// shortened.
     pub fn format_asset(&self, chain_id: u64, asset: &Asset) -> String {
         let Some(address) = asset.token_address else {
-            return if ETHER_CHAINS.contains(&chain_id) {
-                "ETH"
-            } else {
-                "native coin"
-            }
-            .to_owned();
+            return KnownChain::by_id(chain_id)
+                .map_or("native coin", |chain| chain.native_symbol)
+                .to_owned();
         };
         let symbol = self
             .lookup(chain_id, address)

@@ -2,7 +2,7 @@
 //! by index, nothing allocated per receipt or log.
 
 use crate::{
-    Blocks, BodyIndices, Error, Header, LogsBloom, OwnValue, Part, Receipt, Result, Scratch,
+    BlockRange, BodyIndices, Error, Header, LogsBloom, OwnValue, Part, Receipt, Result, Scratch,
     SignedTransaction, Snapshot, Transaction, Withdrawal,
     blocks::check_body,
     conf::Segment,
@@ -34,7 +34,7 @@ pub struct Block<'a> {
     header: Option<Header>,
     hash: Option<B256>,
     /// The receipts file, if it holds any of the block's, and its numbers.
-    jar: Option<(&'a Arc<Jar>, Blocks)>,
+    jar: Option<(&'a Arc<Jar>, BlockRange)>,
     /// Where the receipt under the cursor is stored.
     place: ReceiptPlace<'a>,
     pub(crate) next_receipt: u32,

@@ -1,7 +1,7 @@
 //! Streaming over blocks: one visitor call per block.
 
 use crate::{
-    Block, Blocks, BodyIndices, Error, Header, Parts, Result, Scratch, Snapshot,
+    Block, BlockRange, BodyIndices, Error, Header, Parts, Result, Scratch, Snapshot,
     tables::{self, Table},
 };
 use alloy_consensus::{
@@ -28,7 +28,7 @@ impl Snapshot<'_> {
     /// blocks of which it keeps something.
     pub fn for_each_block(
         &self,
-        blocks: Blocks,
+        blocks: BlockRange,
         parts: Parts,
         scratch: &mut Scratch,
         visit: &mut dyn FnMut(&mut Block<'_>) -> Result<ControlFlow<()>>,
@@ -46,7 +46,7 @@ impl Snapshot<'_> {
 
     fn visit(
         &self,
-        blocks: Blocks,
+        blocks: BlockRange,
         parts: Parts,
         scratch: &mut Scratch,
         visit: &mut dyn FnMut(&mut Block<'_>) -> Result<ControlFlow<()>>,

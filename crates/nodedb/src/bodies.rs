@@ -2,7 +2,7 @@
 //! a tenth of asking for each.
 
 use crate::{
-    Blocks, BodyIndices, Error, Part, Result, Snapshot,
+    BlockRange, BodyIndices, Error, Part, Result, Snapshot,
     mdbx::{Batches, Row},
     tables::{self, Table},
 };
@@ -21,7 +21,7 @@ pub(crate) struct Bodies<'s> {
 }
 
 impl Snapshot<'_> {
-    pub(crate) fn bodies(&self, blocks: Blocks) -> Result<Bodies<'_>> {
+    pub(crate) fn bodies(&self, blocks: BlockRange) -> Result<Bodies<'_>> {
         self.check_tip(blocks.last)?;
         Ok(Bodies {
             snapshot: self,

@@ -2,7 +2,7 @@
 //! (`crates/static-file/types/src/segment.rs` of reth).
 
 use crate::{
-    Blocks,
+    BlockRange, TxRange,
     compact::{Malformed, Reader},
 };
 
@@ -45,7 +45,7 @@ impl Segment {
 
     /// Segment and reserved block range of a data file's name. `None` for
     /// satellites, temporary and foreign files, and segments we do not know.
-    pub(crate) fn of_file(name: &str) -> Option<(Self, Blocks)> {
+    pub(crate) fn of_file(name: &str) -> Option<(Self, BlockRange)> {
         if name.contains('.') {
             return None;
         }
@@ -55,7 +55,7 @@ impl Segment {
             .into_iter()
             .find(|known| known.name() == segment)?;
         let (first, last) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some((segment, Blocks { first, last }))
+        Some((segment, BlockRange { first, last }))
     }
 }
 
@@ -63,11 +63,11 @@ impl Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conf {
     /// Blocks the file is reserved for.
-    pub(crate) expected_blocks: Blocks,
+    pub(crate) expected_blocks: BlockRange,
     /// Blocks the writer has gone through.
-    pub(crate) blocks: Option<Blocks>,
+    pub(crate) blocks: Option<BlockRange>,
     /// Transactions whose rows are present.
-    pub(crate) txs: Option<Blocks>,
+    pub(crate) txs: Option<TxRange>,
     pub(crate) columns: u64,
     pub(crate) rows: u64,
     pub(crate) lz4: bool,
@@ -130,7 +130,7 @@ impl Conf {
             Segment::Transactions | Segment::Receipts | Segment::TransactionSenders => self.txs,
             Segment::AccountChangeSets | Segment::StorageChangeSets => return Ok(()),
         };
-        if rows.map_or(Some(0), |rows| rows.count()) != Some(self.rows) {
+        if rows.map_or(0, |rows| rows.blocks()) != self.rows {
             return Err("the number of rows does not fit its range");
         }
         // Offsets are 8 bytes each: positions must stay far from overflow.
@@ -151,19 +151,11 @@ fn u64_le(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
     reader.array().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-fn range(reader: &mut Reader<'_>) -> Result<Blocks, Malformed> {
-    let range = Blocks {
-        first: u64_le(reader)?,
-        last: u64_le(reader)?,
-    };
-    if range.first > range.last {
-        Err("a range ends before it begins")
-    } else {
-        Ok(range)
-    }
+fn range(reader: &mut Reader<'_>) -> Result<BlockRange, Malformed> {
+    BlockRange::new(u64_le(reader)?, u64_le(reader)?).ok_or("a range ends before it begins")
 }
 
-fn optional_range(reader: &mut Reader<'_>) -> Result<Option<Blocks>, Malformed> {
+fn optional_range(reader: &mut Reader<'_>) -> Result<Option<BlockRange>, Malformed> {
     match reader.byte()? {
         0 => Ok(None),
         1 => range(reader).map(Some),

@@ -5,7 +5,7 @@
 //! to blocks, so a healthy chain of any length costs a few lookups.
 
 use crate::{
-    Blocks, Error, Part, Parts, Result, Snapshot,
+    BlockRange, Error, Part, Parts, Result, Snapshot, TxRange,
     checkpoint::PruneSegment,
     conf::Segment,
     tables::{self, Table},
@@ -21,20 +21,17 @@ const GAPS_MAX: usize = 4096;
 pub struct Gap {
     /// Its first and last block lack something; blocks without transactions
     /// between them are counted in.
-    pub blocks: Blocks,
+    pub blocks: BlockRange,
     /// "above the tip …", "receipts pruned …", "receipts filtered by log address …".
     pub reason: String,
 }
-
-/// Inclusive range of transaction numbers.
-type Txs = Blocks;
 
 impl Snapshot<'_> {
     /// The blocks of `wanted` that cannot be read whole, ascending and disjoint,
     /// with the reason. An empty answer means that every part of every block is
     /// there. At most 4096 gaps are told apart in each part; the last takes the
     /// rest.
-    pub fn gaps(&self, wanted: Blocks, parts: Parts) -> Result<Vec<Gap>> {
+    pub fn gaps(&self, wanted: BlockRange, parts: Parts) -> Result<Vec<Gap>> {
         if wanted.first > wanted.last {
             return Ok(Vec::new());
         }
@@ -54,7 +51,7 @@ impl Snapshot<'_> {
         let genesis = self.genesis_block();
         if wanted.first < genesis {
             by_part.push(vec![Gap {
-                blocks: Blocks {
+                blocks: BlockRange {
                     first: wanted.first,
                     last: wanted.last.min(genesis - 1),
                 },
@@ -63,7 +60,7 @@ impl Snapshot<'_> {
         }
         if wanted.last > self.tip() {
             by_part.push(vec![Gap {
-                blocks: Blocks {
+                blocks: BlockRange {
                     first: wanted.first.max(self.tip() + 1),
                     last: wanted.last,
                 },
@@ -74,10 +71,11 @@ impl Snapshot<'_> {
     }
 
     /// The part of a range between genesis and tip.
-    fn inside(&self, wanted: Blocks) -> Option<Blocks> {
-        let first = wanted.first.max(self.genesis_block());
-        let last = wanted.last.min(self.tip());
-        (first <= last).then_some(Blocks { first, last })
+    fn inside(&self, wanted: BlockRange) -> Option<BlockRange> {
+        wanted.intersect(&BlockRange {
+            first: self.genesis_block(),
+            last: self.tip(),
+        })
     }
 
     /// Block 0, or the first block of a chain with a non-zero genesis.
@@ -88,7 +86,7 @@ impl Snapshot<'_> {
     }
 
     /// Blocks the jars of a block-based segment hold.
-    pub(crate) fn covered_by(&self, segment: Segment, whole: Blocks) -> Vec<Blocks> {
+    pub(crate) fn covered_by(&self, segment: Segment, whole: BlockRange) -> Vec<BlockRange> {
         let jars = self.files.jars(segment).iter();
         let covered = jars.filter_map(|jar| jar.conf.blocks);
         let absent = covered.fold(vec![whole], |absent, jar| subtract(&absent, jar));
@@ -96,7 +94,7 @@ impl Snapshot<'_> {
     }
 
     /// Blocks that lack receipts.
-    pub(crate) fn receipt_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+    pub(crate) fn receipt_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::Receipts);
         self.without_rows(missing, Table::Receipts, &mut |txs| gaps.add(txs))?;
@@ -104,7 +102,7 @@ impl Snapshot<'_> {
     }
 
     /// Blocks that lack transactions.
-    pub(crate) fn transaction_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+    pub(crate) fn transaction_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         for txs in self.without_jars(self.txs_of(inside)?, Segment::Transactions) {
             gaps.add(txs)?;
@@ -113,7 +111,7 @@ impl Snapshot<'_> {
     }
 
     /// Blocks that lack stored senders.
-    pub(crate) fn stored_sender_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+    pub(crate) fn stored_sender_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::TransactionSenders);
         self.without_rows(missing, Table::TransactionSenders, &mut |txs| gaps.add(txs))?;
@@ -121,7 +119,7 @@ impl Snapshot<'_> {
     }
 
     /// Blocks whose senders are neither stored nor recoverable from transactions.
-    fn sender_gaps(&self, inside: Blocks) -> Result<Vec<Blocks>> {
+    fn sender_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::Transactions);
         let missing = self.without_jars(missing, Segment::TransactionSenders);
@@ -130,7 +128,7 @@ impl Snapshot<'_> {
     }
 
     /// Numbers of all transactions of a block range, as at most one range.
-    fn txs_of(&self, blocks: Blocks) -> Result<Vec<Txs>> {
+    fn txs_of(&self, blocks: BlockRange) -> Result<Vec<TxRange>> {
         let first = self.body(blocks.first)?.first_tx;
         let last = self.body(blocks.last)?;
         let end = last.first_tx + last.tx_count;
@@ -144,7 +142,7 @@ impl Snapshot<'_> {
             });
         }
         Ok(if first < end {
-            vec![Txs {
+            vec![TxRange {
                 first,
                 last: end - 1,
             }]
@@ -153,7 +151,7 @@ impl Snapshot<'_> {
         })
     }
 
-    fn without_jars(&self, ranges: Vec<Txs>, segment: Segment) -> Vec<Txs> {
+    fn without_jars(&self, ranges: Vec<TxRange>, segment: Segment) -> Vec<TxRange> {
         let present = self
             .files
             .jars(segment)
@@ -165,9 +163,9 @@ impl Snapshot<'_> {
     /// Gives every run of numbers that are not keys of a table, ascending.
     fn without_rows(
         &self,
-        ranges: Vec<Txs>,
+        ranges: Vec<TxRange>,
         table: Table,
-        missing: &mut dyn FnMut(Txs) -> Result<()>,
+        missing: &mut dyn FnMut(TxRange) -> Result<()>,
     ) -> Result<()> {
         let Some(keys) = (if ranges.is_empty() {
             None
@@ -178,7 +176,7 @@ impl Snapshot<'_> {
         };
         // Keys are unique: as many rows as numbers between first and last key
         // means that none is missing between them.
-        if keys.count() == Some(self.txn.rows(table)?) {
+        if keys.blocks() == self.txn.rows(table)? {
             return subtract(&ranges, keys).into_iter().try_for_each(missing);
         }
         for range in ranges {
@@ -192,7 +190,7 @@ impl Snapshot<'_> {
                     break;
                 }
                 if next < number {
-                    missing(Txs {
+                    missing(TxRange {
                         first: next,
                         last: number - 1,
                     })?;
@@ -200,7 +198,7 @@ impl Snapshot<'_> {
                 next = number + 1;
             }
             if next <= range.last {
-                missing(Txs {
+                missing(TxRange {
                     first: next,
                     last: range.last,
                 })?;
@@ -210,12 +208,12 @@ impl Snapshot<'_> {
     }
 
     /// First and last key of a table keyed by transaction number.
-    pub(crate) fn key_range(&self, table: Table) -> Result<Option<Txs>> {
+    pub(crate) fn key_range(&self, table: Table) -> Result<Option<TxRange>> {
         let first = self.txn.walk_from(table, &[])?.next()?;
         let (Some((first, _)), Some((last, _))) = (first, self.txn.last(table)?) else {
             return Ok(None);
         };
-        Ok(Some(Txs {
+        Ok(Some(TxRange {
             first: self.tx_key(table, first)?,
             last: self.tx_key(table, last)?,
         }))
@@ -238,18 +236,18 @@ impl Snapshot<'_> {
         tables::plain_u64(block).map_err(|what| self.bad_value(Table::TransactionBlocks, tx, what))
     }
 
-    fn explained(&self, blocks: Vec<Blocks>, part: Part) -> Result<Vec<Gap>> {
+    fn explained(&self, blocks: Vec<BlockRange>, part: Part) -> Result<Vec<Gap>> {
         let pruned_to = self.part_pruned_to(part)?;
         let mut gaps = Vec::new();
         for blocks in blocks {
             // Two causes, two gaps.
             let pieces = match pruned_to {
                 Some(last) if blocks.first <= last && last < blocks.last => vec![
-                    Blocks {
+                    BlockRange {
                         first: blocks.first,
                         last,
                     },
-                    Blocks {
+                    BlockRange {
                         first: last + 1,
                         last: blocks.last,
                     },
@@ -303,7 +301,7 @@ impl Snapshot<'_> {
         let rows = self.txn.rows(Table::Receipts)?;
         let holes = self
             .key_range(Table::Receipts)?
-            .is_some_and(|keys| keys.count() != Some(rows));
+            .is_some_and(|keys| keys.blocks() != rows);
         Ok(if holes || filtered.is_some_and(|last| block <= last) {
             "receipts filtered by log address: the node stored only some of them".into()
         } else {
@@ -330,7 +328,7 @@ impl Snapshot<'_> {
 /// Turns runs of missing transactions, ascending, into runs of blocks.
 struct BlockGaps<'a> {
     snapshot: &'a Snapshot<'a>,
-    blocks: Vec<Blocks>,
+    blocks: Vec<BlockRange>,
     /// The last transaction of the last of `blocks`.
     last_tx: Option<u64>,
 }
@@ -344,7 +342,7 @@ impl<'a> BlockGaps<'a> {
         }
     }
 
-    fn add(&mut self, txs: Txs) -> Result<()> {
+    fn add(&mut self, txs: TxRange) -> Result<()> {
         if self.last_tx.is_some_and(|last_tx| txs.last <= last_tx) {
             return Ok(());
         }
@@ -356,7 +354,7 @@ impl<'a> BlockGaps<'a> {
             Some(before) if follows || full => before.last = last,
             _ => {
                 let first = self.snapshot.block_of_tx(txs.first)?;
-                self.blocks.push(Blocks { first, last });
+                self.blocks.push(BlockRange { first, last });
             }
         }
         let body = self.snapshot.body(last)?;
@@ -366,7 +364,7 @@ impl<'a> BlockGaps<'a> {
 }
 
 /// `ranges` without `present`.
-fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
+fn subtract(ranges: &[BlockRange], present: BlockRange) -> Vec<BlockRange> {
     let mut left = Vec::with_capacity(ranges.len() + 1);
     for range in ranges {
         if present.last < range.first || range.last < present.first {
@@ -374,13 +372,13 @@ fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
             continue;
         }
         if range.first < present.first {
-            left.push(Blocks {
+            left.push(BlockRange {
                 first: range.first,
                 last: present.first - 1,
             });
         }
         if present.last < range.last {
-            left.push(Blocks {
+            left.push(BlockRange {
                 first: present.last + 1,
                 last: range.last,
             });
@@ -390,7 +388,7 @@ fn subtract(ranges: &[Blocks], present: Blocks) -> Vec<Blocks> {
 }
 
 /// `within` without all of `gaps` (ascending): what exists.
-pub(crate) fn complement(within: Blocks, gaps: &[Blocks]) -> Vec<Blocks> {
+pub(crate) fn complement(within: BlockRange, gaps: &[BlockRange]) -> Vec<BlockRange> {
     gaps.iter()
         .fold(vec![within], |ranges, gap| subtract(&ranges, *gap))
 }
@@ -429,7 +427,7 @@ fn union(lists: &[Vec<Gap>]) -> Vec<Gap> {
                 before.blocks.last = last;
             }
             _ => gaps.push(Gap {
-                blocks: Blocks { first, last },
+                blocks: BlockRange { first, last },
                 reason,
             }),
         }
@@ -441,8 +439,8 @@ fn union(lists: &[Vec<Gap>]) -> Vec<Gap> {
 mod tests {
     use super::*;
 
-    fn blocks(first: u64, last: u64) -> Blocks {
-        Blocks { first, last }
+    fn blocks(first: u64, last: u64) -> BlockRange {
+        BlockRange { first, last }
     }
 
     fn gap(first: u64, last: u64, reason: &str) -> Gap {
@@ -454,7 +452,7 @@ mod tests {
 
     #[test]
     fn differences() {
-        let check = |present, expected: &[Blocks]| {
+        let check = |present, expected: &[BlockRange]| {
             assert_eq!(subtract(&[blocks(10, 20)], present), expected);
         };
         check(blocks(0, 9), &[blocks(10, 20)]);

@@ -2,7 +2,7 @@
 //! which parts of the chain really exist.
 
 use crate::{
-    Blocks, Chain, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
+    BlockRange, Chain, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint, TxRange,
     conf::Segment,
     coverage::complement,
     tables::{self, Table},
@@ -33,19 +33,19 @@ pub struct Info {
     /// The last safe block.
     pub safe: Option<u64>,
     /// Blocks whose headers exist.
-    pub headers: Vec<Blocks>,
+    pub headers: Vec<BlockRange>,
     /// Blocks whose transactions exist.
-    pub transactions: Vec<Blocks>,
+    pub transactions: Vec<BlockRange>,
     /// Blocks whose senders are stored; others are recovered from signatures.
-    pub senders: Vec<Blocks>,
+    pub senders: Vec<BlockRange>,
     /// Blocks whose receipts exist, all of them.
-    pub receipts: Vec<Blocks>,
+    pub receipts: Vec<BlockRange>,
     /// First and last block with a withdrawal.
-    pub withdrawals: Option<Blocks>,
+    pub withdrawals: Option<BlockRange>,
     /// Blocks after which balance, nonce and code of every account can be told.
-    pub account_state: Vec<Blocks>,
+    pub account_state: Vec<BlockRange>,
     /// Blocks after which the storage of every account can be told.
-    pub storage_state: Vec<Blocks>,
+    pub storage_state: Vec<BlockRange>,
     /// Where receipts are: `static files`, `MDBX`, `both` or `none`.
     pub receipts_source: &'static str,
     /// How far the node's pruner has come.
@@ -90,11 +90,11 @@ pub struct StaticFile {
     /// File name.
     pub name: String,
     /// Blocks it is reserved for.
-    pub expected_blocks: Blocks,
+    pub expected_blocks: BlockRange,
     /// Blocks the node has gone through; rows of some may be absent all the same.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<BlockRange>,
     /// Numbers of the transactions whose rows it holds.
-    pub txs: Option<Blocks>,
+    pub txs: Option<TxRange>,
     /// Number of rows.
     pub rows: u64,
 }
@@ -103,7 +103,7 @@ impl Snapshot<'_> {
     /// Everything `txgraph info` tells.
     pub fn info(&self) -> Result<Info> {
         let header = self.header(self.tip())?;
-        let whole = Blocks {
+        let whole = BlockRange {
             first: self.genesis_block(),
             last: self.tip(),
         };
@@ -204,7 +204,7 @@ impl Snapshot<'_> {
         .collect()
     }
 
-    fn notes(&self, whole: Blocks) -> Result<Vec<String>> {
+    fn notes(&self, whole: BlockRange) -> Result<Vec<String>> {
         let tip = self.tip();
         let mut notes = Vec::new();
         if tip == whole.first {
@@ -267,7 +267,7 @@ impl Snapshot<'_> {
 }
 
 /// The first ranges, and how many more there are.
-fn shortened(ranges: &[Blocks]) -> String {
+fn shortened(ranges: &[BlockRange]) -> String {
     const SHOWN: usize = 3;
     let mut shown: Vec<String> = ranges.iter().take(SHOWN).map(ToString::to_string).collect();
     if let Some(more) = ranges.len().checked_sub(SHOWN).filter(|more| *more > 0) {

@@ -3,7 +3,7 @@
 //! sees it.
 
 use crate::{
-    Blocks, Error, Result,
+    BlockRange, Error, Result,
     conf::{Conf, Segment},
 };
 use std::{
@@ -90,7 +90,7 @@ impl Jar {
     }
 
     /// Blocks (headers) or transactions (other segments) whose rows are present.
-    pub(crate) fn row_range(&self) -> Option<Blocks> {
+    pub(crate) fn row_range(&self) -> Option<BlockRange> {
         match self.segment {
             Segment::Headers => self.conf.blocks,
             Segment::Transactions | Segment::Receipts | Segment::TransactionSenders => {

@@ -94,12 +94,13 @@ pub use header::{Header, LogsBloom};
 pub use info::{Info, StaticFile, Tip, Writer};
 pub use layout::Layout;
 pub use open::NodeDb;
-pub use parts::{Blocks, BodyIndices, Part, Parts, Withdrawal};
+pub use parts::{BodyIndices, Part, Parts, Withdrawal};
 pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
 pub use state_coverage::StateCoverage;
 pub use transaction::{OwnValue, SignedTransaction, Transaction};
+pub use txgraph_base::{BlockRange, TxRange};
 
 /// A directory is shared between threads; a snapshot may be sent to one.
 const fn _threads() {

@@ -1,42 +1,7 @@
-//! Ranges of blocks, and the parts of a block that may be read or missing.
+//! The parts of a block that may be read or missing.
 
 use alloy_primitives::Address;
 use std::fmt;
-
-/// Inclusive range of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-pub struct Blocks {
-    /// First block.
-    pub first: u64,
-    /// Last block; not below `first`.
-    pub last: u64,
-}
-
-impl Blocks {
-    /// Whether a block lies in the range.
-    pub const fn contains(&self, block: u64) -> bool {
-        self.first <= block && block <= self.last
-    }
-
-    /// Number of blocks; `None` for all of `u64`, or a range that ends before it
-    /// begins.
-    pub const fn count(&self) -> Option<u64> {
-        match self.last.checked_sub(self.first) {
-            Some(rest) => rest.checked_add(1),
-            None => None,
-        }
-    }
-}
-
-impl fmt::Display for Blocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.first == self.last {
-            write!(f, "{}", self.first)
-        } else {
-            write!(f, "{}..={}", self.first, self.last)
-        }
-    }
-}
 
 /// Which parts of a block a scan reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

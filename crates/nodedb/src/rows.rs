@@ -1,7 +1,7 @@
 //! Rows of receipts and transactions by transaction number, wherever they are.
 
 use crate::{
-    Blocks, BodyIndices, Error, Part, Result, Scratch, SignedTransaction, Snapshot,
+    BlockRange, BodyIndices, Error, Part, Result, Scratch, SignedTransaction, Snapshot,
     conf::Segment,
     jar::Jar,
     jar_reader::Place,
@@ -59,7 +59,7 @@ impl Snapshot<'_> {
     }
 
     /// The static file that holds a receipt, if any, and the numbers of all it holds.
-    pub(crate) fn receipts_jar(&self, tx: u64) -> Option<(&Arc<Jar>, Blocks)> {
+    pub(crate) fn receipts_jar(&self, tx: u64) -> Option<(&Arc<Jar>, BlockRange)> {
         let (jar, _) = self.files.find(Segment::Receipts, tx)?;
         Some((jar, jar.row_range()?))
     }

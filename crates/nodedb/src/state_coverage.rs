@@ -4,7 +4,7 @@
 //! answers with current state without a word.
 
 use crate::{
-    Blocks, Layout, Part, Result, Snapshot,
+    BlockRange, Layout, Part, Result, Snapshot,
     checkpoint::PruneSegment,
     conf::Segment,
     history::pruned_ahead,
@@ -19,9 +19,9 @@ const PARTIAL_STATE: u8 = 7;
 pub struct StateCoverage {
     /// Blocks after which balance, nonce and code of every account can be told: all of
     /// them from the first to the tip.
-    pub accounts: Option<Blocks>,
+    pub accounts: Option<BlockRange>,
     /// Blocks after which the storage of every account can be told.
-    pub storage: Option<Blocks>,
+    pub storage: Option<BlockRange>,
     /// Why accounts cannot be told after earlier blocks.
     pub accounts_below: String,
     /// Why storage cannot.
@@ -66,12 +66,12 @@ impl Snapshot<'_> {
 
     /// The state after block N needs the change sets of all blocks from N + 1 to the
     /// tip, and N not below the prune checkpoint. Also why not below the first.
-    pub(crate) fn state_range(&self, part: Part) -> Result<(Blocks, String)> {
+    pub(crate) fn state_range(&self, part: Part) -> Result<(BlockRange, String)> {
         let (prune, segment) = match part {
             Part::AccountChanges => (PruneSegment::AccountHistory, Segment::AccountChangeSets),
             _ => (PruneSegment::StorageHistory, Segment::StorageChangeSets),
         };
-        let whole = Blocks {
+        let whole = BlockRange {
             first: self.genesis_block(),
             last: self.tip(),
         };
@@ -108,7 +108,7 @@ impl Snapshot<'_> {
                 format!("{part} of block {first} and of blocks before it are not in the directory")
             }
         };
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first,
             last: whole.last,
         };

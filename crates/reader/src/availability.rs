@@ -2,7 +2,7 @@
 
 use crate::{error::Result, options::CancelFlag, patience::retry, scan::joined};
 use std::time::{Duration, Instant};
-use txgraph_nodedb::{Blocks, NodeDb, Parts, Snapshot};
+use txgraph_nodedb::{NodeDb, Parts, Snapshot};
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
 
 /// A survey of many blocks takes a new snapshot so often.
@@ -33,20 +33,10 @@ pub(crate) fn gaps(
     range: BlockRange,
     parts: Parts,
 ) -> Result<Vec<Unavailable>> {
-    let gaps = snapshot.gaps(
-        Blocks {
-            first: range.first,
-            last: range.last,
-        },
-        parts,
-    )?;
+    let gaps = snapshot.gaps(range, parts)?.into_iter();
     Ok(gaps
-        .into_iter()
         .map(|gap| Unavailable {
-            blocks: BlockRange {
-                first: gap.blocks.first,
-                last: gap.blocks.last,
-            },
+            blocks: gap.blocks,
             reason: gap.reason,
         })
         .collect())

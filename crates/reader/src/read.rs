@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_nodedb::{
-    self as nodedb, Block, Blocks, BodyIndices, NodeDb, OwnValue, Parts, Scratch, Snapshot,
+    self as nodedb, Block, BodyIndices, NodeDb, OwnValue, Parts, Scratch, Snapshot,
 };
 use txgraph_transfers::{
     BlockRange, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer,
@@ -223,7 +223,7 @@ impl ChunkReader<'_> {
         scratch: &mut Scratch,
     ) -> Result<Option<Halt>> {
         let begun = Instant::now();
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first: partial.next,
             last,
         };

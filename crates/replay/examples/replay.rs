@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use txgraph_nodedb::{Blocks, DataDir, NodeDb};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb};
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, RangeReport, ReplayOptions, Replayer, Verify,
 };
@@ -90,7 +90,7 @@ struct Subject {
     rules: ChainRules,
     state: StateDb,
     /// After these, states can be told.
-    after: Blocks,
+    after: BlockRange,
 }
 
 impl Subject {
@@ -124,7 +124,7 @@ impl Subject {
         };
         let states = self.state.range(self.after)?;
         let replayer = Replayer::new(self.rules.clone(), &self.db, states, options)?;
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first: self.after.first + 1,
             last: self.after.last,
         };

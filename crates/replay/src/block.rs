@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use txgraph_block::evm_transaction;
 use txgraph_evm::{BlockGas, Fork, Transaction};
 use txgraph_nodedb::{
-    Block, Blocks, Error as NodeError, Header, Part, Parts, Scratch, Snapshot, Withdrawal,
+    Block, BlockRange, Error as NodeError, Header, Part, Parts, Scratch, Snapshot, Withdrawal,
 };
 
 /// A whole block.
@@ -49,7 +49,7 @@ impl StoredBlock {
     /// error it has those before the block that is in the way.
     pub fn read(
         snapshot: &Snapshot<'_>,
-        blocks: Blocks,
+        blocks: BlockRange,
         scratch: &mut Scratch,
         read: &mut Vec<Self>,
     ) -> Result<()> {

@@ -6,7 +6,7 @@ use crate::{
 };
 use alloy_primitives::B256;
 use std::ops::ControlFlow;
-use txgraph_nodedb::{Blocks, NodeDb};
+use txgraph_nodedb::NodeDb;
 use txgraph_state::{StateDb, StateRange};
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, Kind, SourceError,
@@ -104,7 +104,7 @@ impl<'a> Internal<'a> {
         let mut missing = Vec::new();
         // A block is executed on the state after the one before it.
         let (from, to) = match available.blocks {
-            Some(Blocks { first, last }) => (
+            Some(BlockRange { first, last }) => (
                 if first == 0 {
                     0
                 } else {
@@ -160,7 +160,7 @@ impl<'a> Internal<'a> {
         wanted: Wanted,
         threads: usize,
     ) -> Result<Replayer<'_, StateRange<'_>>, Error> {
-        let state = self.state.range(Blocks {
+        let state = self.state.range(BlockRange {
             first: blocks.first.saturating_sub(1),
             last: blocks.last.saturating_sub(1),
         });
@@ -199,7 +199,7 @@ impl<'a> Internal<'a> {
         let mut replayed = Replayed::default();
         let mut failed = None;
         // Nobody executed block 0.
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first: blocks.first.max(1),
             last: blocks.last,
         };

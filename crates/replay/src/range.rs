@@ -7,7 +7,7 @@ use std::{
     ops::{AddAssign, ControlFlow},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
-use txgraph_nodedb::Blocks;
+use txgraph_nodedb::BlockRange;
 
 /// Blocks that a thread takes at a time: they are read under one snapshot.
 const TASK_BLOCKS: u64 = 8;
@@ -136,12 +136,12 @@ impl Queue {
     }
 
     /// The next task; waits while too much is waiting to be handed over.
-    fn take(&self, last: u64, ahead: u64) -> Option<Blocks> {
+    fn take(&self, last: u64, ahead: u64) -> Option<BlockRange> {
         let mut state = self.lock();
         loop {
             let first = state.next?;
             if first < state.handed_over.saturating_add(ahead) {
-                let task = Blocks {
+                let task = BlockRange {
                     first,
                     last: first.saturating_add(TASK_BLOCKS - 1).min(last),
                 };
@@ -209,7 +209,7 @@ impl<H: StateHistory> Replayer<'_, H> {
     /// over.
     pub fn range(
         &self,
-        blocks: Blocks,
+        blocks: BlockRange,
         sink: &mut dyn FnMut(BlockReplay) -> ControlFlow<()>,
     ) -> Result<RangeReport> {
         let mut report = RangeReport::default();
@@ -248,7 +248,7 @@ impl<H: StateHistory> Replayer<'_, H> {
     fn hand_over(
         &self,
         queue: &Queue,
-        blocks: Blocks,
+        blocks: BlockRange,
         report: &mut RangeReport,
         sink: &mut dyn FnMut(BlockReplay) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -281,7 +281,7 @@ impl<H: StateHistory> Replayer<'_, H> {
     }
 
     /// One task, again if the chain changed under it.
-    fn task(&self, worker: &mut Worker, task: Blocks) -> Finished {
+    fn task(&self, worker: &mut Worker, task: BlockRange) -> Finished {
         let mut attempt = 1;
         loop {
             let mut replays = Vec::new();
@@ -298,7 +298,7 @@ impl<H: StateHistory> Replayer<'_, H> {
     fn try_task(
         &self,
         worker: &mut Worker,
-        task: Blocks,
+        task: BlockRange,
         replays: &mut Vec<BlockReplay>,
     ) -> Result<()> {
         let mut blocks = Vec::new();
@@ -306,7 +306,7 @@ impl<H: StateHistory> Replayer<'_, H> {
         if read.as_ref().is_err_and(|error| !error.is_stale()) {
             // It may be an error of the whole range: what comes before it is read alone.
             for number in task.first + blocks.len() as u64..=task.last {
-                let block = Blocks {
+                let block = BlockRange {
                     first: number,
                     last: number,
                 };

@@ -26,19 +26,19 @@ pub struct ReplayOptions {
     pub tokens: Vec<Address>,
 }
 
-/// What executes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineKind {
-    /// Our own interpreter.
-    #[default]
-    Own,
-    /// revm, as reth itself has it. It tells no [`Record::transitions`].
-    #[cfg(feature = "oracle")]
-    Revm,
-    /// Both, compared instruction by instruction, and by what they changed. The answers
-    /// are those of our own.
-    #[cfg(feature = "oracle")]
-    Both,
+txgraph_base::words! {
+    /// What executes transactions.
+    #[derive(Default)]
+    pub enum EngineKind: "engine" {
+        /// Our own interpreter.
+        #[default]
+        Own = "own",
+        /// revm, configured as in reth. It does not report [`Record::transitions`].
+        Revm = "revm" if "oracle",
+        /// Both, compared instruction by instruction and by what they changed. Results
+        /// are those of our own interpreter.
+        Both = "both" if "oracle",
+    }
 }
 
 /// Which transaction.

@@ -3,7 +3,7 @@
 use crate::{BlockRules, ChainRules, Error, Result, StateHistory, StoredBlock};
 use std::sync::Arc;
 use txgraph_evm::{CodeCache, Evm, Fork, StateSource};
-use txgraph_nodedb::{Blocks, Header, NodeDb, Scratch};
+use txgraph_nodedb::{BlockRange, Header, NodeDb, Scratch};
 
 /// What one thread owns.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Worker {
     pub(crate) fn read(
         &mut self,
         db: &NodeDb,
-        blocks: Blocks,
+        blocks: BlockRange,
         read: &mut Vec<StoredBlock>,
     ) -> Result<()> {
         if blocks.first == 0 {
@@ -47,7 +47,7 @@ impl Worker {
 
     /// One block.
     pub(crate) fn read_one(&mut self, db: &NodeDb, number: u64) -> Result<StoredBlock> {
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first: number,
             last: number,
         };

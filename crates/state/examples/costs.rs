@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 use txgraph_nodedb::DataDir;
-use txgraph_state::{BlockChanges, Blocks, History, StateDb, StateOptions, StateRange};
+use txgraph_state::{BlockChanges, BlockRange, History, StateDb, StateOptions, StateRange};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -52,7 +52,7 @@ fn main() -> Result<()> {
             .first
             .max((last + 1).saturating_sub(wanted))
             .min(last);
-        let blocks = Blocks { first, last };
+        let blocks = BlockRange { first, last };
         let mut walk = Cost::default();
         let range = walk.of(1, || db.range(blocks))?;
         let how = if range.is_walked() {
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
 }
 
 fn ask(range: &StateRange<'_>) -> Result<()> {
-    let Blocks { first, last } = range.blocks();
+    let BlockRange { first, last } = range.blocks();
     let [mut at, mut changed, mut prefetch] = [Cost::default(), Cost::default(), Cost::default()];
     let [mut accounts, mut slots, mut current] =
         [Cost::default(), Cost::default(), Cost::default()];

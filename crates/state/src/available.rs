@@ -2,13 +2,13 @@
 
 use crate::{Error, Result};
 use std::path::Path;
-use txgraph_nodedb::{Blocks, Snapshot, StateCoverage};
+use txgraph_nodedb::{BlockRange, Snapshot, StateCoverage};
 
 /// After which blocks state can be told, and why not after others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     /// From the first to the tip; `None`: after no block, see `obstacle`.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<BlockRange>,
     /// Why not after earlier blocks.
     pub below: String,
     /// Why not after later ones.
@@ -32,7 +32,7 @@ impl Available {
             indexed_from,
             index_obstacle,
         } = snapshot.state_coverage()?;
-        let blocks = accounts.zip(storage).map(|(accounts, storage)| Blocks {
+        let blocks = accounts.zip(storage).map(|(accounts, storage)| BlockRange {
             first: accounts.first.max(storage.first),
             last: accounts.last.min(storage.last),
         });
@@ -56,7 +56,7 @@ impl Available {
     }
 
     /// The range, or the reason why there is none.
-    pub(crate) fn blocks_in(&self, path: &Path) -> Result<Blocks> {
+    pub(crate) fn blocks_in(&self, path: &Path) -> Result<BlockRange> {
         self.blocks.ok_or_else(|| Error::NoState {
             path: path.to_path_buf(),
             reason: self.obstacle.clone().unwrap_or_else(|| {

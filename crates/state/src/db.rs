@@ -9,7 +9,7 @@ use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
-use txgraph_nodedb::{Blocks, DataDir, NodeDb, Scratch, Snapshot};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Scratch, Snapshot};
 
 /// The state of a data directory, block by block. Shared between threads.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl StateDb {
     /// Prepares the state after every block of a range: nothing to do where the index
     /// can be used, else one walk through the change sets from the tip down to the
     /// range. To replay blocks `a..=b`, prepare `a - 1..=b - 1`.
-    pub fn range(&self, blocks: Blocks) -> Result<StateRange<'_>> {
+    pub fn range(&self, blocks: BlockRange) -> Result<StateRange<'_>> {
         StateRange::prepare(self, blocks)
     }
 

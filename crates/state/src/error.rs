@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
-use txgraph_nodedb::Blocks;
+use txgraph_nodedb::BlockRange;
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -30,7 +30,7 @@ pub enum Error {
         /// The block asked for.
         block: u64,
         /// After which blocks state can be told.
-        available: Blocks,
+        available: BlockRange,
         /// Why not after this one.
         reason: String,
     },
@@ -53,7 +53,7 @@ pub enum Error {
         /// The block asked for.
         block: u64,
         /// The range.
-        prepared: Blocks,
+        prepared: BlockRange,
     },
     /// What changed between a range and the tip takes more room than allowed.
     #[error(
@@ -62,7 +62,7 @@ pub enum Error {
     )]
     TooLarge {
         /// Blocks whose changes were to be kept.
-        blocks: Blocks,
+        blocks: BlockRange,
         /// The limit.
         bytes_max: u64,
         /// In memory or in temporary files.

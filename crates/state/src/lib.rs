@@ -28,13 +28,13 @@
 //!
 //! ```no_run
 //! use txgraph_nodedb::DataDir;
-//! use txgraph_state::{Blocks, StateDb, StateOptions};
+//! use txgraph_state::{BlockRange, StateDb, StateOptions};
 //! # fn main() -> txgraph_state::Result<()> {
 //! # let address = Default::default();
 //! let dir = DataDir::new("~/.local/share/reth/mainnet");
 //! let db = StateDb::open(&dir, StateOptions::default())?;
 //! // Whether there is an index or not:
-//! let range = db.range(Blocks { first: 23_000_000, last: 23_000_099 })?;
+//! let range = db.range(BlockRange { first: 23_000_000, last: 23_000_099 })?;
 //! let state = range.at(23_000_042)?;
 //! println!("{:?} after block {}", state.account(address)?, state.block());
 //! # Ok(())
@@ -68,7 +68,7 @@ pub use db::StateDb;
 pub use error::{Error, Result};
 pub use options::{History, Spill, StateOptions};
 pub use range::StateRange;
-pub use txgraph_nodedb::Blocks;
+pub use txgraph_nodedb::BlockRange;
 
 /// A database and its ranges are shared between threads; a state may be sent to one.
 const fn _threads() {

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::{Duration, Instant},
 };
-use txgraph_nodedb::{Blocks, Snapshot};
+use txgraph_nodedb::{BlockRange, Snapshot};
 
 /// A walk takes a fresh snapshot this often: a long one holds back the node.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const ATTEMPTS_MAX: u32 = 4;
 #[derive(Debug)]
 pub struct StateRange<'db> {
     db: &'db StateDb,
-    blocks: Blocks,
+    blocks: BlockRange,
     /// `None`: by the index.
     walked: Option<Walked>,
 }
@@ -35,7 +35,7 @@ struct Walked {
 }
 
 impl<'db> StateRange<'db> {
-    pub(crate) fn prepare(db: &'db StateDb, blocks: Blocks) -> Result<Self> {
+    pub(crate) fn prepare(db: &'db StateDb, blocks: BlockRange) -> Result<Self> {
         let snapshot = db.node().snapshot()?;
         let available = db.available_in(&snapshot)?;
         available.check(db.path(), blocks.first)?;
@@ -58,7 +58,7 @@ impl<'db> StateRange<'db> {
     }
 
     /// The range.
-    pub const fn blocks(&self) -> Blocks {
+    pub const fn blocks(&self) -> BlockRange {
         self.blocks
     }
 
@@ -114,7 +114,7 @@ impl Walked {
     fn overlay_for(
         &self,
         db: &StateDb,
-        range: Blocks,
+        range: BlockRange,
         snapshot: &Snapshot<'_>,
     ) -> Result<Arc<Overlay>> {
         let tip = Tip::of(snapshot)?;
@@ -141,7 +141,7 @@ impl Walked {
                 block: known.first_tip().block,
             });
         }
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first: known.last_tip().block + 1,
             last: tip.block,
         };
@@ -164,7 +164,7 @@ impl Walked {
 }
 
 /// Walks the change sets from the tip down to the range.
-fn walk(db: &StateDb, range: Blocks) -> Result<Overlay> {
+fn walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let mut attempt = 1;
     loop {
         match try_walk(db, range) {
@@ -177,13 +177,13 @@ fn walk(db: &StateDb, range: Blocks) -> Result<Overlay> {
     }
 }
 
-fn try_walk(db: &StateDb, range: Blocks) -> Result<Overlay> {
+fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let begun = Instant::now();
     let mut snapshot = db.node().snapshot()?;
     let mut taken = begun;
     let tip = Tip::of(&snapshot)?;
     // The first change above a block is asked for: those of its first are not needed.
-    let blocks = Blocks {
+    let blocks = BlockRange {
         first: range.first + 1,
         last: tip.block,
     };

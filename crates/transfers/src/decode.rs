@@ -6,7 +6,7 @@
 
 use crate::events::{
     DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER, TRANSFER_BATCH,
-    TRANSFER_SINGLE, WITHDRAWAL, unindexed_erc721,
+    TRANSFER_SINGLE, WITHDRAWAL,
 };
 use crate::log::{
     MultiToken, Word, address_of, is_dirty, number, three_words, transfer_batch, transfer_single,
@@ -19,6 +19,7 @@ use crate::{
     WrappedNative,
 };
 use alloy_primitives::{Address, B256, U256};
+use txgraph_base::KnownChain;
 
 /// Wei in a Gwei.
 const GWEI: u64 = 1_000_000_000;
@@ -118,7 +119,8 @@ impl<'f> Decoder<'f> {
             filter,
             emitters,
             wrappers: Wrappers::new(chain_id, wrapped),
-            unindexed_erc721: unindexed_erc721(chain_id),
+            unindexed_erc721: KnownChain::by_id(chain_id)
+                .map_or(&[], |chain| chain.unindexed_erc721),
             block_number: 0,
             block_timestamp: 0,
             next_log: 0,

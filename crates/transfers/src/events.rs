@@ -34,56 +34,6 @@ pub const EIP7708_SELFDESTRUCT: B256 =
 /// They are the native coin, not a token.
 pub const EIP7708_LOG_ADDRESS: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
-/// Contracts whose `Transfer` has three unindexed words of which the last is a
-/// token id. Nothing in such a log tells it from an ERC-20 transfer, so they are
-/// known by chain id and address: CryptoKitties, older than ERC-721.
-const UNINDEXED_ERC721: &[(u64, &[Address])] =
-    &[(1, &[address!("06012c8cf97bead5deae237070f9587f8e7a266d")])];
-
-/// The part of [`UNINDEXED_ERC721`] that lives on a chain.
-pub(crate) fn unindexed_erc721(chain_id: u64) -> &'static [Address] {
-    by_chain(UNINDEXED_ERC721, chain_id)
-}
-
-/// The predeployed wrapped coin of every OP-stack chain.
-const OP_STACK: &[Address] = &[address!("4200000000000000000000000000000000000006")];
-
-/// Wrapped native coins in the manner of WETH9, by chain id. Sepolia has two that
-/// are in use.
-const WRAPPED_NATIVE: &[(u64, &[Address])] = &[
-    (1, &[address!("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")]),
-    (10, OP_STACK),        // OP Mainnet
-    (130, OP_STACK),       // Unichain
-    (480, OP_STACK),       // World Chain
-    (1_301, OP_STACK),     // Unichain Sepolia
-    (1_868, OP_STACK),     // Soneium
-    (8_453, OP_STACK),     // Base
-    (34_443, OP_STACK),    // Mode
-    (57_073, OP_STACK),    // Ink
-    (84_532, OP_STACK),    // Base Sepolia
-    (7_777_777, OP_STACK), // Zora
-    (
-        11_155_111,
-        &[
-            address!("7b79995e5f793a07bc00c21412e50ecae098e7f9"),
-            address!("fff9976782d46cc05630d1f6ebab18b2324d6b14"),
-        ],
-    ),
-    (11_155_420, OP_STACK), // OP Sepolia
-];
-
-/// The known wrapped coins of a chain; empty when the chain is not known.
-pub(crate) fn wrapped_native(chain_id: u64) -> &'static [Address] {
-    by_chain(WRAPPED_NATIVE, chain_id)
-}
-
-fn by_chain(table: &[(u64, &'static [Address])], chain_id: u64) -> &'static [Address] {
-    table
-        .iter()
-        .find(|(chain, _)| *chain == chain_id)
-        .map_or(&[], |(_, addresses)| addresses)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,13 +58,5 @@ mod tests {
         ] {
             assert_eq!(topic, keccak256(signature), "{signature}");
         }
-    }
-
-    #[test]
-    fn known_contracts_belong_to_their_chain() {
-        assert_eq!(wrapped_native(8_453), OP_STACK);
-        assert_eq!(wrapped_native(1_337), &[] as &[Address]);
-        assert_eq!(unindexed_erc721(1).len(), 1);
-        assert_eq!(unindexed_erc721(10), &[] as &[Address]);
     }
 }

@@ -2,22 +2,23 @@
 
 use crate::{Kind, TokenStandard, Transfer};
 use alloy_primitives::{Address, U256, map::AddressHashSet};
-use serde::{Deserialize, Serialize};
+use txgraph_base::words;
 
 /// A set of addresses.
 pub type AddressSet = AddressHashSet;
 
-/// Which way to follow transfers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From sender to receiver: where did the tokens go?
-    #[default]
-    Out,
-    /// From receiver to sender: where did they come from?
-    In,
-    /// Either way.
-    Both,
+words! {
+    /// In which direction to follow transfers.
+    #[derive(Default)]
+    pub enum Direction: "direction" {
+        /// From sender to receiver: where did the tokens go?
+        #[default]
+        Out = "out",
+        /// From receiver to sender: where did they come from?
+        In = "in",
+        /// In both directions.
+        Both = "both",
+    }
 }
 
 /// Which assets are wanted.

@@ -15,7 +15,6 @@ mod filter;
 mod log;
 #[cfg(test)]
 mod naive;
-mod range;
 mod sieve;
 mod source;
 mod transfer;
@@ -29,10 +28,10 @@ pub use events::{
 };
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
 pub use log::LogView;
-pub use range::{BlockRange, BlockRanges};
 pub use source::{
     Batch, ChainInfo, InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest,
     SourceError, TransferSource, Unavailable,
 };
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
+pub use txgraph_base::{BlockRange, BlockRanges};
 pub use wrap::WrappedNative;

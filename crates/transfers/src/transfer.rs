@@ -1,8 +1,7 @@
 //! One movement of a token or of the native coin.
 
 use alloy_primitives::{Address, B256, U256};
-use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use txgraph_base::words;
 
 /// Where in the chain a transfer happened. Orders all transfers totally.
 ///
@@ -69,44 +68,9 @@ impl Transfer {
     }
 }
 
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "lowercase")]
-        pub enum $name { $($(#[$doc])* $variant),+ }
-
-        impl $name {
-            /// Every value, in declaration order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The word used in files and on the command line.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-            fn from_str(word: &str) -> Result<Self, String> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == word).ok_or_else(|| {
-                    let known: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
-                    format!("unknown word `{word}`; one of {}", known.join(", "))
-                })
-            }
-        }
-    };
-}
-
 words! {
     /// The standard a transfer was decoded by.
-    TokenStandard {
+    pub enum TokenStandard: "token standard" {
         /// Fungible token, EIP-20.
         Erc20 = "erc20",
         /// Non-fungible token, EIP-721.
@@ -120,7 +84,7 @@ words! {
 
 words! {
     /// What sort of movement a transfer is.
-    Kind {
+    pub enum Kind: "kind" {
         /// Tokens moved from one holder to another.
         Transfer = "transfer",
         /// Tokens came into being: sent by the zero address.

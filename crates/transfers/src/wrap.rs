@@ -1,8 +1,9 @@
 //! Wrapped native coins: whose events are wraps, and which wraps are told twice.
 
-use crate::{AddressSet, events::wrapped_native};
+use crate::AddressSet;
 use alloy_primitives::{Address, U256};
 use serde::{Deserialize, Serialize};
+use txgraph_base::KnownChain;
 
 /// Which contracts' `Deposit(address,uint256)` and `Withdrawal(address,uint256)`
 /// events mean wrapping.
@@ -28,7 +29,7 @@ impl WrappedNative {
     /// The wrapped coins that are known on a chain; empty when the chain is not
     /// known, and then [`WrappedNative::Auto`] means any emitter.
     pub fn known(chain_id: u64) -> &'static [Address] {
-        wrapped_native(chain_id)
+        KnownChain::by_id(chain_id).map_or(&[], |chain| chain.wrapped_native)
     }
 }
 
@@ -46,7 +47,7 @@ impl Wrappers {
             WrappedNative::Any => Self::Any,
             WrappedNative::None => only(&[]),
             WrappedNative::Only(addresses) => only(addresses),
-            WrappedNative::Auto => match wrapped_native(chain_id) {
+            WrappedNative::Auto => match WrappedNative::known(chain_id) {
                 [] => Self::Any,
                 known => only(known),
             },

@@ -43,7 +43,7 @@ pub use txgraph_export::{
 };
 pub use txgraph_graph::{Asset, LimitHit, SearchRequest, TransferGraph};
 pub use txgraph_index::{Built, Status, Verified};
-pub use txgraph_nodedb::{Blocks, Info};
+pub use txgraph_nodedb::Info;
 pub use txgraph_reader::{CancelFlag, Progress};
 pub use txgraph_replay::EngineKind;
 pub use txgraph_transfers::{

@@ -426,7 +426,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
-    T: FromStr<Err = String>,
+    T: FromStr<Err: fmt::Display>,
 {
     let texts = list(deserializer)?;
     let words = texts.iter().flat_map(|text| text.split(',')).map(str::trim);

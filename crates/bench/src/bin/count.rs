@@ -17,7 +17,7 @@ use std::{
 use txgraph_evm::Fork;
 use txgraph_evm_tools::program::{Program, run_program};
 use txgraph_nodedb::{
-    Blocks, DataDir, NodeDb, Parts, Scratch,
+    BlockRange, DataDir, NodeDb, Parts, Scratch,
     fuzzing::{self, Buffers},
 };
 use txgraph_transfers::{Decoder, LogView, TokenFilter, Transfer, TransferFilter, WrappedNative};
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
 fn prepare(datadir: &Path, out: &Path) -> Result<()> {
     let db = NodeDb::open(&DataDir::new(datadir))?;
     let snapshot = db.snapshot()?;
-    let blocks = Blocks {
+    let blocks = BlockRange {
         first: 0,
         last: snapshot.tip(),
     };

@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::Args;
 use std::io::{self, Write};
-use txgraph::{Blocks, Info, Node, Result};
+use txgraph::{BlockRange, Info, Node, Result};
 
 /// Tell what a data directory holds
 ///
@@ -121,11 +121,13 @@ fn page(info: &Info) -> String {
     page
 }
 
-fn ranges(blocks: &[Blocks]) -> String {
-    let count = |range: &Blocks| range.count().map_or_else(|| "all".into(), thousands);
-    listed(
-        blocks
-            .iter()
-            .map(|range| format!("{}..={} ({})", range.first, range.last, count(range))),
-    )
+fn ranges(blocks: &[BlockRange]) -> String {
+    listed(blocks.iter().map(|range| {
+        format!(
+            "{}..={} ({})",
+            range.first,
+            range.last,
+            thousands(range.blocks())
+        )
+    }))
 }

@@ -1,7 +1,7 @@
 //! `txgraph transfers`.
 
 use crate::{
-    args::{ColumnArgs, DIRECTIONS, SelectionArgs, direction_word, output, table_formats, words},
+    args::{ColumnArgs, SelectionArgs, output, table_formats, words},
     output::Terminal,
 };
 use clap::Args;
@@ -24,7 +24,7 @@ pub(crate) struct TransfersArgs {
     /// The end at which --address stands: `out` as sender, `in` as receiver; default: both
     #[arg(
         short, long, value_name = "WAY", requires = "address",
-        value_parser = words(DIRECTIONS, direction_word), help_heading = "Which transfers"
+        value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Which transfers"
     )]
     direction: Option<Direction>,
 

@@ -5,7 +5,7 @@ use std::{
     cell::Cell,
     ops::ControlFlow,
 };
-use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Scratch};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Scratch};
 use txgraph_testkit::fixtures::{committed, fixture};
 
 struct Counting;
@@ -39,7 +39,7 @@ fn none_per_receipt() {
     let fixture = fixture("dev-v2").unwrap_or(small);
     let db = NodeDb::open(&DataDir::new(fixture.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
-    let whole = Blocks {
+    let whole = BlockRange {
         first: 0,
         last: snapshot.tip(),
     };

@@ -3,7 +3,7 @@
 use crate::json;
 use serde_json::Value;
 use std::{ops::ControlFlow, path::Path};
-use txgraph_nodedb::{Block, Blocks, DataDir, NodeDb, Parts, Scratch};
+use txgraph_nodedb::{Block, BlockRange, DataDir, NodeDb, Parts, Scratch};
 use txgraph_testkit::fixtures::{Fixture, full, partial};
 
 const ALL: Parts = Parts {
@@ -53,7 +53,7 @@ fn blocks_equal(fixture: &Fixture, answers: &Fixture) {
         receipts: false,
         ..ALL
     };
-    let wanted = Blocks {
+    let wanted = BlockRange {
         first: 0,
         last: snapshot.tip(),
     };
@@ -149,7 +149,7 @@ pub(crate) fn receipts_equal(dir: &Path, answers: &Fixture) -> u64 {
     let db = NodeDb::open(&DataDir::new(dir)).unwrap();
     let snapshot = db.snapshot().unwrap();
     let tip = snapshot.tip();
-    let wanted = Blocks {
+    let wanted = BlockRange {
         first: 0,
         last: tip,
     };
@@ -175,7 +175,7 @@ pub(crate) fn receipts_equal(dir: &Path, answers: &Fixture) -> u64 {
         }
         let in_gap = gaps.iter().any(|gap| gap.blocks.contains(number));
         let read = snapshot.for_each_block(
-            Blocks {
+            BlockRange {
                 first: number,
                 last: number,
             },

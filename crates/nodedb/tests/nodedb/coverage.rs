@@ -5,7 +5,7 @@ use crate::answers::receipts_equal;
 use proptest::{collection::btree_set, prelude::*};
 use signet_libmdbx::WriteFlags;
 use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path};
-use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Scratch};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Scratch};
 use txgraph_testkit::{
     edit::{commit, put},
     fixtures::{Unpacked, committed, fixture},
@@ -37,7 +37,7 @@ impl Mixed {
         let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
         let snapshot = db.snapshot().unwrap();
         let (mut rows, mut bodies) = (Vec::new(), Vec::new());
-        let whole = Blocks {
+        let whole = BlockRange {
             first: 0,
             last: TIP,
         };
@@ -113,7 +113,7 @@ fn both_sources() {
         assert_eq!(
             snapshot
                 .gaps(
-                    Blocks {
+                    BlockRange {
                         first: 0,
                         last: TIP
                     },
@@ -163,7 +163,7 @@ fn holes() {
             mixed.set_rows(&absent);
             let db = mixed.open();
             let snapshot = db.snapshot().unwrap();
-            let wanted = Blocks { first, last };
+            let wanted = BlockRange { first, last };
             let gaps = snapshot.gaps(wanted, RECEIPTS).unwrap();
             let incomplete = incomplete(&mixed, &absent);
             let in_gap = |block: u64| gaps.iter().any(|gap| gap.blocks.contains(block));
@@ -209,7 +209,7 @@ fn deleted_jars() {
         let snapshot = db.snapshot().unwrap();
         let gaps = snapshot
             .gaps(
-                Blocks {
+                BlockRange {
                     first: 0,
                     last: TIP,
                 },
@@ -219,7 +219,7 @@ fn deleted_jars() {
         assert_eq!(gaps.len(), 1, "{gaps:?}");
         assert_eq!(
             gaps[0].blocks,
-            Blocks {
+            BlockRange {
                 first: 10,
                 last: 19
             }
@@ -234,7 +234,7 @@ fn deleted_jars() {
             .snapshot()
             .unwrap()
             .gaps(
-                Blocks {
+                BlockRange {
                     first: 0,
                     last: TIP,
                 },
@@ -257,7 +257,7 @@ fn a_jar_deleted_under_a_snapshot() {
     let snapshot = db.snapshot().unwrap();
     fs::remove_file(copy.path().join("static_files/static_file_receipts_10_19")).unwrap();
     let read = |snapshot: &txgraph_nodedb::Snapshot<'_>| {
-        let blocks = Blocks { first: 9, last: 12 };
+        let blocks = BlockRange { first: 9, last: 12 };
         snapshot.for_each_block(blocks, RECEIPTS, &mut Scratch::default(), &mut |block| {
             while block.next_receipt()?.is_some() {}
             Ok(ControlFlow::Continue(()))
@@ -281,7 +281,7 @@ fn missing_headers_and_transactions() {
     }
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
-    let wanted = Blocks {
+    let wanted = BlockRange {
         first: 300,
         last: 3100,
     };
@@ -289,7 +289,7 @@ fn missing_headers_and_transactions() {
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     assert_eq!(
         gaps[0].blocks,
-        Blocks {
+        BlockRange {
             first: 400,
             last: 599
         }
@@ -298,7 +298,7 @@ fn missing_headers_and_transactions() {
     assert!(snapshot.header(450).unwrap_err().is_missing());
     assert_eq!(
         snapshot.info().unwrap().headers[0],
-        Blocks {
+        BlockRange {
             first: 0,
             last: 399
         }

@@ -8,7 +8,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
-use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Result, Scratch};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::fixtures::{Fixture, committed};
 
 const ALL: Parts = Parts {
@@ -34,7 +34,7 @@ struct Everything {
 fn read_everything(dir: &Path) -> Result<Everything> {
     let db = NodeDb::open(&DataDir::new(dir))?;
     let snapshot = db.snapshot()?;
-    let whole = Blocks {
+    let whole = BlockRange {
         first: 0,
         last: snapshot.tip(),
     };

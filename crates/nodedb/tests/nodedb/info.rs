@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::path::Path;
-use txgraph_nodedb::{Blocks, DataDir, Info, NodeDb};
+use txgraph_nodedb::{BlockRange, DataDir, Info, NodeDb};
 use txgraph_testkit::{
     edit::put,
     fixtures::{committed, fixture},
@@ -17,11 +17,11 @@ fn info(path: &Path) -> Info {
         .unwrap()
 }
 
-fn ranges(value: &Value) -> Vec<Blocks> {
+fn ranges(value: &Value) -> Vec<BlockRange> {
     let number = |value: &Value| value.as_u64().unwrap();
     let ranges = value.as_array().unwrap().iter();
     ranges
-        .map(|range| Blocks {
+        .map(|range| BlockRange {
             first: number(&range[0]),
             last: number(&range[1]),
         })
@@ -47,7 +47,7 @@ fn full_directories() {
         assert_eq!(Some(info.layout), fixture.layout());
         assert_eq!(info.tip.number, fixture.tip().unwrap());
         assert_eq!(info.tip.hash.to_string(), expected["tip_on_disk"]["hash"]);
-        let whole = [Blocks {
+        let whole = [BlockRange {
             first: 0,
             last: info.tip.number,
         }];
@@ -183,7 +183,7 @@ fn a_crashed_directory() {
         info.tip.hash.to_string(),
         fixture.chain_info["tip_on_disk"]["hash"]
     );
-    assert_eq!(info.receipts, [Blocks { first: 0, last: 28 }]);
+    assert_eq!(info.receipts, [BlockRange { first: 0, last: 28 }]);
     assert!(
         info.notes.iter().any(|note| note.contains("block 30")),
         "{:?}",
@@ -207,7 +207,7 @@ fn odd_directories() {
         let info = info(fixture.path());
         println!("{name}: {}", serde_json::to_string_pretty(&info).unwrap());
         assert!(name.ends_with(info.layout), "{name}");
-        let whole = [Blocks {
+        let whole = [BlockRange {
             first: 0,
             last: info.tip.number,
         }];
@@ -228,7 +228,7 @@ fn a_partial_sync() {
     put(copy.path(), "StageCheckpoints", b"Execution", &[1, 20]);
     let info = info(copy.path());
     assert_eq!(info.tip.number, 0);
-    assert_eq!(info.receipts, [Blocks { first: 0, last: 0 }]);
+    assert_eq!(info.receipts, [BlockRange { first: 0, last: 0 }]);
     assert_eq!(info.account_state, []);
     let notes = info.notes.join("\n");
     for words in [

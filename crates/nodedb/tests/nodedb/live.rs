@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
-use txgraph_nodedb::{Blocks, DataDir, NodeDb, Parts, Result, Scratch};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 
 const ALL: Parts = Parts {
     headers: true,
@@ -137,7 +137,7 @@ fn read(db: &NodeDb, seen: &Seen) {
 fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {
     let snapshot = db.snapshot()?;
     let tip = snapshot.tip();
-    let wanted = Blocks {
+    let wanted = BlockRange {
         first: tip.saturating_sub(DEPTH),
         last: tip,
     };
@@ -152,7 +152,7 @@ fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {
         .map(|gap| (gap.blocks.first, gap.blocks.last + 1));
     for (end, after) in ends.chain([(tip + 1, tip + 2)]) {
         if next < end {
-            let blocks = Blocks {
+            let blocks = BlockRange {
                 first: next,
                 last: end - 1,
             };

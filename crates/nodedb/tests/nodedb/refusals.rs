@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{FileExt, symlink},
     path::Path,
 };
-use txgraph_nodedb::{Blocks, DataDir, Error, NodeDb, Parts, Scratch};
+use txgraph_nodedb::{BlockRange, DataDir, Error, NodeDb, Parts, Scratch};
 use txgraph_testkit::{
     edit::put,
     fixtures::{Unpacked, committed},
@@ -154,7 +154,7 @@ fn foreign_files() {
     }
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let info = db.snapshot().unwrap().info().unwrap();
-    assert_eq!(info.headers, [Blocks { first: 0, last: 40 }]);
+    assert_eq!(info.headers, [BlockRange { first: 0, last: 40 }]);
     let notes = info.notes.join("\n");
     assert!(
         notes.contains("blockmeta") && notes.contains("account-change-sets"),
@@ -162,7 +162,7 @@ fn foreign_files() {
     );
     assert_eq!(
         info.account_state,
-        [Blocks {
+        [BlockRange {
             first: 40,
             last: 40
         }]
@@ -178,7 +178,7 @@ fn an_op_stack_chain() {
     // A block whose first transaction is stored without compression.
     let mut scratch = Scratch::default();
     let mut found = None;
-    let whole = Blocks { first: 1, last: 40 };
+    let whole = BlockRange { first: 1, last: 40 };
     snapshot
         .for_each_block(whole, Parts::default(), &mut scratch, &mut |block| {
             if block.body.tx_count > 0 && block.transaction_bytes(0)?[0] & 8 == 0 {
@@ -226,7 +226,7 @@ fn blocks_that_are_not_there() {
     assert!(snapshot.block_hash(u64::MAX).unwrap_err().is_missing());
     assert!(snapshot.body(41).unwrap_err().is_missing());
     let visit = &mut |_: &mut txgraph_nodedb::Block<'_>| panic!("no block may be visited");
-    let blocks = Blocks {
+    let blocks = BlockRange {
         first: 40,
         last: 41,
     };
@@ -241,7 +241,7 @@ fn blocks_that_are_not_there() {
     );
     let gaps = snapshot
         .gaps(
-            Blocks {
+            BlockRange {
                 first: 39,
                 last: 50,
             },
@@ -251,7 +251,7 @@ fn blocks_that_are_not_there() {
     assert_eq!(gaps.len(), 1);
     assert_eq!(
         gaps[0].blocks,
-        Blocks {
+        BlockRange {
             first: 41,
             last: 50
         }

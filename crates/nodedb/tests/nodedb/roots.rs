@@ -9,7 +9,7 @@ use alloy_primitives::{B256, Bloom, Log};
 use reth_codecs::Compact;
 use std::ops::ControlFlow;
 use txgraph_nodedb::{
-    Block, Blocks, DataDir, NodeDb, Parts, Receipt, Scratch, SignedTransaction, Snapshot,
+    Block, BlockRange, DataDir, NodeDb, Parts, Receipt, Scratch, SignedTransaction, Snapshot,
     fuzzing::{self, Buffers},
 };
 use txgraph_testkit::fixtures::{self, Fixture};
@@ -39,7 +39,7 @@ fn every_directory() {
         let db = NodeDb::open(&DataDir::new(fixture.path())).unwrap();
         let snapshot = db.snapshot().unwrap();
         headers_chain(&snapshot);
-        let whole = Blocks {
+        let whole = BlockRange {
             first: 0,
             last: snapshot.tip(),
         };
@@ -52,7 +52,7 @@ fn every_directory() {
                 checked += scan(
                     &fixture,
                     &snapshot,
-                    Blocks {
+                    BlockRange {
                         first: next,
                         last: gap.blocks.first - 1,
                     },
@@ -61,7 +61,7 @@ fn every_directory() {
             for block in [gap.blocks.first, gap.blocks.last] {
                 let error = scan_result(
                     &snapshot,
-                    Blocks {
+                    BlockRange {
                         first: block,
                         last: block,
                     },
@@ -76,7 +76,7 @@ fn every_directory() {
             checked += scan(
                 &fixture,
                 &snapshot,
-                Blocks {
+                BlockRange {
                     first: next,
                     last: snapshot.tip(),
                 },
@@ -98,13 +98,13 @@ fn headers_chain(snapshot: &Snapshot<'_>) {
     }
 }
 
-fn scan(fixture: &Fixture, snapshot: &Snapshot<'_>, blocks: Blocks) -> u64 {
+fn scan(fixture: &Fixture, snapshot: &Snapshot<'_>, blocks: BlockRange) -> u64 {
     scan_result(snapshot, blocks, fixture).unwrap()
 }
 
 fn scan_result(
     snapshot: &Snapshot<'_>,
-    blocks: Blocks,
+    blocks: BlockRange,
     fixture: &Fixture,
 ) -> txgraph_nodedb::Result<u64> {
     // Before Byzantium receipts carry a state root, which no node stores.

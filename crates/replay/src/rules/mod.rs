@@ -8,6 +8,7 @@ pub use genesis::Genesis;
 use crate::{Error, Result};
 use alloy_primitives::{Address, B256};
 use std::path::Path;
+use txgraph_base::KnownChain;
 use txgraph_block::BlockRules;
 use txgraph_evm::{BlobSchedule, Fork};
 use txgraph_nodedb::{Header, NodeDb};
@@ -50,10 +51,7 @@ impl ChainRules {
 
     /// Those of mainnet, Sepolia, Holesky, Hoodi or `reth --dev`, by the hash of block 0.
     pub fn known(genesis_hash: B256) -> Option<Self> {
-        known::ALL
-            .iter()
-            .find(|known| known.genesis_hash == genesis_hash)
-            .map(known::Known::rules)
+        KnownChain::by_genesis(&genesis_hash).and_then(known::rules)
     }
 
     /// That a database holds this chain.

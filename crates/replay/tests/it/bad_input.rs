@@ -8,7 +8,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
-use txgraph_nodedb::Blocks;
+use txgraph_nodedb::BlockRange;
 use txgraph_replay::{Error, ReplayOptions, Replayer};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::{
@@ -17,7 +17,7 @@ use txgraph_testkit::{
 };
 
 /// Numbers of the blocks that were handed over, each without a mismatch, and the error.
-fn replay(opened: &Opened, blocks: Blocks) -> (Vec<u64>, Error) {
+fn replay(opened: &Opened, blocks: BlockRange) -> (Vec<u64>, Error) {
     let mut done = Vec::new();
     // Also what a thread is ahead of the error is not handed over.
     let options = ReplayOptions {
@@ -98,7 +98,7 @@ fn missing_code() {
         // Not from the block on that made the contract, after which its code is known.
         let (done, error) = replay(
             &opened,
-            Blocks {
+            BlockRange {
                 first: 20,
                 last: 40,
             },
@@ -128,7 +128,7 @@ fn truncated_change_sets() {
     let len = file.metadata().unwrap().len();
     file.set_len(len / 2).unwrap();
     let state = StateDb::new(database(copy.path()).into(), StateOptions::default());
-    let error = state.range(Blocks { first: 0, last: 40 }).unwrap_err();
+    let error = state.range(BlockRange { first: 0, last: 40 }).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("account-change-sets"), "{text}");
 
@@ -138,7 +138,7 @@ fn truncated_change_sets() {
     let opened = open_copy(&v1, copy);
     let (done, error) = replay(
         &opened,
-        Blocks {
+        BlockRange {
             first: 17,
             last: 40,
         },
@@ -184,7 +184,7 @@ fn above_the_tip() {
         let opened = open(&fixture);
         let (done, error) = replay(
             &opened,
-            Blocks {
+            BlockRange {
                 first: 38,
                 last: 50,
             },
@@ -204,7 +204,7 @@ fn a_pruned_range() {
         return;
     };
     let opened = open(&fixture);
-    let state = opened.state.range(Blocks {
+    let state = opened.state.range(BlockRange {
         first: 100,
         last: 120,
     });

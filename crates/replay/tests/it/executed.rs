@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ops::ControlFlow, path::Path, sync::Arc};
 use tempfile::TempDir;
 use txgraph_chaingen::Layout;
 use txgraph_chaingen::execgen::{Chain, Plan};
-use txgraph_nodedb::{Blocks, NodeDb};
+use txgraph_nodedb::{BlockRange, NodeDb};
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, RangeReport, Record, ReplayOptions, Replayer,
 };
@@ -38,7 +38,7 @@ fn replay(
     let db = Arc::new(database(&folder));
     let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
     let state = StateDb::new(Arc::clone(&db), StateOptions::default());
-    let before = Blocks {
+    let before = BlockRange {
         first: 0,
         last: BLOCKS - 1,
     };
@@ -54,7 +54,7 @@ fn replay(
         ..ReplayOptions::default()
     };
     let replayer = Replayer::new(rules, &db, states, options).unwrap();
-    let blocks = Blocks {
+    let blocks = BlockRange {
         first: 1,
         last: BLOCKS,
     };

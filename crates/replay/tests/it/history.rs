@@ -5,7 +5,7 @@ use crate::support::{Opened, open};
 use alloy_primitives::{Address, B256, U256, bytes};
 use std::ops::ControlFlow;
 use txgraph_evm::{Message, Status};
-use txgraph_nodedb::Blocks;
+use txgraph_nodedb::BlockRange;
 use txgraph_replay::{
     BlockReplay, Error, FrameDetail, RangeReport, Record, ReplayOptions, Replayer, TransactionId,
 };
@@ -15,7 +15,7 @@ use txgraph_testkit::fixtures;
 /// Replays a range, and collects everything.
 fn collect(
     replayer: &Replayer<'_, StateRange<'_>>,
-    blocks: Blocks,
+    blocks: BlockRange,
 ) -> (RangeReport, Vec<BlockReplay>) {
     let mut all = Vec::new();
     let report = replayer.range(blocks, &mut |replay| {
@@ -40,7 +40,7 @@ fn replay_all(name: &str) -> Option<RangeReport> {
     });
     let report = report.unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(next, opened.blocks.last + 1);
-    assert_eq!(report.blocks, opened.blocks.count().unwrap());
+    assert_eq!(report.blocks, opened.blocks.blocks());
     assert_eq!(
         (report.mismatches, report.without_changes),
         (0, 0),
@@ -154,7 +154,7 @@ fn transactions_alone() {
     for fixture in fixtures::committed() {
         let opened = open(&fixture);
         let replayer = opened.replayer(everything());
-        let blocks = Blocks { first: 4, last: 9 };
+        let blocks = BlockRange { first: 4, last: 9 };
         for block in collect(&replayer, blocks).1 {
             for whole in &block.transactions {
                 let place = TransactionId::Place {

@@ -36,7 +36,7 @@ fn revm_alone_and_beside() {
                 ..ReplayOptions::default()
             };
             let report = replay(&opened, name, options);
-            assert_eq!(report.blocks, opened.blocks.count().unwrap());
+            assert_eq!(report.blocks, opened.blocks.blocks());
         }
     }
 }

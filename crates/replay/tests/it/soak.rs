@@ -13,7 +13,7 @@ use std::{
 };
 use txgraph_chaingen::Layout;
 use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
-use txgraph_nodedb::{Blocks, NodeDb};
+use txgraph_nodedb::{BlockRange, NodeDb};
 use txgraph_replay::{ChainRules, Error, ReplayOptions, Replayer};
 use txgraph_state::{History, StateDb, StateOptions};
 
@@ -191,7 +191,7 @@ fn common(db: &NodeDb, seen: &mut Seen) -> Result<(u64, u64), Error> {
 fn pass(db: &NodeDb, state: &StateDb, rules: &ChainRules, seen: &mut Seen) -> Result<bool, Error> {
     let (tip, known) = common(db, seen)?;
     let first = (known + 1).saturating_sub(AGAIN).max(1);
-    let blocks = Blocks {
+    let blocks = BlockRange {
         first,
         last: tip.min(first + PASS_BLOCKS_MAX - 1),
     };
@@ -199,7 +199,7 @@ fn pass(db: &NodeDb, state: &StateDb, rules: &ChainRules, seen: &mut Seen) -> Re
         block: blocks.first,
         source: source.into(),
     };
-    let states = state.range(Blocks {
+    let states = state.range(BlockRange {
         first: blocks.first - 1,
         last: blocks.last - 1,
     });

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 use txgraph_evm::{Account, AccountChange, MemoryState, MemoryStateError, StateSource};
-use txgraph_nodedb::{Blocks, DataDir, NodeDb};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb};
 use txgraph_replay::{ChainRules, Genesis, ReplayOptions, Replayer, StateError, StateHistory};
 use txgraph_state::{BlockChanges, StateDb, StateOptions, StateRange};
 use txgraph_testkit::fixtures::{self, Fixture, Unpacked};
@@ -43,7 +43,7 @@ pub(crate) struct Opened {
     pub(crate) rules: ChainRules,
     pub(crate) state: StateDb,
     /// All whose state before them can be told.
-    pub(crate) blocks: Blocks,
+    pub(crate) blocks: BlockRange,
     /// Deleted with it.
     _directory: Unpacked,
 }
@@ -62,7 +62,7 @@ pub(crate) fn open_copy(fixture: &Fixture, directory: Unpacked) -> Opened {
         rules: rules(fixture, &db),
         db,
         state,
-        blocks: Blocks {
+        blocks: BlockRange {
             first: after.first + 1,
             last: after.last,
         },
@@ -78,7 +78,7 @@ impl Opened {
 
     /// A replayer of all blocks; calls are answered after the last, too.
     pub(crate) fn replayer(&self, options: ReplayOptions) -> Replayer<'_, StateRange<'_>> {
-        let after = Blocks {
+        let after = BlockRange {
             first: self.blocks.first - 1,
             last: self.blocks.last,
         };

@@ -21,7 +21,7 @@ use rows::{ACCOUNT_KEY, ACCOUNT_ROW, AccountTable, STORAGE_KEY, STORAGE_ROW, Sto
 use sorter::Sorter;
 use spill::SpillDir;
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
-use txgraph_nodedb::{Account, Blocks, Scratch, Snapshot};
+use txgraph_nodedb::{Account, BlockRange, Scratch, Snapshot};
 
 /// A block of the chain that an overlay was made or extended for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +184,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// For the changes of `blocks`, of which those above `last_block` are not told apart.
-    pub(crate) fn new(blocks: Blocks, last_block: u64, options: &StateOptions) -> Self {
+    pub(crate) fn new(blocks: BlockRange, last_block: u64, options: &StateOptions) -> Self {
         let spill = options
             .spill
             .as_ref()

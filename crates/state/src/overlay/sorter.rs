@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Error, Result};
 use std::{cmp::Reverse, collections::BinaryHeap};
-use txgraph_nodedb::Blocks;
+use txgraph_nodedb::BlockRange;
 
 /// Fewest rows that memory grows by.
 const ROWS_MORE: usize = 1024;
@@ -23,7 +23,7 @@ pub(crate) struct Sorter<const KEY: usize, const ROW: usize> {
     runs: Vec<SpillFile>,
     spill: Option<SpillDir>,
     /// For messages: whose changes these are.
-    blocks: Blocks,
+    blocks: BlockRange,
 }
 
 impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
@@ -31,7 +31,7 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         last_block: u64,
         bytes_max: usize,
         spill: Option<SpillDir>,
-        blocks: Blocks,
+        blocks: BlockRange,
     ) -> Self {
         Self {
             last_block,
@@ -163,7 +163,7 @@ mod tests {
         last_block: u64,
         rows_max: usize,
     ) -> Table<STORAGE_KEY, STORAGE_ROW> {
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first: 0,
             last: u64::MAX,
         };

@@ -11,7 +11,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-use txgraph_nodedb::Blocks;
+use txgraph_nodedb::BlockRange;
 
 const WRITE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 256 << 10;
@@ -24,11 +24,11 @@ pub(crate) struct SpillDir {
     /// Of all its files together.
     bytes: Arc<AtomicU64>,
     /// For messages: whose changes are kept.
-    blocks: Blocks,
+    blocks: BlockRange,
 }
 
 impl SpillDir {
-    pub(crate) fn new(spill: &Spill, blocks: Blocks) -> Self {
+    pub(crate) fn new(spill: &Spill, blocks: BlockRange) -> Self {
         Self {
             directory: spill.directory.as_path().into(),
             bytes_max: spill.bytes_max,

@@ -3,7 +3,7 @@
 
 use crate::support::{Question, open, questions, walking, wrong_answers};
 use std::{collections::BTreeMap, path::Path};
-use txgraph_state::{Blocks, Spill, StateDb, StateOptions, StateRange};
+use txgraph_state::{BlockRange, Spill, StateDb, StateOptions, StateRange};
 use txgraph_testkit::fixtures::{Fixture, full, partial};
 
 type Questions = BTreeMap<u64, Vec<Question>>;
@@ -18,7 +18,7 @@ fn spilling(overlay_bytes_max: usize) -> StateOptions {
 }
 
 fn check_range(range: &StateRange<'_>, questions: &Questions, place: &str) {
-    let Blocks { first, last } = range.blocks();
+    let BlockRange { first, last } = range.blocks();
     for (block, questions) in questions.range(first..=last) {
         let state = range.at(*block).unwrap();
         for question in questions {
@@ -53,21 +53,21 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
         (middle.saturating_sub(3).max(blocks.first), blocks.last),
         (blocks.last, blocks.last),
     ] {
-        let range = walks.range(Blocks { first, last }).unwrap();
+        let range = walks.range(BlockRange { first, last }).unwrap();
         check_range(&range, questions, name);
     }
     for bytes_max in [4_000, 100_000] {
         let files = open(dir, spilling(bytes_max));
         check_range(&files.range(blocks).unwrap(), questions, name);
         let last = middle;
-        let half = Blocks { last, ..blocks };
+        let half = BlockRange { last, ..blocks };
         check_range(&files.range(half).unwrap(), questions, name);
     }
 }
 
 /// What the next block changed is known before it is looked up, and is the same.
 fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
-    let Blocks { first, last } = range.blocks();
+    let BlockRange { first, last } = range.blocks();
     for (block, questions) in questions.range(first..last) {
         let looked_up = range.at(*block).unwrap();
         let mut fetched = range.at(*block).unwrap();
@@ -93,12 +93,12 @@ fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
 }
 
 /// Blocks that cannot be told are refused, whichever are asked for.
-fn check_refusals(db: &StateDb, blocks: Blocks, questions: &Questions) {
+fn check_refusals(db: &StateDb, blocks: BlockRange, questions: &Questions) {
     let outside = questions.keys().filter(|block| !blocks.contains(**block));
     for block in outside.copied().chain([blocks.last + 1, u64::MAX]) {
         let error = db.at(block).unwrap_err();
         assert!(error.is_missing(), "{error}");
-        let wanted = Blocks {
+        let wanted = BlockRange {
             first: block,
             last: block,
         };

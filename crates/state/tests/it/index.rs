@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, U256};
 use roaring::RoaringTreemap;
 use signet_libmdbx::WriteFlags;
 use std::collections::BTreeSet;
-use txgraph_state::{Blocks, StateOptions};
+use txgraph_state::{BlockRange, StateOptions};
 use txgraph_testkit::{
     edit::commit,
     fixtures::{committed, full, partial},
@@ -28,7 +28,7 @@ fn agrees_with_change_sets() {
             "{}: from block {first} {:?}",
             fixture.name, available.index_obstacle
         );
-        let blocks = Blocks {
+        let blocks = BlockRange {
             first,
             ..available.blocks.unwrap()
         };

@@ -12,7 +12,7 @@ use std::{
 };
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_evm::Account;
-use txgraph_state::{Blocks, Result, StateAt, StateDb};
+use txgraph_state::{BlockRange, Result, StateAt, StateDb};
 
 /// The node's process.
 #[test]
@@ -128,7 +128,7 @@ fn read(
     done: &AtomicBool,
 ) -> Result<u64> {
     let tip = db.node().snapshot()?.tip();
-    let blocks = Blocks {
+    let blocks = BlockRange {
         first: tip - 15,
         last: tip - *random % 10,
     };

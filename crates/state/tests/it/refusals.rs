@@ -8,7 +8,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
-use txgraph_nodedb::{Blocks, DataDir};
+use txgraph_nodedb::{BlockRange, DataDir};
 use txgraph_state::{Available, Error, Spill, StateDb, StateOptions};
 use txgraph_testkit::{
     edit::{delete, put},
@@ -26,7 +26,7 @@ fn available(dir: &Path) -> Available {
 /// That the state after a block is refused with these words, singly and in a range.
 fn refused(dir: &Path, block: u64, words: &str) {
     let db = open(dir, StateOptions::default());
-    let single = Blocks {
+    let single = BlockRange {
         first: block,
         last: block,
     };
@@ -130,7 +130,7 @@ fn no_rocksdb() {
     let text = db.at(10).unwrap_err().to_string();
     assert!(text.contains("--datadir.rocksdb"), "{text}");
     assert!(
-        db.range(Blocks {
+        db.range(BlockRange {
             first: 10,
             last: 10
         })
@@ -164,7 +164,7 @@ fn an_index_pruned_ahead() {
         );
     }
     db.at(2936).unwrap();
-    let range = |first| db.range(Blocks { first, last: 2950 }).unwrap();
+    let range = |first| db.range(BlockRange { first, last: 2950 }).unwrap();
     assert!(range(2935).is_walked());
     assert!(!range(2936).is_walked());
 }
@@ -199,7 +199,7 @@ fn pruned_history() {
         }
         let last = fixture.tip().unwrap_or(first);
         let db = open(fixture.path(), StateOptions::default());
-        db.range(Blocks { first, last }).unwrap();
+        db.range(BlockRange { first, last }).unwrap();
         let error = db.changes(first).unwrap_err();
         assert!(error.is_missing(), "{error}");
         db.changes(first + 1).unwrap();
@@ -217,7 +217,7 @@ fn missing_change_sets() {
     refused(v1.path(), 3, words);
     assert_eq!(
         available(v1.path()).blocks,
-        Some(Blocks { first: 4, last: 40 })
+        Some(BlockRange { first: 4, last: 40 })
     );
 
     for segment in ["account", "storage"] {
@@ -244,7 +244,7 @@ fn a_gap_in_change_sets() {
         fs::remove_file(files.join(name)).unwrap();
         let words = format!("{segment} changes of block {first} and of blocks before it");
         refused(copy.path(), first - 1, &words);
-        let blocks = Blocks { first, last: 800 };
+        let blocks = BlockRange { first, last: 800 };
         assert_eq!(available(copy.path()).blocks, Some(blocks));
         open(copy.path(), walking()).range(blocks).unwrap();
     }
@@ -254,7 +254,7 @@ fn a_gap_in_change_sets() {
 fn outside_of_a_range() {
     for copy in copies() {
         let db = open(copy.path(), StateOptions::default());
-        let range = db.range(Blocks { first: 5, last: 9 }).unwrap();
+        let range = db.range(BlockRange { first: 5, last: 9 }).unwrap();
         range.at(5).unwrap();
         range.at(9).unwrap();
         for block in [4, 10, 99] {
@@ -268,7 +268,7 @@ fn outside_of_a_range() {
 #[test]
 fn too_much_to_keep() {
     let [_, v2] = copies();
-    let whole = Blocks { first: 0, last: 40 };
+    let whole = BlockRange { first: 0, last: 40 };
     let fails = |options: StateOptions| {
         let db = open(v2.path(), options);
         db.range(whole).unwrap_err()
@@ -457,7 +457,7 @@ fn a_log_cut_short() {
     println!("{available:?}");
     if available.index_obstacle.is_some() {
         assert_eq!(available.indexed_from, 40);
-        let blocks = Blocks { first: 0, last: 39 };
+        let blocks = BlockRange { first: 0, last: 39 };
         assert!(db.range(blocks).unwrap().is_walked());
     }
     let blocks = available.blocks.unwrap();

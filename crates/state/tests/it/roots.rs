@@ -8,13 +8,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
-use txgraph_state::{Blocks, StateAt, StateDb, StateOptions};
+use txgraph_state::{BlockRange, StateAt, StateDb, StateOptions};
 use txgraph_testkit::fixtures::{full, partial};
 
 /// Everything that ever changed, as far as change sets reach.
 type Keys = BTreeMap<Address, BTreeSet<B256>>;
 
-fn changed_keys(db: &StateDb, blocks: Blocks) -> Keys {
+fn changed_keys(db: &StateDb, blocks: BlockRange) -> Keys {
     let mut keys = Keys::new();
     for block in blocks.first..=blocks.last {
         let changes = db.changes(block).unwrap();

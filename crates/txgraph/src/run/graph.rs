@@ -60,7 +60,7 @@ impl Search {
 impl Columns {
     /// Sets what was said about columns.
     pub(crate) fn apply(&self, options: &mut TransferTableOptions) -> Result<()> {
-        let wrong = |error: txgraph_export::UnknownWord| Error::usage(error.to_string());
+        let wrong = |error: txgraph_base::UnknownWord| Error::usage(error.to_string());
         if let Some(word) = &self.schema {
             options.schema = word.parse::<Schema>().map_err(wrong)?;
         }

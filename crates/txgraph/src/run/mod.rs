@@ -294,7 +294,7 @@ const fn has_side_file(format: TableFormat) -> bool {
 }
 
 /// The formats of several outputs: `format` if it is given, else by extension.
-fn formats<F: Copy + std::str::FromStr<Err = txgraph_export::UnknownWord>>(
+fn formats<F: Copy + std::str::FromStr<Err = txgraph_base::UnknownWord>>(
     output: &crate::Output,
     default: F,
     from_extension: impl Fn(&Path) -> Option<F>,

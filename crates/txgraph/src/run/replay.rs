@@ -19,14 +19,13 @@ use std::{
 };
 use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
 use txgraph_export::{LineWriter, Target, Written};
-use txgraph_nodedb::Blocks;
 use txgraph_reader::Watched;
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, RangeReport, Record,
     ReplayOptions, Replayer, TransactionId, TransactionReplay, Verify,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
-use txgraph_transfers::BlockRanges;
+use txgraph_transfers::{BlockRange, BlockRanges};
 
 /// Mismatches that are told one by one.
 const MISMATCHES_MAX: usize = 20;
@@ -187,7 +186,7 @@ impl ReplayQuery {
             ..Selection::default()
         };
         let blocks = node.blocks(&selection)?;
-        let above = txgraph_transfers::BlockRange::new(1, u64::MAX);
+        let above = BlockRange::new(1, u64::MAX);
         let blocks = blocks.intersect(&above.into_iter().collect());
         match blocks.is_empty() {
             true => Err(Error::usage("block 0 was executed by nobody")),
@@ -263,7 +262,7 @@ pub fn replay(
     // One state for all ranges: its change sets are walked once. A block is executed on
     // the state after the one before it.
     let states = node.state();
-    let state = states.range(Blocks {
+    let state = states.range(BlockRange {
         first: span.first.saturating_sub(1),
         last: span.last.saturating_sub(1),
     })?;
@@ -281,10 +280,6 @@ pub fn replay(
     let watched = Watched::start(progress, blocks.blocks(), "transactions");
     for range in blocks.iter() {
         let mut failed = None;
-        let range = Blocks {
-            first: range.first,
-            last: range.last,
-        };
         let report = replayer.range(range, &mut |block| {
             replayed.note(&block.mismatches);
             watched.advance(1, block.transactions.len() as u64);
@@ -427,10 +422,10 @@ impl Place {
     }
 
     /// The block after which there must be a state.
-    fn before(self) -> Result<Blocks> {
+    fn before(self) -> Result<BlockRange> {
         let before = (self.block.checked_sub(1))
             .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
-        Ok(Blocks {
+        Ok(BlockRange {
             first: before,
             last: before,
         })
@@ -481,7 +476,7 @@ fn at_end_of<T>(
             })?
         }
     };
-    let state = states.range(Blocks {
+    let state = states.range(BlockRange {
         first: block,
         last: block,
     })?;

@@ -1,9 +1,9 @@
-//! Ranges of blocks. Inclusive at both ends, never empty.
+//! Ranges of block numbers. Inclusive at both ends, never empty.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The blocks `first..=last`. Never empty: `first <= last`.
+/// The blocks `first..=last`. Not empty, if made by [`BlockRange::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BlockRange {
     /// The first block of the range.
@@ -12,23 +12,34 @@ pub struct BlockRange {
     pub last: u64,
 }
 
+/// The transactions `first..=last` of the chain, counted from its first block on.
+pub type TxRange = BlockRange;
+
 impl BlockRange {
-    /// `first..=last`, or nothing when that is empty.
-    pub fn new(first: u64, last: u64) -> Option<Self> {
-        (first <= last).then_some(Self { first, last })
+    /// Returns `first..=last`, or `None` if that is empty.
+    pub const fn new(first: u64, last: u64) -> Option<Self> {
+        if first <= last {
+            Some(Self { first, last })
+        } else {
+            None
+        }
     }
 
-    /// How many blocks the range holds (saturating: `0..=u64::MAX` has 2^64).
-    pub fn blocks(&self) -> u64 {
-        (self.last - self.first).saturating_add(1)
+    /// The number of blocks. Saturates: `0..=u64::MAX` has 2^64. Returns 0 for a range
+    /// that was built with `first > last`.
+    pub const fn blocks(&self) -> u64 {
+        match self.last.checked_sub(self.first) {
+            Some(rest) => rest.saturating_add(1),
+            None => 0,
+        }
     }
 
-    /// Whether `block` lies in the range.
-    pub fn contains(&self, block: u64) -> bool {
-        (self.first..=self.last).contains(&block)
+    /// Whether the range contains `block`.
+    pub const fn contains(&self, block: u64) -> bool {
+        self.first <= block && block <= self.last
     }
 
-    /// The blocks that both ranges hold.
+    /// The blocks that are in both ranges.
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         Self::new(self.first.max(other.first), self.last.min(other.last))
     }
@@ -45,7 +56,7 @@ impl fmt::Display for BlockRange {
 pub struct BlockRanges(Vec<BlockRange>);
 
 impl BlockRanges {
-    /// Sorts and joins `ranges`, so that every block is held once.
+    /// Sorts `ranges` and joins those that overlap or touch.
     pub fn new(mut ranges: Vec<BlockRange>) -> Self {
         ranges.sort_unstable();
         let mut joined: Vec<BlockRange> = Vec::with_capacity(ranges.len());
@@ -65,19 +76,19 @@ impl BlockRanges {
         self.0.iter().copied()
     }
 
-    /// Whether no block is held.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many blocks are held.
+    /// The number of blocks (saturating).
     pub fn blocks(&self) -> u64 {
         self.0
             .iter()
             .fold(0, |sum, range| sum.saturating_add(range.blocks()))
     }
 
-    /// The lowest and the highest block.
+    /// The smallest range that contains all blocks; `None` for an empty set.
     pub fn span(&self) -> Option<BlockRange> {
         Some(BlockRange {
             first: self.0.first()?.first,
@@ -85,13 +96,13 @@ impl BlockRanges {
         })
     }
 
-    /// Whether `block` is held.
+    /// Whether the set contains `block`.
     pub fn contains(&self, block: u64) -> bool {
         let after = self.0.partition_point(|range| range.first <= block);
         after > 0 && self.0[after - 1].contains(block)
     }
 
-    /// The blocks held here and in `other`.
+    /// The blocks that are in both sets.
     pub fn intersect(&self, other: &Self) -> Self {
         let mut both = Vec::new();
         for mine in self.iter() {
@@ -100,7 +111,7 @@ impl BlockRanges {
         Self::new(both)
     }
 
-    /// The blocks held here but not in `other`.
+    /// The blocks of this set that are not in `other`.
     pub fn subtract(&self, other: &Self) -> Self {
         let mut left = Vec::new();
         for mine in self.iter() {
@@ -168,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behave_as_sets(a in ranges(), b in ranges()) {
+        fn ranges_behave_as_sets(a in ranges(), b in ranges()) {
             let (sa, sb) = (set(&a), set(&b));
             prop_assert_eq!(a.blocks(), sa.len() as u64);
             prop_assert_eq!(set(&a.intersect(&b)), &sa & &sb);
@@ -180,12 +191,21 @@ mod tests {
     }
 
     #[test]
-    fn the_last_block_number_is_no_trap() {
+    fn reversed_ranges_are_empty() {
+        assert_eq!(BlockRange::new(5, 4), None);
+        let reversed = BlockRange { first: 5, last: 4 };
+        assert_eq!(reversed.blocks(), 0);
+        assert!(!reversed.contains(4) && !reversed.contains(5));
+    }
+
+    #[test]
+    fn the_largest_block_number_does_not_overflow() {
         let all = BlockRanges::from(BlockRange {
             first: 0,
             last: u64::MAX,
         });
         assert!(all.subtract(&all).is_empty());
         assert_eq!(BlockRanges::new(vec![all.iter().next().unwrap(); 2]), all);
+        assert_eq!(all.blocks(), u64::MAX);
     }
 }
