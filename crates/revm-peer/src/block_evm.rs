@@ -33,7 +33,7 @@ pub enum Failure {
 
 /// revm with the state of one block.
 pub struct BlockEvm<S: StateSource<Error: Into<SourceError>>> {
-    /// Taken out while a transaction is watched, which makes it another type.
+    /// Taken out while a transaction runs with an inspector, which changes the type.
     evm: Option<MainnetEvm<Cx<S>>>,
 }
 
@@ -58,21 +58,23 @@ impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
     }
 
     fn evm(&mut self) -> Result<&mut MainnetEvm<Cx<S>>, SourceError> {
-        // It is always put back.
-        self.evm.as_mut().ok_or_else(|| "revm was lost".into())
+        // `with_inspector` always puts it back.
+        self.evm
+            .as_mut()
+            .ok_or_else(|| "revm was not put back".into())
     }
 
     fn state(&mut self) -> Result<&mut State<Source<S>>, SourceError> {
         Ok(&mut self.evm()?.ctx.journaled_state.database)
     }
 
-    fn watched(
+    fn with_inspector(
         &mut self,
         transaction: &Transaction,
         inspector: &mut dyn Inspector,
     ) -> Result<Outcome, Failure> {
         let Some(evm) = self.evm.take() else {
-            return Err(Failure::Source("revm was lost".into()));
+            return Err(Failure::Source("revm was not put back".into()));
         };
         let mut evm = evm
             .ctx
@@ -103,7 +105,7 @@ impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome, Failure> {
         if let Some(inspector) = inspector {
-            return self.watched(transaction, inspector);
+            return self.with_inspector(transaction, inspector);
         }
         let evm = self.evm().map_err(Failure::Source)?;
         outcome_of(evm.transact_commit(translate::transaction(transaction)))
@@ -121,14 +123,14 @@ impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
         Ok(info.is_some_and(|info| info.code_hash != KECCAK256_EMPTY))
     }
 
-    /// Adds wei outside of any transaction.
+    /// Adds wei outside any transaction.
     pub fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), SourceError> {
-        // No wei of any chain exceed 128 bits.
+        // Balances of real chains fit 128 bits.
         let amount = amount.saturating_to();
         Ok(self.state()?.increment_balances([(address, amount)])?)
     }
 
-    /// Takes all wei of an account outside of any transaction, and returns them.
+    /// Removes the balance of an account outside any transaction, and returns it.
     pub fn drain_balance(&mut self, address: Address) -> Result<U256, SourceError> {
         let drained = self.state()?.drain_balances([address])?;
         Ok(drained.into_iter().map(U256::from).sum())

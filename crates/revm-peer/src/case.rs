@@ -1,9 +1,9 @@
-//! Random worlds that mean something: a few contracts that call, create and destroy
-//! each other, and a transaction into them.
+//! Random but meaningful cases: a few contracts that call, create and destroy each other,
+//! and transactions that call them.
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "choices among a few are made as numbers of any width"
+    reason = "choices are small numbers of any width"
 )]
 
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -13,25 +13,25 @@ use txgraph_evm::{
     TransactionType, opcode,
 };
 
-/// Of every case.
+/// The chain id of all cases.
 pub const CHAIN_ID: u64 = 1;
 
-/// One execution to be compared.
+/// One execution for a comparison.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What makes it again.
+    /// The seed that reproduces the case.
     pub seed: u64,
-    /// The rules.
+    /// The fork.
     pub fork: Fork,
-    /// Before the first transaction.
+    /// The state before the first transaction.
     pub state: MemoryState,
-    /// Around the transactions.
+    /// The block of the transactions.
     pub block: Block,
-    /// Not all are valid.
+    /// The transactions. Some are invalid.
     pub transactions: Vec<Transaction>,
 }
 
-/// revm knows no Constantinople without Petersburg.
+/// All forks that revm implements, which are those up to Osaka except Constantinople.
 const FORKS: [Fork; 14] = [
     Fork::Frontier,
     Fork::Homestead,
@@ -51,7 +51,7 @@ const FORKS: [Fork; 14] = [
 
 const CONTRACTS: u8 = 4;
 
-/// Where contract `n` of four is.
+/// The address of contract `n` of four.
 pub fn contract(n: u8) -> Address {
     Address::with_last_byte(0xc0 + n)
 }
@@ -60,7 +60,7 @@ fn sender(n: u8) -> Address {
     Address::with_last_byte(0xa0 + n)
 }
 
-/// The same case for the same seed.
+/// Generates a case. The same seed gives the same case.
 pub fn case(seed: u64) -> Case {
     let mut make = Make {
         random: SmallRng::seed_from_u64(seed),
@@ -74,7 +74,7 @@ pub fn case(seed: u64) -> Case {
 struct Make {
     random: SmallRng,
     code: Vec<u8>,
-    /// What the stack's height would be if nothing failed.
+    /// The height of the stack if no instruction fails.
     height: usize,
     fork: Fork,
 }
@@ -89,7 +89,9 @@ impl Make {
     }
 
     fn case(&mut self, seed: u64) -> Case {
-        self.fork = *FORKS.choose(&mut self.random).expect("there are some");
+        self.fork = *FORKS
+            .choose(&mut self.random)
+            .expect("the list is not empty");
         let mut state = MemoryState::default();
         for n in 0..CONTRACTS {
             let code = self.contract_code();
@@ -149,7 +151,7 @@ impl Make {
                     .into()
             }
         };
-        // Often too little on the way: failures in the midst of things.
+        // Often too little, so that frames fail half-way.
         let gas_limit = match self.below(4) {
             0 => 60_000 + self.below(60_000) as u64,
             1 => 100_000 + self.below(400_000) as u64,
@@ -242,7 +244,7 @@ impl Make {
     fn op(&mut self, byte: u8) {
         let facts = opcode::FACTS[usize::from(byte)];
         let inputs = usize::from(facts.inputs);
-        // Mostly with what it needs.
+        // Usually with enough operands.
         while self.height < inputs && !self.chance(200) {
             self.push_any();
         }
@@ -275,7 +277,7 @@ impl Make {
         self.push(value);
     }
 
-    /// Small enough to be paid, mostly.
+    /// Usually small enough to pay for.
     fn push_offset(&mut self) {
         match self.below(60) {
             0 => self.push_any(),
@@ -304,7 +306,9 @@ impl Make {
     }
 
     fn one_of(&mut self, bytes: &[u8]) -> u8 {
-        *bytes.choose(&mut self.random).expect("there are some")
+        *bytes
+            .choose(&mut self.random)
+            .expect("the list is not empty")
     }
 
     fn piece(&mut self) {
@@ -349,13 +353,13 @@ impl Make {
             22 => self.create(),
             23 => self.log(),
             24 => {
-                // Where every unit of gas shows.
+                // Stores the gas left, so that a difference of one unit is visible.
                 self.op(GAS);
                 self.push_key();
                 self.op(SSTORE);
             }
             25 => self.push_any(),
-            26 => self.run_in_circles(),
+            26 => self.count_down_loop(),
             27 => self.copy(),
             28 if self.chance(3) => self.end(),
             29 if self.chance(6) => {
@@ -490,7 +494,7 @@ impl Make {
         self.op(op);
     }
 
-    /// Over a few pieces, on a condition or not.
+    /// A jump over a few pieces, conditional or not.
     fn jump(&mut self) {
         use opcode::*;
         let conditional = self.chance(2);
@@ -540,8 +544,8 @@ impl Make {
         }
     }
 
-    /// A loop, counted on the stack.
-    fn run_in_circles(&mut self) {
+    /// A loop with its counter on the stack.
+    fn count_down_loop(&mut self) {
         use opcode::*;
         let rounds = match self.below(4) {
             0 => 200,
@@ -603,12 +607,12 @@ impl Make {
         }
     }
 
-    /// Init code from memory or from the contract's own.
+    /// A create with init code from memory or from the code of the contract.
     fn create(&mut self) {
         use opcode::*;
         match self.below(3) {
             0 => {
-                // Its own code is init code, too.
+                // The code of the contract as init code.
                 self.op(CODESIZE);
                 self.push_number(0);
                 self.push_number(0);

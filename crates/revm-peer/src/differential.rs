@@ -1,8 +1,8 @@
-//! A case by both engines: outcome, gas, refund, logs, output and state must be the same.
+//! Runs a case on both engines and compares outcome, gas, refund, logs, output and state.
 
 #![expect(
     clippy::iter_over_hash_type,
-    reason = "what is iterated goes into sorted maps"
+    reason = "the iterated values go into sorted maps"
 )]
 
 use crate::case::{CHAIN_ID, Case};
@@ -17,43 +17,49 @@ use txgraph_evm::{
     Status,
 };
 
-/// How a case ended.
+/// The results of a case.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ends {
-    /// Of each transaction, `None` if it was not valid.
-    pub transactions: Vec<Option<End>>,
-    /// After the last one.
+pub struct CaseResult {
+    /// Result of each transaction; `None` if it was invalid.
+    pub transactions: Vec<Option<TransactionResult>>,
+    /// State after the last transaction.
     pub world: World,
 }
 
-/// How a transaction ended, as far as both must agree.
+/// The parts of a transaction's result on which both engines must agree.
 #[derive(Debug, PartialEq, Eq)]
-pub struct End {
-    /// `success`, `revert` or `halt`; why it halted has other names there.
+pub struct TransactionResult {
+    /// `success`, `revert` or `halt`. The engines name the reasons of a halt differently.
     pub status: &'static str,
-    /// After refunds.
+    /// Gas used after refunds.
     pub gas_used: u64,
-    /// Before their limit.
+    /// Refund before its limit.
     pub gas_refunded: u64,
-    /// In order.
+    /// Logs, in order.
     pub logs: Vec<Log>,
-    /// Or what was returned with a revert.
+    /// Return data, or data of a revert.
     pub output: Bytes,
 }
 
-/// Balance, nonce, hash of the code and slots of all accounts; absent ones are absent.
+/// Balance, nonce, code hash and storage of all existing accounts.
 pub type World = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
 
-/// Executes `case` as new code, as code that ran before (and is decoded), if `watched`
-/// instruction by instruction, and by revm. One `evm` will do for many cases.
+/// Executes `case` on revm and in each form of our interpreter: with new code, with decoded
+/// code that ran before, and, if `with_inspector`, instruction by instruction. `evm` may be
+/// reused for many cases.
 ///
 /// # Panics
-/// When they do not end alike.
-pub fn assert_agreement(evm: &mut Evm, case: &Case, watched: bool) {
+///
+/// If the results differ.
+pub fn assert_agreement(evm: &mut Evm, case: &Case, with_inspector: bool) {
     let theirs = theirs(case);
-    let forms = [("new", false), ("decoded", false), ("watched", true)];
-    for (how, is_watched) in forms.into_iter().filter(|form| watched || !form.1) {
-        let ours = ours(evm, case, is_watched);
+    let forms = [
+        ("new", false),
+        ("decoded", false),
+        ("with an inspector", true),
+    ];
+    for (how, inspects) in forms.into_iter().filter(|form| with_inspector || !form.1) {
+        let ours = ours(evm, case, inspects);
         assert_eq!(
             ours, theirs,
             "seed {} ({how}), ours first\n{case:#?}",
@@ -62,13 +68,18 @@ pub fn assert_agreement(evm: &mut Evm, case: &Case, watched: bool) {
     }
 }
 
-/// By the interpreter, watched or not.
-pub fn ours(evm: &mut Evm, case: &Case, watched: bool) -> Ends {
+/// Executes a case on our interpreter, with or without an inspector.
+pub fn ours(evm: &mut Evm, case: &Case, with_inspector: bool) -> CaseResult {
     evm.set_fork(case.fork);
     let mut state = State::new(Source(case.state.clone()));
     let transactions = case.transactions.iter().map(|transaction| {
-        let outcome = if watched {
-            evm.execute_transaction_inspected(&mut state, &case.block, transaction, &mut Watch)
+        let outcome = if with_inspector {
+            evm.execute_transaction_inspected(
+                &mut state,
+                &case.block,
+                transaction,
+                &mut StepInspector,
+            )
         } else {
             evm.execute_transaction(&mut state, &case.block, transaction)
         };
@@ -78,14 +89,14 @@ pub fn ours(evm: &mut Evm, case: &Case, watched: bool) -> Ends {
             Err(Error::Source(never)) => match never {},
         }
     });
-    Ends {
+    CaseResult {
         transactions: transactions.collect(),
         world: changed(world_of(&case.state), state.changes()),
     }
 }
 
-/// By revm.
-pub fn theirs(case: &Case) -> Ends {
+/// Executes a case on revm.
+pub fn theirs(case: &Case) -> CaseResult {
     let mut evm = Context::mainnet()
         .with_cfg(crate::configuration(case.fork, CHAIN_ID, &case.block))
         .with_block(crate::block(case.fork, &case.block))
@@ -104,23 +115,23 @@ pub fn theirs(case: &Case) -> Ends {
         }
     }
     let WrapDatabaseRef(Source(state)) = &evm.ctx.journaled_state.database;
-    Ends {
+    CaseResult {
         transactions,
         world: world_of(state),
     }
 }
 
-/// Makes every instruction one of the careful instance.
-struct Watch;
+/// Asks for every step, so that the interpreter executes instruction by instruction.
+struct StepInspector;
 
-impl Inspector for Watch {
+impl Inspector for StepInspector {
     fn wants_steps(&self) -> bool {
         true
     }
 }
 
-fn our_end(outcome: Outcome) -> End {
-    End {
+fn our_end(outcome: Outcome) -> TransactionResult {
+    TransactionResult {
         status: match outcome.status {
             Status::Success => "success",
             Status::Revert => "revert",
@@ -133,14 +144,14 @@ fn our_end(outcome: Outcome) -> End {
     }
 }
 
-fn their_end(result: ExecutionResult) -> End {
+fn their_end(result: ExecutionResult) -> TransactionResult {
     let gas = *result.gas();
     let status = match result {
         ExecutionResult::Success { .. } => "success",
         ExecutionResult::Revert { .. } => "revert",
         ExecutionResult::Halt { .. } => "halt",
     };
-    End {
+    TransactionResult {
         status,
         gas_used: gas.tx_gas_used(),
         gas_refunded: gas.inner_refunded(),
@@ -215,7 +226,7 @@ impl DatabaseRef for Source {
     }
 }
 
-/// What a transaction did to an account, by the rules of the fork.
+/// Applies the changes of a transaction to an account by the rules of the fork.
 fn commit(fork: Fork, state: &mut MemoryState, address: Address, account: revm::state::Account) {
     if !account.is_touched() {
         return;

@@ -17,7 +17,7 @@ use txgraph_evm::{FrameEnd, FrameKind, FrameStart, Inspector, Step};
 pub(crate) struct ForwardingInspector<'a> {
     inspector: &'a mut dyn Inspector,
     wants_steps: bool,
-    /// Gas limits of the frames that run.
+    /// Gas limits of the open frames.
     open: Vec<u64>,
     stack: Vec<[u64; 4]>,
 }
@@ -44,7 +44,7 @@ impl<'a> ForwardingInspector<'a> {
         self.inspector.exit(&FrameEnd {
             status,
             depth: self.open.len(),
-            // revm takes what is left of a halted frame only where it returns.
+            // revm consumes the rest of a halted frame only when it returns.
             gas_used: if result.result.is_halt() {
                 gas_limit
             } else {
@@ -81,7 +81,7 @@ impl<CX: ContextTr> PeerInspector<CX> for ForwardingInspector<'_> {
     fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut CX) {
         let action = interpreter.bytecode.action().as_ref();
         let result = action.and_then(|action| action.instruction_result());
-        // Ours are not told of an instruction that halted.
+        // Our inspectors do not receive the end of an instruction that halted.
         if self.wants_steps && result.is_none_or(|result| !result.is_halt()) {
             self.inspector.step_end(interpreter.gas.remaining());
         }
@@ -117,7 +117,7 @@ impl<CX: ContextTr> PeerInspector<CX> for ForwardingInspector<'_> {
 
     fn create(&mut self, context: &mut CX, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
         let journal = context.journal_mut();
-        // Read before already; a failure shows up where revm reads it itself.
+        // Cached already. revm reports an error when it reads the account itself.
         let nonce = (journal.load_account(inputs.caller())).map_or(0, |it| it.data.info.nonce);
         let address = inputs.created_address(nonce);
         self.enter(&FrameStart {

@@ -6,6 +6,7 @@ use revm::{
 };
 use txgraph_evm::{Halt, Outcome, Status};
 
+/// Converts the result of a transaction.
 pub(crate) fn outcome(result: ExecutionResult) -> Outcome {
     let gas = *result.gas();
     let status = match &result {
@@ -54,7 +55,7 @@ fn halt(reason: &HaltReason) -> Halt {
     }
 }
 
-/// How a frame ended.
+/// Converts the result of a frame.
 pub(crate) fn status(result: InstructionResult) -> Status {
     Status::Halt(match result {
         result if result.is_ok() => return Status::Success,

@@ -13,7 +13,7 @@ use revm::{
 };
 use txgraph_evm::{Block, Fork, Transaction, TransactionType};
 
-/// A fork. revm does not know Constantinople, which no chain of value ran: the fork before it
+/// Converts a fork. revm does not implement Constantinople, which no chain of value ran: the fork before it
 /// has its prices.
 pub const fn spec(fork: Fork) -> SpecId {
     match fork {
@@ -35,11 +35,11 @@ pub const fn spec(fork: Fork) -> SpecId {
     }
 }
 
-/// Chain and limits in force in a block.
+/// Returns the chain id and the limits that are in force in a block.
 pub fn configuration(fork: Fork, chain_id: u64, block: &Block) -> CfgEnv {
     let mut configuration = CfgEnv::new_with_spec(spec(fork));
     configuration.chain_id = chain_id;
-    // EIP-7594 limits a transaction to six, whatever the block may hold.
+    // EIP-7594 limits a transaction to six blobs, independently of the block.
     configuration.set_max_blobs_per_tx(if fork >= Fork::Osaka {
         block.blobs_max.min(6)
     } else {
@@ -48,7 +48,7 @@ pub fn configuration(fork: Fork, chain_id: u64, block: &Block) -> CfgEnv {
     configuration
 }
 
-/// What transactions see of a block.
+/// Converts the environment that transactions see.
 pub fn block(fork: Fork, block: &Block) -> BlockEnv {
     BlockEnv {
         number: U256::from(block.number),
@@ -66,8 +66,8 @@ pub fn block(fork: Fork, block: &Block) -> BlockEnv {
     }
 }
 
-/// A transaction. Fees are cut to the 128 bits that revm, and every stored transaction,
-/// has: see [`fees_fit`].
+/// Converts a transaction. Fees saturate at 128 bits, the width of fees in revm and in stored
+/// transactions: see [`fees_fit`].
 pub fn transaction(transaction: &Transaction) -> TxEnv {
     let access_list = transaction.access_list.iter().map(|item| AccessListItem {
         address: item.address,
@@ -106,7 +106,7 @@ pub fn transaction(transaction: &Transaction) -> TxEnv {
     }
 }
 
-/// Whether [`transaction`] loses nothing of the fees.
+/// Returns whether [`transaction`] converts the fees without saturation.
 pub fn fees_fit(transaction: &Transaction) -> bool {
     let fees = [
         Some(transaction.max_fee_per_gas),
