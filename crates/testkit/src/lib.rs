@@ -4,6 +4,7 @@
 //! Only tests use this crate. It does not use the fast code that it checks: the naive
 //! implementations read a node's JSON answers.
 
+#[cfg(feature = "edit")]
 pub mod edit;
 pub mod fixtures;
 pub mod naive;
