@@ -1,8 +1,8 @@
-//! Timed runs of the embedded interpreter and of its peers, beside the product: built
-//! by `bench.sh evm` only.
+//! Timed runs of our interpreter and of revm. Not part of the product: only `bench.sh evm`
+//! builds it.
 //!
-//! Input are benchmark programs and test files, output are tables. Every engine's gas
-//! and return data are compared before it is timed.
+//! Input is benchmark programs and test files, output is tables. Gas and return data of the
+//! engines are compared before they are timed.
 
 pub mod measure;
 pub mod subjects;

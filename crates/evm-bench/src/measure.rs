@@ -1,32 +1,32 @@
-//! Timing: CPU time of the running thread, in interleaved rounds.
+//! Timing in interleaved rounds, by the CPU time of the current thread.
 
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::hint::black_box;
 
-/// CPU nanoseconds of this thread: what others on the machine do costs none.
+/// CPU time of this thread in nanoseconds. Other load on the machine does not count.
 fn cpu_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux has this clock");
     let (seconds, nanos) = (now.tv_sec(), now.tv_nsec());
     u64::try_from(seconds).unwrap_or(0) * 1_000_000_000 + u64::try_from(nanos).unwrap_or(0)
 }
 
-/// Something to time.
+/// An engine with its work.
 pub trait Subject {
-    /// How it is called in tables.
+    /// The name in tables.
     fn name(&self) -> &'static str;
 
-    /// Runs it once and says what came out, to be compared.
+    /// Runs the work once and returns the result, for comparison.
     fn answer(&mut self) -> Answer;
 
-    /// Runs it once; returns something that depends on the run.
+    /// Runs the work once and returns a value that depends on the run.
     fn run(&mut self) -> u64;
 }
 
-/// What engines must agree on.
+/// The results on which engines must agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether it succeeded.
+    /// Whether the execution succeeded.
     pub success: bool,
     /// Gas charged.
     pub gas_used: u64,
@@ -34,18 +34,18 @@ pub struct Answer {
     pub output: Vec<u8>,
 }
 
-/// Nanoseconds of one run.
+/// Times of one run in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Times {
-    /// Of each round, in order.
+    /// The mean of each round, in order.
     pub rounds_ns: Vec<f64>,
-    /// The smallest: what the machine can do.
+    /// The fastest round.
     pub min_ns: f64,
-    /// Half of the rounds were faster.
+    /// The median round.
     pub median_ns: f64,
-    /// Largest less smallest, as part of the median.
+    /// Slowest minus fastest round, divided by the median.
     pub spread: f64,
-    /// Runs in each round.
+    /// Runs of each round.
     pub runs: u64,
 }
 
@@ -68,7 +68,7 @@ impl Times {
     }
 }
 
-/// Times all subjects in turn, `rounds` times, each turn about `round_ms` long.
+/// Times all subjects in turn for `rounds` rounds. Each turn takes about `round_ms`.
 pub fn interleaved(subjects: &mut [Box<dyn Subject>], rounds: usize, round_ms: u64) -> Vec<Times> {
     let runs: Vec<u64> = subjects
         .iter_mut()
@@ -95,7 +95,7 @@ fn time(subject: &mut dyn Subject, runs: u64) -> u64 {
     cpu_ns() - start
 }
 
-/// How many runs take about `round_ms`; warms caches on the way.
+/// Returns how many runs take about `round_ms`. Also warms the caches.
 fn calibrate(subject: &mut dyn Subject, round_ms: u64) -> u64 {
     let wanted = round_ms * 1_000_000;
     let mut runs = 1;
@@ -108,7 +108,7 @@ fn calibrate(subject: &mut dyn Subject, round_ms: u64) -> u64 {
     }
 }
 
-/// The geometric mean; 1 of nothing.
+/// The geometric mean, or 1 if there are no ratios.
 pub fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = ratios.fold((0.0, 0.0), |(sum, count), ratio| {
         (sum + ratio.ln(), count + 1.0)
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn work_takes_time() {
+    fn rounds_are_timed() {
         struct Sum;
         impl Subject for Sum {
             fn name(&self) -> &'static str {

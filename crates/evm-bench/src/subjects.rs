@@ -1,52 +1,52 @@
-//! What is timed: a transaction or a frame, by each engine, on one state.
+//! The timed work: a transaction or a frame, by each engine, on the same state.
 
 use crate::measure::{Answer, Subject};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::{ExecuteEvm, context::TxEnv};
 use txgraph_evm::{Block, Evm, Fork, Message, State, Transaction};
-use txgraph_evm_tools::program::Program;
+use txgraph_evm_tools::{call::Call, program::Program};
 use txgraph_revm_peer::{
     flat::FlatState,
-    runner::{Peer, peer, summary},
+    runner::{StateRevm, revm_on, summary},
 };
 
-/// The rules that the programs were measured under.
+/// The fork of all programs.
 pub const FORK: Fork = Fork::Cancun;
 
-/// A block that charges no fees and holds any transaction.
+/// A block without fees and with a gas limit for any transaction.
 pub fn block() -> Block {
-    Program::default().block()
+    Call::default().block()
 }
 
-/// The program's call as a transaction whose frame has the program's gas.
-pub fn transaction(program: &Program) -> Transaction {
-    let zeros = program.data.iter().filter(|byte| **byte == 0).count() as u64;
-    let intrinsic = 21_000 + 4 * zeros + 16 * (program.data.len() as u64 - zeros);
+/// Wraps a call in a transaction whose frame has the gas of the call.
+pub fn transaction(call: &Call) -> Transaction {
+    let zeros = call.data.iter().filter(|byte| **byte == 0).count() as u64;
+    let intrinsic = 21_000 + 4 * zeros + 16 * (call.data.len() as u64 - zeros);
     Transaction {
-        caller: program.caller,
-        to: Some(program.to),
-        gas_limit: program.gas + intrinsic,
-        value: program.value,
-        input: program.data.clone(),
+        caller: call.caller,
+        to: Some(call.to),
+        gas_limit: call.gas + intrinsic,
+        value: call.value,
+        input: call.data.clone(),
         ..Transaction::default()
     }
 }
 
-/// Whose code an execution meets.
+/// The code that runs execute.
 #[derive(Clone, Debug, Default)]
 pub enum Codes {
-    /// The same each time.
+    /// The same code in every run.
     #[default]
     Same,
-    /// Each run other code for this account, which no run met before: hashes of it.
+    /// New code of this account in every run, by hash. No run executed it before.
     Fresh(Address, Vec<B256>),
-    /// Each run other init code.
+    /// New init code in every run.
     FreshInput(Vec<Bytes>),
 }
 
-/// The embedded interpreter: a whole transaction.
+/// Our interpreter: a whole transaction.
 #[derive(Debug)]
-pub struct OwnTransaction {
+pub struct OurTransaction {
     evm: Evm,
     state: State<FlatState>,
     block: Block,
@@ -55,8 +55,8 @@ pub struct OwnTransaction {
     next: usize,
 }
 
-impl OwnTransaction {
-    /// On a state of its own.
+impl OurTransaction {
+    /// Creates it with its own state.
     pub fn new(state: FlatState, transaction: Transaction, codes: Codes) -> Self {
         let (evm, state) = (Evm::new(FORK, 1), State::new(state));
         Self {
@@ -75,7 +75,7 @@ impl OwnTransaction {
             Codes::Same => {}
             Codes::Fresh(address, hashes) => {
                 if self.next == hashes.len() {
-                    // All were met: forget what was made of them.
+                    // All variants were executed: drop the prepared code.
                     (self.evm, self.next) = (Evm::new(FORK, 1), 0);
                 }
                 self.state
@@ -90,11 +90,11 @@ impl OwnTransaction {
         self.next += 1;
         self.evm
             .execute_transaction(&mut self.state, &self.block, &self.transaction)
-            .expect("the answers were compared before")
+            .expect("the results were compared before")
     }
 }
 
-impl Subject for OwnTransaction {
+impl Subject for OurTransaction {
     fn name(&self) -> &'static str {
         "own"
     }
@@ -113,24 +113,24 @@ impl Subject for OwnTransaction {
     }
 }
 
-/// The embedded interpreter: a bare frame.
+/// Our interpreter: a bare frame.
 #[derive(Debug)]
-pub struct OwnFrame {
+pub struct OurFrame {
     evm: Evm,
     state: State<FlatState>,
     block: Block,
     message: Message,
 }
 
-impl OwnFrame {
-    /// The program's call.
-    pub fn new(program: &Program) -> Self {
-        let state = State::new(FlatState::new(&program.state));
+impl OurFrame {
+    /// Creates it for a call.
+    pub fn new(call: &Call) -> Self {
+        let state = State::new(FlatState::new(&call.state));
         Self {
             evm: Evm::new(FORK, 1),
             state,
-            block: program.block(),
-            message: program.message(),
+            block: call.block(),
+            message: call.message(),
         }
     }
 
@@ -142,7 +142,7 @@ impl OwnFrame {
     }
 }
 
-impl Subject for OwnFrame {
+impl Subject for OurFrame {
     fn name(&self) -> &'static str {
         "own, frame"
     }
@@ -162,21 +162,21 @@ impl Subject for OwnFrame {
 }
 
 /// revm: a whole transaction.
-pub struct PeerTransaction {
-    evm: Peer,
+pub struct RevmTransaction {
+    evm: StateRevm,
     transaction: TxEnv,
     codes: Codes,
     next: usize,
 }
 
-impl PeerTransaction {
-    /// On a state of its own. Of fresh code it makes what it needs each time, as after
-    /// a read from disk.
+impl RevmTransaction {
+    /// Creates it with its own state. New code is analysed in every run, as after a read
+    /// from disk.
     pub fn new(mut state: FlatState, transaction: &Transaction, codes: Codes) -> Self {
-        state.analyse_anew = matches!(codes, Codes::Fresh(..));
+        state.analyses_each_time = matches!(codes, Codes::Fresh(..));
         let transaction = txgraph_revm_peer::transaction(transaction);
         Self {
-            evm: peer(FORK, &block(), state),
+            evm: revm_on(FORK, &block(), state),
             transaction,
             codes,
             next: 0,
@@ -198,11 +198,11 @@ impl PeerTransaction {
         }
         self.next += 1;
         let done = self.evm.transact(self.transaction.clone());
-        done.expect("the answers were compared before").result
+        done.expect("the results were compared before").result
     }
 }
 
-impl Subject for PeerTransaction {
+impl Subject for RevmTransaction {
     fn name(&self) -> &'static str {
         "revm"
     }
@@ -221,19 +221,19 @@ impl Subject for PeerTransaction {
     }
 }
 
-/// A transfer from `caller` to an account without code, for the overhead alone.
+/// A transfer to an account without code, which measures the overhead alone.
 pub fn plain_transfer() -> Program {
-    let caller = Address::repeat_byte(0x11);
-    let mut program = Program {
-        name: "transfer".to_owned(),
-        caller,
+    let mut call = Call {
+        caller: Address::repeat_byte(0x11),
         to: Address::repeat_byte(0x22),
         value: U256::from(1),
-        ..Program::default()
+        ..Call::default()
     };
-    let account = program.state.entry(caller).or_default();
-    account.balance = U256::from(u64::MAX);
-    let account = program.state.entry(program.to).or_default();
-    account.balance = U256::from(1);
-    program
+    for (address, balance) in [(call.caller, u64::MAX), (call.to, 1)] {
+        call.state.entry(address).or_default().balance = U256::from(balance);
+    }
+    Program {
+        name: "transfer".to_owned(),
+        call,
+    }
 }

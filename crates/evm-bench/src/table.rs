@@ -1,27 +1,27 @@
-//! The table that people read.
+//! The table of results in Markdown.
 
 use crate::measure::{Times, geometric_mean};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What a row says about real use.
+/// The kind of work of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Programs as people deploy and call them, mostly computing.
+    /// Deployed contracts that mostly compute.
     Realistic,
-    /// The same, mostly reading and writing state, calling, logging.
+    /// Deployed contracts that mostly read and write state, call and log.
     State,
-    /// One instruction over and over.
+    /// One instruction, repeated.
     Synthetic,
-    /// Each run meets code that no run met before.
+    /// Each run executes code that no run executed before.
     Once,
-    /// What a transaction costs without any code to run.
+    /// Transactions that execute no code.
     Overhead,
 }
 
 impl Kind {
-    /// In the order of the table.
+    /// All kinds in the order of the table.
     pub const ALL: [Self; 5] = [
         Self::Realistic,
         Self::State,
@@ -30,7 +30,7 @@ impl Kind {
         Self::Overhead,
     ];
 
-    /// Of a program by its name.
+    /// Returns the kind of a program by its name.
     pub fn of(name: &str) -> Self {
         const STATE: [&str; 6] = [
             "bench-erc20",
@@ -50,7 +50,7 @@ impl Kind {
             "mcopy",
             "memsweep",
         ];
-        // Real contracts that compute and hardly touch state.
+        // Deployed contracts that compute and use little state.
         const COMPUTE: [&str; 2] = ["real-bswap64", "real-onchain-lm"];
         let begins = |names: &[&str]| names.iter().any(|begin| name.starts_with(begin));
         if begins(&SYNTHETIC) {
@@ -73,21 +73,21 @@ impl Kind {
     }
 }
 
-/// A program and how long each engine took.
+/// A program with the times of the engines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The program.
+    /// Name of the program.
     pub name: String,
-    /// What it stands for.
+    /// Kind of work.
     pub kind: Kind,
     /// Gas of the transaction.
     pub gas_used: u64,
-    /// By engine, in the order of the columns: own, revm, own frame.
+    /// Times by engine in the order of the columns: own, revm, own frame.
     pub engines: Vec<(String, Times)>,
 }
 
 impl Row {
-    /// The peer's time by ours; both the smallest of all rounds.
+    /// Time of revm divided by our time, both of the fastest round.
     pub fn ratio(&self) -> f64 {
         match &self.engines[..] {
             [(_, own), (_, peer), ..] => peer.min_ns / own.min_ns,
@@ -96,7 +96,7 @@ impl Row {
     }
 }
 
-/// All rows in Markdown, with the geometric means.
+/// Formats all rows in Markdown, with geometric means.
 pub fn markdown(rows: &[Row]) -> String {
     let mut text = String::new();
     for kind in Kind::ALL {
@@ -143,13 +143,13 @@ pub fn markdown(rows: &[Row]) -> String {
         "\nGeometric mean, revm ÷ own: **{realistic:.2}** over the realistic programs, **{all:.2}** over all programs."
     );
     if let Some(row) = slowest {
-        let _ = write!(text, " The least: {:.2} ({}).", row.ratio(), row.name);
+        let _ = write!(text, " Lowest: {:.2} ({}).", row.ratio(), row.name);
     }
     text.push('\n');
     text
 }
 
-/// Nanoseconds for people.
+/// Formats nanoseconds with a unit.
 pub fn duration(ns: f64) -> String {
     match ns {
         ns if ns >= 1e6 => format!("{:.2} ms", ns / 1e6),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_theirs_by_ours() {
+    fn ratios_are_revm_divided_by_own() {
         let times = |min_ns| Times {
             min_ns,
             median_ns: min_ns,

@@ -8,7 +8,7 @@ use std::{io::Write, path::Path, time::Duration};
 use txgraph_evm::{Evm, Fork, State};
 use txgraph_evm_tools::{engine::TestState, program::Program};
 
-/// Time that this thread had.
+/// The CPU time of this thread.
 fn cpu() -> Duration {
     let clock = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     clock.expect("Linux has this clock").into()
@@ -19,18 +19,18 @@ fn main() {
     let [path, rounds] = &args[..] else {
         panic!("usage: rounds PROGRAM.prog N");
     };
-    let program = Program::open(Path::new(path)).expect("a program");
-    let (block, message) = (program.block(), program.message());
-    let mut state = State::new(TestState::new(&program.state));
+    let program = Program::open(Path::new(path)).expect("the program can be read");
+    let (block, message) = (program.call.block(), program.call.message());
+    let mut state = State::new(TestState::new(&program.call.state));
     let mut evm = Evm::new(Fork::Osaka, 1);
-    let rounds: u32 = rounds.parse().expect("a number");
+    let rounds: u32 = rounds.parse().expect("N is a number");
     let times = (0..rounds).map(|_| {
         state.clear();
         let start = cpu();
         let outcome = evm.call(&mut state, &block, &message);
-        assert!(outcome.expect("its state").is_success());
+        assert!(outcome.expect("the state can be read").is_success());
         (cpu() - start).as_nanos()
     });
     let fastest = times.min().unwrap_or(0);
-    writeln!(std::io::stdout(), "{fastest}").expect("stdout");
+    writeln!(std::io::stdout(), "{fastest}").expect("standard output can be written");
 }

@@ -1,7 +1,7 @@
-//! Quick timings of programs on the embedded interpreter alone. Comparisons with peers,
-//! interleaved and in CPU time, are the benchmark crate's.
+//! Quick timings of programs on our interpreter alone. `txgraph-evm-bench` compares it with
+//! revm, in interleaved rounds and CPU time.
 
-use crate::{engine::TestState, program::Program, run::status_words};
+use crate::{call::status_words, engine::TestState, program::Program};
 use serde_json::{Value, json};
 use std::{
     fmt::Write,
@@ -9,35 +9,35 @@ use std::{
 };
 use txgraph_evm::{Error, Evm, Fork, MemoryStateError, Outcome, State};
 
-/// A program and how long its frame takes.
+/// A program with the time of its frame.
 #[derive(Clone, Debug)]
 pub struct Timed {
-    /// The program.
+    /// Name of the program.
     pub name: String,
-    /// What came out each time.
+    /// The outcome, the same in every run.
     pub outcome: Outcome,
-    /// Runs that were timed.
+    /// The number of timed runs.
     pub runs: usize,
-    /// The fastest.
+    /// The fastest run.
     pub min: Duration,
-    /// Half of them were faster.
+    /// The median run.
     pub median: Duration,
 }
 
-/// Calls a program's frame again and again for about `time`, on one interpreter.
+/// Calls the frame of a program repeatedly for about `time`, on one interpreter.
 ///
 /// # Errors
 ///
-/// The state contradicts itself, which one that was read from a file does not.
+/// The state contradicts itself. A state that was read from a file does not.
 pub fn time_program(
     program: &Program,
     fork: Fork,
     time: Duration,
 ) -> Result<Timed, Error<MemoryStateError>> {
-    let (block, message) = (program.block(), program.message());
+    let (block, message) = (program.call.block(), program.call.message());
     let (mut evm, mut state) = (
         Evm::new(fork, 1),
-        State::new(TestState::new(&program.state)),
+        State::new(TestState::new(&program.call.state)),
     );
     let begin = Instant::now();
     let mut times = Vec::new();
@@ -60,13 +60,13 @@ pub fn time_program(
 }
 
 impl Timed {
-    /// Gas by seconds, in millions, of the fastest run.
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    /// Millions of gas per second of the fastest run.
+    #[expect(clippy::cast_precision_loss, reason = "a rate for display")]
     pub fn mgas_per_second(&self) -> f64 {
         self.outcome.gas_used as f64 / 1e6 / self.min.as_secs_f64().max(1e-9)
     }
 
-    /// Everything, as JSON.
+    /// The result as JSON.
     pub fn to_json(&self) -> Value {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         json!({
@@ -80,7 +80,7 @@ impl Timed {
         })
     }
 
-    /// A line for each program.
+    /// Formats a table with one line for each program.
     pub fn table(timed: &[Self]) -> String {
         let width = timed
             .iter()

@@ -1,4 +1,4 @@
-//! What a runner asks of an engine, and the embedded interpreter as one.
+//! The interface of engines that the test runner uses, and the interpreter behind it.
 
 use crate::fixture::test_block_hash;
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
@@ -8,34 +8,34 @@ use txgraph_evm::{
     Outcome, State, StateSource, Status, Transaction,
 };
 
-/// An execution and what it left behind.
+/// The result of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
     /// Whether the outermost frame succeeded.
     pub success: bool,
-    /// Gas charged: that of a transaction after refunds, or of a bare frame.
+    /// Gas charged: of a transaction after refunds, or of a bare frame.
     pub gas_used: u64,
     /// Return data, revert data, or deployed code.
     pub output: Bytes,
-    /// Logs in order.
+    /// Logs, in order.
     pub logs: Vec<Log>,
-    /// All accounts afterwards.
+    /// The state after the execution.
     pub state: PlainState,
 }
 
-/// Why there was no execution.
+/// Why an engine did not execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotExecuted {
-    /// The transaction may not be in a block, for this reason; the state is as before.
-    Refused(String),
-    /// The engine cannot do this.
+    /// The transaction is invalid, for this reason. The state is unchanged.
+    Invalid(String),
+    /// The engine cannot execute this.
     Failed(String),
 }
 
-/// Something that executes transactions on a state. One per thread.
-pub trait Engine {
-    /// One transaction, alone in its block; afterwards the beneficiary is touched, as
-    /// by a reward of zero: so the tests were made.
+/// Executes tests on a state. The runner creates one engine for each thread.
+pub trait TestEngine {
+    /// Executes the only transaction of a block, then touches the beneficiary, like a
+    /// reward of zero: the tests were generated this way.
     fn transaction(
         &mut self,
         fork: Fork,
@@ -44,7 +44,7 @@ pub trait Engine {
         transaction: &Transaction,
     ) -> Result<Executed, NotExecuted>;
 
-    /// One frame.
+    /// Executes one frame.
     fn frame(
         &mut self,
         fork: Fork,
@@ -53,13 +53,13 @@ pub trait Engine {
         message: &Message,
     ) -> Result<Executed, NotExecuted>;
 
-    /// The embedded interpreter, if this is it: only that can execute whole blocks.
-    fn own(&mut self) -> Option<&mut Evm> {
+    /// Returns our interpreter if this engine is it. Only that one executes whole blocks.
+    fn our_evm(&mut self) -> Option<&mut Evm> {
         None
     }
 }
 
-/// A copy of a state for the interpreter.
+/// Copies a state into the form that the interpreter reads.
 pub fn in_memory(state: &PlainState) -> MemoryState {
     let mut memory = MemoryState::default();
     for (address, account) in state {
@@ -76,12 +76,12 @@ pub fn in_memory(state: &PlainState) -> MemoryState {
     memory
 }
 
-/// A state in memory whose block hashes are those of state tests.
+/// A state in memory with the block hashes of state tests.
 #[derive(Debug, Default)]
 pub struct TestState(pub MemoryState);
 
 impl TestState {
-    /// A copy for the interpreter.
+    /// Copies a state.
     pub fn new(state: &PlainState) -> Self {
         Self(in_memory(state))
     }
@@ -111,7 +111,7 @@ impl StateSource for TestState {
     }
 }
 
-/// The state after `changes`.
+/// Returns the state after `changes`.
 pub fn changed(pre: &PlainState, changes: Vec<AccountChange>) -> PlainState {
     let mut state = pre.clone();
     for change in changes {
@@ -135,21 +135,21 @@ pub fn changed(pre: &PlainState, changes: Vec<AccountChange>) -> PlainState {
             };
         }
     }
-    // Files may list slots that are zero.
+    // Files may list slots with the value zero.
     for account in state.values_mut() {
         account.storage.retain(|_, value| !value.is_zero());
     }
     state
 }
 
-/// The embedded interpreter.
+/// Our interpreter.
 #[derive(Debug)]
-pub struct Own {
+pub struct OurEvm {
     evm: Evm,
 }
 
-impl Own {
-    /// For the chain of the tests.
+impl OurEvm {
+    /// Creates it for chain 1, which all tests use.
     pub fn new() -> Self {
         Self {
             evm: Evm::new(Fork::Osaka, 1),
@@ -157,7 +157,7 @@ impl Own {
     }
 }
 
-impl Default for Own {
+impl Default for OurEvm {
     fn default() -> Self {
         Self::new()
     }
@@ -177,7 +177,7 @@ fn executed(outcome: Outcome, state: PlainState) -> Executed {
     }
 }
 
-impl Engine for Own {
+impl TestEngine for OurEvm {
     fn transaction(
         &mut self,
         fork: Fork,
@@ -189,7 +189,7 @@ impl Engine for Own {
         let mut state = State::new(TestState::new(pre));
         match self.evm.execute_transaction(&mut state, block, transaction) {
             Err(Error::Source(error)) => Err(unreadable(error)),
-            Err(Error::Invalid(why)) => Err(NotExecuted::Refused(why.to_string())),
+            Err(Error::Invalid(why)) => Err(NotExecuted::Invalid(why.to_string())),
             Ok(outcome) => {
                 let reward = state.increase_balance(fork, block.beneficiary, U256::ZERO);
                 reward.map_err(unreadable)?;
@@ -214,7 +214,7 @@ impl Engine for Own {
         }
     }
 
-    fn own(&mut self) -> Option<&mut Evm> {
+    fn our_evm(&mut self) -> Option<&mut Evm> {
         Some(&mut self.evm)
     }
 }

@@ -1,35 +1,35 @@
-//! What can go wrong around the interpreter: reading files, understanding them.
+//! Errors of reading and parsing files.
 
 use std::{io, path::PathBuf};
 
-/// The result of reading something.
+/// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure of a tool, never of the program that it runs.
+/// An error of a tool. Programs that revert or halt are results, not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// File or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A file holds something else than it should.
+    /// The contents of a file are wrong.
     #[error("{path}{at}: {what}", path = path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// Line or name of the test, after a colon; may be empty.
+        /// `:LINE`, or `, NAME` of a test; may be empty.
         at: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// There is nothing to do.
+    /// A path contains no tests.
     #[error("{path}: no tests found: give `.json` files, folders of them, or packed `.jsonl.zst` files", path = path.display())]
     NoTests {
-        /// What was looked through.
+        /// The file or folder that was searched.
         path: PathBuf,
     },
 }
@@ -37,7 +37,11 @@ pub enum Error {
 impl Error {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { path, source }
+        move |source| match source.kind() {
+            // Text that is not UTF-8: the file can be read, its contents are wrong.
+            io::ErrorKind::InvalidData => Self::format(path, "", source),
+            _ => Self::Io { path, source },
+        }
     }
 
     pub(crate) fn format(

@@ -1,21 +1,23 @@
-//! Around the interpreter: public tests, an assembler, benchmark programs, traces.
+//! Tools for the interpreter: an assembler, single calls, benchmark programs, and the runner
+//! of public tests.
 //!
 //! ```text
-//! fixture   JSON and packed test files ─► engine ─► roots compared ─► report
 //! asm       mnemonics ◄─► bytecode
-//! program   one call with its state, as text ─► engine
-//! run       one call of bare code ─► outcome, trace (EIP-3155)
+//! call      one call of bytecode ─► outcome, trace (EIP-3155)
+//! program   a call with its state as text ─► call
+//! bench     programs ─► times
+//! fixture   JSON and packed test files ─► engine ─► compared with the test ─► report
 //! ```
 //!
-//! Input are files and bytes, output are reports and text. What an opcode does, only
-//! `txgraph-evm` knows; terminals only the command line.
+//! Input is files and bytes, output is reports and text. The semantics of opcodes are in
+//! `txgraph-evm`, the terminal is in the command line.
 
 pub mod asm;
 pub mod bench;
+pub mod call;
 pub mod engine;
 mod error;
 pub mod fixture;
 pub mod program;
-pub mod run;
 
 pub use error::{Error, Result};

@@ -9,35 +9,25 @@
 //! slot ADDRESS KEY VALUE
 //! ```
 //!
-//! Hex with or without `0x`, `-` for empty, `#` for comments. Gas is decimal: that of
-//! the frame, without the intrinsic part of a transaction.
+//! Hex may have the prefix `0x`; `-` is empty; `#` begins a comment. Gas is decimal and is
+//! the gas of the frame, without the intrinsic gas of a transaction.
 
 use crate::{
+    call::Call,
     engine::TestState,
     error::{Error, Result},
 };
 use alloy_primitives::{Address, Bytes, U256, hex};
 use std::path::{Path, PathBuf};
-use txgraph_block::{PlainAccount, PlainState};
-use txgraph_evm::{Block, Evm, Fork, MemoryStateError, Message, Outcome, State};
+use txgraph_evm::{Evm, Fork, MemoryStateError, Outcome, State};
 
-/// A call of a contract, and the state it meets.
+/// A benchmark program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// File name without its ending.
+    /// File name without its extension.
     pub name: String,
-    /// The contract that is called.
-    pub to: Address,
-    /// Who calls.
-    pub caller: Address,
-    /// Gas of the frame.
-    pub gas: u64,
-    /// Wei sent along.
-    pub value: U256,
-    /// Calldata.
-    pub data: Bytes,
-    /// Accounts, code and slots.
-    pub state: PlainState,
+    /// The call that is timed.
+    pub call: Call,
 }
 
 impl Program {
@@ -45,7 +35,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or a line of it not be understood.
+    /// The file cannot be read, or one of its lines is wrong.
     pub fn open(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let mut program = Self::parse(&text)
@@ -58,11 +48,11 @@ impl Program {
         Ok(program)
     }
 
-    /// Reads `.prog` files, and those of folders in the order of their names.
+    /// Reads `.prog` files, and those in folders, sorted by name.
     ///
     /// # Errors
     ///
-    /// A path does not exist, a file is no program, or there is none.
+    /// A path does not exist, a file is not a program, or a folder has no programs.
     pub fn open_all(paths: &[PathBuf]) -> Result<Vec<Self>> {
         let mut programs = Vec::new();
         for path in paths {
@@ -86,15 +76,16 @@ impl Program {
         Ok(programs)
     }
 
-    /// Understands the text of a `.prog` file; a failure names the line, from one.
+    /// Parses the text of a `.prog` file.
     ///
     /// # Errors
     ///
-    /// A line with a word that is not known or a value that is not understood, or no
-    /// `to` line (then the number is 0).
+    /// The number of the wrong line, from one, with a message. Line 0 means that there is
+    /// no `to` line.
     pub fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut program = Self::default();
         let mut to = None;
+        let call = &mut program.call;
         for (number, line) in (1..).zip(text.lines()) {
             let words: Vec<&str> = line
                 .split('#')
@@ -105,81 +96,55 @@ impl Program {
             let parsed = match words[..] {
                 [] => Ok(()),
                 ["to", at] => address(at).map(|at| to = Some(at)),
-                ["caller", at] => address(at).map(|at| program.caller = at),
+                ["caller", at] => address(at).map(|at| call.caller = at),
                 ["gas", gas] => gas
                     .parse()
-                    .map(|gas| program.gas = gas)
+                    .map(|gas| call.gas = gas)
                     .map_err(|e| format!("gas {gas:?}: {e}")),
-                ["value", value] => word(value).map(|value| program.value = value),
-                ["data", data] => bytes(data).map(|data| program.data = data),
-                ["account", at, balance, code] => program.account(at, balance, code),
-                ["slot", at, key, value] => program.slot(at, key, value),
+                ["value", value] => word(value).map(|value| call.value = value),
+                ["data", data] => bytes(data).map(|data| call.data = data),
+                ["account", at, balance, code] => account(call, at, balance, code),
+                ["slot", at, key, value] => slot(call, at, key, value),
                 [first, ..] => Err(format!(
-                    "{first:?} with {} values is no line of a program: to, caller, gas, value and \
-                     data take one, account and slot three",
+                    "{first:?} with {} values is not a line of a program: to, caller, gas, value \
+                     and data take one, account and slot three",
                     words.len() - 1
                 )),
             };
             parsed.map_err(|what| (number, what))?;
         }
-        program.to = to.ok_or((0, "there is no `to` line".to_owned()))?;
+        call.to = to.ok_or((0, "there is no `to` line".to_owned()))?;
         Ok(program)
-    }
-
-    fn account(&mut self, at: &str, balance: &str, code: &str) -> Result<(), String> {
-        let account = self.state.entry(address(at)?).or_default();
-        account.balance = word(balance)?;
-        account.code = bytes(code)?;
-        Ok(())
-    }
-
-    fn slot(&mut self, at: &str, key: &str, value: &str) -> Result<(), String> {
-        let account: &mut PlainAccount = self.state.entry(address(at)?).or_default();
-        account.storage.insert(word(key)?, word(value)?);
-        Ok(())
     }
 }
 
-/// Runs a program's call as a bare frame, in a block without fees.
+fn account(call: &mut Call, at: &str, balance: &str, code: &str) -> Result<(), String> {
+    let account = call.state.entry(address(at)?).or_default();
+    account.balance = word(balance)?;
+    account.code = bytes(code)?;
+    Ok(())
+}
+
+fn slot(call: &mut Call, at: &str, key: &str, value: &str) -> Result<(), String> {
+    let account = call.state.entry(address(at)?).or_default();
+    account.storage.insert(word(key)?, word(value)?);
+    Ok(())
+}
+
+/// Runs the call of a program as a bare frame.
 ///
 /// # Errors
 ///
-/// The state contradicts itself, which one that was read from a file does not.
+/// The state contradicts itself. A state that was read from a file does not.
 pub fn run_program(
     program: &Program,
     fork: Fork,
 ) -> Result<Outcome, txgraph_evm::Error<MemoryStateError>> {
     let (mut evm, mut state) = (
         Evm::new(fork, 1),
-        State::new(TestState::new(&program.state)),
+        State::new(TestState::new(&program.call.state)),
     );
-    evm.call(&mut state, &program.block(), &program.message())
-}
-
-impl Program {
-    /// The block it runs in: the first one, with room for any gas and without fees.
-    pub fn block(&self) -> Block {
-        Block {
-            number: 1,
-            timestamp: 1_000,
-            gas_limit: u64::MAX,
-            blobs_max: 6,
-            ..Block::default()
-        }
-    }
-
-    /// The call itself.
-    pub fn message(&self) -> Message {
-        Message {
-            caller: self.caller,
-            to: Some(self.to),
-            value: self.value,
-            moves_value: true,
-            input: self.data.clone(),
-            gas_limit: self.gas,
-            ..Message::default()
-        }
-    }
+    evm.call(&mut state, &program.call.block(), &program.call.message())
 }
 
 fn address(text: &str) -> Result<Address, String> {
@@ -204,22 +169,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_understood() {
+    fn parses_all_kinds_of_lines() {
         let a = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
         let text = format!(
             "# a comment\nto {a}\ncaller {a}\ngas 7\ndata 0x0102\n\n\
              account {a} 0x10 6001 # one\nslot {a} 0x1 0xff\n"
         );
-        let program = Program::parse(&text).unwrap();
-        let account = &program.state[&Address::repeat_byte(0xaa)];
-        assert_eq!((program.gas, program.data.as_ref()), (7, &[1, 2][..]));
+        let Program { call, .. } = Program::parse(&text).unwrap();
+        let account = &call.state[&Address::repeat_byte(0xaa)];
+        assert_eq!((call.gas, call.data.as_ref()), (7, &[1, 2][..]));
         assert_eq!(account.balance, U256::from(16));
         assert_eq!(account.code.as_ref(), [0x60, 1]);
         assert_eq!(account.storage[&U256::from(1)], U256::from(255));
     }
 
     #[test]
-    fn a_wrong_line_is_named() {
+    fn errors_name_the_line() {
         for (text, line, what) in [
             ("gas 1", 0, "no `to`"),
             ("to 12", 1, "address"),
@@ -232,9 +197,9 @@ mod tests {
                 "number",
             ),
         ] {
-            let (at, told) = Program::parse(text).unwrap_err();
+            let (at, message) = Program::parse(text).unwrap_err();
             assert_eq!(at, line, "{text}");
-            assert!(told.contains(what), "{told}");
+            assert!(message.contains(what), "{message}");
         }
     }
 }

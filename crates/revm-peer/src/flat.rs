@@ -1,5 +1,5 @@
-//! One state in memory for all engines: hash maps over what a program names, and
-//! nothing else, so that no engine is timed with another's state.
+//! One state in memory for all engines, so that timings compare engines and not their
+//! states: hash maps with what a program defines, and nothing else.
 
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256,
@@ -16,15 +16,15 @@ use txgraph_evm_tools::fixture::test_block_hash;
 pub struct FlatState {
     accounts: AddressMap<Account>,
     slots: HashMap<(Address, U256), U256>,
-    /// Accounts that have slots (EIP-7610 asks).
+    /// Accounts with storage, for the rule of EIP-7610.
     with_storage: AddressSet,
     codes: B256Map<(Bytes, Bytecode)>,
-    /// Code is handed over as it would be from disk, not yet looked through.
-    pub analyse_anew: bool,
+    /// revm gets code as if read from disk, and analyses it in each run.
+    pub analyses_each_time: bool,
 }
 
 impl FlatState {
-    /// A copy of `state`.
+    /// Copies `state`.
     pub fn new(state: &PlainState) -> Self {
         let mut flat = Self::default();
         for (address, account) in state {
@@ -46,7 +46,7 @@ impl FlatState {
         flat
     }
 
-    /// Keeps code, and what the peer makes of it ahead of time.
+    /// Adds code, with the analysis of revm. Returns its hash.
     pub fn insert_code(&mut self, code: Bytes) -> B256 {
         if code.is_empty() {
             return KECCAK256_EMPTY;
@@ -57,7 +57,7 @@ impl FlatState {
         hash
     }
 
-    /// Gives an account other code.
+    /// Sets the code of an account.
     pub fn set_code(&mut self, address: Address, code_hash: B256) {
         self.accounts.entry(address).or_default().code_hash = code_hash;
     }
@@ -100,10 +100,10 @@ impl Database for FlatState {
     }
 
     fn code_by_hash(&mut self, code_hash: B256) -> Result<Bytecode, Infallible> {
-        let (raw, looked_through) = &self.codes[&code_hash];
-        Ok(match self.analyse_anew {
+        let (raw, analysed) = &self.codes[&code_hash];
+        Ok(match self.analyses_each_time {
             true => Bytecode::new_raw(raw.clone()),
-            false => looked_through.clone(),
+            false => analysed.clone(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! revm as an engine, set up as its own test runner sets it up.
+//! revm as an engine of the test runner, configured like its own runner.
 
 use crate::{flat::FlatState, translate};
 use revm::{
@@ -9,13 +9,13 @@ use revm::{
 };
 use txgraph_block::{PlainAccount, PlainState};
 use txgraph_evm::{Block, Fork, Message, Transaction};
-use txgraph_evm_tools::engine::{Engine, Executed, NotExecuted};
+use txgraph_evm_tools::engine::{Executed, NotExecuted, TestEngine};
 
-/// revm on a state of our own.
-pub type Peer = MainnetEvm<MainnetContext<FlatState>>;
+/// revm on a [`FlatState`].
+pub type StateRevm = MainnetEvm<MainnetContext<FlatState>>;
 
-/// revm for a fork, a block and a state.
-pub fn peer(fork: Fork, block: &Block, state: FlatState) -> Peer {
+/// Creates revm for a fork, a block and a state.
+pub fn revm_on(fork: Fork, block: &Block, state: FlatState) -> StateRevm {
     Context::mainnet()
         .with_cfg(translate::configuration(fork, 1, block))
         .with_block(translate::block(fork, block))
@@ -23,11 +23,11 @@ pub fn peer(fork: Fork, block: &Block, state: FlatState) -> Peer {
         .build_mainnet()
 }
 
-/// revm behind the face of the fixture runner.
+/// revm as a [`TestEngine`]. It runs transactions only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Revm;
 
-impl Engine for Revm {
+impl TestEngine for Revm {
     fn transaction(
         &mut self,
         fork: Fork,
@@ -36,16 +36,16 @@ impl Engine for Revm {
         transaction: &Transaction,
     ) -> Result<Executed, NotExecuted> {
         if fork == Fork::Constantinople {
-            let why = "the peer does not know this fork";
+            let why = "revm does not implement this fork";
             return Err(NotExecuted::Failed(why.to_owned()));
         }
         if !translate::fees_fit(transaction) {
-            return Err(NotExecuted::Refused("a fee above 128 bits".to_owned()));
+            return Err(NotExecuted::Invalid("a fee above 128 bits".to_owned()));
         }
-        let mut evm = peer(fork, block, FlatState::new(pre));
+        let mut evm = revm_on(fork, block, FlatState::new(pre));
         let done = match evm.transact(translate::transaction(transaction)) {
             Ok(done) => done,
-            Err(EVMError::Transaction(why)) => return Err(NotExecuted::Refused(why.to_string())),
+            Err(EVMError::Transaction(why)) => return Err(NotExecuted::Invalid(why.to_string())),
             Err(other) => return Err(NotExecuted::Failed(other.to_string())),
         };
         let mut state = changed(fork, pre, &done.state);
@@ -73,13 +73,13 @@ impl Engine for Revm {
         _: &Message,
     ) -> Result<Executed, NotExecuted> {
         Err(NotExecuted::Failed(
-            "the peer runs whole transactions only".to_owned(),
+            "revm runs whole transactions only".to_owned(),
         ))
     }
 }
 
-/// A reward of zero: before EIP-161 it makes an account, since then it removes an empty
-/// one.
+/// Applies a reward of zero. Before EIP-161 it creates an account, since then it removes an
+/// empty one.
 fn touch(fork: Fork, block: &Block, state: &mut PlainState) {
     let account = state.entry(block.beneficiary).or_default();
     if fork >= Fork::SpuriousDragon && *account == PlainAccount::default() {
@@ -118,7 +118,7 @@ fn changed(fork: Fork, pre: &PlainState, changes: &EvmState) -> PlainState {
     state
 }
 
-/// How a transaction ended, in a form that engines can be compared by.
+/// Returns success, gas and output, which all engines can be compared by.
 pub fn summary(result: &ExecutionResult) -> (bool, u64, Vec<u8>) {
     let output = match result {
         ExecutionResult::Success {

@@ -191,7 +191,7 @@ fn there_and_back_again() {
         &["asm", "-"],
         "ADD\n PUHS1 1",
         2,
-        "line 2, column 2: PUHS1 is no mnemonic",
+        "line 2, column 2: PUHS1 is not a mnemonic",
     );
     fails(&["disasm", "-"], "0x123", 2, "not hex");
 }

@@ -1,4 +1,4 @@
-//! `txgraph-evm-bench`: times programs on the embedded interpreter and on revm.
+//! `txgraph-evm-bench`: times programs on our interpreter and on revm.
 
 use alloy_primitives::{Bytes, keccak256};
 use anyhow::{Context, Result, bail, ensure};
@@ -10,7 +10,7 @@ use std::{
 };
 use txgraph_evm_bench::{
     measure::{Answer, Subject, interleaved},
-    subjects::{Codes, OwnFrame, OwnTransaction, PeerTransaction, plain_transfer, transaction},
+    subjects::{Codes, OurFrame, OurTransaction, RevmTransaction, plain_transfer, transaction},
     table::{Kind, Row, duration, markdown},
 };
 use txgraph_evm_tools::{asm::assemble, program::Program};
@@ -20,12 +20,12 @@ const USAGE: &str = "\
 usage: txgraph-evm-bench --programs FOLDER [--filter TEXT] [--rounds N] [--ms N]
                          [--out FOLDER] [--setup TEXT]
 
-Times every `.prog` of the folder as a transaction on the embedded interpreter and on
-revm, and as a bare frame on the embedded interpreter. Gas and return data are compared
-with each other and with `expected.json` before anything is timed.
+Times every `.prog` file of the folder as a transaction on our interpreter and on revm, and
+as a bare frame on our interpreter. Gas and return data are compared with each other and
+with `expected.json` before anything is timed.
 ";
 
-/// Code variants for runs that must not meet the same code twice.
+/// Variants of code for runs that must not execute the same code twice.
 const VARIANTS: usize = 2_000;
 
 struct Args {
@@ -62,7 +62,7 @@ fn args() -> Result<Args> {
             _ => bail!("{USAGE}"),
         }
     }
-    ensure!(parsed.programs.is_dir(), "which programs?\n{USAGE}");
+    ensure!(parsed.programs.is_dir(), "no folder of programs\n{USAGE}");
     Ok(parsed)
 }
 
@@ -76,7 +76,7 @@ fn main() -> Result<()> {
             .iter_mut()
             .map(|subject| subject.answer())
             .collect();
-        // The frame's gas lacks the intrinsic part, and is compared with the list.
+        // The gas of the frame lacks the intrinsic part. `check` compares it with the list.
         ensure!(
             answers[0] == answers[1],
             "{}: own {:?}, revm {:?}",
@@ -102,11 +102,11 @@ fn main() -> Result<()> {
     }
     ensure!(
         !rows.is_empty(),
-        "no program is called like {:?}",
+        "no program has {:?} in its name",
         args.filter
     );
     let table = format!(
-        "# The interpreter and its peers\n\n{}\n{}",
+        "# Our interpreter compared with revm\n\n{}\n{}",
         args.setup,
         markdown(&rows)
     );
@@ -125,7 +125,7 @@ fn main() -> Result<()> {
 
 fn eprintln_row(name: &str, times: &str, ratio: f64) {
     let line = format!("{name:<40} {ratio:>6.2} ×  {times}\n");
-    // Progress only: a closed stderr is no failure.
+    // Only progress: ignore a closed standard error.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }
 
@@ -146,17 +146,17 @@ struct Job {
     name: String,
     kind: Kind,
     subjects: Vec<Box<dyn Subject>>,
-    /// Of the frame: gas, and its output or the keccak of it.
+    /// Expected gas and output of the frame. The output may be `keccak:` with its hash.
     expected: Option<(u64, String)>,
     program: Program,
 }
 
-/// The frame, where the list of expected results has it.
+/// Compares the frame with the list of expected results, if it has an entry.
 fn check(job: &Job) -> Result<()> {
     let Some((gas, output)) = &job.expected else {
         return Ok(());
     };
-    let answer = OwnFrame::new(&job.program).answer();
+    let answer = OurFrame::new(&job.program.call).answer();
     ensure!(answer.success, "{}: the frame failed", job.name);
     ensure!(
         answer.gas_used == *gas,
@@ -207,8 +207,9 @@ fn jobs(args: &Args) -> Result<Vec<Job>> {
     }
     if wanted("stop") {
         let mut program = plain_transfer();
-        program.gas = 1_000;
-        program.state.entry(program.to).or_default().code = Bytes::from_static(&[0]);
+        let call = &mut program.call;
+        call.gas = 1_000;
+        call.state.entry(call.to).or_default().code = Bytes::from_static(&[0]);
         jobs.push(whole(
             "call of STOP".to_owned(),
             Kind::Overhead,
@@ -219,7 +220,7 @@ fn jobs(args: &Args) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// Contracts whose calls are also timed with code that was never met.
+/// Contracts that are also timed with new code in every run.
 const FRESH: [&str; 7] = [
     "real-weth",
     "real-usdc_proxy",
@@ -230,7 +231,7 @@ const FRESH: [&str; 7] = [
     "ips-swap_math-received",
 ];
 
-/// Contracts that are also deployed by init code that was never met.
+/// Contracts that are also deployed, by new init code in every run.
 const DEPLOYED: [&str; 3] = [
     "real-weth",
     "real-uniswap_v2_pair",
@@ -238,11 +239,14 @@ const DEPLOYED: [&str; 3] = [
 ];
 
 fn whole(name: String, kind: Kind, program: Program, expected: Option<(u64, String)>) -> Job {
-    let (state, tx) = (FlatState::new(&program.state), transaction(&program));
+    let (state, tx) = (
+        FlatState::new(&program.call.state),
+        transaction(&program.call),
+    );
     let subjects: Vec<Box<dyn Subject>> = vec![
-        Box::new(OwnTransaction::new(state.clone(), tx.clone(), Codes::Same)),
-        Box::new(PeerTransaction::new(state, &tx, Codes::Same)),
-        Box::new(OwnFrame::new(&program)),
+        Box::new(OurTransaction::new(state.clone(), tx.clone(), Codes::Same)),
+        Box::new(RevmTransaction::new(state, &tx, Codes::Same)),
+        Box::new(OurFrame::new(&program.call)),
     ];
     Job {
         name,
@@ -254,19 +258,23 @@ fn whole(name: String, kind: Kind, program: Program, expected: Option<(u64, Stri
 }
 
 fn fresh_code(name: String, program: &Program) -> Job {
-    let (mut state, tx) = (FlatState::new(&program.state), transaction(program));
-    let code = program.state[&program.to].code.clone();
-    // Behind the code's end, where it changes nothing but the hash.
+    let (mut state, tx) = (
+        FlatState::new(&program.call.state),
+        transaction(&program.call),
+    );
+    let call = &program.call;
+    let code = call.state[&call.to].code.clone();
+    // Appended to the code, where it changes only the hash.
     let variant = |variant: u64| [&code[..], &[0xfe], &variant.to_be_bytes()].concat();
     let hashes = (0..VARIANTS as u64).map(|number| state.insert_code(variant(number).into()));
-    let codes = Codes::Fresh(program.to, hashes.collect());
+    let codes = Codes::Fresh(call.to, hashes.collect());
     let subjects: Vec<Box<dyn Subject>> = vec![
-        Box::new(OwnTransaction::new(
+        Box::new(OurTransaction::new(
             state.clone(),
             tx.clone(),
             codes.clone(),
         )),
-        Box::new(PeerTransaction::new(state, &tx, codes)),
+        Box::new(RevmTransaction::new(state, &tx, codes)),
     ];
     Job {
         name,
@@ -278,7 +286,7 @@ fn fresh_code(name: String, program: &Program) -> Job {
 }
 
 fn init_code(name: String, program: &Program) -> Result<Job> {
-    let code = &program.state[&program.to].code;
+    let code = &program.call.state[&program.call.to].code;
     let source = format!(
         "PUSH {} DUP1 PUSH code PUSH 0 CODECOPY PUSH 0 RETURN code:",
         code.len()
@@ -288,17 +296,17 @@ fn init_code(name: String, program: &Program) -> Result<Job> {
         .map(|variant| [&prefix[..], code, &variant.to_be_bytes()].concat().into())
         .collect();
     let mut program = program.clone();
-    program.gas = 30_000_000;
-    let mut tx = transaction(&program);
+    program.call.gas = 30_000_000;
+    let mut tx = transaction(&program.call);
     (tx.to, tx.input) = (None, inputs[0].clone());
-    let state = FlatState::new(&program.state);
+    let state = FlatState::new(&program.call.state);
     let subjects: Vec<Box<dyn Subject>> = vec![
-        Box::new(OwnTransaction::new(
+        Box::new(OurTransaction::new(
             state.clone(),
             tx.clone(),
             Codes::FreshInput(inputs.clone()),
         )),
-        Box::new(PeerTransaction::new(state, &tx, Codes::FreshInput(inputs))),
+        Box::new(RevmTransaction::new(state, &tx, Codes::FreshInput(inputs))),
     ];
     Ok(Job {
         name,
@@ -309,7 +317,7 @@ fn init_code(name: String, program: &Program) -> Result<Job> {
     })
 }
 
-/// Frame gas and output by program.
+/// Reads the expected frame gas and output by program.
 fn expected(path: &Path) -> Result<BTreeMap<String, (u64, String)>> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let entries: Vec<Value> = serde_json::from_str(&text)?;

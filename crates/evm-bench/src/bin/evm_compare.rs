@@ -1,24 +1,24 @@
-//! `txgraph-evm-compare PATH… [--filter TEXT]`: runs public tests through the embedded
-//! interpreter and through revm, and says the first difference of each case. With
-//! `--peer` revm alone answers the tests: that checks the runner.
+//! `txgraph-evm-compare PATH… [--filter TEXT]`: runs public tests on our interpreter and on
+//! revm, and prints the differences of each case. With `--peer` only revm runs them, which
+//! tests the runner.
 
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use txgraph_block::PlainState;
 use txgraph_evm::{Block, Fork, Message, Transaction};
 use txgraph_evm_tools::{
-    engine::{Engine, Executed, NotExecuted, Own},
+    engine::{Executed, NotExecuted, OurEvm, TestEngine},
     fixture::{Options, first_difference, run},
 };
 use txgraph_revm_peer::runner::Revm;
 
-/// Both engines; what they disagree about is a failure.
-struct Both {
-    own: Own,
+/// Runs both engines. A difference between them is a failure.
+struct Comparison {
+    own: OurEvm,
     peer: Revm,
 }
 
-impl Engine for Both {
+impl TestEngine for Comparison {
     fn transaction(
         &mut self,
         fork: Fork,
@@ -29,12 +29,12 @@ impl Engine for Both {
         let own = self.own.transaction(fork, pre, block, transaction);
         let peer = self.peer.transaction(fork, pre, block, transaction);
         let what = match (&own, &peer) {
-            // Asked about a fork that it does not know.
+            // revm does not implement this fork.
             (_, Err(NotExecuted::Failed(_))) => return own,
             (Ok(own), Ok(peer)) => differences(own, peer),
-            (Err(NotExecuted::Refused(_)), Err(NotExecuted::Refused(_))) => String::new(),
+            (Err(NotExecuted::Invalid(_)), Err(NotExecuted::Invalid(_))) => String::new(),
             (Err(why), Ok(_)) => format!("only revm executes: {why:?}"),
-            (_, Err(NotExecuted::Refused(why))) => format!("only revm refuses: {why}"),
+            (_, Err(NotExecuted::Invalid(why))) => format!("only revm rejects: {why}"),
         };
         match what.is_empty() {
             true => own,
@@ -95,8 +95,8 @@ fn main() -> Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     let report = match peer_only {
         true => run(&paths, &options, || Revm)?,
-        false => run(&paths, &options, || Both {
-            own: Own::new(),
+        false => run(&paths, &options, || Comparison {
+            own: OurEvm::new(),
             peer: Revm,
         })?,
     };

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use txgraph_block::opcodes;
 
 const PUSH0: u8 = 0x5f;
-/// Widest immediate of a push.
+/// Bytes of the widest push.
 const PUSH_BYTES_MAX: usize = 32;
 
-/// A sum of numbers and names; `true` is minus.
+/// A sum of numbers and names. `true` means that the term is subtracted.
 type Sum<'a> = Vec<(bool, Spanned<'a>)>;
 
-/// A piece of the code, before the places of labels are known.
+/// A piece of the code, before the positions of labels are known.
 #[derive(Debug)]
 enum Piece<'a> {
     Opcode(u8),
@@ -23,19 +23,19 @@ enum Piece<'a> {
     Push {
         line: Line<'a>,
         start: usize,
-        /// Given by the mnemonic, or as few as possible.
+        /// The width that the mnemonic gives; `None` for the shortest.
         width: Option<usize>,
         value: Sum<'a>,
     },
-    /// The name of this place.
+    /// A label at this position.
     Label(&'a str),
 }
 
-/// What a name stands for, and where that was said.
+/// The definition of a name.
 #[derive(Debug)]
 struct Defined<'a> {
     line: usize,
-    /// The value of a constant; nothing for a label.
+    /// The value of a constant; `None` for a label.
     value: Option<(Line<'a>, Sum<'a>)>,
 }
 
@@ -49,8 +49,8 @@ struct Source<'a> {
 ///
 /// # Errors
 ///
-/// A word that is not known, a value that does not fit, a name that is defined twice or
-/// not at all: with its line and column.
+/// An unknown word, a value that does not fit, or a name that is undefined or defined
+/// twice, with line and column.
 pub fn assemble(source: &str) -> Result<Vec<u8>, AsmError> {
     let mut parsed = Source::default();
     for (number, text) in (1..).zip(source.lines()) {
@@ -105,7 +105,7 @@ impl<'a> Source<'a> {
         value: Option<(Line<'a>, Sum<'a>)>,
     ) -> Result<(), AsmError> {
         if mnemonic(name).is_some() {
-            return Err(line.error(start, format!("{name} is a mnemonic: take another name")));
+            return Err(line.error(start, format!("{name} is a mnemonic and cannot be a name")));
         }
         let defined = Defined {
             line: line.number,
@@ -120,7 +120,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Takes one instruction and its operand; what follows is left.
+    /// Parses one instruction with its operand, and returns the words after it.
     fn instruction<'w>(
         &mut self,
         line: Line<'a>,
@@ -146,7 +146,7 @@ impl<'a> Source<'a> {
             }
             Some(Mnemonic::Data) => {
                 let [operand, after @ ..] = after else {
-                    let what = "DATA needs bytes: 0x… or a text in quotation marks";
+                    let what = "DATA needs bytes: 0x… or text in quotation marks";
                     return Err(line.error(word.start, what));
                 };
                 let bytes = match &operand.token {
@@ -158,16 +158,16 @@ impl<'a> Source<'a> {
             }
             None => {
                 let what = match nearest(name) {
-                    Some(near) => format!("{name} is no mnemonic; {near} is"),
-                    None => format!("{name} is no mnemonic; a label ends with `:`"),
+                    Some(near) => format!("{name} is not a mnemonic; did you mean {near}?"),
+                    None => format!("{name} is not a mnemonic; a label ends with `:`"),
                 };
                 Err(line.error(word.start, what))
             }
         }
     }
 
-    /// Lays the pieces out. A push of a label may need more bytes once all places are
-    /// known, which moves places: widths only grow, so this ends.
+    /// Lays out the pieces. Once all positions are known, a push of a label may need more
+    /// bytes, which moves later positions. Widths only grow, so the loop ends.
     fn code(self) -> Result<Vec<u8>, AsmError> {
         let mut widths: Vec<usize> = self
             .pieces
@@ -178,7 +178,7 @@ impl<'a> Source<'a> {
             })
             .collect();
         loop {
-            let places = self.places(&widths);
+            let positions = self.positions(&widths);
             let mut grown = false;
             let mut code = Vec::new();
             for (piece, piece_width) in self.pieces.iter().zip(&mut widths) {
@@ -192,12 +192,12 @@ impl<'a> Source<'a> {
                         width,
                         value,
                     } => {
-                        let value = self.value(*line, value, &places, 0)?;
+                        let value = self.value(*line, value, &positions, 0)?;
                         let needed = value.byte_len().max(1);
                         if needed > *piece_width {
                             if let Some(width) = width {
                                 let what = format!(
-                                    "{value:#x} needs {needed} bytes, PUSH{width} holds {width}"
+                                    "{value:#x} needs {needed} bytes, PUSH{width} has {width}"
                                 );
                                 return Err(line.error(*start, what));
                             }
@@ -219,8 +219,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn places(&self, widths: &[usize]) -> HashMap<&'a str, U256> {
-        let mut places = HashMap::new();
+    fn positions(&self, widths: &[usize]) -> HashMap<&'a str, U256> {
+        let mut positions = HashMap::new();
         let mut at = 0;
         for (piece, width) in self.pieces.iter().zip(widths) {
             at += match piece {
@@ -228,19 +228,19 @@ impl<'a> Source<'a> {
                 Piece::Bytes(bytes) => bytes.len(),
                 Piece::Push { .. } => 1 + width,
                 Piece::Label(name) => {
-                    places.insert(*name, U256::from(at));
+                    positions.insert(*name, U256::from(at));
                     0
                 }
             };
         }
-        places
+        positions
     }
 
     fn value(
         &self,
         line: Line<'_>,
         sum: &Sum<'_>,
-        places: &HashMap<&str, U256>,
+        positions: &HashMap<&str, U256>,
         depth: usize,
     ) -> Result<U256, AsmError> {
         let mut total = U256::ZERO;
@@ -248,22 +248,22 @@ impl<'a> Source<'a> {
             let term = match word.token {
                 Token::Number(number) => number,
                 Token::Name(name) => match self.names.get(name) {
-                    // More names in a row than there are names: one of them twice.
+                    // A chain longer than the number of names contains one of them twice.
                     Some(_) if depth > self.names.len() => {
-                        let what = format!("{name} is defined by itself");
+                        let what = format!("{name} is defined in terms of itself");
                         return Err(line.error(word.start, what));
                     }
                     Some(Defined {
                         value: Some((line, sum)),
                         ..
-                    }) => self.value(*line, sum, places, depth + 1)?,
-                    Some(Defined { value: None, .. }) => places[name],
+                    }) => self.value(*line, sum, positions, depth + 1)?,
+                    Some(Defined { value: None, .. }) => positions[name],
                     None => {
                         let what = format!("there is no label or constant {name}");
                         return Err(line.error(word.start, what));
                     }
                 },
-                _ => unreachable!("a sum holds numbers and names"),
+                _ => unreachable!("a sum consists of numbers and names"),
             };
             let next = match minus {
                 true => total.checked_sub(term),
@@ -282,7 +282,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Takes `A`, `A+B`, `A-B…` from the front; what follows is left.
+/// Parses `A`, `A+B`, `A-B…` at the front, and returns the words after it.
 fn sum<'a, 'w>(
     line: Line<'a>,
     end: usize,
@@ -355,16 +355,16 @@ fn mnemonic(name: &str) -> Option<Mnemonic> {
     })
 }
 
-/// A mnemonic that is one slip away, for the advice in a message: a letter that is
-/// wrong, missing or too many, or two that changed places.
+/// Returns a mnemonic that differs by one typing error, for the suggestion in a message: a
+/// wrong, missing or extra letter, or two swapped letters.
 fn nearest(name: &str) -> Option<&'static str> {
     let upper = name.to_ascii_uppercase();
     (0..=u8::MAX)
         .filter_map(opcodes::name)
-        .find(|known| one_slip(upper.as_bytes(), known.as_bytes()))
+        .find(|known| one_typing_error(upper.as_bytes(), known.as_bytes()))
 }
 
-fn one_slip(a: &[u8], b: &[u8]) -> bool {
+fn one_typing_error(a: &[u8], b: &[u8]) -> bool {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();
     let (short, long) = (&short[same..], &long[same..]);

@@ -8,43 +8,43 @@ const JUMP: u8 = 0x56;
 const JUMPI: u8 = 0x57;
 const JUMPDEST: u8 = 0x5b;
 
-/// What a listing shows beside the mnemonics.
+/// Options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Listing {
-    /// Names for the places that constant jumps go to.
+    /// Write labels at the targets of constant jumps.
     pub labels: bool,
-    /// The place of each instruction, as a comment.
+    /// Write the position of each instruction as a comment.
     pub offsets: bool,
 }
 
-/// One step through the code.
-struct Step<'a> {
+/// One instruction.
+struct Instruction<'a> {
     at: usize,
     opcode: u8,
     immediate: &'a [u8],
-    /// The code ends before the immediate does.
-    cut: bool,
+    /// The code ends within the immediate bytes.
+    is_cut: bool,
 }
 
-fn steps(code: &[u8]) -> impl Iterator<Item = Step<'_>> {
+fn instructions(code: &[u8]) -> impl Iterator<Item = Instruction<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let opcode = *code.get(at)?;
         let width = opcodes::immediate_bytes(opcode);
         let end = (at + 1 + width).min(code.len());
-        let step = Step {
+        let instruction = Instruction {
             at,
             opcode,
             immediate: &code[at + 1..end],
-            cut: at + 1 + width > end,
+            is_cut: at + 1 + width > end,
         };
         at = end;
-        Some(step)
+        Some(instruction)
     })
 }
 
-/// Turns bytecode into mnemonics, one a line, that [`assemble`](super::assemble) turns
-/// into the same bytes again. Bytes that are no instruction become `DATA`.
+/// Turns bytecode into mnemonics, one per line, which [`assemble`](super::assemble) turns
+/// into the same bytes. Bytes that are not instructions become `DATA`.
 pub fn disassemble(code: &[u8], listing: Listing) -> String {
     let targets = if listing.labels {
         jump_targets(code)
@@ -54,7 +54,7 @@ pub fn disassemble(code: &[u8], listing: Listing) -> String {
     let digits = format!("{:x}", code.len()).len().max(2);
     let label = |at: usize| format!("L_{at:0digits$x}");
     let mut text = String::new();
-    let all: Vec<Step<'_>> = steps(code).collect();
+    let all: Vec<Instruction<'_>> = instructions(code).collect();
     for (index, step) in all.iter().enumerate() {
         if targets.contains(&step.at) {
             let _ = writeln!(text, "{}:", label(step.at));
@@ -62,9 +62,9 @@ pub fn disassemble(code: &[u8], listing: Listing) -> String {
         let jumps =
             matches!(all.get(index + 1), Some(next) if [JUMP, JUMPI].contains(&next.opcode));
         let line = match opcodes::name(step.opcode) {
-            Some(name) if step.cut => {
+            Some(name) if step.is_cut => {
                 let bytes = hex::encode(&code[step.at..]);
-                format!("DATA 0x{bytes} ; {name} that the end of the code cuts short")
+                format!("DATA 0x{bytes} ; {name}, truncated by the end of the code")
             }
             Some(name) => match target(step).filter(|at| jumps && targets.contains(at)) {
                 Some(at) => format!("{name} {}", label(at)),
@@ -83,15 +83,15 @@ pub fn disassemble(code: &[u8], listing: Listing) -> String {
     text
 }
 
-/// Places that a push followed by a jump goes to.
+/// The targets of pushes that are followed by a jump.
 fn jump_targets(code: &[u8]) -> BTreeSet<usize> {
-    let dests: BTreeSet<usize> = steps(code)
+    let dests: BTreeSet<usize> = instructions(code)
         .filter(|step| step.opcode == JUMPDEST)
         .map(|step| step.at)
         .collect();
     let mut targets = BTreeSet::new();
     let mut pushed = None;
-    for step in steps(code) {
+    for step in instructions(code) {
         if [JUMP, JUMPI].contains(&step.opcode) {
             targets.extend(pushed.filter(|at| dests.contains(at)));
         }
@@ -100,9 +100,9 @@ fn jump_targets(code: &[u8]) -> BTreeSet<usize> {
     targets
 }
 
-/// The place that a push may mean.
-fn target(step: &Step<'_>) -> Option<usize> {
-    if step.immediate.is_empty() || step.cut || step.immediate.len() > 32 {
+/// The pushed value, if it can be a position.
+fn target(step: &Instruction<'_>) -> Option<usize> {
+    if step.immediate.is_empty() || step.is_cut || step.immediate.len() > 32 {
         return None;
     }
     U256::from_be_slice(step.immediate).try_into().ok()

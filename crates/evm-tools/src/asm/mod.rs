@@ -3,8 +3,8 @@
 //! ```text
 //! ; Counts down from ten.
 //! FROM = 10                 ; a constant
-//!         PUSH FROM         ; as many bytes as needed
-//! again:                    ; a label: a name for this place, no byte of its own
+//!         PUSH FROM         ; the shortest push of the value
+//! again:                    ; a label names this position and takes no byte
 //!         JUMPDEST
 //!         PUSH1 1           ; exactly one byte
 //!         SWAP1 SUB DUP1    ; several on a line
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Comments begin with `;`, `#` or `//`. Numbers are decimal or `0x…`. Mnemonics are
-//! read in any case, names as they are written. `PUSH 0` is `PUSH1 0x00`, which every
-//! fork knows; `PUSH0` is what it says.
+//! case-insensitive, names are not. `PUSH 0` is `PUSH1 0x00`, which every fork executes;
+//! `PUSH0` is the opcode of that name.
 
 mod assemble;
 mod disassemble;
@@ -27,16 +27,16 @@ pub use disassemble::{Listing, disassemble};
 
 use std::fmt;
 
-/// A place in a source that cannot be understood.
+/// An error in assembly source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsmError {
-    /// Line, from one.
+    /// The line, from one.
     pub line: usize,
-    /// Column in characters, from one.
+    /// The column in characters, from one.
     pub column: usize,
-    /// What is wrong, and where it helps, what would be right.
+    /// The fault, and a correction if there is an obvious one.
     pub what: String,
-    /// The line itself.
+    /// The text of the line.
     pub text: String,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for AsmError {
             what,
             text,
         } = self;
-        // Tabs stay tabs, so that the mark stands below its column on any terminal.
+        // Tabs stay tabs, so that the mark is below its column on any terminal.
         let before = text.chars().take(column - 1);
         let indent: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         write!(

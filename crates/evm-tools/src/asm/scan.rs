@@ -1,4 +1,4 @@
-//! A source as words, each with its place.
+//! Splits source lines into words with their positions.
 
 use super::AsmError;
 use alloy_primitives::{U256, hex};
@@ -10,9 +10,9 @@ pub(super) enum Token<'a> {
     Name(&'a str),
     /// A number.
     Number(U256),
-    /// Bytes of a text in quotation marks.
+    /// The bytes between quotation marks.
     Text(Vec<u8>),
-    /// `:` behind a label.
+    /// `:` after a label.
     Colon,
     /// `=` of a constant.
     Equals,
@@ -22,26 +22,26 @@ pub(super) enum Token<'a> {
     Minus,
 }
 
-/// A word and where it begins.
+/// A word with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Spanned<'a> {
     pub(super) token: Token<'a>,
-    /// The word as it is written.
+    /// The word as written.
     pub(super) written: &'a str,
-    /// Byte in the line, for the column of messages.
+    /// Offset in the line in bytes.
     pub(super) start: usize,
 }
 
 /// A line of the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
-    /// From one.
+    /// Line number, from one.
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
 
 impl Line<'_> {
-    /// Something is wrong at a byte of this line.
+    /// Creates an error at a byte offset of this line.
     pub(super) fn error(&self, start: usize, what: impl Into<String>) -> AsmError {
         AsmError {
             line: self.number,
@@ -52,7 +52,7 @@ impl Line<'_> {
     }
 }
 
-/// The words of a line, comments left out.
+/// Returns the words of a line, without comments.
 pub(super) fn words<'a>(line: Line<'a>) -> Result<Vec<Spanned<'a>>, AsmError> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -78,7 +78,7 @@ pub(super) fn words<'a>(line: Line<'a>) -> Result<Vec<Spanned<'a>>, AsmError> {
                 let is_word = |c: char| c.is_alphanumeric() || "_.".contains(c);
                 let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
                 if length == 0 {
-                    return Err(line.error(at, format!("{first:?} begins nothing")));
+                    return Err(line.error(at, format!("unexpected character {first:?}")));
                 }
                 let word = &rest[..length];
                 let token = match first.is_ascii_digit() {
@@ -108,10 +108,10 @@ fn number<'a>(word: &str) -> Result<Token<'a>, String> {
     }
     U256::from_str_radix(digits, radix)
         .map(Token::Number)
-        .map_err(|e| format!("{word} is no number of at most 256 bits: {e}"))
+        .map_err(|e| format!("{word} is not a number of at most 256 bits: {e}"))
 }
 
-/// The bytes between quotation marks, and how much of the line they take.
+/// Parses quoted text. Returns its bytes, and the length in the line.
 fn quoted<'a>(line: Line<'a>, start: usize) -> Result<(Token<'a>, usize), AsmError> {
     let inside = &line.text[start + 1..];
     match inside.find('"') {
@@ -120,12 +120,12 @@ fn quoted<'a>(line: Line<'a>, start: usize) -> Result<(Token<'a>, usize), AsmErr
     }
 }
 
-/// Bytes written as `0x…`, of any length: a number keeps no leading zeros.
+/// Parses bytes written as `0x…`. Unlike numbers, they keep leading zeros.
 pub(super) fn raw_bytes(written: &str) -> Result<Vec<u8>, String> {
     match written.strip_prefix("0x") {
         Some(digits) => hex::decode(digits).map_err(|e| format!("{written}: {e}")),
         None => Err(format!(
-            "{written} are no bytes: write 0x… with two digits a byte, or a text"
+            "{written} is not bytes: write 0x… with two digits per byte, or quoted text"
         )),
     }
 }

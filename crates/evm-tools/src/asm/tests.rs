@@ -26,7 +26,7 @@ fn bytes(source: &str) -> String {
 }
 
 #[test]
-fn the_manuals_example_is_what_it_says() {
+fn assembles_the_example_of_the_manual() {
     let source = "
         ; Counts down from ten.
         FROM = 10                 // a constant
@@ -43,12 +43,12 @@ fn the_manuals_example_is_what_it_says() {
 }
 
 #[test]
-fn pushes_take_the_bytes_they_need() {
+fn pushes_use_the_shortest_width() {
     assert_eq!(
         bytes("PUSH 0 PUSH 255 PUSH 256 PUSH0 PUSH3 1"),
         "600060ff6101005f62000001"
     );
-    // The label lies beyond 255 only because the push before it grew.
+    // The label is above 255 only because the push before it grew.
     let source = format!("PUSH end {} end: JUMPDEST", "STOP ".repeat(254));
     assert_eq!(&bytes(&source)[..6], "610101");
     assert_eq!(bytes("A = B+1\nB = 0x0f\nPUSH A+B-1"), "601e");
@@ -56,25 +56,25 @@ fn pushes_take_the_bytes_they_need() {
 }
 
 #[test]
-fn faults_are_shown_where_they_are() {
+fn errors_have_line_and_column() {
     for (source, line, column, what) in [
-        ("ADD\n  PUHS1 1", 2, 3, "PUSH1 is"),
+        ("ADD\n  PUHS1 1", 2, 3, "did you mean PUSH1?"),
         ("PUSH1 256", 1, 7, "needs 2 bytes"),
         ("PUSH1", 1, 6, "missing"),
         ("PUSH1 ADD", 1, 7, "expected a number"),
         ("PUSH nowhere", 1, 6, "no label or constant nowhere"),
         ("a:\n a:", 2, 2, "already defined in line 1"),
         ("add:", 1, 1, "mnemonic"),
-        ("A = A\nPUSH A", 1, 5, "by itself"),
+        ("A = A\nPUSH A", 1, 5, "in terms of itself"),
         ("A = 1\nPUSH A-2", 2, 8, "below zero"),
         ("A = 1 STOP", 1, 7, "ends with its line"),
-        ("DATA 12", 1, 6, "no bytes"),
+        ("DATA 12", 1, 6, "not bytes"),
         ("DATA 0x123", 1, 6, "0x123"),
         ("DATA \"x", 1, 6, "closing"),
         ("DATA", 1, 1, "needs bytes"),
         ("PUSH 0x", 1, 6, "no digits"),
         ("1 ADD", 1, 1, "expected a mnemonic"),
-        ("STOP §", 1, 6, "begins nothing"),
+        ("STOP §", 1, 6, "unexpected character"),
         ("étage: PUSH é", 1, 13, "no label"),
     ] {
         let error = assemble(source).unwrap_err();
@@ -89,7 +89,7 @@ fn faults_are_shown_where_they_are() {
 }
 
 #[test]
-fn constant_jumps_get_names() {
+fn constant_jumps_get_labels() {
     let code = hex::decode("6003565b6003575b00").unwrap();
     let text = disassemble(
         &code,
@@ -106,7 +106,7 @@ fn constant_jumps_get_names() {
 }
 
 #[test]
-fn every_byte_alone_comes_back() {
+fn single_bytes_round_trip() {
     for byte in 0..=u8::MAX {
         for listing in ALL {
             let text = disassemble(&[byte], listing);
@@ -117,14 +117,14 @@ fn every_byte_alone_comes_back() {
 
 proptest! {
     #[test]
-    fn any_code_comes_back(code in proptest::collection::vec(any::<u8>(), 0..400), which in 0..4usize) {
+    fn random_code_round_trips(code in proptest::collection::vec(any::<u8>(), 0..400), which in 0..4usize) {
         let text = disassemble(&code, ALL[which]);
         prop_assert_eq!(assemble(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), code);
     }
 
     /// Jumps are rare in random bytes.
     #[test]
-    fn code_full_of_jumps_comes_back(
+    fn code_with_many_jumps_round_trips(
         parts in proptest::collection::vec((0..6usize, any::<u8>()), 0..300), which in 0..4usize
     ) {
         let mut code = Vec::new();
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_assembler(text in "[ -~\n\tπ]{0,200}") {
+    fn random_text_never_panics(text in "[ -~\n\tπ]{0,200}") {
         if let Err(error) = assemble(&text) {
             prop_assert!(error.to_string().contains("column"));
         }

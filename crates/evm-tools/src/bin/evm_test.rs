@@ -1,9 +1,9 @@
-//! `evm-test`: the fixture runner alone, quick to build. `txgraph evm test` is the same
-//! with the manual.
+//! `evm-test`: only the runner of public tests, which is quick to build. `txgraph evm test`
+//! does the same.
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 use txgraph_evm_tools::{
-    engine::Own,
+    engine::OurEvm,
     fixture::{Options, run},
 };
 
@@ -11,7 +11,7 @@ const USAGE: &str = "\
 usage: evm-test [--fork FORK] [--filter TEXT] [--sample N] [--failures N] [--json] PATH…
 
 Runs public EVM tests: `.json` files, folders of them, packed `.jsonl.zst` files.
-Exit status: 0 all passed, 1 not all, 2 wrong usage.
+Exit status: 0 all passed, 1 some did not, 2 wrong usage.
 ";
 
 struct Args {
@@ -43,12 +43,12 @@ fn args() -> Result<Args, String> {
             }
             "--json" => parsed.json = true,
             "-h" | "--help" => return Err(String::new()),
-            _ if arg.starts_with('-') => return Err(format!("{arg} is not known")),
+            _ if arg.starts_with('-') => return Err(format!("unknown option {arg}")),
             _ => parsed.paths.push(arg.into()),
         }
     }
     match parsed.paths.is_empty() {
-        true => Err("which tests?".to_owned()),
+        true => Err("no tests given".to_owned()),
         false => Ok(parsed),
     }
 }
@@ -61,9 +61,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A case that panics is a failure in the report; ten thousand messages help nobody.
+    // A case that panics is a failure in the report; its message is not printed as well.
     std::panic::set_hook(Box::new(|_| {}));
-    let report = match run(&args.paths, &args.options, Own::new) {
+    let report = match run(&args.paths, &args.options, OurEvm::new) {
         Ok(report) => report,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "error: {error}");

@@ -1,4 +1,4 @@
-//! The interpreter against public tests.
+//! Runs public tests on the interpreter, and tests the runner itself.
 
 use std::{
     fs,
@@ -6,41 +6,22 @@ use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
+use txgraph_evm::Fork;
 use txgraph_evm_tools::{
-    engine::Own,
+    engine::OurEvm,
     fixture::{Options, Report, run},
 };
+use txgraph_testkit::fixtures;
 
-/// With `1`, all tests of the packed files instead of a sample.
+/// If `1`, runs all tests of the packed files instead of a sample.
 const ALL_ENV: &str = "TXGRAPH_EVM_ALL";
 
 pub(crate) fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/evm")
-}
-
-/// The folder of the large fixtures, found as everywhere (`testkit::fixtures::root`):
-/// depending on testkit would build the node's database for the sake of a path.
-pub(crate) fn fixtures() -> Option<PathBuf> {
-    let root = match std::env::var_os("TXGRAPH_FIXTURES") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join("evm");
-    let required = std::env::var("TXGRAPH_REQUIRE_FIXTURES").is_ok_and(|value| value == "1");
-    assert!(
-        folder.is_dir() || !required,
-        "{} is missing",
-        folder.display()
-    );
-    folder.is_dir().then_some(folder)
-}
-
-pub(crate) fn skipped() {
-    let _ = writeln!(std::io::stderr(), "skipped: fixtures not present");
+    fixtures::testdata().join("evm")
 }
 
 fn passes(path: &Path, options: &Options) -> Report {
-    let report = run(&[path.to_path_buf()], options, Own::new).unwrap();
+    let report = run(&[path.to_path_buf()], options, OurEvm::new).unwrap();
     assert!(
         report.all_passed(),
         "{}:\n{}",
@@ -54,11 +35,11 @@ fn passes(path: &Path, options: &Options) -> Report {
 fn committed_tests_pass() {
     let report = passes(&testdata().join("state"), &Options::default());
     assert!(report.total().passed >= 20, "{}", report.table(0));
-    // Not all of one kind.
+    // Tests of several kinds.
     assert!(report.counts.len() >= 8, "{}", report.table(0));
 }
 
-/// Whole blocks, of every rule of Amsterdam and of what surrounds the transactions.
+/// Whole blocks, which cover the rules of Amsterdam and the steps around transactions.
 #[test]
 fn committed_blocks_pass() {
     let report = passes(&testdata().join("blocks"), &Options::default());
@@ -67,8 +48,8 @@ fn committed_blocks_pass() {
 
 #[test]
 fn public_tests_pass() {
-    let Some(folder) = fixtures() else {
-        return skipped();
+    let Some(root) = fixtures::require_root() else {
+        return;
     };
     let all = std::env::var(ALL_ENV).is_ok_and(|value| value == "1");
     for (name, one_of) in [
@@ -83,36 +64,36 @@ fn public_tests_pass() {
             sample,
             ..Options::default()
         };
-        passes(&folder.join(format!("{name}.jsonl.zst")), &options);
+        passes(&root.join(format!("evm/{name}.jsonl.zst")), &options);
     }
 }
 
-/// A runner that passes everything proves nothing: each expectation is bent once.
+/// Corrupts each expectation once: a runner that passes everything proves nothing.
 #[test]
 fn wrong_expectations_fail() {
     let folder = tempfile::tempdir().unwrap();
     let file = testdata().join("state/eip1153.json");
     let text = fs::read_to_string(&file).unwrap();
-    // What to look for, what stands behind it from then on (in place of as many
-    // characters), and what is said about it.
+    let unknown_fork = "Canada".parse::<Fork>().unwrap_err().to_string();
+    // Name, the text to look for, the text that replaces what follows it, and the message.
     for (name, before, instead, reason) in [
         ("root", r#""hash":"0x"#, "0000", "state root"),
         ("logs", r#""logs":"0x"#, "0000", "hash of the logs"),
-        ("nonce", r#""transaction":{"nonce":"0x"#, "07", "refused"),
+        ("nonce", r#""transaction":{"nonce":"0x"#, "07", "rejected"),
         ("sender", r#""sender":"0x"#, "0000", "the key belongs to"),
         ("indexes", r#""indexes":{"data":"#, "9", "behind the end"),
-        ("fork", r#""post":{"#, r#""Canada""#, "no fork is called"),
+        ("fork", r#""post":{"#, r#""Canada""#, &unknown_fork),
     ] {
-        let mut bent = text.clone();
+        let mut corrupted = text.clone();
         let at = text
             .find(before)
             .unwrap_or_else(|| panic!("{name}: no {before}"))
             + before.len();
-        bent.replace_range(at..at + instead.len(), instead);
-        assert_ne!(bent, text, "{name}");
+        corrupted.replace_range(at..at + instead.len(), instead);
+        assert_ne!(corrupted, text, "{name}");
         let path = folder.path().join(format!("{name}.json"));
-        fs::write(&path, bent).unwrap();
-        let report = run(&[path], &Options::default(), Own::new).unwrap();
+        fs::write(&path, corrupted).unwrap();
+        let report = run(&[path], &Options::default(), OurEvm::new).unwrap();
         assert!(!report.all_passed());
         assert!(
             report.table(1).contains(reason),
@@ -120,86 +101,83 @@ fn wrong_expectations_fail() {
             report.table(1)
         );
     }
-    let refused = text.replacen(r#""indexes":{"#, r#""expectException":"X","indexes":{"#, 1);
-    let path = folder.path().join("refused.json");
-    fs::write(&path, refused).unwrap();
-    let report = run(&[path], &Options::default(), Own::new).unwrap();
+    let invalid = text.replacen(r#""indexes":{"#, r#""expectException":"X","indexes":{"#, 1);
+    let path = folder.path().join("invalid.json");
+    fs::write(&path, invalid).unwrap();
+    let report = run(&[path], &Options::default(), OurEvm::new).unwrap();
     assert_eq!(report.total().failed, 1);
-    assert!(report.failures[0].reason.contains("must be refused: X"));
+    assert!(report.failures[0].reason.contains("it is invalid: X"));
 }
 
-/// The same for blocks.
+/// Corrupts each expectation of a block once.
 #[test]
 fn wrong_blocks_fail() {
     let folder = tempfile::tempdir().unwrap();
     let test = committed_block("test_sstore_zero_to_nonzero");
     let header = &test["blocks"][0]["blockHeader"];
-    let runs = |name: &str, bent: &serde_json::Value| {
+    let runs = |name: &str, test: &serde_json::Value| {
         let path = folder.path().join(format!("{name}.json"));
-        fs::write(&path, serde_json::json!({ name: bent }).to_string()).unwrap();
-        run(&[path], &Options::default(), Own::new).unwrap()
+        fs::write(&path, serde_json::json!({ name: test }).to_string()).unwrap();
+        run(&[path], &Options::default(), OurEvm::new).unwrap()
     };
-    let fails = |name: &str, bent: &serde_json::Value, reason: &str| {
-        let report = runs(name, bent);
+    let fails = |name: &str, test: &serde_json::Value, reason: &str| {
+        let report = runs(name, test);
         assert!(!report.all_passed(), "{name}");
-        let told = report.table(1);
-        assert!(told.contains(reason), "{name}: {told}");
+        let table = report.table(1);
+        assert!(table.contains(reason), "{name}: {table}");
     };
-    assert!(runs("straight", &test).all_passed());
+    assert!(runs("unchanged", &test).all_passed());
     for (field, reason) in [
-        ("parentHash", "parent: the header says"),
-        ("stateRoot", "state root: the header says"),
-        ("transactionsTrie", "transactions root: the header says"),
-        ("receiptTrie", "receipts root: the header says"),
-        ("withdrawalsRoot", "withdrawals root: the header says"),
-        ("requestsHash", "requests hash: the header says"),
-        (
-            "blockAccessListHash",
-            "block access list hash: the header says",
-        ),
+        ("parentHash", "parent: "),
+        ("stateRoot", "state root: "),
+        ("transactionsTrie", "transactions root: "),
+        ("receiptTrie", "receipts root: "),
+        ("withdrawalsRoot", "withdrawals root: "),
+        ("requestsHash", "requests hash: "),
+        ("blockAccessListHash", "block access list hash: "),
     ] {
-        let mut bent = test.clone();
-        let rlp = bent["blocks"][0]["rlp"].as_str().unwrap();
+        let mut corrupted = test.clone();
+        let rlp = corrupted["blocks"][0]["rlp"].as_str().unwrap();
         let hash = &header[field].as_str().unwrap()[2..];
         let other = format!("0000{}", &hash[4..]);
-        bent["blocks"][0]["rlp"] = rlp.replacen(hash, &other, 1).into();
-        fails(field, &bent, reason);
-        // Which is right only if that was asked for.
-        bent["blocks"][0]["expectException"] = "BlockException.INVALID_BASEFEE_PER_GAS".into();
-        fails(field, &bent, "but was for another reason");
+        corrupted["blocks"][0]["rlp"] = rlp.replacen(hash, &other, 1).into();
+        fails(field, &corrupted, &format!("{reason}0x"));
+        // Rejecting the block is correct only for the expected reason.
+        corrupted["blocks"][0]["expectException"] = "BlockException.INVALID_BASEFEE_PER_GAS".into();
+        fails(field, &corrupted, "rejected for another reason");
     }
-    let bent = |bend: &dyn Fn(&mut serde_json::Value)| {
-        let mut bent = test.clone();
-        bend(&mut bent);
-        bent
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut changed = test.clone();
+        change(&mut changed);
+        changed
     };
-    let cut = bent(&|test| test["blocks"][0]["rlp"] = "0xf9".into());
-    fails("cut", &cut, "cannot be decoded");
-    let last = bent(&|test| test["lastblockhash"] = header["parentHash"].clone());
+    let cut = changed(&|test| test["blocks"][0]["rlp"] = "0xf9".into());
+    fails("cut", &cut, "cannot decode the block");
+    let last = changed(&|test| test["lastblockhash"] = header["parentHash"].clone());
     fails("last", &last, "the last block is");
-    let pre = bent(&|test| test["pre"] = serde_json::json!({}));
+    let pre = changed(&|test| test["pre"] = serde_json::json!({}));
     fails("pre", &pre, "state root of the genesis block");
-    let accepted = bent(&|test| {
+    let accepted = changed(&|test| {
         test["blocks"][0]["expectException"] = "TransactionException.SENDER_NOT_EOA".into();
     });
     fails(
         "accepted",
         &accepted,
-        "must be refused: TransactionException",
+        "was accepted, but is invalid: TransactionException",
     );
-    let unchecked = bent(&|test| {
-        test["blocks"][0]["expectException"] = "BlockException.INVALID_GASLIMIT".into();
+    let unchecked = changed(&|test| {
+        test["blocks"][0]["expectException"] = "BlockException.EXTRA_DATA_TOO_BIG".into();
         test["lastblockhash"] = header["parentHash"].clone();
         test["postState"] = serde_json::Value::Null;
     });
     fails(
         "unchecked",
         &unchecked,
-        "refusals not checked 1: BlockException.INVALID_GASLIMIT",
+        "rejections not checked 1: BlockException.EXTRA_DATA_TOO_BIG",
     );
 }
 
-/// The first of the committed blockchain tests with this in its name.
+/// Returns the first committed blockchain test whose name contains `name`.
 fn committed_block(name: &str) -> serde_json::Value {
     let file = fs::File::open(testdata().join("blocks/amsterdam-devnet.jsonl.zst")).unwrap();
     let text = std::io::read_to_string(zstd::Decoder::new(file).unwrap()).unwrap();
@@ -209,12 +187,12 @@ fn committed_block(name: &str) -> serde_json::Value {
 }
 
 #[test]
-fn what_is_no_test_is_said() {
+fn rejects_files_without_tests() {
     let folder = tempfile::tempdir().unwrap();
     let none = run(
         &[folder.path().to_path_buf()],
         &Options::default(),
-        Own::new,
+        OurEvm::new,
     )
     .unwrap_err();
     assert!(none.to_string().contains("no tests found"), "{none}");
@@ -223,27 +201,29 @@ fn what_is_no_test_is_said() {
         ("b.json", "[", "b.json: "),
         ("c.jsonl", "[\"f\", \"n\", {}]\n[1]\n", "c.jsonl:2: "),
         ("d.txt", "", "no tests found"),
-        ("e.jsonl.zst", "no zstd", "e.jsonl.zst: "),
+        ("e.jsonl.zst", "not zstd", "e.jsonl.zst: "),
     ] {
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
-        let error = run(&[path], &Options::default(), Own::new)
+        let error = run(&[path], &Options::default(), OurEvm::new)
             .unwrap_err()
             .to_string();
         assert!(error.contains(what), "{error}");
     }
     let path = folder.path().join("other.jsonl");
     fs::write(&path, "[\"f\", \"n\", {\"difficulty\": 1}]\n").unwrap();
-    let report = run(&[path], &Options::default(), Own::new).unwrap();
+    let report = run(&[path], &Options::default(), OurEvm::new).unwrap();
     assert!(!report.all_passed());
     assert!(
-        report.table(1).contains("not known, made of difficulty"),
+        report
+            .table(1)
+            .contains("unknown kind of test with the keys difficulty"),
         "{}",
         report.table(1)
     );
 }
 
-/// A line of a packed file, and the same test in a file of its own.
+/// A test gives the same result as a line of a packed file and as a file.
 #[test]
 fn packed_and_plain_files_are_the_same() {
     let file = testdata().join("state/eip1153.json");
@@ -268,4 +248,29 @@ fn packed_and_plain_files_are_the_same() {
     );
     assert_eq!(packed.counts, plain.counts);
     assert!(packed.time + plain.time <= start.elapsed() + Duration::from_millis(1));
+}
+
+/// Files that are not UTF-8 can be read; their contents are wrong.
+#[test]
+fn text_that_is_not_utf8_is_a_fault_of_the_file() {
+    use txgraph_evm_tools::{Error, call::open_state, program::Program};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.json");
+    fs::write(&path, [0x7b, 0xff]).unwrap();
+    let errors = [
+        open_state(&path).unwrap_err(),
+        Program::open(&path).unwrap_err(),
+        run(
+            std::slice::from_ref(&path),
+            &Options::default(),
+            OurEvm::new,
+        )
+        .unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, Error::Format { .. }), "{error:?}");
+        assert!(error.to_string().contains("a.json: "), "{error}");
+    }
+    let missing = open_state(&folder.path().join("b.json")).unwrap_err();
+    assert!(matches!(missing, Error::Io { .. }), "{missing:?}");
 }

@@ -1,12 +1,13 @@
-//! Benchmark programs against the results that several engines agree on.
+//! Compares benchmark programs with results that several engines agree on.
 
-use crate::conformance::{fixtures, skipped, testdata};
+use crate::conformance::testdata;
 use alloy_primitives::{hex, keccak256};
 use std::{collections::BTreeMap, fs, path::Path};
 use txgraph_evm::Fork;
 use txgraph_evm_tools::program::{Program, run_program};
+use txgraph_testkit::fixtures;
 
-/// Frame gas of programs that a build without much optimisation runs quickly.
+/// Programs with more frame gas are skipped: a test build runs them slowly.
 const QUICK_GAS: u64 = 30_000_000;
 
 fn check(folder: &Path) -> usize {
@@ -42,8 +43,7 @@ fn committed_programs_give_the_known_results() {
 
 #[test]
 fn all_programs_give_the_known_results() {
-    match fixtures() {
-        Some(folder) => assert!(check(&folder.join("programs")) >= 30),
-        None => skipped(),
+    if let Some(root) = fixtures::require_root() {
+        assert!(check(&root.join("evm/programs")) >= 30);
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use txgraph::{Error, Result};
 use txgraph_evm_tools::{
     asm::{self, Listing},
-    run::decode_code,
+    call::{CodeForm, decode_code},
 };
 
 /// Turn mnemonics into bytecode
@@ -83,7 +83,7 @@ pub(crate) fn assemble(args: AsmArgs) -> Result<()> {
 
 /// Runs `disasm`.
 pub(crate) fn disassemble(args: DisasmArgs) -> Result<()> {
-    let code = decode_code(&args.file, read(&args.file)?).map_err(tool_error)?;
+    let code = decode_code(&args.file, read(&args.file)?, CodeForm::Detect).map_err(tool_error)?;
     let listing = Listing {
         labels: !args.no_labels,
         offsets: args.offsets,

@@ -12,8 +12,8 @@ use txgraph::{Error, Result};
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector};
 use txgraph_evm_tools::{
+    call::{Call, CallResult, CodeForm, decode_code, open_state, parse_wei, status_words},
     program::Program,
-    run::{Call, Ran, decode_code, open_state, parse_wei, status_words},
 };
 
 /// Run bytecode and tell outcome, gas and return data
@@ -90,36 +90,32 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: RunArgs) -> Result<()> {
-    let mut call = match &args.program {
-        Some(path) => Call {
-            fork: Fork::Cancun,
-            program: Program::open(path).map_err(tool_error)?,
-            create: false,
-        },
-        None => of_code(&args)?,
+    let (mut call, default_fork) = match &args.program {
+        Some(path) => (Program::open(path).map_err(tool_error)?.call, Fork::Cancun),
+        None => (of_code(&args)?, Fork::Osaka),
     };
-    call.fork = args.fork.unwrap_or(call.fork);
+    let fork = args.fork.unwrap_or(default_fork);
     call.create = args.create;
-    let program = &mut call.program;
-    program.data = args.calldata.unwrap_or(std::mem::take(&mut program.data));
-    program.value = args.value.unwrap_or(program.value);
-    program.gas = args.gas.unwrap_or(program.gas);
-    program.caller = args.caller.unwrap_or(program.caller);
+    call.data = args.calldata.unwrap_or(std::mem::take(&mut call.data));
+    call.value = args.value.unwrap_or(call.value);
+    call.gas = args.gas.unwrap_or(call.gas);
+    call.caller = args.caller.unwrap_or(call.caller);
     let options = TraceOptions {
         memory: args.trace_memory,
         return_data: false,
     };
     let ran = match args.trace {
-        None => execute(&call, None)?,
+        None => execute(call, fork, None)?,
         Some(None) => traced(
-            &call,
+            call,
+            fork,
             io::stderr().lock(),
             Path::new("standard error"),
             options,
         )?,
         Some(Some(path)) => {
             let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
-            traced(&call, file, &path, options)?
+            traced(call, fork, file, &path, options)?
         }
     };
     let text = match args.json {
@@ -132,24 +128,32 @@ pub(crate) fn run(args: RunArgs) -> Result<()> {
 fn of_code(args: &RunArgs) -> Result<Call> {
     let code = match (&args.code, &args.file) {
         (Some(code), _) => code.clone(),
-        (None, Some(path)) => decode_code(path, read(path)?).map_err(tool_error)?,
+        (None, Some(path)) => {
+            decode_code(path, read(path)?, CodeForm::Detect).map_err(tool_error)?
+        }
         (None, None) => return Err(Error::usage("no code: give FILE, `-` or --code")),
     };
     let state = match &args.state {
         Some(path) => open_state(path).map_err(tool_error)?,
         None => Default::default(),
     };
-    Ok(Call::of_code(code, state, Fork::Osaka))
+    Ok(Call::of_code(code, state))
 }
 
-fn execute(call: &Call, inspector: Option<&mut dyn Inspector>) -> Result<Ran> {
-    call.run(inspector)
+fn execute(call: Call, fork: Fork, inspector: Option<&mut dyn Inspector>) -> Result<CallResult> {
+    call.run(fork, inspector)
         .map_err(|error| Error::usage("the state").because(error))
 }
 
-fn traced(call: &Call, out: impl Write, path: &Path, options: TraceOptions) -> Result<Ran> {
+fn traced(
+    call: Call,
+    fork: Fork,
+    out: impl Write,
+    path: &Path,
+    options: TraceOptions,
+) -> Result<CallResult> {
     let mut trace = Trace::new(BufWriter::with_capacity(1 << 16, out), options);
-    let ran = execute(call, Some(&mut trace))?;
+    let ran = execute(call, fork, Some(&mut trace))?;
     trace
         .finish(&ran.outcome)
         .map_err(|error| Error::io(path, error))?;
@@ -157,7 +161,7 @@ fn traced(call: &Call, out: impl Write, path: &Path, options: TraceOptions) -> R
 }
 
 /// What people want to know.
-fn page(ran: &Ran) -> String {
+fn page(ran: &CallResult) -> String {
     let outcome = &ran.outcome;
     let (status, reason) = status_words(outcome.status);
     let mut text = match reason {

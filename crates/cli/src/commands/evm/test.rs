@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use txgraph::{Error, ErrorKind, Result};
 use txgraph_evm::Fork;
 use txgraph_evm_tools::{
-    engine::Own,
+    engine::OurEvm,
     fixture::{self, Options},
 };
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
         fork,
         sample: args.sample.map(|one_of| (one_of, 1)),
     };
-    let report = fixture::run(&args.paths, &options, Own::new).map_err(tool_error)?;
+    let report = fixture::run(&args.paths, &options, OurEvm::new).map_err(tool_error)?;
     let text = match args.json {
         true => format!("{:#}\n", report.to_json()),
         false => format!(
