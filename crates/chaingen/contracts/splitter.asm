@@ -1,5 +1,5 @@
 ; Sends its value on, in equal parts, to all addresses of its calldata (one word each).
-; What does not arrive stays here. The last call is told in a log.
+; Failed payments stay here. Logs the last call.
         CALLDATASIZE PUSH 5 SHR             ; count
         DUP1 ISZERO PUSH done JUMPI
         DUP1 CALLVALUE DIV                  ; part count

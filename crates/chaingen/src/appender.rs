@@ -1,9 +1,9 @@
-//! Imitates a node that writes: appends blocks, takes back the newest, prunes.
+//! Imitates a writing node: appends blocks, unwinds the newest blocks, prunes.
 //!
-//! The order in which files and tables change is reth's (`DatabaseProvider::commit`
-//! and `commit_unwind` in `crates/storage/provider/src/providers/database/provider.rs`):
-//! forward static files first and MDBX last, backward MDBX first, then static
-//! files. Readers in other processes may have the directory open meanwhile.
+//! Files and tables change in the order of reth (`DatabaseProvider::commit` and
+//! `commit_unwind` in `crates/storage/provider/src/providers/database/provider.rs`).
+//! Forward, static files change first and MDBX last; backward, MDBX first, then static
+//! files. Readers in other processes may have the directory open at the same time.
 
 mod commit;
 
@@ -34,28 +34,29 @@ use std::{
 };
 use txgraph_transfers::Transfer;
 
-/// Transactions made at a time, about: bounds the memory.
+/// The approximate number of transactions that are generated together, which bounds
+/// memory.
 const BATCH_TXS: u64 = 1 << 14;
 
 /// The newest block of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tip {
-    /// Its number.
+    /// Block number.
     pub number: u64,
-    /// Its hash.
+    /// Block hash.
     pub hash: B256,
-    /// Its time, unix seconds.
+    /// Unix timestamp in seconds.
     pub timestamp: u64,
-    /// Transactions of the chain up to and with it.
+    /// The number of transactions of the chain up to and including this block.
     pub transactions: u64,
 }
 
-/// What is needed to take a block back.
+/// What an unwind of a block needs.
 #[derive(Debug)]
 struct Recent {
     header: Header,
     hash: B256,
-    /// Number of its first transaction.
+    /// Number of the first transaction of the block.
     first_tx: u64,
     tx_hashes: Vec<B256>,
     before: Before,
@@ -73,8 +74,8 @@ pub struct Appender {
     hash: B256,
     /// Number of the next transaction.
     next_tx: u64,
-    /// For every block, the transactions of ordinary signers before it; and at the
-    /// end those of the next.
+    /// For every block, the number of ordinary transactions before it. The last entry is
+    /// for the next block.
     signed: Vec<u64>,
     /// First block and number of every branch, ascending.
     branches: Vec<(u64, u64)>,
@@ -85,8 +86,8 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Creates a data directory in `folder`, which must not exist or be empty, with
-    /// the genesis block of the chain and `genesis.json`.
+    /// Creates a data directory with the genesis block and `genesis.json` in `folder`,
+    /// which must be empty or not exist.
     pub fn create(folder: &Path, config: Config) -> Result<Self, Error> {
         let world = World::new(config)?;
         let config = &world.config;
@@ -134,13 +135,13 @@ impl Appender {
         &self.folder
     }
 
-    /// What the chain was made from.
+    /// The configuration of the chain.
     pub fn config(&self) -> &Config {
         &self.world.config
     }
 
-    /// Waits so long between the static files and MDBX in every commit, so that
-    /// readers are more likely to see what is in between.
+    /// Sets a pause between the static files and MDBX in every commit, so that readers
+    /// are more likely to see the state in between.
     pub fn set_pause(&mut self, pause: Duration) {
         self.pause = pause;
     }
@@ -150,8 +151,8 @@ impl Appender {
         self.append_with(blocks, &mut |_| Ok(()))
     }
 
-    /// Appends `blocks` blocks and hands the intended transfers of each to `sink`,
-    /// in order.
+    /// Appends `blocks` blocks, and passes the intended transfers of each to `sink`, in
+    /// order.
     pub fn append_with(
         &mut self,
         blocks: u64,
@@ -168,12 +169,12 @@ impl Appender {
         let orders = self.orders(blocks);
         let world = Arc::clone(&self.world);
         thread::scope(|scope| {
-            // One batch is written, one waits, one is made.
+            // One batch is written, one waits, one is generated.
             let (send, receive) = mpsc::sync_channel(1);
             scope.spawn(move || {
                 let size = usize::try_from(together).expect("small");
                 for batch in orders.chunks(size) {
-                    // Nobody listens any more after an error.
+                    // After an error the receiver is gone.
                     if send.send(make(&world, batch)).is_err() {
                         break;
                     }
@@ -186,11 +187,15 @@ impl Appender {
         })
     }
 
-    /// Orders for the next blocks; they are noted as if made.
+    /// Returns orders for the next blocks, and records them as generated.
     fn orders(&mut self, blocks: u64) -> Vec<Order> {
         let first = self.header.number + 1;
-        let branch = self.branches.last().expect("there is one").1;
-        let mut signed = *self.signed.last().expect("there is one");
+        let branch = self
+            .branches
+            .last()
+            .expect("there is at least one branch")
+            .1;
+        let mut signed = *self.signed.last().expect("there is at least one branch");
         let mut orders = Vec::new();
         for number in first..first + blocks {
             let (order, signs) = Order::new(&self.world, number, branch, signed);
@@ -201,14 +206,15 @@ impl Appender {
         orders
     }
 
-    /// The intended transfers of a block, hashes filled in, in total order: made
-    /// again from the seed, not read.
+    /// Returns the intended transfers of a block with hashes, in total order. They are
+    /// generated again from the seed, not read.
     pub fn transfers(&self, block: u64) -> Vec<Transfer> {
         self.body(block)
             .map_or_else(Vec::new, |body| body.transfers)
     }
 
-    /// Makes a block of the chain again; nothing for the genesis and above the tip.
+    /// Generates a block of the chain again. `None` for the genesis block and above the
+    /// tip.
     fn body(&self, number: u64) -> Option<Body> {
         if number == 0 || number > self.header.number {
             return None;
@@ -220,8 +226,8 @@ impl Appender {
         Some(Body::make(&self.world, &order))
     }
 
-    /// What is on the chain: the known answers. After an unwind the whole chain is
-    /// made again to tell.
+    /// Returns the known answers about the chain. After an unwind this generates the
+    /// whole chain again.
     pub fn truth(&mut self) -> Truth {
         let tip = self.tip();
         let truth = self.truth.take().unwrap_or_else(|| {
@@ -238,8 +244,8 @@ impl Appender {
         truth.at(tip, header::genesis(&self.world).hash_slow())
     }
 
-    /// Takes back all blocks above `to`; the next ones will be of another branch.
-    /// Finalized blocks cannot be taken back.
+    /// Removes all blocks above `to`. The next blocks belong to another branch. Finalized
+    /// blocks cannot be removed.
     pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
         if to < self.finalized || to > self.header.number {
             return Err(Error::Impossible(format!(
@@ -265,7 +271,12 @@ impl Appender {
             }
         }
         self.signed.truncate(usize::try_from(to + 2).expect("fits"));
-        let branch = self.branches.last().expect("there is one").1 + 1;
+        let branch = self
+            .branches
+            .last()
+            .expect("there is at least one branch")
+            .1
+            + 1;
         self.branches.retain(|branch| branch.0 <= to);
         self.branches.push((to + 1, branch));
         self.truth = None;
@@ -280,9 +291,9 @@ impl Appender {
         Ok(self.tip())
     }
 
-    /// Deletes the receipts files that hold only blocks below `below`, as the pruner
-    /// of a v2 node does, without waiting for readers. Returns the last pruned block,
-    /// if a file was deleted. The newest file is always kept.
+    /// Deletes the receipts files that contain only blocks below `below`, like the pruner
+    /// of a v2 node, without waiting for readers. Returns the last pruned block if a file
+    /// was deleted. Never deletes the newest file.
     pub fn prune_receipts(&mut self, below: u64) -> Result<Option<u64>, Error> {
         if self.world.config.layout == Layout::V1 {
             let why = "pruning static receipts in v1, where pruned receipts live in MDBX";
@@ -309,12 +320,12 @@ impl Appender {
 
 impl Drop for Appender {
     fn drop(&mut self) {
-        // Best effort; who must know calls `sync`.
+        // Best effort. Callers that need certainty call `sync`.
         let _ = self.tables.sync();
     }
 }
 
-/// Refuses a folder with something in it.
+/// Refuses a folder that is not empty.
 pub(super) fn check_empty(folder: &Path) -> Result<(), Error> {
     match std::fs::read_dir(folder) {
         Ok(mut entries) => match entries.next() {

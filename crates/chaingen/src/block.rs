@@ -1,8 +1,8 @@
-//! Makes one block, but for what depends on the block before it.
+//! Generates one block, except for what depends on its parent.
 //!
-//! A block is a function of the world, its number, its branch and of how many
-//! ordinary transactions came before: blocks are made in parallel, in any order, and
-//! made again when their truth is asked for.
+//! A block is a function of the world, its number, its branch, and the number of ordinary
+//! transactions before it. Blocks are therefore generated in parallel and in any order,
+//! and generated again when the truth about them is needed.
 
 use super::{
     config::{self, timestamp},
@@ -10,7 +10,7 @@ use super::{
     events::Move,
     intent::{Effect, Intent},
     people::Signer,
-    scenarios::{NOBODY, Scenario},
+    scenarios::{NO_ROLE, Scenario},
     traffic::{self, ORDINARY_GAS_MAX, Scene},
     world::World,
 };
@@ -27,38 +27,38 @@ use alloy_primitives::{Address, B256, Bloom, TxKind, U256};
 use reth_codecs::Compact;
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
-/// A transaction as reth holds it: without blob sidecars.
+/// A transaction as reth stores it: without blob sidecars.
 pub(super) type Transaction = EthereumTxEnvelope<TxEip4844>;
 
-/// Most that anyone pays per gas, in wei; far above the base fee.
+/// The highest fee per gas in wei, far above the base fee.
 const MAX_FEE: u128 = 100_000_000_000;
 /// Blobs per block at most.
 const BLOBS_MAX: u64 = 6;
 /// Gas of one blob.
 const GAS_PER_BLOB: u64 = 1 << 17;
 
-/// Which block to make.
+/// The block to generate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     pub(super) number: u64,
-    /// Branch of the chain; another after every unwind.
+    /// Branch of the chain. Every unwind starts another.
     pub(super) branch: u64,
     /// Ordinary transactions in this block.
     pub(super) ordinary: u64,
-    /// Transactions before this block that an ordinary signer signed.
+    /// Transactions of ordinary signers before this block.
     pub(super) signed_before: u64,
 }
 
 impl Order {
-    /// The order for a block whose predecessors hold `signed_before` transactions of
-    /// ordinary signers, and how many this one adds.
+    /// Creates the order for a block with `signed_before` transactions of ordinary
+    /// signers before it. Also returns how many this block adds.
     pub(super) fn new(world: &World, number: u64, branch: u64, signed_before: u64) -> (Self, u64) {
         let mut draw = Draw::new(world.config.seed, "count", &[number, branch]);
         let ordinary = draw.count(world.config.txs_per_block);
         let gas = Scenario::of(world, number).map_or(0, |scenario| {
             scenario
                 .steps_at(number)
-                .filter(|(_, step)| step.by == NOBODY)
+                .filter(|(_, step)| step.by == NO_ROLE)
                 .count()
         });
         (
@@ -73,7 +73,7 @@ impl Order {
     }
 }
 
-/// What a transaction pays for its gas, once the base fee is known.
+/// The fees of a transaction, once the base fee is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fee {
     pub(super) gas_used: u64,
@@ -82,15 +82,15 @@ pub(super) struct Fee {
     pub(super) blobs: u64,
 }
 
-/// A signed transaction, what it did, and both as they are stored.
+/// A signed transaction with its effects, and both as stored.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) hash: B256,
     pub(super) sender: Address,
     pub(super) nonce: u64,
-    /// Receiver of the value; for a creation the new contract.
+    /// Receiver of the value; the new contract for a creation.
     pub(super) to: Address,
-    /// Zero when the transaction failed.
+    /// Zero if the transaction failed.
     pub(super) value: U256,
     pub(super) fee: Fee,
     pub(super) effects: Vec<Effect>,
@@ -100,26 +100,26 @@ pub(super) struct Done {
     pub(super) step: Option<(u64, u32)>,
 }
 
-/// What is counted about a chain.
+/// Counts of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Blocks, the genesis included.
+    /// Blocks, including the genesis block.
     pub blocks: u64,
-    /// Transactions, and so receipts.
+    /// Transactions, and therefore receipts.
     pub transactions: u64,
-    /// Failed ones.
+    /// Failed transactions.
     pub failed: u64,
     /// Logs.
     pub logs: u64,
-    /// Logs with a transfer signature in a shape of no standard.
+    /// Logs with a transfer signature and a shape of no standard.
     pub malformed: u64,
-    /// Those of `malformed` with a signature of ERC-1155.
+    /// The part of `malformed` with a signature of ERC-1155.
     pub malformed_erc1155: u64,
     /// Transfer logs with bits set above an address.
     pub dirty_addresses: u64,
-    /// Wraps that a `Transfer` of the same transaction tells as well.
+    /// Wraps that a `Transfer` of the same transaction also reports.
     pub wraps_deduplicated: u64,
-    /// Transactions by type 0 to 4.
+    /// Transactions by type, 0 to 4.
     pub transaction_types: [u64; 5],
 }
 
@@ -158,12 +158,12 @@ pub(super) struct Body {
     /// The intended transfers, in total order.
     pub(super) transfers: Vec<Transfer>,
     pub(super) counts: Counts,
-    /// The scenario that has steps here, if any.
+    /// The scenario with steps in this block, if there is one.
     pub(super) scenario: Option<Scenario>,
 }
 
 impl Body {
-    /// Makes the body that `order` describes.
+    /// Generates the body that `order` describes.
     pub(super) fn make(world: &World, order: &Order) -> Self {
         let mut maker = Maker {
             world,
@@ -187,7 +187,7 @@ impl Body {
         maker.ordinary(order.ordinary / 2);
         if let Some(scenario) = &scenario {
             for (at, step) in scenario.steps_at(order.number) {
-                let outsider = (step.by == NOBODY).then(|| maker.next_signer());
+                let outsider = (step.by == NO_ROLE).then(|| maker.next_signer());
                 let intent = scenario.intent(world, at, outsider);
                 maker.include(intent);
             }
@@ -216,7 +216,7 @@ impl Body {
     }
 }
 
-/// A body in the making.
+/// A body during its generation.
 struct Maker<'a> {
     world: &'a World,
     order: &'a Order,
@@ -241,7 +241,8 @@ impl Maker<'_> {
     fn ordinary(&mut self, count: u64) {
         for left in (0..count).rev() {
             let (signer, nonce) = self.next_signer();
-            // Nobody after may lack gas: ordinary ones and a scenario's steps.
+            // Leaves enough gas for later ordinary transactions and for the steps of a
+            // scenario.
             let reserved = (left + self.order.ordinary / 2 + 40) * ORDINARY_GAS_MAX;
             let gas_limit = self.world.config.gas_limit();
             let gas_left = gas_limit.saturating_sub(self.gas_used + reserved);
@@ -259,7 +260,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A type that the fork and the transaction allow.
+    /// Returns a type that the fork and the transaction allow.
     fn tx_type(&mut self, creation: bool) -> TxType {
         let number = self.order.number;
         let blobs = number >= config::CANCUN && self.blobs_left > 0 && !creation;
@@ -285,7 +286,7 @@ impl Maker<'_> {
         }])
     }
 
-    /// A new account that delegates to the wallet code.
+    /// Returns a new account that delegates to the wallet code.
     fn authorization(&mut self, effects: &mut Vec<Effect>) -> SignedAuthorization {
         let numbers = [self.order.number, self.order.branch, self.done.len() as u64];
         let authority = Signer::new(self.world.config.seed, "authority", &numbers);
@@ -317,7 +318,7 @@ impl Maker<'_> {
         };
         let (nonce, value, input) = (intent.nonce, intent.value, intent.input.clone());
         let call_to = intent.to.to().copied().unwrap_or_default();
-        // Old types name one price, which is both the most and the most of the tip.
+        // The gas price of old types is both the fee cap and the tip cap.
         let gas_price = 20_000_000_000 + tip;
         let (max_fee, max_priority_fee) = match tx_type {
             TxType::Legacy | TxType::Eip2930 => (gas_price, gas_price),
@@ -328,7 +329,7 @@ impl Maker<'_> {
         let envelope: Transaction = match tx_type {
             TxType::Legacy => {
                 signer.sign_transaction(TxLegacy {
-                    // Some wallets still sign for any chain.
+                    // Some wallets still sign without a chain id.
                     chain_id: (!self.draw.permille(50)).then_some(chain_id),
                     nonce,
                     gas_price,
@@ -404,7 +405,7 @@ impl Maker<'_> {
         self.record(intent, fee, envelope);
     }
 
-    /// Adds a signed transaction, its receipt and its meaning.
+    /// Adds a signed transaction, its receipt and its effects.
     fn record(&mut self, intent: Intent, fee: Fee, envelope: Transaction) {
         let Intent {
             signer,
@@ -499,7 +500,8 @@ impl Maker<'_> {
         });
     }
 
-    /// In half of the blocks, a few validators are paid; at times nothing.
+    /// Pays withdrawals to a few validators in half of the blocks, some of them with
+    /// amount zero.
     fn withdrawals(&mut self) -> Vec<Withdrawal> {
         let count = if self.draw.permille(500) {
             self.draw.between(1, 4)
@@ -511,7 +513,7 @@ impl Maker<'_> {
             let zero = self.draw.permille(20);
             let address = self.world.people.holder(self.order.number, &mut self.draw);
             let withdrawal = Withdrawal {
-                // Unique and ascending is all that is asked.
+                // The index must only be unique and ascending.
                 index: self.order.number * 16 + sub,
                 validator_index: self.draw.below(500_000),
                 address,

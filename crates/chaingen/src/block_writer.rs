@@ -1,4 +1,4 @@
-//! Writes blocks that were executed, whole: state, change sets and history too.
+//! Writes executed blocks completely, with state, change sets and history.
 
 use super::{
     Changed, Error, ExecutedBlock, FirstAccount, Tip,
@@ -19,11 +19,11 @@ use std::{
     time::Duration,
 };
 
-/// A data directory that gets its blocks from somebody who executes them.
+/// A data directory whose blocks are executed by the caller.
 ///
-/// Appends and unwinds as [`Appender`](super::Appender) does. In layout v1 the history
-/// indices are written as well; in v2 they would be in RocksDB, and their stages stand at
-/// block 0. Tries are not kept.
+/// Appends and unwinds like [`Appender`](super::Appender). In layout v1 the history
+/// indices are written too. In v2 they would be in RocksDB, so their stages are at block
+/// 0. There are no tries.
 #[derive(Debug)]
 pub struct BlockWriter {
     storage: Storage,
@@ -32,7 +32,7 @@ pub struct BlockWriter {
     account_history: Histories,
     slot_history: Histories,
     tip: Tip,
-    /// Blocks that can be taken back, and the one below them: the last is the tip.
+    /// The blocks that can be unwound, and the block below them. The last one is the tip.
     recent: VecDeque<Recent>,
     finalized: u64,
     pause: Duration,
@@ -51,8 +51,8 @@ impl Recent {
 }
 
 impl BlockWriter {
-    /// Creates a data directory in `folder`, which must be empty or not exist, with block
-    /// 0 and `genesis.json`. The header must have the state root of `accounts`.
+    /// Creates a data directory with block 0 and `genesis.json` in `folder`, which must
+    /// be empty or not exist. The header must have the state root of `accounts`.
     pub fn create(
         folder: &Path,
         storage: Storage,
@@ -99,12 +99,12 @@ impl BlockWriter {
         self.tip
     }
 
-    /// Waits so long between the static files and MDBX in every commit.
+    /// Sets a pause between the static files and MDBX in every commit.
     pub fn set_pause(&mut self, pause: Duration) {
         self.pause = pause;
     }
 
-    /// Appends blocks that follow each other and the tip, in one commit.
+    /// Appends consecutive blocks after the tip, in one commit.
     pub fn append(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
         let changes = self.tables.begin()?;
         let count = blocks.len();
@@ -119,7 +119,8 @@ impl BlockWriter {
         Ok(self.tip)
     }
 
-    /// Takes back all blocks above `to`, the newest first. Finalized blocks stay.
+    /// Removes all blocks above `to`, the newest first. Finalized blocks cannot be
+    /// removed.
     pub fn unwind(&mut self, to: u64) -> Result<Vec<ExecutedBlock>, Error> {
         if to < self.finalized || to > self.tip.number {
             return Err(Error::Impossible(format!(
@@ -153,7 +154,7 @@ impl BlockWriter {
         self.tables.sync()
     }
 
-    /// Writes all but the state as of the tip, and does not commit.
+    /// Writes everything except the current state, and does not commit.
     fn write(&mut self, changes: &Changes, block: ExecutedBlock) -> Result<(), Error> {
         let (number, first_tx) = (block.header.number, self.tip.transactions);
         let hash = block.header.hash_slow();
@@ -199,7 +200,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Change sets, and which blocks they belong to.
+    /// Writes change sets, and the blocks that they belong to.
     fn write_before(&mut self, changes: &Changes, block: &ExecutedBlock) -> Result<(), Error> {
         let number = block.header.number;
         let accounts: Vec<_> = block
@@ -225,7 +226,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Makes the newest `count` blocks count: files first, then tables.
+    /// Commits the newest `count` blocks: files first, then tables.
     fn finish(&mut self, changes: Changes, count: usize) -> Result<(), Error> {
         self.segments
             .all()
@@ -288,7 +289,7 @@ impl BlockWriter {
 
 impl Drop for BlockWriter {
     fn drop(&mut self) {
-        // Best effort; who must know calls `sync`.
+        // Best effort. Callers that need certainty call `sync`.
         let _ = self.tables.sync();
     }
 }
@@ -297,7 +298,7 @@ fn slot_key(address: &Address, slot: &B256) -> Vec<u8> {
     [address.as_slice(), slot.as_slice()].concat()
 }
 
-/// Block 0 changes everything that is there from the start.
+/// Block 0 creates all accounts of the start.
 fn first_block(
     header: alloy_consensus::Header,
     accounts: &BTreeMap<Address, FirstAccount>,
@@ -332,7 +333,7 @@ fn first_block(
     block
 }
 
-/// Where the current state goes.
+/// The tables of the current state.
 #[derive(Clone, Copy)]
 enum Way {
     Forth,
@@ -351,7 +352,7 @@ impl Way {
     }
 }
 
-/// Brings the tables of the current state over consecutive blocks, the first first.
+/// Applies consecutive blocks, in ascending order, to the tables of the current state.
 fn write_state<'a>(
     changes: &Changes,
     layout: Layout,

@@ -1,86 +1,85 @@
-//! What chain to write.
+//! The configuration of a chain.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// How a data directory is laid out.
+/// The layout of a data directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
-    /// reth 1.x: everything beside headers, transactions and receipts in MDBX.
+    /// reth 1.x: everything except headers, transactions and receipts is in MDBX.
     V1,
-    /// reth 2.x: senders and change sets in static files too.
+    /// reth 2.x: senders and change sets are in static files too.
     #[default]
     V2,
 }
 
-/// What the transactions of a chain are like.
+/// The kind of transactions of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Like the main chain: plain payments, token transfers, swaps, a few of
-    /// everything else.
+    /// Like mainnet: payments, token transfers, swaps, and a few of everything else.
     #[default]
     Mainnet,
-    /// Mostly token transfers: a dense graph.
+    /// Mostly token transfers, for a dense graph.
     Tokens,
-    /// Many logs that no standard foresees.
+    /// Many logs that no standard defines.
     Odd,
 }
 
-/// Everything a chain depends on. Equal values give equal chains; `layout`,
-/// `blocks_per_file`, `commit_blocks` and `durable` only say how it is stored.
+/// All parameters of a chain. Equal values give equal chains. `layout`,
+/// `blocks_per_file`, `commit_blocks` and `durable` only affect how it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
-    /// Chooses among all chains of a kind.
+    /// Seed of the chain.
     pub seed: u64,
-    /// EIP-155 chain id. Not that of a known chain.
+    /// EIP-155 chain id, which is not the id of a known chain.
     pub chain_id: u64,
-    /// Mean of transactions per block, planted scenarios apart.
+    /// Mean transactions per block, without planted scenarios.
     pub txs_per_block: u64,
-    /// What they do.
+    /// The kind of transactions.
     pub profile: Profile,
-    /// Fungible tokens; the first three have half of all transfers.
+    /// Number of fungible tokens. The first three have half of all transfers.
     pub tokens: u64,
-    /// Sends in one round of all signers, a power of two from 64 on. A quarter of
-    /// them belongs to hubs, which send 16 times as often as the others.
+    /// Transactions of all signers in one round: a power of two, at least 64. A quarter
+    /// belongs to hubs, which send 16 times as often as other signers.
     pub sends_per_round: u64,
     /// Storage layout.
     pub layout: Layout,
-    /// Blocks that one static file is reserved for.
+    /// Blocks per static file.
     pub blocks_per_file: u64,
-    /// Blocks committed together at most.
+    /// Blocks per commit at most.
     pub commit_blocks: u64,
-    /// Whether every commit waits for the disk, as a node's does. Without it, files
-    /// are only flushed when the writer is dropped; after a `kill` before that the
-    /// database may need a writer to open again.
+    /// Whether every commit waits for the disk, as in a node. Otherwise files are flushed
+    /// when the writer is dropped. After a `kill` before that, the database may need a
+    /// writer to open it.
     pub durable: bool,
-    /// Blocks that can still be unwound; older ones are `finalized`.
+    /// Blocks that can be unwound. Older blocks are `finalized`.
     pub finality: u64,
-    /// Whether [`super::Appender::unwind`] waits, before it truncates static
-    /// files, until no reader holds an older snapshot (reth 2.0 on).
+    /// Whether [`super::Appender::unwind`] waits for readers of older snapshots before it
+    /// truncates static files, as reth does since 2.0.
     pub wait_for_readers: bool,
-    /// Whether to keep the bookkeeping that [`super::Truth`] needs.
+    /// Whether to keep what [`super::Truth`] needs.
     pub truth: bool,
 }
 
-/// How a chain whose blocks come from elsewhere is stored; as in [`Config`].
+/// How a chain of executed blocks is stored. The fields are those of [`Config`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
     /// Storage layout.
     pub layout: Layout,
-    /// Blocks that one static file is reserved for.
+    /// Blocks per static file.
     pub blocks_per_file: u64,
     /// Whether every commit waits for the disk.
     pub durable: bool,
-    /// Blocks that can still be unwound.
+    /// Blocks that can be unwound.
     pub finality: u64,
-    /// Whether an unwind waits, before it truncates static files, for readers.
+    /// Whether an unwind waits for readers before it truncates static files.
     pub wait_for_readers: bool,
 }
 
 impl From<Layout> for Storage {
-    /// As [`Config`] by default.
+    /// The defaults of [`Config`].
     fn from(layout: Layout) -> Self {
         let config = Config::default();
         Self {
@@ -125,7 +124,7 @@ impl Config {
         }
     }
 
-    /// What is wrong with these values, if anything.
+    /// Describes what is wrong with these values, if anything is.
     pub(super) fn problem(&self) -> Option<String> {
         let rounds = self.sends_per_round;
         if !rounds.is_power_of_two() || !(64..=1 << 20).contains(&rounds) {
@@ -147,28 +146,28 @@ impl Config {
         None
     }
 
-    /// Gas limit of every block: room for four times the mean, so that blocks stay
+    /// Gas limit of every block. It has room for four times the mean, so that blocks stay
     /// below the target and the base fee falls to its minimum.
     pub(super) fn gas_limit(&self) -> u64 {
         36_000_000.max(self.txs_per_block * 4 * super::traffic::ORDINARY_GAS_MAX + 20_000_000)
     }
 }
 
-/// Time of the genesis block, unix seconds.
+/// Unix timestamp of the genesis block.
 pub(super) const GENESIS_TIME: u64 = 1_704_070_000;
-/// Seconds from block to block.
+/// Seconds between blocks.
 pub(super) const BLOCK_TIME: u64 = 12;
 
-/// First block of Shanghai. Genesis is Paris (the merge has happened).
+/// First block of Shanghai. The genesis block is after the merge (Paris).
 pub const SHANGHAI: u64 = 8;
-/// EIP-4844 and the beacon root.
+/// First block of Cancun (EIP-4844 and the beacon root).
 pub const CANCUN: u64 = 16;
-/// EIP-7702 and the requests hash.
+/// First block of Prague (EIP-7702 and the requests hash).
 pub const PRAGUE: u64 = 32;
-/// EIP-7918.
+/// First block of Osaka (EIP-7918).
 pub const OSAKA: u64 = 48;
 
-/// Time of a block.
+/// Returns the timestamp of a block.
 pub(super) fn timestamp(block: u64) -> u64 {
     GENESIS_TIME + BLOCK_TIME * block
 }

@@ -1,4 +1,4 @@
-//! Transfers as CSV, in the columns of txgraph.
+//! Transfers as CSV with the columns of txgraph.
 
 use std::io::{self, Write};
 use txgraph_transfers::Transfer;
@@ -7,7 +7,7 @@ use txgraph_transfers::Transfer;
 pub const CSV_HEADER: &str = "block_number,block_timestamp,transaction_index,log_index,sub_index,\
 transaction_hash,token_address,from_address,to_address,value,token_id,token_standard,kind,chain_id";
 
-/// Writes a row for each transfer. Absent fields are empty.
+/// Writes one row per transfer. Absent fields are empty.
 pub fn write_csv(out: &mut dyn Write, transfers: &[Transfer], chain_id: u64) -> io::Result<()> {
     for t in transfers {
         write!(

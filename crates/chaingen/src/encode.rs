@@ -1,4 +1,4 @@
-//! Values of reth's tables that no published crate encodes. Shapes as in reth's
+//! Encodes values of reth's tables that no published crate encodes. Formats as in reth's
 //! `crates/storage/db-api/src/models`, `crates/stages/types/src/checkpoints.rs` and
 //! `crates/prune/types/src/checkpoint.rs`.
 
@@ -6,18 +6,18 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256};
 use roaring::RoaringTreemap;
 
-/// An account as the state tables hold it.
+/// An account in the state tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Transactions it sent; of a contract, contracts it created.
+    /// Transactions sent; for a contract, contracts created.
     pub nonce: u64,
-    /// In wei.
+    /// Balance in wei.
     pub balance: U256,
-    /// `None`: no code.
+    /// Hash of the code; `None` without code.
     pub code_hash: Option<B256>,
 }
 
-/// Big-endian without leading zero bytes.
+/// Encodes a number in big-endian order without leading zero bytes.
 fn trimmed(number: u64) -> Vec<u8> {
     number
         .to_be_bytes()
@@ -26,7 +26,7 @@ fn trimmed(number: u64) -> Vec<u8> {
         .collect()
 }
 
-/// LEB128.
+/// Encodes a number as LEB128.
 fn varuint(mut number: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -44,14 +44,14 @@ fn nibble(bytes: &[u8]) -> u8 {
     u8::try_from(bytes.len()).expect("at most 8")
 }
 
-/// `StoredBlockBodyIndices`.
+/// Encodes `StoredBlockBodyIndices`.
 pub(super) fn body_indices(first_tx: u64, tx_count: u64) -> Vec<u8> {
     let (first, count) = (trimmed(first_tx), trimmed(tx_count));
     let flags = nibble(&first) | nibble(&count) << 4;
     [vec![flags], first, count].concat()
 }
 
-/// `StoredBlockWithdrawals`.
+/// Encodes `StoredBlockWithdrawals`.
 pub(super) fn withdrawals(withdrawals: &[Withdrawal]) -> Vec<u8> {
     let mut bytes = varuint(withdrawals.len());
     for withdrawal in withdrawals {
@@ -73,7 +73,7 @@ pub(super) fn withdrawals(withdrawals: &[Withdrawal]) -> Vec<u8> {
     bytes
 }
 
-/// `Account`.
+/// Encodes `Account`.
 pub(super) fn account(account: &Account) -> Vec<u8> {
     let nonce = trimmed(account.nonce);
     let balance = account.balance.to_be_bytes_trimmed_vec();
@@ -87,7 +87,7 @@ pub(super) fn account(account: &Account) -> Vec<u8> {
     [&flags.to_le_bytes()[..], &nonce, &balance, code].concat()
 }
 
-/// Reads what [`account`] wrote.
+/// Decodes the output of [`account`].
 pub(super) fn read_account(bytes: &[u8]) -> Option<Account> {
     let (flags, rest) = bytes.split_first_chunk::<2>()?;
     let flags = u16::from_le_bytes(*flags);
@@ -106,19 +106,19 @@ pub(super) fn read_account(bytes: &[u8]) -> Option<Account> {
     })
 }
 
-/// `AccountBeforeTx`: the address, and the account unless it did not exist.
+/// Encodes `AccountBeforeTx`: the address, and the account if it existed.
 pub(super) fn account_before(address: Address, before: Option<&Account>) -> Vec<u8> {
     let mut bytes = address.to_vec();
     bytes.extend(before.map(account).unwrap_or_default());
     bytes
 }
 
-/// `StorageEntry`: the slot, hashed or not, and its value.
+/// Encodes `StorageEntry`: the slot, hashed or not, and its value.
 pub(super) fn storage_entry(slot: B256, value: U256) -> Vec<u8> {
     [slot.as_slice(), &value.to_be_bytes_trimmed_vec()].concat()
 }
 
-/// `IntegerList`: ascending numbers as a treemap of bitmaps.
+/// Encodes `IntegerList`: ascending numbers as a treemap of bitmaps.
 pub(super) fn block_numbers(numbers: &[u64]) -> Vec<u8> {
     let mut bytes = Vec::new();
     numbers
@@ -130,21 +130,21 @@ pub(super) fn block_numbers(numbers: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// `Bytecode`, raw.
+/// Encodes raw `Bytecode`.
 pub(super) fn bytecode(code: &[u8], delegation: bool) -> Vec<u8> {
     let length = u32::try_from(code.len()).expect("short code").to_be_bytes();
     let variant = if delegation { 4 } else { 0 };
     [&length[..], code, &[variant]].concat()
 }
 
-/// `StageCheckpoint` without stage data.
+/// Encodes `StageCheckpoint` without stage data.
 pub(super) fn stage_checkpoint(block: u64) -> Vec<u8> {
     let block = trimmed(block);
     [vec![nibble(&block)], block].concat()
 }
 
-/// `PruneCheckpoint` of a segment pruned up to and with `block` and `tx`, by
-/// `PruneMode::Before`.
+/// Encodes `PruneCheckpoint` of a segment that was pruned up to and including `block` and
+/// `tx`, by `PruneMode::Before`.
 pub(super) fn prune_checkpoint(block: u64, tx: Option<u64>, before: u64) -> Vec<u8> {
     let mut bytes = vec![1 | u8::from(tx.is_some()) << 1];
     for number in [Some(block), tx].into_iter().flatten() {
@@ -157,7 +157,7 @@ pub(super) fn prune_checkpoint(block: u64, tx: Option<u64>, before: u64) -> Vec<
     bytes
 }
 
-/// `ClientVersion`: three strings, each as a vector of its bytes.
+/// Encodes `ClientVersion`: three strings, each as a vector of bytes.
 pub(super) fn client_version(strings: [&str; 3]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for string in strings {
@@ -169,7 +169,7 @@ pub(super) fn client_version(strings: [&str; 3]) -> Vec<u8> {
     bytes
 }
 
-/// A `Vec<u8>` in SCALE.
+/// Encodes a `Vec<u8>` in SCALE.
 pub(super) fn scale(payload: &[u8]) -> Vec<u8> {
     let length = u16::try_from(payload.len()).expect("short payload");
     let mut bytes = if length < 64 {
@@ -194,7 +194,7 @@ mod tests {
 
     /// Bytes that a real node wrote.
     #[test]
-    fn as_a_node_writes() {
+    fn encodings_match_a_real_node() {
         assert_eq!(body_indices(0, 0), [0]);
         assert_eq!(
             prune_checkpoint(999, Some(1031), 300),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_node_come_out_the_same() {
+    fn rows_of_a_real_node_round_trip() {
         for fixture in fixtures::committed() {
             for (_, row) in rows(&fixture, "HashedAccounts") {
                 assert_eq!(account(&read_account(&row).unwrap()), row);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_come_back() {
+    fn accounts_round_trip() {
         for nonce in [0, 1, 300, u64::MAX] {
             for balance in [U256::ZERO, U256::from(7), U256::MAX] {
                 for code_hash in [None, Some(B256::repeat_byte(3))] {

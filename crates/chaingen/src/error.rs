@@ -1,44 +1,44 @@
-//! Why a chain could not be written.
+//! The error type.
 
 use std::path::{Path, PathBuf};
 
-/// Why a chain could not be written.
+/// An error of writing a chain.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration asks for something impossible.
+    /// The configuration is impossible.
     #[error("impossible chain: {0}")]
     Config(String),
     /// The target exists and is not empty.
     #[error("{} exists and is not an empty folder; choose another or delete it", .0.display())]
     Exists(PathBuf),
-    /// A node would not do this.
+    /// A node would never do this.
     #[error("a node does not do this: {0}")]
     Impossible(String),
-    /// The file system refused.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// What it said.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The database refused.
+    /// A database operation failed.
     #[error("cannot {action} in the database: {message}")]
     Database {
-        /// What was tried, with the table.
+        /// The operation with its table.
         action: String,
-        /// What it said.
+        /// The message of the database.
         message: String,
     },
-    /// The imitated node answered nonsense, or nothing.
+    /// The imitated node returned an error or ended.
     #[error("imitated node: {0}")]
     Live(String),
 }
 
-/// Names the file in an I/O error.
+/// Adds the file to an I/O error.
 pub(super) trait Io<T> {
     fn io(self, path: &Path, action: &'static str) -> Result<T, Error>;
 }
@@ -53,7 +53,7 @@ impl<T> Io<T> for std::io::Result<T> {
     }
 }
 
-/// Names the action in a database error.
+/// Adds the operation to a database error.
 pub(super) trait Db<T> {
     fn db(self, action: impl FnOnce() -> String) -> Result<T, Error>;
 }

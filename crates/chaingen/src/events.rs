@@ -1,13 +1,13 @@
-//! Logs, written together with what they are meant to say.
+//! Logs together with the transfers that they stand for.
 //!
-//! Every function appends one log and, beside it, the transfers it means. The truth
-//! about a chain is the sum of these intentions; no decoder takes part.
+//! Every function appends one log and the transfers that it is intended to mean. The
+//! truth about a chain is the sum of these intentions. No decoder is involved.
 
 use super::things::{Token, TokenKind, Topics};
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use txgraph_transfers::{Kind, TokenStandard};
 
-/// An intended transfer, apart from where in the block it lies.
+/// An intended transfer, without its position in the block.
 #[derive(Clone, Debug)]
 pub(super) struct Move {
     /// Index among the logs of the transaction; `None` for native value.
@@ -22,27 +22,27 @@ pub(super) struct Move {
     pub(super) kind: Kind,
 }
 
-/// The logs of one transaction and what they mean.
+/// The logs of one transaction, and their intended transfers.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pub(super) logs: Vec<Log>,
     pub(super) moves: Vec<Move>,
     /// Logs with a transfer signature that no standard allows.
     pub(super) malformed: u64,
-    /// Those of them with a signature of ERC-1155.
+    /// The part of `malformed` with a signature of ERC-1155.
     pub(super) malformed_erc1155: u64,
-    /// Transfers with bits above an address.
+    /// Transfers with bits set above an address.
     pub(super) dirty: u64,
-    /// Wraps that a `Transfer` tells as well.
+    /// Wraps that a `Transfer` also reports.
     pub(super) deduplicated: u64,
 }
 
-/// An address as a word.
+/// Converts an address to a word.
 pub(super) fn word(address: Address) -> B256 {
     address.into_word()
 }
 
-/// Words one after the other.
+/// Concatenates words.
 pub(super) fn words(words: &[B256]) -> Vec<u8> {
     words.iter().flat_map(|word| word.0).collect()
 }
@@ -58,19 +58,19 @@ fn kind(from: Address, to: Address) -> Kind {
 }
 
 impl Events {
-    /// Any log, without meaning.
+    /// Appends any log, without transfers.
     pub(super) fn log(&mut self, address: Address, topics: &[B256], data: Vec<u8>) {
         let log = Log::new(address, topics.to_vec(), Bytes::from(data));
         self.logs.push(log.expect("at most four topics"));
     }
 
-    /// A log with a transfer signature that means nothing.
+    /// Appends a log with a transfer signature that is not a transfer.
     pub(super) fn malformed(&mut self, address: Address, topics: &[B256], data: Vec<u8>) {
         self.malformed += 1;
         self.log(address, topics, data);
     }
 
-    /// The transfers meant by the log written last.
+    /// Adds the transfers of the last log.
     #[expect(clippy::too_many_arguments, reason = "the columns of a transfer")]
     fn means(
         &mut self,
@@ -99,7 +99,7 @@ impl Events {
         });
     }
 
-    /// A fungible transfer as the token logs it.
+    /// Appends a fungible transfer in the form of the token.
     pub(super) fn transfer(
         &mut self,
         topics: &Topics,
@@ -113,7 +113,7 @@ impl Events {
             TokenKind::SenderIndexed => 1,
             TokenKind::Unindexed => 0,
         };
-        // A fee is one part in 64, and leaves first.
+        // The fee is a 64th, and is logged first.
         if token.kind == TokenKind::Fee && value > U256::from(64) && !from.is_zero() {
             let fee = value >> 6;
             self.erc20(topics, token.address, from, token.address, fee, indexed);
@@ -123,7 +123,7 @@ impl Events {
         }
     }
 
-    /// An ERC-20 transfer with the first `indexed` of its ends indexed.
+    /// Appends an ERC-20 transfer in which the first `indexed` addresses are indexed.
     pub(super) fn erc20(
         &mut self,
         topics: &Topics,
@@ -147,7 +147,7 @@ impl Events {
         );
     }
 
-    /// An ERC-20 transfer with dirt above its addresses.
+    /// Appends an ERC-20 transfer with bits set above its addresses.
     pub(super) fn dirty_erc20(
         &mut self,
         topics: &Topics,
@@ -177,7 +177,7 @@ impl Events {
         );
     }
 
-    /// An ERC-721 transfer.
+    /// Appends an ERC-721 transfer.
     pub(super) fn erc721(
         &mut self,
         topics: &Topics,
@@ -204,7 +204,7 @@ impl Events {
         );
     }
 
-    /// An ERC-1155 transfer of one item; all ends indexed, or none.
+    /// Appends an ERC-1155 transfer of one item, with all addresses indexed or none.
     pub(super) fn single(
         &mut self,
         topics: &Topics,
@@ -231,7 +231,7 @@ impl Events {
         );
     }
 
-    /// An ERC-1155 transfer of several items, or of none.
+    /// Appends an ERC-1155 transfer of several items, or of none.
     pub(super) fn batch(
         &mut self,
         topics: &Topics,
@@ -258,13 +258,13 @@ impl Events {
         }
     }
 
-    /// An ERC-1155 log that means nothing.
+    /// Appends an ERC-1155 log that is not a transfer.
     pub(super) fn malformed_erc1155(&mut self, token: Address, topics: &[B256], data: Vec<u8>) {
         self.malformed_erc1155 += 1;
         self.malformed(token, topics, data);
     }
 
-    /// Native coin wrapped for `account`.
+    /// Appends a wrap of native coin for `account`.
     pub(super) fn wrap(&mut self, topics: &Topics, token: Address, account: Address, value: U256) {
         self.log(
             token,
@@ -275,7 +275,7 @@ impl Events {
         self.means(0, token, from, account, value, None, standard, Kind::Wrap);
     }
 
-    /// Native coin unwrapped by `account`.
+    /// Appends an unwrap of native coin by `account`.
     pub(super) fn unwrap(
         &mut self,
         topics: &Topics,
@@ -292,7 +292,7 @@ impl Events {
         self.means(0, token, account, to, value, None, standard, Kind::Unwrap);
     }
 
-    /// A wrap by a coin that logs a `Transfer` as well: told twice, meant once.
+    /// Appends a wrap of a coin that also logs a `Transfer`: two logs, one transfer.
     pub(super) fn wrap_told_twice(
         &mut self,
         topics: &Topics,
@@ -312,7 +312,7 @@ impl Events {
         self.deduplicated += 1;
     }
 
-    /// An approval, which moves nothing.
+    /// Appends an approval, which moves nothing.
     pub(super) fn approval(
         &mut self,
         topics: &Topics,
@@ -325,7 +325,7 @@ impl Events {
         self.log(token, &topics, value.to_be_bytes_vec());
     }
 
-    /// What a pool logs after a trade.
+    /// Appends the logs of a pool after a trade.
     pub(super) fn trade(
         &mut self,
         topics: &Topics,
@@ -349,7 +349,7 @@ impl Events {
     }
 }
 
-/// ABI data of two arrays.
+/// Encodes two arrays in the ABI.
 pub(super) fn batch_data(ids: &[U256], values: &[U256]) -> Vec<u8> {
     let length = |n: usize| U256::from(n);
     let mut all = vec![length(64), length(96 + 32 * ids.len()), length(ids.len())];

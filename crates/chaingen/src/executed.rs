@@ -1,7 +1,8 @@
-//! Blocks that somebody executed, as they are stored.
+//! Executed blocks, as they are stored.
 //!
-//! The chain writer of this module makes up what transactions do. Who executes them knows,
-//! and tells: receipts, and every account and slot that a block changed, before and after.
+//! The chain writer generates effects of transactions. A caller that executes them
+//! instead provides receipts, and every account and slot that a block changed, before and
+//! after.
 
 use super::{
     encode::Account,
@@ -13,76 +14,76 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// A value that was changed.
+/// A changed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed<T> {
-    /// Before the block.
+    /// The value before the block.
     pub before: T,
-    /// After it.
+    /// The value after the block.
     pub after: T,
 }
 
-/// A transaction that was executed.
+/// An executed transaction.
 #[derive(Clone, Debug)]
 pub struct ExecutedTransaction {
-    /// Who signed it.
+    /// The signer.
     pub sender: Address,
-    /// Itself, signed.
+    /// The signed transaction.
     pub transaction: EthereumTxEnvelope<TxEip4844>,
-    /// What came of it.
+    /// Its receipt.
     pub receipt: EthereumReceipt,
 }
 
-/// A block that was executed.
+/// An executed block.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutedBlock {
-    /// Its header, whole.
+    /// The complete header.
     pub header: Header,
-    /// In order.
+    /// Transactions, in order.
     pub transactions: Vec<ExecutedTransaction>,
-    /// Paid after them.
+    /// Withdrawals, paid after the transactions.
     pub withdrawals: Vec<Withdrawal>,
-    /// All that differ; `None`: there is no such account.
+    /// Changed accounts. `None` means that the account does not exist.
     pub accounts: BTreeMap<Address, Changed<Option<Account>>>,
-    /// All that differ, by account and slot.
+    /// Changed slots by account and slot.
     pub slots: BTreeMap<(Address, B256), Changed<U256>>,
-    /// Code that is new in this block, with its hash.
+    /// New code in this block, by hash.
     pub codes: Vec<(B256, Bytes)>,
 }
 
 /// An account of block 0.
 #[derive(Clone, Debug, Default)]
 pub struct FirstAccount {
-    /// In wei.
+    /// Balance in wei.
     pub balance: U256,
-    /// Its own; contracts begin with one.
+    /// Nonce; contracts begin with one.
     pub nonce: u64,
-    /// None: no contract.
+    /// Code; empty for an account that is not a contract.
     pub code: Bytes,
     /// Slots that are not zero.
     pub storage: BTreeMap<B256, U256>,
 }
 
-/// The header of block 0 with this state root.
+/// Returns the header of block 0 with this state root.
 pub fn first_header(state_root: B256, gas_limit: u64) -> Header {
     header::first(state_root, gas_limit)
 }
 
-/// The header of an empty block on top of `parent`, without a beneficiary. Forks begin
-/// at fixed blocks: Shanghai at 8, Cancun at 16, Prague at 32, Osaka at 48.
+/// Returns the header of an empty block after `parent`, without a beneficiary. Forks
+/// begin at fixed blocks: Shanghai at 8, Cancun at 16, Prague at 32, Osaka at 48.
 ///
 /// The state root is a placeholder.
 pub fn next_header(parent: &Header, parent_hash: B256) -> Header {
     header::next(parent, parent_hash, parent.gas_limit)
 }
 
-/// The most blobs of a block, and the wei that a unit of their gas costs.
+/// Returns the blob limit of a block, and the blob gas price in wei.
 pub fn blobs(header: &Header) -> (u64, U256) {
     let max = blob_params(header.number).max_blob_count;
     (max, header::blob_fee(header))
 }
 
-/// `genesis.json` of a chain with these first accounts.
+/// Returns `genesis.json` of a chain with these accounts.
 pub fn genesis_file(
     chain_id: u64,
     gas_limit: u64,

@@ -1,4 +1,4 @@
-//! Headers: where one block hangs on to the other.
+//! Headers, which depend on the parent block.
 
 use super::{
     block::Body,
@@ -18,12 +18,12 @@ use alloy_eips::{
 use alloy_primitives::{B256, Bytes, U256, keccak256};
 use serde_json::{Map, Value, json};
 
-/// Base fee of the genesis, in wei.
+/// Base fee of the genesis block in wei.
 const GENESIS_BASE_FEE: u64 = 1_000_000_000;
-/// What the genesis says.
+/// Extra data of the genesis block.
 const GENESIS_EXTRA: &[u8] = b"txgraph sample chain";
 
-/// The header of block 0. Its state root is that of the genesis accounts.
+/// Returns the header of block 0 with the state root of the genesis accounts.
 pub(super) fn genesis(world: &World) -> Header {
     let accounts = world.genesis_accounts().into_iter().map(|account| {
         let code_hash = if account.contract {
@@ -48,7 +48,7 @@ pub(super) fn genesis(world: &World) -> Header {
     first(state_root_unhashed(accounts), world.config.gas_limit())
 }
 
-/// The header of a block 0 with this state root.
+/// Returns the header of a block 0 with this state root.
 pub(super) fn first(state_root: B256, gas_limit: u64) -> Header {
     Header {
         state_root,
@@ -63,7 +63,7 @@ pub(super) fn first(state_root: B256, gas_limit: u64) -> Header {
     }
 }
 
-/// The header of `body` on top of `parent`.
+/// Returns the header of `body` after `parent`.
 pub(super) fn on_top_of(
     parent: &Header,
     parent_hash: B256,
@@ -81,11 +81,11 @@ pub(super) fn on_top_of(
     header
 }
 
-/// The header of an empty block on top of `parent`: all that its transactions see of it,
-/// but for the beneficiary.
+/// Returns the header of an empty block after `parent`, with everything that its
+/// transactions see except the beneficiary.
 ///
-/// Everything in it follows from its parent but one: tries are not kept, so there is no
-/// state root. Its place is taken by a hash of the parent's and the number.
+/// Everything follows from the parent except the state root: there are no tries, so a
+/// hash of the parent's state root and the number replaces it.
 pub(super) fn next(parent: &Header, parent_hash: B256, gas_limit: u64) -> Header {
     let number = parent.number + 1;
     let (cancun, prague) = (number >= config::CANCUN, number >= config::PRAGUE);
@@ -118,7 +118,8 @@ pub(super) fn next(parent: &Header, parent_hash: B256, gas_limit: u64) -> Header
     }
 }
 
-/// EIP-4844, and EIP-7918 from Osaka on. The first block with blobs starts at zero.
+/// Excess blob gas (EIP-4844, and EIP-7918 from Osaka on). The first block with blobs
+/// starts at zero.
 fn excess_blob_gas(parent: &Header, number: u64) -> u64 {
     match (parent.excess_blob_gas, parent.blob_gas_used) {
         (Some(excess), Some(used)) => blob_params(number).next_block_excess_blob_gas_osaka(
@@ -130,7 +131,7 @@ fn excess_blob_gas(parent: &Header, number: u64) -> u64 {
     }
 }
 
-/// Blob parameters in force at a block.
+/// Returns the blob parameters of a block.
 pub(super) fn blob_params(number: u64) -> BlobParams {
     match number {
         _ if number >= config::OSAKA => BlobParams::osaka(),
@@ -139,7 +140,7 @@ pub(super) fn blob_params(number: u64) -> BlobParams {
     }
 }
 
-/// `genesis.json`: the chain specification that a node needs to know the chain.
+/// Returns `genesis.json`, the chain specification that a node reads.
 pub(super) fn specification(world: &World) -> Value {
     let alloc: Map<String, Value> = world
         .genesis_accounts()
@@ -161,7 +162,7 @@ pub(super) fn specification(world: &World) -> Value {
     specification_of(world.config.chain_id, world.config.gas_limit(), alloc)
 }
 
-/// [`specification`] of any chain with these forks.
+/// Returns the [`specification`] of any chain with these forks.
 pub(super) fn specification_of(chain_id: u64, gas_limit: u64, alloc: Map<String, Value>) -> Value {
     let hex = |number: u64| format!("{number:#x}");
     let mut config = json!({
@@ -218,7 +219,7 @@ pub(super) fn specification_of(chain_id: u64, gas_limit: u64, alloc: Map<String,
     })
 }
 
-/// Fee per blob gas in the block with this header.
+/// Returns the blob gas price of the block with this header.
 pub(super) fn blob_fee(header: &Header) -> U256 {
     let excess = header.excess_blob_gas.unwrap_or_default();
     U256::from(blob_params(header.number).calc_blob_fee(excess))

@@ -1,22 +1,22 @@
-//! History indices as a node keeps them: in which blocks an account or slot changed.
+//! History indices as a node stores them: the blocks in which an account or slot changed.
 //!
-//! A row holds at most 2,000 block numbers; the last row of a key has the highest block
-//! number there is in its own key, all others their highest block (reth
+//! A row has at most 2,000 block numbers. The key of the last row ends with the highest
+//! block number that exists, the keys of other rows with their highest block (reth
 //! `crates/storage/db-api/src/models/sharded_key.rs`).
 
 use super::{Error, encode, tables::Changes};
 use std::collections::{BTreeSet, HashMap};
 
-/// Block numbers in a row.
+/// Block numbers per row.
 const SHARD_BLOCKS: usize = 2_000;
 
-/// One index, with all that is in it.
+/// One index with all its contents.
 #[derive(Debug)]
 pub(super) struct Histories {
     table: &'static str,
-    /// Ascending, by key.
+    /// Blocks by key, ascending.
     blocks: HashMap<Vec<u8>, Vec<u64>>,
-    /// Keys with blocks that are not in the table yet.
+    /// Keys whose blocks are not in the table yet.
     noted: BTreeSet<Vec<u8>>,
 }
 
@@ -29,13 +29,13 @@ impl Histories {
         }
     }
 
-    /// A key changed in a block, the newest so far.
+    /// Records that a key changed in a block, which is the newest so far.
     pub(super) fn note(&mut self, key: Vec<u8>, block: u64) {
         self.blocks.entry(key.clone()).or_default().push(block);
         self.noted.insert(key);
     }
 
-    /// The newest block of a key is taken back. [`Histories::write`] comes after.
+    /// Removes the newest block of a key. [`Histories::write`] must follow.
     pub(super) fn take_back(&mut self, changes: &Changes, key: Vec<u8>) -> Result<(), Error> {
         let Some(blocks) = self.blocks.get_mut(&key) else {
             return Ok(());
@@ -49,7 +49,7 @@ impl Histories {
             }
             Some(last) => {
                 if blocks.len() % SHARD_BLOCKS == 0 {
-                    // The row before the last becomes the last.
+                    // The row before the last one becomes the last.
                     changes.delete(self.table, &row_key(&key, *last))?;
                 }
                 self.noted.insert(key);
@@ -58,11 +58,11 @@ impl Histories {
         Ok(())
     }
 
-    /// Writes the rows that changed. A key has grown by fewer blocks than a row holds.
+    /// Writes the changed rows. A key has grown by less than one row.
     pub(super) fn write(&mut self, changes: &Changes) -> Result<(), Error> {
         for key in std::mem::take(&mut self.noted) {
             let shards: Vec<&[u64]> = self.blocks[&key].chunks(SHARD_BLOCKS).collect();
-            // The last but one may have been the last until now.
+            // The row before the last one may have been the last one before.
             for at in shards.len().saturating_sub(2)..shards.len() {
                 let highest = match shards[at].last() {
                     Some(highest) if at + 1 < shards.len() => *highest,
@@ -91,7 +91,7 @@ mod tests {
 
     const KEY: &[u8] = b"12345678901234567890";
 
-    /// The rows of a key that changed in blocks `1..=last`: its first number to its last.
+    /// Rows of a key that changed in blocks `1..=last`: first and last number of each.
     fn expected(last: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let all: Vec<u64> = (1..=last).collect();
         let mut rows = BTreeMap::new();
@@ -117,9 +117,9 @@ mod tests {
         found.collect()
     }
 
-    /// Forth and back over the ends of rows, in steps of all sizes.
+    /// Goes forward and backward over the ends of rows, in steps of all sizes.
     #[test]
-    fn rows_are_split_and_joined_as_a_node_does() {
+    fn rows_are_split_and_joined_like_in_a_node() {
         let dir = tempfile::tempdir().unwrap();
         let tables = Tables::create(&dir.path().join("db"), Layout::V1, false).unwrap();
         let mut histories = Histories::new("AccountsHistory");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_never_changed_has_no_row() {
+    fn unchanged_keys_have_no_row() {
         let dir = tempfile::tempdir().unwrap();
         let tables = Tables::create(&dir.path().join("db"), Layout::V1, false).unwrap();
         let mut histories = Histories::new("AccountsHistory");

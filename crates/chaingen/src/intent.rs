@@ -1,10 +1,10 @@
-//! What a transaction shall be, before it is signed.
+//! The intended effects of a transaction, before it is signed.
 
 use super::{events::Events, people::Signer};
 use alloy_consensus::TxType;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 
-/// A change of the accounts, besides the transaction's own value, nonce and fee.
+/// A change of accounts in addition to the transaction's own value, nonce and fee.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
     /// Native value moved by a contract.
@@ -13,21 +13,21 @@ pub(super) enum Effect {
         from: Address,
         /// Payee.
         to: Address,
-        /// Wei.
+        /// Value in wei.
         value: U256,
     },
-    /// An account has the code with this hash, and this nonce.
+    /// An account gets the code with this hash, and this nonce.
     Code {
         /// The account.
         account: Address,
-        /// Nonce from now on.
+        /// The new nonce.
         nonce: u64,
-        /// keccak of the code.
+        /// Keccak-256 of the code.
         code_hash: B256,
     },
 }
 
-/// A transaction to be signed and what it does.
+/// A transaction to be signed, with its effects.
 #[derive(Debug)]
 pub(super) struct Intent {
     pub(super) signer: Signer,
@@ -40,12 +40,12 @@ pub(super) struct Intent {
     pub(super) success: bool,
     pub(super) events: Events,
     pub(super) effects: Vec<Effect>,
-    /// Which step of which planted scenario it is.
+    /// The step of a planted scenario.
     pub(super) step: Option<(u64, u32)>,
 }
 
 impl Intent {
-    /// A plain payment; everything else starts from one.
+    /// A plain payment, from which all other transactions are derived.
     pub(super) fn payment(signer: Signer, nonce: u64, to: Address, value: U256) -> Self {
         Self {
             signer,

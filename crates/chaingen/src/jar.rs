@@ -1,6 +1,6 @@
-//! Writes static files the way a node does (reth `crates/storage/nippy-jar/src/writer.rs`
-//! and `crates/storage/provider/src/providers/static_file/writer.rs`): data and
-//! offsets are appended first, the `.conf` that makes them count is replaced last.
+//! Writes static files like a node (reth `crates/storage/nippy-jar/src/writer.rs` and
+//! `crates/storage/provider/src/providers/static_file/writer.rs`). Data and offsets are
+//! appended first. The `.conf` file, which makes them visible, is replaced last.
 
 use super::{Error, error::Io};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a static file holds.
+/// The contents of a static file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Headers,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// As in file names.
+    /// The name in file names.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Headers => "headers",
@@ -54,7 +54,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 struct Jar {
     path: PathBuf,
-    /// Blocks the file is reserved for.
+    /// The block range of the file.
     reserved: (u64, u64),
     blocks: Option<(u64, u64)>,
     txs: Option<(u64, u64)>,
@@ -69,7 +69,7 @@ impl Jar {
         name.into()
     }
 
-    /// The `.conf`, in bincode 1 of reth's `NippyJar<SegmentHeader>`.
+    /// Returns the `.conf`, in the bincode 1 format of reth's `NippyJar<SegmentHeader>`.
     fn conf(&self, kind: Kind) -> Vec<u8> {
         let mut bytes = Vec::new();
         let long = |bytes: &mut Vec<u8>, number: u64| bytes.extend(number.to_le_bytes());
@@ -104,7 +104,7 @@ impl Jar {
     }
 }
 
-/// The files of the jar that is written to, with what is not committed yet.
+/// The open files of the jar that is being written, with uncommitted data.
 #[derive(Debug)]
 struct Open {
     data: BufWriter<File>,
@@ -176,13 +176,13 @@ impl Open {
     }
 }
 
-/// Offset number `at` of a committed jar.
+/// Reads offset number `at` of a committed jar.
 fn offset_at(jar: &Jar, at: u64) -> Result<u64, Error> {
     let path = jar.satellite(".off");
     read_longs::<1>(&path, 1 + 8 * at).map(|[offset]| offset)
 }
 
-/// `N` numbers of a file, from `position` on.
+/// Reads `N` numbers of a file from `position`.
 fn read_longs<const N: usize>(path: &Path, position: u64) -> Result<[u64; N], Error> {
     let mut file = File::open(path).io(path, "open")?;
     file.seek(SeekFrom::Start(position)).io(path, "seek in")?;
@@ -195,21 +195,21 @@ fn read_longs<const N: usize>(path: &Path, position: u64) -> Result<[u64; N], Er
     Ok(longs)
 }
 
-/// All jars of one kind.
+/// All jars of one segment.
 #[derive(Debug)]
 pub(super) struct Segment {
     folder: PathBuf,
     kind: Kind,
     blocks_per_file: u64,
     durable: bool,
-    /// Ascending; the last one is written to.
+    /// Jars in ascending order. The last one is written.
     jars: Vec<Jar>,
     open: Option<Open>,
     scratch: Vec<u8>,
 }
 
 impl Segment {
-    /// A segment without files yet.
+    /// Creates a segment without files.
     pub(super) fn new(folder: &Path, kind: Kind, blocks_per_file: u64, durable: bool) -> Self {
         Self {
             folder: folder.to_path_buf(),
@@ -222,7 +222,7 @@ impl Segment {
         }
     }
 
-    /// Starts the next block. A file that became full is committed and a new one begun.
+    /// Starts the next block. Commits a file that is full, and begins a new one.
     pub(super) fn begin_block(&mut self, block: u64) -> Result<(), Error> {
         let start = block / self.blocks_per_file * self.blocks_per_file;
         if self.jars.last().is_none_or(|jar| jar.reserved.0 != start) {
@@ -247,7 +247,7 @@ impl Segment {
             self.open = Some(Open::create(&jar, self.kind)?);
             self.jars.push(jar);
         }
-        let jar = self.jars.last_mut().expect("just made");
+        let jar = self.jars.last_mut().expect("created above");
         let first = jar.blocks.map_or(block, |blocks| blocks.0);
         jar.blocks = Some((first, block));
         Ok(())
@@ -256,11 +256,11 @@ impl Segment {
     /// Appends one row of cells to the current block.
     fn row(&mut self, cells: &[&[u8]]) -> Result<(), Error> {
         debug_assert_eq!(cells.len() as u64, self.kind.columns());
-        let jar = self.jars.last_mut().expect("a block has begun");
+        let jar = self.jars.last_mut().expect("a block was started");
         if self.open.is_none() {
             self.open = Some(Open::append(jar, self.kind)?);
         }
-        let open = self.open.as_mut().expect("just opened");
+        let open = self.open.as_mut().expect("opened above");
         for cell in cells {
             let cell = if self.kind == Kind::Headers {
                 self.scratch
@@ -303,13 +303,13 @@ impl Segment {
         Ok(())
     }
 
-    /// Appends all changes of the current block, sorted; none are some as well.
+    /// Appends all changes of the current block, sorted. An empty list is recorded too.
     pub(super) fn changes(&mut self, rows: &[Vec<u8>]) -> Result<(), Error> {
         let first = self.jars.last().map_or(0, |jar| jar.rows);
         for row in rows {
             self.row(&[row])?;
         }
-        let jar = self.jars.last_mut().expect("a block has begun");
+        let jar = self.jars.last_mut().expect("a block was started");
         if self.open.is_none() {
             self.open = Some(Open::append(jar, self.kind)?);
         }
@@ -321,7 +321,7 @@ impl Segment {
             .io(&jar.path, "write changes of")
     }
 
-    /// Makes everything that was appended count.
+    /// Commits everything that was appended.
     pub(super) fn commit(&mut self) -> Result<(), Error> {
         let (Some(jar), Some(open)) = (self.jars.last(), self.open.as_mut()) else {
             return Ok(());
@@ -330,13 +330,13 @@ impl Segment {
         write_conf(jar, self.kind, self.durable)
     }
 
-    /// Takes back all blocks above `block`. `last_tx` is the last transaction up to
-    /// and with it. Files that begin above it are deleted.
+    /// Removes all blocks above `block`. `last_tx` is the last transaction up to and
+    /// including it. Deletes files that begin above it.
     pub(super) fn truncate(&mut self, block: u64, last_tx: Option<u64>) -> Result<(), Error> {
         self.commit()?;
         self.open = None;
         while self.jars.len() > 1 && self.jars.last().is_some_and(|jar| jar.reserved.0 > block) {
-            delete(&self.jars.pop().expect("there are two"), self.kind)?;
+            delete(&self.jars.pop().expect("there are at least two"), self.kind)?;
         }
         let Some(jar) = self.jars.last_mut() else {
             return Ok(());
@@ -376,8 +376,8 @@ impl Segment {
         write_conf(jar, self.kind, self.durable)
     }
 
-    /// Deletes the files that end below `block`, but never the newest. Returns the
-    /// last deleted block and transaction.
+    /// Deletes the files that end below `block`, but never the newest. Returns the last
+    /// deleted block and transaction.
     pub(super) fn prune(&mut self, block: u64) -> Result<Option<(u64, Option<u64>)>, Error> {
         let mut pruned = None;
         while self.jars.len() > 1 {
@@ -407,7 +407,7 @@ impl Segment {
     }
 }
 
-/// Replaces the `.conf`: readers see the old or the new one.
+/// Replaces the `.conf` atomically: readers see the old or the new one.
 fn write_conf(jar: &Jar, kind: Kind, durable: bool) -> Result<(), Error> {
     let (conf, temporary) = (jar.satellite(".conf"), jar.satellite(".tmp"));
     let mut file = File::create(&temporary).io(&temporary, "create")?;
@@ -456,9 +456,9 @@ mod tests {
         u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
     }
 
-    /// What the `.conf` of a real node says, written by us, is the same bytes.
+    /// Rewriting the `.conf` of a real node gives the same bytes.
     #[test]
-    fn confs_of_a_node_come_out_the_same() {
+    fn confs_of_a_real_node_round_trip() {
         let mut seen = 0;
         for fixture in fixtures::committed() {
             for kind in KINDS {

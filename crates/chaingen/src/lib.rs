@@ -1,22 +1,19 @@
-//! Writes sample chains in reth's on-disk format: real data directories of any
-//! size, from a seed, with known answers.
+//! Writes sample chains in reth's on-disk format: real data directories of any size, from a
+//! seed, with known answers.
 //!
-//! Headers hang together, roots, blooms, gas and fees are right, transactions of
-//! every type are signed by their senders, accounts and change sets follow from
-//! payments and fees. Not real are the executions: what a contract logs is made up,
-//! contracts have no storage, and the state root of every block but the genesis is
-//! a placeholder. Account history indices, tries, and in v2 everything that lives in
-//! RocksDB (the lookup by transaction hash above all) are not written; their stage
-//! checkpoints stand at 0, which is how a node knows that they are to be made.
+//! Headers are linked by hash. Roots, bloom filters, gas and fees are correct. Transactions of
+//! every type are signed by their senders, and accounts and change sets follow from payments
+//! and fees. Executions are not real: logs are invented, contracts have no storage, and the
+//! state root of every block except the genesis block is a placeholder. Account history
+//! indices and tries are not written, nor what v2 keeps in RocksDB, such as the lookup by
+//! transaction hash. Their stage checkpoints are 0, so a node would build them.
 //!
-//! [`Appender`] is the writer: it appends blocks, in steps as large as wanted,
-//! takes them back and prunes, in the order in which a node changes its files.
-//! [`LiveNode`] does the same in a process of its own, because a process can open a
-//! database only once.
+//! [`Appender`] is the writer. It appends blocks in steps of any size, unwinds and prunes, and
+//! changes files in the order of a node. [`LiveNode`] does the same in a process of its own,
+//! because a process can open a database only once.
 //!
-//! [`BlockWriter`] is a writer for chains whose blocks somebody else executes, and tells
-//! what came of it: storage, code, whole change sets and, in v1, history indices are then
-//! written too.
+//! [`BlockWriter`] writes chains whose blocks the caller executes. It also writes storage, code,
+//! complete change sets and, in v1, history indices.
 
 mod appender;
 mod block;

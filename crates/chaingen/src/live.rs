@@ -1,8 +1,8 @@
-//! A node in a process of its own, moved by its parent line by line.
+//! An imitated node in a process of its own, which its parent controls.
 //!
-//! The parent writes one JSON command per line to the child's standard input; the
-//! child answers each with one line on standard output. The child is the test
-//! program itself, started again to run one test that calls [`serve_if_asked`].
+//! The parent writes one JSON command per line to standard input, and the child answers
+//! each with one line on standard output. The child is the test binary itself, started
+//! again to run one test that calls [`serve_if_asked`].
 
 use super::{Appender, Config, Error, Tip};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,9 @@ use std::{
 };
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
-/// Tells a test program that it is to be the node.
+/// The variable that makes a test binary the node.
 const CHILD_ENV: &str = "TXGRAPH_LIVE_NODE";
-/// Before every answer, so that nothing else on standard output is taken for one.
+/// The prefix of answers, which distinguishes them from other output.
 const PREFIX: &str = "live-node: ";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ enum Answer {
     Error(String),
 }
 
-/// A transfer in plain words and numbers.
+/// A transfer as plain strings and numbers.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     place: (u64, u64, u32, Option<u32>, u32),
@@ -92,11 +92,11 @@ impl From<Row> for Transfer {
     }
 }
 
-/// Is the node if this process was started to be one, and then returns when its
-/// parent lets go. Otherwise does nothing. To be called from a test of its own:
+/// Runs the node if this process was started as one, and returns when its parent closes
+/// standard input. Otherwise does nothing. A test of its own must call this:
 ///
 /// ```no_run
-/// // In tests/it.rs; the parent says `LiveNode::start("imitated_node", ...)`.
+/// // In tests/it.rs. The parent calls `LiveNode::start("imitated_node", ...)`.
 /// // #[test]
 /// fn imitated_node() {
 ///     txgraph_chaingen::serve_if_asked();
@@ -149,7 +149,7 @@ fn obey(node: &mut Option<Appender>, command: Command) -> Result<Answer, Error> 
     })
 }
 
-/// A node in another process, which ends with this value.
+/// A node in another process, which is killed when this value is dropped.
 #[derive(Debug)]
 pub struct LiveNode {
     child: Child,
@@ -159,8 +159,8 @@ pub struct LiveNode {
 }
 
 impl LiveNode {
-    /// Starts this very test program again, to run only the test `name`, which must
-    /// call [`serve_if_asked`]; it creates a data directory in `folder`.
+    /// Starts this test binary again to run only the test `name`, which must call
+    /// [`serve_if_asked`]. It creates a data directory in `folder`.
     pub fn start(name: &str, folder: &Path, config: Config) -> Result<Self, Error> {
         let program = std::env::current_exe().map_err(|e| Error::Live(e.to_string()))?;
         let mut child = Process::new(program)
@@ -192,7 +192,7 @@ impl LiveNode {
         Ok(node)
     }
 
-    /// The newest block, as of the last answer.
+    /// The newest block as of the last answer.
     pub fn tip(&self) -> Tip {
         self.tip
     }
@@ -202,60 +202,60 @@ impl LiveNode {
         self.child.id()
     }
 
-    /// [`Appender::append`].
+    /// See [`Appender::append`].
     pub fn append(&mut self, blocks: u64) -> Result<Tip, Error> {
         self.say(&Command::Append(blocks))?;
         self.hear_tip()
     }
 
-    /// [`Appender::unwind`].
+    /// See [`Appender::unwind`].
     pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
         self.say(&Command::Unwind(to))?;
         self.hear_tip()
     }
 
-    /// Begins [`Appender::unwind`] without waiting for its end, so that this process
-    /// can let go of its snapshots meanwhile. [`LiveNode::finish`] waits.
+    /// Begins [`Appender::unwind`] without waiting, so that this process can drop its
+    /// snapshots. [`LiveNode::finish`] waits.
     pub fn begin_unwind(&mut self, to: u64) -> Result<(), Error> {
         self.say(&Command::Unwind(to))
     }
 
-    /// Begins [`Appender::append`] without waiting for its end.
+    /// Begins [`Appender::append`] without waiting.
     pub fn begin_append(&mut self, blocks: u64) -> Result<(), Error> {
         self.say(&Command::Append(blocks))
     }
 
-    /// Waits for the end of what was begun.
+    /// Waits for the operation that was begun.
     pub fn finish(&mut self) -> Result<Tip, Error> {
         self.hear_tip()
     }
 
-    /// [`Appender::prune_receipts`].
+    /// See [`Appender::prune_receipts`].
     pub fn prune_receipts(&mut self, below: u64) -> Result<Option<u64>, Error> {
         self.say(&Command::PruneReceipts(below))?;
-        match self.hear()? {
+        match self.receive()? {
             Answer::Pruned(block) => Ok(block),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// [`Appender::set_pause`].
+    /// See [`Appender::set_pause`].
     pub fn set_pause(&mut self, pause: Duration) -> Result<(), Error> {
         let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         self.say(&Command::PauseMicros(micros))?;
         self.hear_tip().map(|_| ())
     }
 
-    /// [`Appender::transfers`].
+    /// See [`Appender::transfers`].
     pub fn transfers(&mut self, block: u64) -> Result<Vec<Transfer>, Error> {
         self.say(&Command::Transfers(block))?;
-        match self.hear()? {
+        match self.receive()? {
             Answer::Transfers(rows) => Ok(rows.into_iter().map(Transfer::from).collect()),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Ends the node at once, as `kill -9` does: nothing is flushed or closed.
+    /// Kills the node like `kill -9`: nothing is flushed or closed.
     pub fn kill(mut self) -> Result<(), Error> {
         self.child.kill().map_err(|e| Error::Live(e.to_string()))
     }
@@ -268,7 +268,7 @@ impl LiveNode {
             .map_err(|e| Error::Live(format!("it takes no more commands: {e}")))
     }
 
-    fn hear(&mut self) -> Result<Answer, Error> {
+    fn receive(&mut self) -> Result<Answer, Error> {
         let mut line = String::new();
         loop {
             line.clear();
@@ -277,7 +277,7 @@ impl LiveNode {
                 Ok(_) => {}
                 Err(e) => return Err(Error::Live(e.to_string())),
             }
-            // The test harness may have begun the line with words of its own.
+            // The test harness may have printed text before the answer on the same line.
             let Some((_, answer)) = line.split_once(PREFIX) else {
                 continue;
             };
@@ -290,7 +290,7 @@ impl LiveNode {
     }
 
     fn hear_tip(&mut self) -> Result<Tip, Error> {
-        match self.hear()? {
+        match self.receive()? {
             Answer::Tip(tip) => {
                 self.tip = tip;
                 Ok(tip)
@@ -306,7 +306,7 @@ fn unexpected(answer: &Answer) -> Error {
 
 impl Drop for LiveNode {
     fn drop(&mut self) {
-        // The end of its input ends the child.
+        // Closing its standard input ends the child.
         self.input = None;
         let _ = self.child.wait();
     }

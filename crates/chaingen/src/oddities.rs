@@ -1,5 +1,4 @@
-//! Logs that break what a hasty reader assumes, each with what it means, if
-//! anything.
+//! Anomalous logs that break careless readers, with their intended transfers, if any.
 
 use super::{
     events::{Events, batch_data, word, words},
@@ -9,7 +8,7 @@ use super::{
 };
 use alloy_primitives::{Address, B256, U256};
 
-/// A transaction with one to three odd logs.
+/// Generates a transaction with one to three anomalous logs.
 pub(super) fn odd(scene: &mut Scene<'_>) -> Intent {
     let (from, to) = (scene.holder(), scene.receiver());
     let arguments = [word(from), word(to)];
@@ -39,7 +38,7 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
     let value_word: B256 = value.into();
     let ends = [from, from, to];
     match draw.below(28) {
-        // Transfers all the same.
+        // Valid transfers in spite of their form.
         0 => events.erc20(topics, emitter, from, to, value, 0),
         1 => events.erc20(topics, emitter, from, to, value, 1),
         2 => events.erc20(topics, emitter, from, to, U256::MAX - id, 2),
@@ -47,7 +46,7 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
         4 => events.erc20(topics, emitter, from, from, value, 2),
         5 => events.erc20(topics, emitter, Address::ZERO, Address::ZERO, value, 2),
         6 => events.dirty_erc20(topics, emitter, (from, to), value, draw.word()),
-        // Anyone may tell of anyone's tokens, but only in the own name.
+        // Any contract may log transfers of other tokens, but only under its own address.
         7 => {
             let token = Token {
                 kind: TokenKind::Standard,
@@ -98,7 +97,7 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
             events.malformed_erc1155(emitter, &all, data);
         }
         23 => {
-            // An array that ends, or begins, far outside.
+            // An array that ends or begins far outside the data.
             let mut data = batch_data(&[id], &[value]);
             let (at, byte) = draw.pick(&[(0, 0x80), (31, 0xe0), (32, 0xff), (94, 1), (64, 0xff)]);
             data[at] = byte;
@@ -109,7 +108,7 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
             let all = [topics.transfer_single, from_word, from_word, to_word];
             events.malformed_erc1155(emitter, &all, words(&[id.into()]));
         }
-        // No transfers, and not meant to be.
+        // Other logs, which are not transfers.
         25 => events.log(emitter, &[], words(&[from_word, to_word, value_word])),
         26 => events.log(
             emitter,

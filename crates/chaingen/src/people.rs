@@ -1,25 +1,25 @@
-//! Who is on the chain: signers with keys and countless strangers without.
+//! The accounts of the chain: signers with keys, and many strangers without.
 //!
-//! Nobody is remembered. A stranger's address is a hash of an index, the indices
-//! in use grow with the block number, and a signer's nonce follows from the number
-//! of the transaction; so any block can be made without making those before it.
+//! No list is kept. The address of a stranger is a hash of an index. The range of used
+//! indexes grows with the block number, and the nonce of a signer follows from the number
+//! of the transaction. Any block can therefore be generated without the blocks before it.
 
 use super::draw::{self, Draw};
 use alloy_consensus::{EthereumTxEnvelope, SignableTransaction, Signed, TxEip4844};
 use alloy_primitives::{Address, B256, Signature, U256, keccak256};
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey};
 
-/// Signers that send 16 times as often as the others.
+/// How many times as often hubs send as other signers.
 const HUB_SENDS: u64 = 16;
 
-/// Indices of strangers in use at genesis.
+/// Indexes of strangers in use at the genesis block.
 const STRANGERS_AT_GENESIS: u64 = 5_000;
 
 /// A key and its address.
 #[derive(Clone, Copy)]
 pub struct Signer {
     secret: SecretKey,
-    /// Its address.
+    /// The address of the key.
     pub address: Address,
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// The signer for `what` and `numbers`.
+    /// Creates the signer for `what` and `numbers`.
     pub fn new(seed: u64, what: &str, numbers: &[u64]) -> Self {
         let secret = SecretKey::from_slice(draw::hash(seed, what, numbers).as_slice())
             .expect("a hash is a valid key but for one in 2^127");
@@ -48,7 +48,7 @@ impl Signer {
         Signature::new(number(0), number(32), i32::from(recovery) == 1)
     }
 
-    /// A transaction with its signature.
+    /// Returns a transaction with its signature.
     pub fn sign_transaction<T>(&self, transaction: T) -> EthereumTxEnvelope<TxEip4844>
     where
         T: SignableTransaction<Signature>,
@@ -59,15 +59,15 @@ impl Signer {
     }
 }
 
-/// All signers, and rules for everyone else.
+/// All signers, and the rules for other accounts.
 #[derive(Debug)]
 pub(super) struct People {
     seed: u64,
-    /// Hubs first.
+    /// Signers, hubs first.
     signers: Vec<Signer>,
     hubs: u64,
     sends_per_round: u64,
-    /// Strangers' indices that every block adds.
+    /// Indexes of strangers that every block adds.
     strangers_per_block: u64,
 }
 
@@ -82,23 +82,23 @@ impl People {
                 .collect(),
             hubs,
             sends_per_round,
-            // Airdrops and batches need more than one newcomer per transaction.
+            // Airdrops and batches need more than one new account per transaction.
             strangers_per_block: txs_per_block * 2 + 8,
         }
     }
 
-    /// Every signer.
+    /// All signers.
     pub(super) fn signers(&self) -> &[Signer] {
         &self.signers
     }
 
-    /// Signer and nonce of ordinary transaction number `tx` of the chain.
+    /// Returns signer and nonce of ordinary transaction number `tx` of the chain.
     ///
-    /// The transactions fall into rounds. In each, every signer sends once and
-    /// every hub [`HUB_SENDS`] times, in an order of the round's own.
+    /// The transactions form rounds. In each round every signer sends once and every hub
+    /// [`HUB_SENDS`] times, in a different order per round.
     pub(super) fn sender(&self, tx: u64) -> (Signer, u64) {
         let (round, position) = (tx / self.sends_per_round, tx % self.sends_per_round);
-        // position = slot * factor + shift modulo a power of two; the factor is odd.
+        // position = slot * factor + shift, modulo a power of two. The factor is odd.
         let order = draw::hash(self.seed, "round", &[round]);
         let half = |at: usize| u64::from_be_bytes(order[at..at + 8].try_into().expect("8 bytes"));
         let (factor, shift, mask) = (half(0) | 1, half(8), self.sends_per_round - 1);
@@ -120,21 +120,21 @@ impl People {
         self.signers[usize::try_from(index).expect("few signers")]
     }
 
-    /// A hub: an exchange's hot wallet, say.
+    /// Returns a hub, for example the hot wallet of an exchange.
     pub(super) fn hub(&self, draw: &mut Draw) -> Address {
         let rank = draw.rank(self.hubs);
         self.signer(rank).address
     }
 
-    /// The address that a customer of `hub` pays into.
+    /// Returns the deposit address of a customer of `hub`.
     pub(super) fn deposit_address(&self, hub: Address, draw: &mut Draw) -> Address {
         let customer = draw.rank(50_000);
         let hub = u64::from_be_bytes(hub[..8].try_into().expect("8 bytes"));
         draw::address(self.seed, "deposit", &[hub, customer])
     }
 
-    /// Someone who may well have been seen before `block`, the likelier the longer
-    /// they have been around: a hub, a signer or a stranger.
+    /// Returns a hub, signer or stranger that probably occurred before `block`, older
+    /// ones with higher probability.
     pub(super) fn holder(&self, block: u64, draw: &mut Draw) -> Address {
         match draw.weighted(&[25, 20, 55]) {
             0 => self.hub(draw),
@@ -146,13 +146,13 @@ impl People {
         }
     }
 
-    /// Someone new in `block`, or nearly always so.
+    /// Returns an address that is new in `block`, or almost always new.
     pub(super) fn newcomer(&self, block: u64, draw: &mut Draw) -> Address {
         let first = STRANGERS_AT_GENESIS + block * self.strangers_per_block;
         self.stranger(first + draw.below(self.strangers_per_block))
     }
 
-    /// The receiver of an ordinary transfer: new in three of ten cases.
+    /// Returns the receiver of an ordinary transfer, which is new in three of ten cases.
     pub(super) fn receiver(&self, block: u64, draw: &mut Draw) -> Address {
         if draw.permille(300) {
             self.newcomer(block, draw)
@@ -166,8 +166,8 @@ impl People {
     }
 }
 
-/// Multiplicative inverse of an odd number modulo 2^64, by Newton's iteration:
-/// every step doubles the number of right low bits, of which `odd` itself has 3.
+/// Returns the multiplicative inverse of an odd number modulo 2^64 by Newton's iteration.
+/// Every step doubles the number of correct low bits; `odd` itself has 3.
 fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     for _ in 0..5 {

@@ -1,9 +1,9 @@
-//! Planted scenarios: small stories among strangers, with known answers.
+//! Planted scenarios: sequences of transfers among strangers, with known answers.
 //!
-//! A scenario fills a window of [`WINDOW`] blocks. The first 16 windows each hold
-//! one, later every sixteenth. Its roles are addresses that occur nowhere else, so
-//! what a search of its token reaches from one of them is known exactly; only
-//! native coin comes in from outside, as the gas money of those that send.
+//! A scenario fills a window of [`WINDOW`] blocks. Each of the first 16 windows has one,
+//! later every sixteenth. Its roles are addresses that occur nowhere else, so the result
+//! of a search of its token from one of them is known exactly. Only native coin comes
+//! from outside, to pay for gas.
 
 use super::{
     intent::Intent,
@@ -17,25 +17,25 @@ use txgraph_transfers::Direction;
 /// Blocks of one scenario.
 pub(super) const WINDOW: u64 = 16;
 
-/// Someone in a scenario.
+/// A role of a scenario.
 pub(super) type Role = u32;
 /// The zero address.
-pub(super) const NOBODY: Role = u32::MAX;
-/// Looks like role 1 of a poisoning at both ends.
+pub(super) const NO_ROLE: Role = u32::MAX;
+/// An address that resembles role 1 of a poisoning at both ends.
 const LOOKALIKE: Role = 1_000;
 
 /// What a step moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moves {
-    /// The scenario's token.
+    /// The token of the scenario.
     Token(U256),
     /// An item of the scenario's collection.
     Item,
     /// Native coin, as the value of the transaction.
     Ether(U256),
-    /// Nothing: another contract says that the token moved.
+    /// Nothing: another contract logs that the token moved.
     Spoofed(U256),
-    /// Gas money from outside.
+    /// Coin for gas, from outside.
     Gas,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Moves {
 pub(super) struct Step {
     /// Block, counted from the first of the window.
     pub(super) offset: u64,
-    /// Who signs; an ordinary signer if nobody.
+    /// Role of the signer; `None` for an ordinary signer.
     pub(super) by: Role,
     pub(super) from: Role,
     pub(super) to: Role,
@@ -58,11 +58,11 @@ pub(super) struct Search {
     pub(super) direction: Direction,
     pub(super) hops: Option<u32>,
     pub(super) time_respecting: bool,
-    /// Without the root.
+    /// Reached roles, without the root.
     pub(super) reached: Vec<Role>,
 }
 
-/// What a scenario is about.
+/// The kind of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asset {
     Token(Token),
@@ -80,23 +80,23 @@ impl Asset {
     }
 }
 
-/// A story, complete.
+/// A complete scenario.
 #[derive(Debug)]
 pub(super) struct Scenario {
-    /// Counts all scenarios of the chain from 0.
+    /// Number among all scenarios of the chain, from 0.
     pub(super) number: u64,
     pub(super) first_block: u64,
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) asset: Asset,
-    /// Groups of roles, named.
+    /// Named groups of roles.
     pub(super) roles: Vec<(&'static str, Vec<Role>)>,
-    /// In order of time; those of a block stand one after the other in it.
+    /// Steps in chronological order. Steps of one block are consecutive in it.
     pub(super) steps: Vec<Step>,
     pub(super) searches: Vec<Search>,
 }
 
-/// The number and first block of the scenario that `block` belongs to.
+/// Returns number and first block of the scenario that `block` belongs to.
 pub(super) fn at(block: u64) -> Option<(u64, u64)> {
     let window = block.checked_sub(1)? / WINDOW;
     let first_block = 1 + window * WINDOW;
@@ -110,7 +110,7 @@ pub(super) fn at(block: u64) -> Option<(u64, u64)> {
 }
 
 impl Scenario {
-    /// The scenario of `block`, if it has one.
+    /// Returns the scenario of `block`, if it has one.
     pub(super) fn of(world: &World, block: u64) -> Option<Self> {
         let (number, first_block) = at(block)?;
         let mut scenario = Self {
@@ -123,7 +123,7 @@ impl Scenario {
             steps: Vec::new(),
             searches: Vec::new(),
         };
-        // Later ones of a kind are longer.
+        // Later scenarios of a kind are longer.
         let size = 4 + u32::try_from(number / 10 % 5).expect("small");
         match number % 10 {
             0 => scenario.peel_chain(size),
@@ -141,22 +141,22 @@ impl Scenario {
         Some(scenario)
     }
 
-    /// The steps of one block, with their numbers.
+    /// Returns the steps of one block, with their numbers.
     pub(super) fn steps_at(&self, block: u64) -> impl Iterator<Item = (u32, &Step)> {
         (0..)
             .zip(&self.steps)
             .filter(move |(_, s)| self.first_block + s.offset == block)
     }
 
-    /// The last block with a step.
+    /// Returns the last block with a step.
     pub(super) fn last_block(&self) -> u64 {
         self.first_block + self.steps.last().map_or(0, |step| step.offset)
     }
 
-    /// The address of a role.
+    /// Returns the address of a role.
     pub(super) fn address(&self, world: &World, role: Role) -> Address {
         match role {
-            NOBODY => Address::ZERO,
+            NO_ROLE => Address::ZERO,
             LOOKALIKE => {
                 let mut address = self.address(world, LOOKALIKE + 1);
                 let partner = self.address(world, 1);
@@ -172,7 +172,7 @@ impl Scenario {
         Signer::new(world.config.seed, "role", &[self.number, u64::from(role)])
     }
 
-    /// Step number `at` as a transaction. `outsider` signs what no role signs.
+    /// Returns step number `at` as a transaction. `outsider` signs steps without a role.
     pub(super) fn intent(&self, world: &World, at: u32, outsider: Option<(Signer, u64)>) -> Intent {
         let index = usize::try_from(at).expect("few steps");
         let step = self.steps[index];
@@ -226,7 +226,7 @@ impl Scenario {
         }
     }
 
-    /// `from` sends `value` of the token to `to`.
+    /// Adds a transfer of `value` of the token from `from` to `to`.
     fn send(&mut self, offset: u64, from: Role, to: Role, value: u64) {
         let moves = Moves::Token(U256::from(value));
         self.steps.push(Step {
@@ -249,17 +249,17 @@ impl Scenario {
         });
     }
 
-    /// Puts a payment of gas money before the first step of everyone who signs.
+    /// Adds a payment for gas before the first step of every signing role.
     fn hand_out_gas(&mut self) {
         self.steps.sort_by_key(|step| step.offset);
         let mut signers: Vec<Role> = self.steps.iter().map(|step| step.by).collect();
-        signers.retain(|&role| role != NOBODY);
+        signers.retain(|&role| role != NO_ROLE);
         signers.sort_unstable();
         signers.dedup();
         let gas = signers.into_iter().map(|role| Step {
             offset: 0,
-            by: NOBODY,
-            from: NOBODY,
+            by: NO_ROLE,
+            from: NO_ROLE,
             to: role,
             moves: Moves::Gas,
         });
@@ -293,7 +293,8 @@ impl Scenario {
         );
         let (chain, payees) = self.chain_roles(hops);
         let ether = |milli: u64| U256::from(milli) * U256::from(10u64.pow(15));
-        // Gas money is 1000; what is peeled and passed on is less than that in all.
+        // The payment for gas is 1000. Everything that is passed on is less than that in
+        // total.
         let mut value = 800;
         for hop in 0..hops {
             let peeled = value / 8;
@@ -528,10 +529,10 @@ impl Scenario {
             "nft-trail",
             "One piece is minted, passes through its owners and is burnt",
         );
-        let trail = [NOBODY]
+        let trail = [NO_ROLE]
             .into_iter()
             .chain(0..owners)
-            .chain([NOBODY])
+            .chain([NO_ROLE])
             .collect::<Vec<_>>();
         for (hop, pair) in (0..).zip(trail.windows(2)) {
             let by = if hop == 0 { pair[1] } else { pair[0] };
@@ -544,7 +545,7 @@ impl Scenario {
                 moves,
             });
         }
-        let all = (1..owners).chain([NOBODY]).collect();
+        let all = (1..owners).chain([NO_ROLE]).collect();
         self.search(0, Direction::Out, None, all);
         self.search(owners - 1, Direction::In, Some(1), vec![owners - 2]);
         self.roles = vec![("owners", (0..owners).collect())];

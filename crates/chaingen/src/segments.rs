@@ -28,14 +28,14 @@ pub(super) struct Segments {
     headers: Segment,
     transactions: Segment,
     pub(super) receipts: Segment,
-    /// Only in v2.
+    /// In layout v2 only.
     senders: Option<Segment>,
     account_changes: Option<Segment>,
     storage_changes: Option<Segment>,
 }
 
 impl Segments {
-    /// No files yet.
+    /// Creates segments without files.
     pub(super) fn new(folder: &Path, layout: Layout, blocks_per_file: u64, durable: bool) -> Self {
         let segment = |kind| Segment::new(folder, kind, blocks_per_file, durable);
         let only_v2 = |kind| (layout == Layout::V2).then(|| segment(kind));
@@ -67,7 +67,7 @@ impl Segments {
         )
     }
 
-    /// Starts a block, with its header.
+    /// Starts a block with its header.
     pub(super) fn begin_block(
         &mut self,
         changes: &Changes,
@@ -124,8 +124,8 @@ impl Segments {
         Ok(tx)
     }
 
-    /// Writes what a block changed, as it was before; all rows sorted. Those of storage
-    /// by account.
+    /// Writes the previous values of what a block changed. All rows are sorted, those of
+    /// storage by account.
     pub(super) fn write_before(
         &mut self,
         changes: &Changes,
@@ -151,7 +151,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Takes a block out of the tables; change sets of storage apart.
+    /// Removes a block from the tables, except change sets of storage.
     pub(super) fn take_back(
         changes: &Changes,
         layout: Layout,
@@ -177,8 +177,8 @@ impl Segments {
         Ok(())
     }
 
-    /// Takes all blocks above `to` out of the files. `next_tx` is the number of the first
-    /// transaction that goes.
+    /// Removes all blocks above `to` from the files. `next_tx` is the number of the first
+    /// removed transaction.
     pub(super) fn truncate(&mut self, to: u64, next_tx: u64) -> Result<(), Error> {
         let last_tx = next_tx.checked_sub(1);
         self.all()
@@ -186,7 +186,7 @@ impl Segments {
     }
 }
 
-/// Notes hashes of new transactions and their numbers, where that is a table.
+/// Records hashes of new transactions with their numbers, if that is a table.
 pub(super) fn write_lookup(
     changes: &Changes,
     layout: Layout,

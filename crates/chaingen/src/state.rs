@@ -1,7 +1,7 @@
-//! The accounts: nonces, balances and code hashes, with what is needed to go back.
+//! The accounts: nonces, balances and code hashes, with what an unwind needs.
 //!
 //! Every payment, fee, withdrawal and creation is accounted for. Contracts have no
-//! storage: nobody runs their code.
+//! storage, because their code is not executed.
 
 use super::{
     Error,
@@ -27,7 +27,8 @@ pub(super) type Before = BTreeMap<Address, Option<Account>>;
 #[derive(Debug)]
 pub(super) struct Accounts {
     layout: Layout,
-    /// What was read or changed in the current commit; `None`: no such account.
+    /// Accounts read or changed in the current commit; `None` if the account does not
+    /// exist.
     cache: AddressHashMap<Option<Account>>,
 }
 
@@ -52,7 +53,7 @@ impl Accounts {
         Ok(account)
     }
 
-    /// Applies a block with its header, and returns what was before.
+    /// Applies a block with its header, and returns the previous values.
     pub(super) fn apply(
         &mut self,
         changes: &Changes,
@@ -98,18 +99,18 @@ impl Accounts {
             block.pay(None, withdrawal.address, wei)?;
         }
         let mut before = block.before;
-        // What ends as it began did not change.
+        // Unchanged in the end.
         before.retain(|address, before| self.cache.get(address) != Some(before));
         Ok(before)
     }
 
-    /// Sets accounts back to what they were before a block.
+    /// Restores accounts to their values before a block.
     pub(super) fn restore(&mut self, before: &Before) {
         self.cache
             .extend(before.iter().map(|(address, account)| (*address, *account)));
     }
 
-    /// Sets an account, as the genesis does.
+    /// Sets an account of the genesis block.
     pub(super) fn set(&mut self, address: Address, account: Account) {
         self.cache.insert(address, Some(account));
     }
@@ -169,8 +170,8 @@ impl BlockState<'_> {
         })
     }
 
-    /// Nobody can pay more than they have. Signers begin with so much that this
-    /// takes millions of blocks.
+    /// An account cannot pay more than it has. Signers start with enough for millions of
+    /// blocks.
     fn charge(&mut self, payer: Address, value: U256) -> Result<(), Error> {
         let mut short = false;
         self.change(payer, |payer| match payer.balance.checked_sub(value) {

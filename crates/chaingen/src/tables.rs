@@ -19,8 +19,8 @@ use std::{
 /// How long a writer waits for readers of an older snapshot.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// Every table that reth 2.5.1 creates, and whether it keeps sorted duplicates
-/// (reth `crates/storage/db-api/src/tables/mod.rs`).
+/// Every table that reth 2.5.1 creates, and whether it has sorted duplicates (reth
+/// `crates/storage/db-api/src/tables/mod.rs`).
 const TABLES: [(&str, bool); 31] = [
     ("AccountChangeSets", true),
     ("AccountsHistory", false),
@@ -55,7 +55,7 @@ const TABLES: [(&str, bool); 31] = [
     ("VersionHistory", false),
 ];
 
-/// Stages whose work is done by writing a block.
+/// Stages that writing a block completes.
 const STAGES: [&str; 12] = [
     "AccountHashing",
     "Bodies",
@@ -71,11 +71,11 @@ const STAGES: [&str; 12] = [
     "StorageHashing",
 ];
 
-/// Stages that lag behind at block 0 where their indices are not written: a node
-/// would make them from the change sets at its next start.
+/// Stages that stay at block 0 if their indices are not written. A node would build them
+/// from the change sets at its next start.
 const HISTORY_STAGES: [&str; 2] = ["IndexAccountHistory", "IndexStorageHistory"];
 
-/// Done in v1; in v2 it writes to RocksDB, and lags.
+/// Complete in v1. In v2 it writes to RocksDB and stays at block 0.
 const LOOKUP_STAGE: &str = "TransactionLookup";
 
 /// The database, open for writing.
@@ -97,7 +97,7 @@ impl Tables {
             SyncMode::UtterlyNoSync
         };
         let mode = Mode::ReadWrite { sync_mode };
-        // As reth's, but for the growth step: 4 GiB more per step is no use here.
+        // Like reth, except for the growth step: 4 GiB per step is useless here.
         let env = Environment::builder()
             .write_map()
             .set_max_dbs(256)
@@ -132,13 +132,13 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Starts to write. One at a time.
+    /// Starts a write transaction. There can be only one.
     pub(super) fn begin(&self) -> Result<Changes, Error> {
         let tx = self.env.begin_rw_unsync().db(|| "begin".to_owned())?;
         Ok(Changes { tx })
     }
 
-    /// Says whose database this is, and of which layout.
+    /// Writes the client version and the layout.
     pub(super) fn identify(&self, changes: &Changes, timestamp: u64) -> Result<(), Error> {
         let settings = format!(r#"{{"storage_v2":{}}}"#, self.layout == Layout::V2);
         changes.put(
@@ -151,7 +151,7 @@ impl Tables {
         changes.put("VersionHistory", &timestamp.to_be_bytes(), &version)
     }
 
-    /// Sets the checkpoints of all stages, and what is final. `indexed`: whether history
+    /// Sets the checkpoints of all stages and of finality. `indexed`: whether history
     /// indices are written.
     pub(super) fn checkpoints(
         &self,
@@ -173,22 +173,22 @@ impl Tables {
         changes.put("ChainState", &[1], &safe.to_le_bytes())
     }
 
-    /// Number of the transaction of the last commit.
+    /// Number of the last committed transaction.
     fn last_txn(&self) -> Result<u64, Error> {
         let info = self.env.info().db(|| "ask for the state of".to_owned())?;
         Ok(info.last_txnid() as u64)
     }
 
-    /// The oldest snapshot that any process still reads; the newest there is if none
-    /// does.
-    #[expect(unsafe_code, reason = "the binding does not tell this number")]
+    /// Returns the oldest snapshot that any process still reads, or the newest snapshot
+    /// if there are no readers.
+    #[expect(unsafe_code, reason = "the binding does not expose this number")]
     fn oldest_reader(&self) -> Result<u64, Error> {
         use signet_libmdbx::ffi;
         let mut info = std::mem::MaybeUninit::<ffi::MDBX_envinfo>::zeroed();
         let size = size_of::<ffi::MDBX_envinfo>();
         let code = self.env.with_raw_env_ptr(|env| {
-            // SAFETY: `env` is valid within the closure; no transaction is given; the
-            // buffer has the size that is told.
+            // SAFETY: `env` is valid within the closure, no transaction is passed, and
+            // the buffer has the size that is passed.
             unsafe { ffi::mdbx_env_info_ex(env, std::ptr::null(), info.as_mut_ptr(), size) }
         });
         if code != 0 {
@@ -198,12 +198,12 @@ impl Tables {
                 message,
             });
         }
-        // SAFETY: all zeroes are a valid value of this plain struct, and the call has
+        // SAFETY: all zeros are a valid value of this plain struct, and the call has
         // filled it.
         Ok(unsafe { info.assume_init() }.mi_latter_reader_txnid)
     }
 
-    /// Waits until nobody reads a snapshot from before the last commit.
+    /// Waits until no process reads a snapshot from before the last commit.
     pub(super) fn wait_for_readers(&self) -> Result<(), Error> {
         let (commit, start) = (self.last_txn()?, Instant::now());
         while self.oldest_reader()? < commit {
@@ -224,14 +224,14 @@ impl Tables {
     }
 }
 
-/// Changes that are not committed yet.
+/// Uncommitted changes.
 pub(super) struct Changes {
     tx: RwTxUnsync,
 }
 
 impl Changes {
-    /// Puts a row, in place of one with the same key; in tables with duplicates,
-    /// beside it.
+    /// Puts a row. Replaces a row with the same key, or adds a duplicate in tables with
+    /// duplicates.
     pub(super) fn put(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let db = self.open(table)?;
         self.tx
@@ -239,7 +239,7 @@ impl Changes {
             .db(|| format!("write {table}"))
     }
 
-    /// Puts a row after all others.
+    /// Appends a row after all others.
     pub(super) fn append(&self, table: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let db = self.open(table)?;
         self.tx
@@ -247,7 +247,7 @@ impl Changes {
             .db(|| format!("append to {table}"))
     }
 
-    /// Puts a duplicate after all others of the last key.
+    /// Appends a duplicate of the last key.
     pub(super) fn append_duplicate(
         &self,
         table: &str,
@@ -260,7 +260,7 @@ impl Changes {
             .db(|| format!("append to {table}"))
     }
 
-    /// Deletes a row, or all duplicates of a key, if there are any.
+    /// Deletes a row or all duplicates of a key, if there are any.
     pub(super) fn delete(&self, table: &str, key: &[u8]) -> Result<(), Error> {
         let db = self.open(table)?;
         self.tx
@@ -290,7 +290,7 @@ impl Changes {
         })
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(&self, table: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let db = self.open(table)?;
         self.tx.get(db.dbi(), key).db(|| format!("read {table}"))
@@ -300,7 +300,7 @@ impl Changes {
         self.tx.open_db(Some(table)).db(|| format!("open {table}"))
     }
 
-    /// Makes all of it count, at once.
+    /// Commits all changes at once.
     pub(super) fn commit(self) -> Result<(), Error> {
         self.tx.commit().db(|| "commit".to_owned())
     }

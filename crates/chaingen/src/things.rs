@@ -1,22 +1,22 @@
-//! The contracts of the chain: tokens, pools, and senders of odd logs.
+//! The contracts of the chain: tokens, pools, and contracts with anomalous logs.
 
 use super::draw::{self, Draw};
 use alloy_primitives::{Address, B256, keccak256};
 use serde::Serialize;
 
-/// How a fungible token logs its transfers.
+/// The form in which a fungible token logs transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenKind {
-    /// Sender and receiver indexed.
+    /// Sender and receiver are indexed.
     Standard,
-    /// The chain's wrapped coin: `Deposit` and `Withdrawal` without `Transfer`.
+    /// The wrapped coin of the chain: `Deposit` and `Withdrawal` without `Transfer`.
     Wrapped,
-    /// Only the sender indexed.
+    /// Only the sender is indexed.
     SenderIndexed,
-    /// Nothing indexed.
+    /// Nothing is indexed.
     Unindexed,
-    /// Keeps a part of every transfer, which gets a log of its own.
+    /// Keeps a part of every transfer, which has a log of its own.
     Fee,
 }
 
@@ -25,9 +25,9 @@ pub enum TokenKind {
 pub struct Token {
     /// Its contract.
     pub address: Address,
-    /// How it logs.
+    /// The form of its logs.
     pub kind: TokenKind,
-    /// Decimals by convention; amounts are around 100 tokens.
+    /// Decimals. Amounts are around 100 tokens.
     pub decimals: u8,
 }
 
@@ -38,14 +38,14 @@ pub(super) struct Things {
     pub(super) tokens: Vec<Token>,
     pub(super) nfts: Vec<Address>,
     pub(super) multi_tokens: Vec<Address>,
-    /// Emits logs in shapes that are nobody's.
+    /// Emits logs with shapes of no standard.
     pub(super) oddities: Vec<Address>,
-    /// Emits transfers of others' tokens in its own name.
+    /// Emits transfers of other tokens under its own address.
     pub(super) spoof: Address,
     pub(super) router: Address,
     pub(super) disperser: Address,
     pub(super) vault: Address,
-    /// What EIP-7702 accounts delegate to.
+    /// The code that EIP-7702 accounts delegate to.
     pub(super) wallet_code: Address,
 }
 
@@ -85,7 +85,8 @@ impl Things {
         }
     }
 
-    /// A token: three heads take 18, 13 and 17 of 100, the others follow Zipf.
+    /// Returns a token. Three have 18, 13 and 17 of 100 transfers, the others follow
+    /// Zipf's law.
     pub(super) fn token(&self, draw: &mut Draw) -> Token {
         let index = match draw.weighted(&[18, 13, 17, 52]) {
             3 => 3 + draw.rank(self.tokens.len() as u64 - 3),
@@ -99,7 +100,7 @@ impl Things {
         self.tokens[2]
     }
 
-    /// The pool that trades two tokens.
+    /// The pool of two tokens.
     pub(super) fn pool(&self, a: Token, b: Token) -> Address {
         let (low, high) = if a.address < b.address {
             (a, b)
@@ -110,7 +111,7 @@ impl Things {
         draw::address(self.seed, "pool", &[number(low), number(high)])
     }
 
-    /// Every contract that exists from genesis on.
+    /// Every contract that exists from the genesis block on.
     pub(super) fn contracts(&self) -> Vec<Address> {
         let mut all: Vec<Address> = self.tokens.iter().map(|token| token.address).collect();
         all.extend(&self.nfts);
@@ -127,8 +128,8 @@ impl Things {
     }
 }
 
-/// `topic0` of every event that occurs, from its declaration: nothing is taken
-/// from the decoder that is to be tested.
+/// The first topic of every event, computed from its declaration. Nothing comes from the
+/// decoder under test.
 #[derive(Debug)]
 pub(super) struct Topics {
     pub(super) transfer: B256,

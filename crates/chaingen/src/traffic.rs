@@ -1,9 +1,8 @@
-//! Ordinary transactions: what most of a chain is made of.
+//! Ordinary transactions, which make up most of a chain.
 //!
-//! The mix follows what is known of the main chain: three in ten transactions are
-//! plain payments and three single token transfers, two are swaps of 3 to 8 logs,
-//! and the rest is approvals, failures, NFTs, wraps, airdrops of hundreds of logs,
-//! creations and oddities.
+//! The mix follows mainnet. Of ten transactions, three are plain payments, three are
+//! single token transfers, and two are swaps with 3 to 8 logs. The rest is approvals,
+//! failures, NFTs, wraps, airdrops with hundreds of logs, creations and anomalies.
 
 use super::{
     draw::Draw,
@@ -20,12 +19,12 @@ use super::config::Profile;
 
 /// Gas of a transaction at most (EIP-7825 allows 2^24).
 pub(super) const TX_GAS_MAX: u64 = 15_000_000;
-/// Gas of all transactions but airdrops at most.
+/// Gas of transactions other than airdrops at most.
 pub(super) const ORDINARY_GAS_MAX: u64 = 400_000;
-/// Gas of one more transfer in an airdrop.
+/// Gas of each transfer of an airdrop.
 const AIRDROP_GAS: u64 = 9_000;
 
-/// How often what happens, of 1050.
+/// Weights of the kinds of transactions, out of 1050.
 fn weights(profile: Profile) -> [u64; 10] {
     // payment, token, approval, swap, nft, airdrop, failure, wrap, creation, oddity
     match profile {
@@ -35,7 +34,7 @@ fn weights(profile: Profile) -> [u64; 10] {
     }
 }
 
-/// One transaction in the making: who sends it, when, and the choices for it.
+/// One transaction during its generation: sender, block, and random choices.
 pub(super) struct Scene<'a> {
     pub(super) world: &'a World,
     pub(super) block: u64,
@@ -44,7 +43,7 @@ pub(super) struct Scene<'a> {
     pub(super) draw: &'a mut Draw,
 }
 
-/// An ordinary transaction that may use `gas_left` at most.
+/// Generates an ordinary transaction that may use `gas_left` at most.
 pub(super) fn ordinary(scene: &mut Scene<'_>, gas_left: u64) -> Intent {
     match scene.draw.weighted(&weights(scene.world.config.profile)) {
         0 => scene.payment(),
@@ -66,7 +65,7 @@ fn log2_of_hundred(token: Token) -> u64 {
 }
 
 impl Scene<'_> {
-    /// A payment of nothing to nobody, to be turned into something.
+    /// A payment of zero to the zero address, from which other transactions are derived.
     pub(super) fn blank(&self) -> Intent {
         Intent::payment(self.signer, self.nonce, Address::ZERO, U256::ZERO)
     }
@@ -90,7 +89,7 @@ impl Scene<'_> {
         self.draw.amount(log2_of_hundred(token))
     }
 
-    /// Around one coin, in wei.
+    /// About one coin, in wei.
     fn wei(&mut self) -> U256 {
         self.draw.amount(60)
     }
@@ -179,7 +178,7 @@ impl Scene<'_> {
         intent
     }
 
-    /// A trade over one or two pools, in tokens or in the native coin.
+    /// Generates a trade through one or two pools, of tokens or native coin.
     fn swap(&mut self) -> Intent {
         let world = self.world;
         let (own, router) = (self.signer.address, world.things.router);
@@ -261,7 +260,7 @@ impl Scene<'_> {
                     .approval(&world.topics, nft, from, Address::ZERO, id);
                 intent.events.erc721(&world.topics, nft, from, to, id);
                 if to == own && !from.is_zero() {
-                    // Bought: the contract pays the seller.
+                    // A purchase: the contract pays the seller.
                     intent.value = self.wei();
                     let value = intent.value;
                     intent.effects.push(Effect::Moves {
@@ -296,7 +295,7 @@ impl Scene<'_> {
         }
     }
 
-    /// The same amount to many, most of them new.
+    /// Sends the same amount to many addresses, most of them new.
     fn airdrop(&mut self, gas_left: u64) -> Intent {
         let world = self.world;
         let room = gas_left.min(TX_GAS_MAX).saturating_sub(60_000) / AIRDROP_GAS;
@@ -323,7 +322,7 @@ impl Scene<'_> {
         intent
     }
 
-    /// A transaction that is included but undone: no logs, no value moved.
+    /// Generates a failed transaction: no logs, no value moved.
     fn failure(&mut self) -> Intent {
         let token = self.world.things.token(self.draw);
         let (to, value) = (self.receiver(), self.amount_of(token));
@@ -362,7 +361,8 @@ impl Scene<'_> {
         }
     }
 
-    /// A new contract, at times endowed, at times a token that is minted at once.
+    /// Creates a contract, sometimes with value, sometimes a token that is minted at
+    /// once.
     fn creation(&mut self) -> Intent {
         let created = self.signer.address.create(self.nonce);
         let mut intent = self.blank();

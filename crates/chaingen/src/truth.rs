@@ -1,10 +1,10 @@
-//! What is on a chain, as its maker meant it: counts, planted scenarios, and
-//! searches with their answers.
+//! The intended contents of a chain: counts, planted scenarios, and searches with their
+//! answers.
 
 use super::{
     appender::Tip,
     block::{Body, Counts},
-    scenarios::{Asset, NOBODY, Role, Scenario},
+    scenarios::{Asset, NO_ROLE, Role, Scenario},
     things::Token,
     world::World,
 };
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use txgraph_transfers::{Direction, Kind, TokenStandard, Transfer};
 
-/// Scenarios that are told in full.
+/// Scenarios that are listed completely.
 const SCENARIOS_TOLD: u64 = 64;
 
 /// The known answers about a chain.
@@ -27,15 +27,15 @@ pub struct Truth {
     pub seed: u64,
     /// The newest block.
     pub tip: Option<Tip>,
-    /// What was counted.
+    /// Counts of blocks, transactions and logs.
     pub counts: Counts,
     /// Transfers of each standard and kind.
     pub transfers: Vec<TransferCount>,
-    /// Every fungible token, with its transfers (wraps included).
+    /// Every fungible token with its transfers, including wraps.
     pub tokens: Vec<TokenTruth>,
-    /// Scenarios that were completed, those not told below included.
+    /// Completed scenarios, including those that are not listed.
     pub scenarios_planted: u64,
-    /// The first 64 scenarios that were completed.
+    /// The first 64 completed scenarios.
     pub scenarios: Vec<ScenarioTruth>,
     /// Searches in those scenarios.
     pub searches: Vec<SearchTruth>,
@@ -48,14 +48,14 @@ pub struct Truth {
     token_index: BTreeMap<Address, usize>,
 }
 
-/// How many transfers of a sort there are.
+/// The number of transfers of one standard and kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransferCount {
     /// Standard.
     pub standard: TokenStandard,
     /// Kind.
     pub kind: Kind,
-    /// How many.
+    /// Number of transfers.
     pub count: u64,
 }
 
@@ -65,22 +65,22 @@ pub struct TokenTruth {
     /// The token.
     #[serde(flatten)]
     pub token: Token,
-    /// Its transfers, wraps included.
+    /// Its transfers, including wraps.
     pub transfers: u64,
 }
 
 /// A planted scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioTruth {
-    /// Which story.
+    /// Kind of the scenario.
     pub scenario: &'static str,
-    /// Counts all scenarios of the chain from 0.
+    /// Number among all scenarios of the chain, from 0.
     pub number: u64,
-    /// The story in a sentence.
+    /// Description in one sentence.
     pub about: &'static str,
     /// Token contract; `null` for the native coin.
     pub token: Option<Address>,
-    /// Who takes part.
+    /// Roles with their addresses.
     pub roles: BTreeMap<&'static str, Vec<Address>>,
     /// The transfers, in order.
     pub edges: Vec<Edge>,
@@ -97,7 +97,7 @@ pub struct Edge {
     pub tx_index: u32,
     /// Index of the log in the block; `null` for native value.
     pub log_index: Option<u32>,
-    /// Contract that says so; `null` for the native coin.
+    /// Contract of the log; `null` for the native coin.
     pub token: Option<Address>,
     /// Sender.
     pub from: Address,
@@ -114,21 +114,21 @@ pub struct Edge {
 /// A search with its answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct SearchTruth {
-    /// Story it is part of.
+    /// Kind of its scenario.
     pub scenario: &'static str,
     /// Number of the scenario.
     pub number: u64,
     /// Token contract; `null` for the native coin.
     pub token: Option<Address>,
-    /// Where to start.
+    /// Root of the search.
     pub root: Address,
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
-    /// How often to expand; `null` for until nothing new.
+    /// Hops; `null` for no limit.
     pub hops: Option<u32>,
-    /// Whether transfers must be in the order of time.
+    /// Whether transfers must be in chronological order.
     pub time_respecting: bool,
-    /// Every address found but the root, sorted.
+    /// All reached addresses except the root, sorted.
     pub reached: Vec<Address>,
 }
 
@@ -147,7 +147,7 @@ fn decimal_or_null<S: serde::Serializer>(
 }
 
 impl Truth {
-    /// The truth about a genesis block.
+    /// Creates the truth about a genesis block.
     pub(super) fn new(world: &World) -> Self {
         let tokens = &world.things.tokens;
         Self {
@@ -202,8 +202,8 @@ impl Truth {
         }
         if scenario.last_block() == body.number {
             self.scenarios_planted += 1;
-            if let Some(told) = self.begun.remove(&scenario.number) {
-                self.scenarios.push(told);
+            if let Some(scenario_truth) = self.begun.remove(&scenario.number) {
+                self.scenarios.push(scenario_truth);
                 self.searches.extend(searches(world, scenario));
             }
         }
@@ -240,12 +240,12 @@ impl ScenarioTruth {
         }
     }
 
-    /// Adds the edges that lie in a block; gas money is none.
+    /// Adds the edges of a block, without payments for gas.
     fn add(&mut self, scenario: &Scenario, body: &Body) {
         for (index, done) in (0..).zip(&body.transactions) {
             let Some((_, at)) = done.step else { continue };
             let step = &scenario.steps[usize::try_from(at).expect("few steps")];
-            if step.by == NOBODY {
+            if step.by == NO_ROLE {
                 continue;
             }
             let of_step = |transfer: &&Transfer| transfer.transaction_index == index;
@@ -269,7 +269,8 @@ fn searches<'a>(
     world: &'a World,
     scenario: &'a Scenario,
 ) -> impl Iterator<Item = SearchTruth> + 'a {
-    // A search of an item follows its collection: the roles own nothing else of it.
+    // A search of an item follows its collection, because the roles own no other items of
+    // it.
     debug_assert!(!matches!(scenario.asset, Asset::Token(token) if token.decimals != 6));
     scenario.searches.iter().map(|search| {
         let mut reached: Vec<Address> = search

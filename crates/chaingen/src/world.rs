@@ -1,4 +1,4 @@
-//! Everything that all blocks of a chain share.
+//! What all blocks of a chain have in common.
 
 use super::{
     Error,
@@ -11,7 +11,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 /// Code of every contract: it stops.
 pub(super) const CONTRACT_CODE: [u8; 1] = [0x00];
 
-/// The unchanging part of a chain.
+/// The constant part of a chain.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) config: Config,
@@ -22,11 +22,11 @@ pub(super) struct World {
     /// Code of accounts that delegate (EIP-7702).
     pub(super) delegation: Bytes,
     pub(super) delegation_hash: B256,
-    /// What a creation sends; returns [`CONTRACT_CODE`].
+    /// Init code of creations, which returns [`CONTRACT_CODE`].
     pub(super) init_code: Bytes,
 }
 
-/// An account of the genesis.
+/// An account of the genesis block.
 #[derive(Clone, Debug)]
 pub(super) struct GenesisAccount {
     pub(super) address: Address,
@@ -57,7 +57,7 @@ impl World {
         })
     }
 
-    /// The accounts of the genesis block, sorted by address.
+    /// Returns the accounts of the genesis block, sorted by address.
     pub(super) fn genesis_accounts(&self) -> Vec<GenesisAccount> {
         let coins = |count: u64| U256::from(count) * U256::from(10).pow(U256::from(18));
         let people = self.people.signers().iter().map(|signer| GenesisAccount {
@@ -65,7 +65,7 @@ impl World {
             balance: coins(1_000_000),
             contract: false,
         });
-        // The wrapped coin and the router pay out more than ever came in.
+        // The wrapped coin and the router pay out more than they receive.
         let rich = [self.things.wrapped().address, self.things.router];
         let contracts = self
             .things

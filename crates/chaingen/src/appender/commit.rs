@@ -1,4 +1,4 @@
-//! Writing blocks: rows first, then what makes them count.
+//! Writes blocks: first the rows, then the records that make them visible.
 
 use super::{
     super::{
@@ -109,7 +109,7 @@ impl Appender {
         self.finish(changes)
     }
 
-    /// Writes the accounts that a block changed, as they were before.
+    /// Writes the previous values of the accounts that a block changed.
     fn write_before(
         &mut self,
         changes: &Changes,
@@ -128,7 +128,7 @@ impl Appender {
         let tip = self.header.number;
         let finality = self.world.config.finality;
         self.finalized = self.finalized.max(tip.saturating_sub(finality));
-        // The finalized block itself stays: it may become the tip.
+        // Keeps the finalized block itself, which may become the tip.
         let kept = usize::try_from(tip - self.finalized + 1).unwrap_or(usize::MAX);
         let old = self.recent.len().saturating_sub(kept);
         self.recent.drain(..old);

@@ -12,52 +12,52 @@ use txgraph_chaingen::{self as chaingen, Appender, CSV_HEADER, Config, Layout, P
 
 /// Write a sample chain: a data directory in reth's on-disk format, from a seed
 ///
-/// The directory holds headers, signed transactions of all types, receipts, senders,
-/// withdrawals and accounts of a made-up chain that looks like the main one: tokens
-/// by Zipf's law, hubs, swaps, airdrops, NFTs, odd logs, and planted scenarios (peel
-/// chains, wash cycles, deposit sweeps, mixers, poisonings, ...). The same arguments
-/// give the same chain. `genesis.json` is written beside the data.
+/// The directory contains headers, signed transactions of all types, receipts, senders,
+/// withdrawals and accounts of an invented chain that resembles mainnet: token popularity by
+/// Zipf's law, hubs, swaps, airdrops, NFTs, anomalous logs, and planted scenarios (peel chains,
+/// wash cycles, deposit sweeps, mixers, poisonings, ...). The same arguments give the same
+/// chain. `genesis.json` is written next to the data.
 ///
-/// No transaction is executed: logs are made up, contracts have no storage, and state
-/// roots above the genesis are placeholders. Indices that a v2 node keeps in RocksDB
-/// are not written.
+/// No transaction is executed: logs are invented, contracts have no storage, and state roots
+/// above the genesis block are placeholders. Indices that a v2 node keeps in RocksDB are not
+/// written.
 #[derive(Debug, Parser)]
 #[command(version)]
 #[command(after_help = "Examples:\n  \
     chaingen --out sample --blocks 1000\n  \
     chaingen --out sample-v1 --blocks 200000 --seed 7 --layout v1 --truth truth.json")]
 struct Args {
-    /// Where to write; must not exist or be empty
+    /// Output folder; must be empty or not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Number of the last block; the genesis is block 0
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     blocks: u64,
-    /// Mean of transactions per block
+    /// Mean transactions per block
     #[arg(long, value_name = "N", default_value_t = 8)]
     txs_per_block: u64,
-    /// Chooses among all chains of a kind
+    /// Seed of the chain
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Storage layout
     #[arg(long, value_enum, default_value_t = Layout::V2)]
     layout: Layout,
-    /// What the transactions are like
+    /// Kind of transactions
     #[arg(long, value_enum, default_value_t = Profile::Mainnet)]
     profile: Profile,
     /// Fungible tokens; the first three have half of all transfers
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     tokens: u64,
-    /// Blocks that one static file is reserved for
+    /// Blocks per static file
     #[arg(long, value_name = "N", default_value_t = 500_000)]
     blocks_per_file: u64,
     /// Write the known answers as JSON: counts, tokens, scenarios, searches
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// Write every transfer on the chain as CSV, in the columns of txgraph
+    /// Write every transfer of the chain as CSV with the columns of txgraph
     #[arg(long, value_name = "FILE")]
     truth_edges: Option<PathBuf>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 }

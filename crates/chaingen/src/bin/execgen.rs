@@ -9,25 +9,24 @@ use txgraph_chaingen::{
 
 /// Write a contract-heavy sample chain: a data directory in reth's on-disk format
 ///
-/// Every transaction is executed, by revm. The directory holds receipts, state, change
-/// sets and (in layout v1) history indices, so that every block can be replayed. State
-/// roots above the genesis are placeholders, and what a v2 node keeps in RocksDB is not
-/// written. The same arguments give the same chain. `genesis.json` is written beside the
-/// data.
+/// revm executes every transaction. The directory contains receipts, state, change sets and, in
+/// layout v1, history indices, so that every block can be replayed. State roots above the
+/// genesis block are placeholders, and what a v2 node keeps in RocksDB is not written. The same
+/// arguments give the same chain. `genesis.json` is written next to the data.
 #[derive(Debug, Parser)]
 #[command(version)]
 #[command(after_help = "Example:\n  execgen --out contracts --blocks 1000 --mgas-per-block 12")]
 struct Args {
-    /// Where to write; must not exist or be empty
+    /// Output folder; must be empty or not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Number of the last block; the genesis is block 0
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     blocks: u64,
-    /// Gas that the transactions of a block use, about, in millions
+    /// Approximate gas of the transactions of a block, in millions
     #[arg(long, value_name = "N", default_value_t = 10)]
     mgas_per_block: u64,
-    /// Chooses among all chains of a kind
+    /// Seed of the chain
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Storage layout

@@ -1,4 +1,4 @@
-//! A chain that grows: drawn, executed, written.
+//! A growing chain: transactions are drawn, executed, and written.
 
 use super::{
     contracts::{Contracts, place},
@@ -25,28 +25,28 @@ use std::{
     time::Duration,
 };
 
-/// Blocks in one commit at most.
+/// Blocks per commit at most.
 const COMMIT_BLOCKS: u64 = 32;
-/// Withdrawals of a block.
+/// Withdrawals per block.
 const WITHDRAWALS: u64 = 8;
 
-/// What chain to make. Equal plans give equal chains, however they are stored.
+/// The parameters of a chain. Equal plans give equal chains, however they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Chooses among all chains of a kind.
+    /// Seed of the chain.
     pub seed: u64,
     /// EIP-155 chain id.
     pub chain_id: u64,
-    /// Gas that the transactions of a block use, about.
+    /// Approximate gas of the transactions of a block.
     pub gas_per_block: u64,
-    /// How many sign.
+    /// Number of signers.
     pub signers: u64,
-    /// How it is stored.
+    /// How the chain is stored.
     pub storage: Storage,
 }
 
 impl Plan {
-    /// A chain with blocks of this size.
+    /// Creates a plan for blocks of this size.
     pub fn new(seed: u64, layout: Layout, gas_per_block: u64) -> Self {
         Self {
             seed,
@@ -57,7 +57,7 @@ impl Plan {
         }
     }
 
-    /// Blocks stay below half of it, so that the base fee falls to its minimum.
+    /// Blocks use less than half of it, so that the base fee falls to its minimum.
     fn gas_limit(&self) -> u64 {
         36_000_000.max(2 * self.gas_per_block + 8_000_000)
     }
@@ -69,20 +69,20 @@ pub struct Chain {
     plan: Plan,
     contracts: Contracts,
     signers: Vec<Signer>,
-    /// Of the signers.
+    /// Addresses of the signers.
     addresses: Vec<Address>,
     state: State,
     writer: BlockWriter,
-    /// Of the newest block.
+    /// Header of the newest block.
     header: Header,
-    /// Headers of the blocks below it; those that are final never become the newest again.
+    /// Headers of earlier blocks that an unwind may make the newest again.
     below: VecDeque<Header>,
-    /// Another after each unwind.
+    /// Number of unwinds so far.
     branch: u64,
 }
 
 impl Chain {
-    /// Creates a data directory in `folder`, which must not exist or be empty.
+    /// Creates a data directory in `folder`, which must be empty or not exist.
     pub fn create(folder: &Path, plan: Plan) -> Result<Self, Error> {
         let contracts = Contracts::new();
         let signers: Vec<_> = (0..plan.signers)
@@ -119,7 +119,7 @@ impl Chain {
         self.writer.tip()
     }
 
-    /// Waits so long between static files and MDBX in every commit.
+    /// Sets a pause between static files and MDBX in every commit.
     pub fn set_pause(&mut self, pause: Duration) {
         self.writer.set_pause(pause);
     }
@@ -139,7 +139,7 @@ impl Chain {
         Ok(self.tip())
     }
 
-    /// Takes back all blocks above `to`; the next ones will be of another branch.
+    /// Removes all blocks above `to`. The next blocks belong to another branch.
     pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
         for block in self.writer.unwind(to)? {
             self.state.take_back(&block);
@@ -179,7 +179,7 @@ impl Chain {
     }
 }
 
-/// From Shanghai on.
+/// Withdrawals, from Shanghai on.
 fn withdrawals(number: u64, draw: &mut Draw) -> Vec<Withdrawal> {
     let count = if number < SHANGHAI { 0 } else { WITHDRAWALS };
     (0..count)
@@ -192,7 +192,7 @@ fn withdrawals(number: u64, draw: &mut Draw) -> Vec<Withdrawal> {
         .collect()
 }
 
-/// The state root of block 0.
+/// Returns the state root of block 0.
 fn root(accounts: &BTreeMap<Address, FirstAccount>) -> B256 {
     state_root_unhashed(accounts.iter().map(|(address, first)| {
         let storage_root = if first.storage.is_empty() {

@@ -1,4 +1,4 @@
-//! The contracts of a chain: sources, places, and the state they begin with.
+//! The contracts of a chain: sources, addresses, and initial state.
 
 use super::error::Error;
 use crate::FirstAccount;
@@ -12,11 +12,11 @@ use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use std::collections::BTreeMap;
 use txgraph_evm_tools::asm;
 
-/// Tokens; the last one stands behind a proxy.
+/// Number of tokens. The last one is behind a proxy.
 const TOKENS: u64 = 6;
-/// Where a proxy keeps whom it stands for (EIP-1967).
+/// The slot in which a proxy stores the address of its implementation (EIP-1967).
 const PROXY_SLOT: B256 = b256!("360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc");
-/// Tokens of everyone who has some at the start, in units.
+/// Initial tokens of each holder, in units.
 const PURSE: u128 = 1 << 100;
 
 /// Sources by name.
@@ -36,7 +36,7 @@ const FORWARDER: (&str, &str) = source!("forwarder");
 const FACTORY: (&str, &str) = source!("factory");
 const CHILD: (&str, &str) = source!("child");
 
-/// Those of which there is one, without state at the start.
+/// Contracts of which there is one, without initial state.
 const SINGLE: [(&str, &str); 8] = [
     source!("vault"),
     source!("splitter"),
@@ -48,13 +48,13 @@ const SINGLE: [(&str, &str); 8] = [
     source!("guard"),
 ];
 
-/// Where everything is.
+/// The addresses of all contracts.
 #[derive(Clone, Debug)]
 pub(crate) struct Contracts {
     pub(crate) tokens: Vec<Address>,
-    /// Each swaps a token for the next.
+    /// Each pool swaps a token for the next one.
     pub(crate) pairs: Vec<Address>,
-    /// Each sends to the next, the last to a stranger.
+    /// Each forwarder sends to the next, the last one to a stranger.
     pub(crate) forwarders: Vec<Address>,
     pub(crate) vault: Address,
     pub(crate) splitter: Address,
@@ -67,7 +67,7 @@ pub(crate) struct Contracts {
     pub(crate) factory: Address,
 }
 
-/// An address without a known key.
+/// Returns an address without a known key.
 pub(crate) fn place(what: &str, number: u64) -> Address {
     let bytes = [what.as_bytes(), &number.to_be_bytes()].concat();
     Address::from_word(keccak256(bytes))
@@ -79,7 +79,7 @@ fn assemble((name, source): (&'static str, &str)) -> Result<Bytes, Error> {
     Ok(code.into())
 }
 
-/// Of a mapping at storage place `at`, the slot of an address.
+/// Returns the slot of an address in the mapping at slot `at`.
 fn mapped(address: Address, at: B256) -> B256 {
     keccak256([address.into_word(), at].concat())
 }
@@ -111,7 +111,8 @@ impl Contracts {
         }
     }
 
-    /// Their accounts in block 0; `people` hold all tokens and let all pairs spend them.
+    /// Returns the accounts of block 0. `people` own all tokens and allow all pools to
+    /// spend them.
     pub(crate) fn accounts(
         &self,
         people: &[Address],
@@ -121,7 +122,7 @@ impl Contracts {
             let account = contract(assemble(source)?, BTreeMap::new());
             accounts.insert(place(source.0, 0), account);
         }
-        // Failing inside takes a wei each time.
+        // Every failure inside the contract costs one wei.
         if let Some(fragile) = accounts.get_mut(&self.fragile) {
             fragile.balance = U256::from(PURSE);
         }
@@ -213,9 +214,9 @@ mod tests {
     #[test]
     fn all_sources_assemble() {
         let contracts = Contracts::new();
-        let accounts = contracts.accounts(&[place("somebody", 0)]).unwrap();
-        // Single ones, tokens with an implementation, pairs, forwarders, the factory, and
-        // four of the protocol.
+        let accounts = contracts.accounts(&[place("holder", 0)]).unwrap();
+        // Single contracts, tokens with an implementation, pools, forwarders, the
+        // factory, and four system contracts.
         assert_eq!(accounts.len(), 8 + 7 + 5 + 4 + 1 + 4);
         assert!(accounts.values().all(|account| !account.code.is_empty()));
     }

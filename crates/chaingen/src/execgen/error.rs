@@ -1,38 +1,38 @@
-//! Why a chain could not be made.
+//! The error type of executed chains.
 
 use alloy_primitives::B256;
 use revm::context::result::EVMError;
 use txgraph_evm_tools::asm::AsmError;
 
-/// Why a chain could not be made.
+/// An error of generating a chain.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It could not be written.
+    /// The chain could not be written.
     #[error(transparent)]
     Write(#[from] crate::Error),
-    /// A contract's source is wrong.
+    /// The source of a contract is wrong.
     #[error("contract {name}: {source}")]
     Contract {
-        /// Of the source.
+        /// Name of the source.
         name: &'static str,
-        /// Where.
+        /// Position and fault.
         source: AsmError,
     },
-    /// The executor refused a transaction or a call of the protocol.
+    /// revm rejected a transaction or a system call.
     #[error("block {block}: {what}")]
     Refused {
         /// Number of the block.
         block: u64,
-        /// In its words.
+        /// The message of revm.
         what: String,
     },
-    /// The miner in the other process.
+    /// The process of the miner failed.
     #[error("miner: {0}")]
     Miner(String),
 }
 
-/// What is asked of a state that does not have it.
+/// A request that the state cannot answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Missing {
     /// Code that no account has.

@@ -1,4 +1,5 @@
-//! Executes a block with revm: its course, and its transactions as they are drawn.
+//! Executes a block with revm: the steps around transactions, and the transactions as
+//! they are drawn.
 
 use super::{
     error::Error,
@@ -33,21 +34,21 @@ use revm::{
     primitives::hardfork::SpecId,
 };
 
-/// Wei in a Gwei.
+/// Wei of a gwei.
 const GWEI: u64 = 1_000_000_000;
-/// Most that anyone pays per gas, in wei; far above the base fee.
+/// The highest fee per gas in wei, far above the base fee.
 const MAX_FEE: u128 = 100_000_000_000;
 
-/// Of an access list with one address and two slots, used or not (EIP-2930).
+/// Gas of an access list with one address and two slots (EIP-2930).
 const ANNOUNCED_GAS: u64 = 2_400 + 2 * 1_900;
 
 type Transaction = EthereumTxEnvelope<TxEip4844>;
 type Evm<'a> = MainnetEvm<MainnetContext<&'a mut State>>;
 
-/// What a block is made from, beside its parent and its transactions.
+/// The inputs of a block other than its parent and its transactions.
 pub(crate) struct Order<'a> {
     pub(crate) chain_id: u64,
-    /// Transactions are added until they used so much.
+    /// Transactions are added until they use this much gas.
     pub(crate) gas: u64,
     pub(crate) beneficiary: Address,
     pub(crate) withdrawals: Vec<Withdrawal>,
@@ -179,7 +180,8 @@ fn system_call(
     }
 }
 
-/// Of withdrawals and consolidations (EIP-7002, EIP-7251). Nobody deposits here.
+/// Requests of withdrawals and consolidations (EIP-7002, EIP-7251). These chains have no
+/// deposits.
 fn requests(evm: &mut Evm<'_>, block: u64) -> Result<Requests, Error> {
     let mut requests = Requests::default();
     for (kind, contract) in [
@@ -223,7 +225,8 @@ fn fill_roots(
     }
 }
 
-/// Signs a draft, and says the same in revm's words. `kind` is the type of transaction.
+/// Signs a draft, and converts it to a transaction of revm. `kind` is the transaction
+/// type.
 fn sign(
     order: &Order<'_>,
     draft: Draft,
@@ -240,7 +243,7 @@ fn sign(
     } = draft;
     let signer = &order.signers[signer];
     let chain_id = order.chain_id;
-    // Old types name one price, which is both the most and the most of the tip.
+    // The gas price of old types is both the fee cap and the tip cap.
     let gas_price = 2 * u128::from(GWEI) + tip;
     let (access_list, announced_gas) = match (kind, to.to()) {
         (1, Some(to)) => {

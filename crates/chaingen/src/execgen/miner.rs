@@ -1,8 +1,8 @@
-//! A node in a process of its own that mines in its own rhythm, and reorganises.
+//! A node in a process of its own that mines and reorganises at its own pace.
 //!
-//! The process is the test program itself, started again to run one test that calls
-//! [`mine_if_asked`]. It ends when its standard input does; until then it tells each step
-//! on standard output, one line of JSON.
+//! The process is the test binary itself, started again to run one test that calls
+//! [`mine_if_asked`]. It prints each step on standard output as one line of JSON, and
+//! ends when its standard input is closed.
 
 use super::{Chain, Error, Plan};
 use crate::{Draw, Tip};
@@ -19,38 +19,38 @@ use std::{
     time::Duration,
 };
 
-/// Tells a test program that it is to be the miner, and what to do.
+/// The variable that makes a test binary the miner, with its plan.
 const MINER_ENV: &str = "TXGRAPH_MINER";
-/// Before every line, so that nothing else on standard output is taken for one.
+/// The prefix of lines, which distinguishes them from other output.
 const PREFIX: &str = "miner: ";
 
-/// How a miner behaves.
+/// The behavior of a miner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MinerPlan {
     /// Its chain.
     pub chain: Plan,
-    /// Blocks that are there before it says anything.
+    /// Blocks before the first step.
     pub blocks_at_start: u64,
-    /// Blocks in a commit at most.
+    /// Blocks per commit at most.
     pub commit_blocks_max: u64,
-    /// From step to step, in milliseconds; `None`: whenever [`Miner::step`] says so.
+    /// Milliseconds between steps. `None`: a step for each [`Miner::step`].
     pub step_ms: Option<u64>,
-    /// Steps of a thousand that replace the newest blocks by a longer branch.
+    /// Steps of a thousand that replace the newest blocks with a longer branch.
     pub reorgs_permille: u64,
-    /// So many blocks are replaced, at least and at most.
+    /// Replaced blocks, minimum and maximum.
     pub reorg_blocks: (u64, u64),
 }
 
-/// What a miner has done.
+/// The progress of a miner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Its newest block.
     pub tip: Tip,
-    /// Steps done; a step is a commit of new blocks, after a reorganisation or not.
+    /// Steps so far. A step commits new blocks, after a reorganisation or not.
     pub steps: u64,
-    /// Blocks mined, those taken back since included.
+    /// Mined blocks, including those that were removed again.
     pub mined: u64,
-    /// Blocks taken back.
+    /// Removed blocks.
     pub taken_back: u64,
     /// Reorganisations.
     pub reorgs: u64,
@@ -68,22 +68,22 @@ enum Line {
     Failed(String),
 }
 
-/// Is the miner if this process was started to be one, and returns when its parent lets
-/// go. Otherwise does nothing. To be called from a test of its own.
+/// Runs the miner if this process was started as one, and returns when its parent closes
+/// standard input. Otherwise does nothing. A test of its own must call this.
 ///
 /// # Panics
 ///
-/// When the parent's words are none, or nobody reads the answers.
+/// The plan cannot be parsed, or standard output is closed.
 pub fn mine_if_asked() {
     let Ok(job) = std::env::var(MINER_ENV) else {
         return;
     };
-    let job: Job = serde_json::from_str(&job).expect("the parent's words are JSON");
+    let job: Job = serde_json::from_str(&job).expect("the plan is JSON");
     let say = |line: &Line| {
-        let line = serde_json::to_string(line).expect("plain data");
+        let line = serde_json::to_string(line).expect("plain data can be serialized");
         let mut output = std::io::stdout();
-        let said = writeln!(output, "{PREFIX}{line}").and_then(|()| output.flush());
-        said.expect("the parent listens");
+        let written = writeln!(output, "{PREFIX}{line}").and_then(|()| output.flush());
+        written.expect("standard output is open");
     };
     if let Err(error) = mine(&job, &say) {
         say(&Line::Failed(error.to_string()));
@@ -92,12 +92,12 @@ pub fn mine_if_asked() {
 
 fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
     let plan = job.plan;
-    let (told, wait) = mpsc::channel();
+    let (done, wait) = mpsc::channel();
     thread::spawn(move || {
-        // The end of its input, or of the loop below, is the end of this.
+        // The end of standard input, or of the loop below, ends the process.
         let lines = std::io::stdin().lines();
         for _ in lines.map_while(Result::ok) {
-            if told.send(()).is_err() {
+            if done.send(()).is_err() {
                 break;
             }
         }
@@ -135,7 +135,7 @@ fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
     }
 }
 
-/// A miner in another process, which ends with this value.
+/// A miner in another process, which is stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Miner {
     child: Child,
@@ -144,50 +144,50 @@ pub struct Miner {
     listener: Option<JoinHandle<()>>,
 }
 
-/// What was heard from the other process, and that it changed.
+/// The last progress of the other process, with a signal for changes.
 #[derive(Debug, Default)]
 struct Shared {
-    heard: Mutex<Heard>,
+    last: Mutex<LastReport>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Heard {
+struct LastReport {
     progress: Option<Progress>,
     failed: Option<String>,
-    /// Nothing more will come.
+    /// The output of the process has ended.
     ended: bool,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, LastReport> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, change: impl FnOnce(&mut Heard)) {
+    fn note(&self, change: impl FnOnce(&mut LastReport)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    /// Waits until so many steps are done.
+    /// Waits until this many steps are done.
     fn wait_for(&self, steps: u64) -> Result<Progress, Error> {
-        let mut heard = self.lock();
+        let mut last = self.lock();
         loop {
-            if let Some(why) = &heard.failed {
+            if let Some(why) = &last.failed {
                 return Err(Error::Miner(why.clone()));
             }
-            match heard.progress {
+            match last.progress {
                 Some(progress) if progress.steps >= steps => return Ok(progress),
-                _ if heard.ended => return Err(Error::Miner("it has ended".to_owned())),
-                _ => heard = (self.changed.wait(heard)).unwrap_or_else(PoisonError::into_inner),
+                _ if last.ended => return Err(Error::Miner("it has ended".to_owned())),
+                _ => last = (self.changed.wait(last)).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
 }
 
 impl Miner {
-    /// Starts this very test program again, to run only the test `name`, which must call
-    /// [`mine_if_asked`], and waits for the blocks at the start. Its data directory is
+    /// Starts this test binary again to run only the test `name`, which must call
+    /// [`mine_if_asked`], and waits for the initial blocks. The data directory is
     /// `folder`.
     pub fn start(name: &str, folder: &Path, plan: MinerPlan) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::Miner(error.to_string());
@@ -203,20 +203,20 @@ impl Miner {
             .map_err(failed)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let shared = Arc::new(Shared::default());
-        let hears = Arc::clone(&shared);
+        let reader = Arc::clone(&shared);
         let listener = thread::spawn(move || {
             let lines = output.into_iter().flat_map(|it| BufReader::new(it).lines());
             for line in lines.map_while(Result::ok) {
-                // The test harness may have begun the line with words of its own.
+                // The test harness may have printed text before the line.
                 if let Some((_, line)) = line.split_once(PREFIX) {
-                    hears.note(|heard| match serde_json::from_str(line) {
-                        Ok(Line::Step(progress)) => heard.progress = Some(progress),
-                        Ok(Line::Failed(why)) => heard.failed = Some(why),
-                        Err(error) => heard.failed = Some(error.to_string()),
+                    reader.note(|last| match serde_json::from_str(line) {
+                        Ok(Line::Step(progress)) => last.progress = Some(progress),
+                        Ok(Line::Failed(why)) => last.failed = Some(why),
+                        Err(error) => last.failed = Some(error.to_string()),
                     });
                 }
             }
-            hears.note(|heard| heard.ended = true);
+            reader.note(|last| last.ended = true);
         });
         let miner = Self {
             child,
@@ -228,29 +228,31 @@ impl Miner {
         Ok(miner)
     }
 
-    /// What it has done so far.
+    /// The progress so far.
     pub fn progress(&self) -> Result<Progress, Error> {
         self.shared.wait_for(0)
     }
 
-    /// Has a miner without a pace of its own do a step.
+    /// Makes a miner without its own pace do a step.
     pub fn step(&mut self) -> Result<Progress, Error> {
         let steps = self.progress()?.steps;
         if let Some(input) = &mut self.input {
-            let told = writeln!(input).and_then(|()| input.flush());
-            told.map_err(|error| Error::Miner(error.to_string()))?;
+            let written = writeln!(input).and_then(|()| input.flush());
+            written.map_err(|error| Error::Miner(error.to_string()))?;
         }
         self.shared.wait_for(steps + 1)
     }
 
-    /// Lets it end its step, and says where it stands: nothing is written any more.
+    /// Lets the miner finish its step, and returns its progress. Nothing is written after
+    /// that.
     pub fn stop(mut self) -> Result<Progress, Error> {
         self.end();
         self.shared.wait_for(0)
     }
 
     fn end(&mut self) {
-        // The end of its input ends the child, and the end of its output the listener.
+        // Closing its standard input ends the child, and the end of its output ends the
+        // reader thread.
         self.input = None;
         let _ = self.child.wait();
         if let Some(listener) = self.listener.take() {

@@ -1,5 +1,5 @@
-//! Sample chains whose transactions are really executed: contract-heavy blocks, with
-//! receipts, state, change sets and history as a node would have them.
+//! Sample chains whose transactions are executed: contract-heavy blocks with the
+//! receipts, state, change sets and history of a node.
 //!
 //! ```text
 //! seed ─► traffic ─► execute (revm) ─► ExecutedBlock ─► BlockWriter ─► data directory
@@ -7,13 +7,13 @@
 //!        contracts      state, in memory
 //! ```
 //!
-//! What executes is revm, not our interpreter: these chains are to judge ours. Contracts
-//! are written in assembly, in `contracts/`, and assembled when a chain begins. The same
-//! plan gives the same chain. State roots above block 0 are placeholders, as no trie is
-//! kept; everything else in a header is right.
+//! revm executes the blocks and not our interpreter, because these chains test ours.
+//! Contracts are written in assembly (`contracts/`) and assembled when a chain begins.
+//! The same plan gives the same chain. State roots above block 0 are placeholders,
+//! because there is no trie. Everything else in a header is correct.
 //!
-//! [`Chain`] writes in this process, [`Miner`] in one of its own, in its own rhythm, with
-//! reorganisations.
+//! [`Chain`] writes in this process. [`Miner`] writes in a process of its own, at its own
+//! pace and with reorganisations.
 
 mod chain;
 mod contracts;

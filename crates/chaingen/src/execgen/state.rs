@@ -1,5 +1,5 @@
-//! The state of a chain, in memory, as revm reads it and changes it; and what a block
-//! changed, with the values from before.
+//! The state of a chain in memory, as revm reads and changes it, and the changes of each
+//! block with the previous values.
 
 use super::error::Missing;
 use crate::{Account, Changed, ExecutedBlock, FirstAccount};
@@ -14,23 +14,24 @@ use revm::{
 };
 use std::collections::BTreeMap;
 
-/// The state as of now.
+/// The current state.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     accounts: AddressMap<Account>,
-    /// Slots that are not zero. Sorted, because a destruction tells them all.
+    /// Slots that are not zero. Sorted, because the destruction of an account lists them
+    /// all.
     storage: AddressMap<BTreeMap<U256, U256>>,
     codes: B256HashMap<Bytecode>,
-    /// Of all blocks, by number.
+    /// Hashes of all blocks by number.
     hashes: Vec<B256>,
-    /// What the current block changed, as it was before.
+    /// Previous values of what the current block changed.
     accounts_before: BTreeMap<Address, Option<Account>>,
     slots_before: BTreeMap<(Address, U256), U256>,
     new_codes: Vec<(B256, Bytes)>,
 }
 
 impl State {
-    /// The state of block 0.
+    /// Creates the state of block 0.
     pub(crate) fn new(accounts: &BTreeMap<Address, FirstAccount>, hash: B256) -> Self {
         let mut state = Self {
             hashes: vec![hash],
@@ -78,7 +79,7 @@ impl State {
         self.set_account(address, Some(account));
     }
 
-    /// Ends a block: writes into it what it changed. Its hash is that of its header.
+    /// Ends a block: writes its changes into it. Its hash is that of its header.
     pub(crate) fn finish(&mut self, block: &mut ExecutedBlock, hash: B256) {
         self.hashes.push(hash);
         for (address, before) in std::mem::take(&mut self.accounts_before) {
@@ -97,7 +98,7 @@ impl State {
         block.codes = std::mem::take(&mut self.new_codes);
     }
 
-    /// Takes back the newest block.
+    /// Removes the newest block.
     pub(crate) fn take_back(&mut self, block: &ExecutedBlock) {
         self.hashes.pop();
         for (address, changed) in &block.accounts {
@@ -183,16 +184,16 @@ impl Database for State {
 }
 
 impl DatabaseCommit for State {
-    /// What a transaction did. What was before the block is noted once.
+    /// Applies the changes of a transaction. Records the value before the block once.
     fn commit(&mut self, changes: AddressMap<Touched>) {
         let mut changes: Vec<_> = changes.into_iter().collect();
-        // New code comes out in this order.
+        // New code is returned in this order.
         changes.sort_unstable_by_key(|(address, _)| *address);
         for (address, touched) in changes {
             if !touched.is_touched() {
                 continue;
             }
-            // Empty ones do not stay (EIP-161).
+            // Empty accounts are removed (EIP-161).
             if touched.is_selfdestructed() || touched.is_empty() {
                 self.destroy(address);
                 continue;

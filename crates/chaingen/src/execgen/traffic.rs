@@ -1,17 +1,17 @@
-//! What the transactions of a block do: drawn from the seed, in a mix of much of what
-//! contracts do.
+//! The actions of transactions, drawn from the seed in a mix of what contracts usually
+//! do.
 
 use super::contracts::{Contracts, place};
 use crate::{CANCUN, Draw};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 
-/// Addresses that nobody has a key of, the first ones used most.
+/// Number of addresses without a known key. The first ones are used most.
 const STRANGERS: u64 = 200_000;
 
 /// A transaction before it is signed.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    /// Which signer.
+    /// Index of the signer.
     pub(crate) signer: usize,
     pub(crate) to: TxKind,
     pub(crate) value: U256,
@@ -28,12 +28,12 @@ pub(crate) struct Traffic<'a> {
     pub(crate) draw: Draw,
 }
 
-/// Init code: returns its last 12 bytes, which count calls at slot 1. Has a `PUSH0`, and so
-/// fails before Shanghai.
+/// Init code that returns its last 12 bytes, which count calls in slot 1. It contains a
+/// `PUSH0` and therefore fails before Shanghai.
 const COUNTER: &[u8] = b"\x60\x0c\x80\x60\x0a\x5f\x39\x5f\xf3\x00\
     \x60\x01\x54\x60\x01\x01\x60\x01\x55\x34\x50\x00";
 
-/// What there is to do, with how often of a thousand.
+/// Actions with their weights per thousand.
 const MIX: [(Act, u64); 15] = [
     (Act::Pay, 150),
     (Act::Token, 320),
@@ -100,7 +100,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// The next transaction.
+    /// Draws the next transaction.
     pub(crate) fn next(&mut self) -> Draft {
         let weights = MIX.map(|(_, weight)| weight);
         let (act, _) = MIX[self.draw.weighted(&weights)];
@@ -115,7 +115,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Of an act: whom, wei, input, gas at most.
+    /// Returns recipient, value in wei, input and gas limit of an action.
     fn act(&mut self, act: Act, from: Address) -> (Option<Address>, U256, Bytes, u64) {
         let contracts = self.contracts;
         let (to, value, input, gas) = match act {
@@ -152,7 +152,7 @@ impl<'a> Traffic<'a> {
                 (first, self.wei(), Bytes::new(), 400_000)
             }
             Act::Hash => {
-                // A hash is cheap for what it takes: so many that it is a few percent of
+                // Hashes are cheap in gas for their work. This many use a few percent of
                 // the gas.
                 let count = self.draw.between(100, 1_000);
                 (
@@ -173,7 +173,7 @@ impl<'a> Traffic<'a> {
             }
             Act::Ledger => {
                 let what = word(self.draw.below(3));
-                // Runs overlap, so that slots are changed again and cleared.
+                // Ranges overlap, so that slots are changed again and cleared.
                 let first = word(self.draw.rank(1 << 14) * 16);
                 let count = word(self.draw.between(10, 60));
                 let input = words(&[what, first, count]);
@@ -219,12 +219,12 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Somebody who may do something with what they get.
+    /// Returns an address that can act on what it receives.
     fn payee(&mut self) -> Address {
         match self.draw.below(10) {
             0 => self.draw.pick(&self.contracts.forwarders),
             1 => self.contracts.vault,
-            // Takes no ether: the call fails.
+            // Does not accept ether: the call fails.
             2 => self.token(),
             _ => self.anyone(),
         }
@@ -246,7 +246,7 @@ impl<'a> Traffic<'a> {
             80..90 => selector(0x095e_a7b3, &[to, amount]),
             90..94 => selector(0x40c1_0f19, &[to, amount]),
             94..97 => selector(0x70a0_8231, &[to]),
-            // Mostly nobody has allowed that, and it fails.
+            // Usually not allowed, so it fails.
             _ => {
                 let from = from.into_word();
                 selector(0x23b8_72dd, &[from, to, amount])
@@ -259,7 +259,8 @@ impl<'a> Traffic<'a> {
         words(&[self.amount(), way, to.into_word()])
     }
 
-    /// Payments, transfers and swaps of the batch contract's own, and the wei it needs.
+    /// Returns payments, transfers and swaps of the batch contract, and the wei they
+    /// need.
     fn batch(&mut self) -> (U256, Bytes) {
         let mut value = U256::ZERO;
         let mut input = Vec::new();

@@ -1,5 +1,5 @@
-//! The chain hangs together: hashes, roots, signatures, accounts, in both layouts,
-//! forward and backward.
+//! Checks hashes, roots, signatures and accounts of chains in both layouts, after appends
+//! and unwinds.
 
 use crate::{
     raw::{self, Chain, Tables, number_of},
@@ -26,7 +26,7 @@ fn create(config: Config) -> (tempfile::TempDir, Appender) {
 }
 
 #[test]
-fn chains_hang_together() {
+fn blocks_are_linked_and_valid_in_both_layouts() {
     for layout in LAYOUTS {
         for profile in [Profile::Mainnet, Profile::Tokens, Profile::Odd] {
             let (folder, mut chain) = create(Config {
@@ -58,14 +58,14 @@ fn chains_hang_together() {
 }
 
 #[test]
-fn the_genesis_is_that_of_its_specification() {
+fn genesis_matches_its_specification() {
     let (folder, chain) = create(small(Layout::V2));
     let hash = chain.tip().hash;
     drop(chain);
     let genesis: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path().join("genesis.json")).unwrap())
             .unwrap();
-    // The state root from the words of the specification alone.
+    // Computes the state root from the specification alone.
     let alloc = genesis["alloc"]
         .as_object()
         .unwrap()
@@ -111,7 +111,7 @@ fn static_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_seed_is_a_chain_however_it_is_written() {
+fn storage_settings_do_not_change_the_chain() {
     let (at_once, mut chain) = create(Config {
         blocks_per_file: 16,
         ..small(Layout::V2)
@@ -143,10 +143,10 @@ fn a_seed_is_a_chain_however_it_is_written() {
     );
 }
 
-/// Golden outputs and pinned benchmark answers rest on these chains: a change of the
-/// writer must not change them, or must renew all of those.
+/// Golden outputs and expected benchmark answers depend on these chains. A change of the
+/// writer must keep them or update all of those.
 #[test]
-fn the_chain_of_a_seed_never_changes() {
+fn the_chain_of_a_seed_is_stable() {
     let hash_at = |config: Config, blocks: u64| {
         let (_folder, mut chain) = create(config);
         chain.append(blocks).unwrap().hash.to_string()
@@ -162,7 +162,7 @@ fn the_chain_of_a_seed_never_changes() {
 }
 
 #[test]
-fn both_layouts_hold_the_same_chain() {
+fn both_layouts_contain_the_same_chain() {
     let (v1, v2) = (create(small(Layout::V1)), create(small(Layout::V2)));
     let (mut in_v1, mut in_v2) = (v1.1, v2.1);
     assert_eq!(in_v1.append(50).unwrap(), in_v2.append(50).unwrap());
@@ -174,7 +174,7 @@ fn both_layouts_hold_the_same_chain() {
 }
 
 #[test]
-fn files_roll_over() {
+fn full_files_are_followed_by_new_ones() {
     for layout in LAYOUTS {
         let (folder, mut chain) = create(Config {
             blocks_per_file: 10,
@@ -194,7 +194,7 @@ fn files_roll_over() {
 }
 
 #[test]
-fn unwinding_leads_back_exactly() {
+fn unwind_restores_the_earlier_state() {
     for layout in LAYOUTS {
         let (folder, mut chain) = create(Config {
             blocks_per_file: 10,
@@ -211,7 +211,7 @@ fn unwinding_leads_back_exactly() {
             files.keys().collect::<Vec<_>>()
         );
         for (name, bytes) in static_files(folder.path()) {
-            // The longest row ever stays noted, as in a node's files.
+            // The length of the longest row is never reduced, as in the files of a node.
             if !name.ends_with(".conf") {
                 assert_eq!(bytes, files[&name], "{name}");
             }
@@ -229,7 +229,7 @@ fn unwinding_leads_back_exactly() {
 }
 
 #[test]
-fn branches_differ_and_hang_together() {
+fn branches_after_unwinds_differ_and_are_valid() {
     for layout in LAYOUTS {
         let (folder, mut chain) = create(Config {
             blocks_per_file: 8,
@@ -245,7 +245,7 @@ fn branches_differ_and_hang_together() {
                 .unwrap();
         }
         hashes.insert(chain.append(3).unwrap().hash);
-        assert_eq!(hashes.len(), 13, "a branch came twice");
+        assert_eq!(hashes.len(), 13, "a branch occurred twice");
         let expected: Vec<_> = (0..=chain.tip().number)
             .map(|n| chain.transfers(n))
             .collect();
@@ -260,17 +260,17 @@ fn branches_differ_and_hang_together() {
         assert_eq!(truth.counts.transactions, transactions);
         for (block, transfers) in read.blocks.iter().zip(expected) {
             let hashes: BTreeSet<_> = block.transactions.iter().map(|tx| *tx.tx_hash()).collect();
-            let told = transfers
+            let intended = transfers
                 .iter()
                 .map(|t| t.transaction_hash)
                 .filter(|hash| !hash.is_zero());
-            assert!(told.into_iter().all(|hash| hashes.contains(&hash)));
+            assert!(intended.into_iter().all(|hash| hashes.contains(&hash)));
         }
     }
 }
 
 #[test]
-fn finalized_blocks_stay() {
+fn finalized_blocks_cannot_be_unwound() {
     let (_folder, mut chain) = create(Config {
         finality: 10,
         ..small(Layout::V1)
@@ -285,7 +285,7 @@ fn finalized_blocks_stay() {
 }
 
 #[test]
-fn pruning_deletes_whole_files_and_says_so() {
+fn pruning_deletes_whole_files_and_records_it() {
     let config = Config {
         blocks_per_file: 10,
         ..small(Layout::V2)
@@ -321,7 +321,7 @@ fn pruning_deletes_whole_files_and_says_so() {
 }
 
 #[test]
-fn impossible_wishes_are_refused() {
+fn rejects_impossible_configurations() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |config: Config| {
         let error = Appender::create(&folder.path().join("new"), config).unwrap_err();
@@ -347,7 +347,7 @@ fn impossible_wishes_are_refused() {
 }
 
 #[test]
-fn blocks_of_many_transactions_fit() {
+fn blocks_with_many_transactions_fit() {
     let (folder, mut chain) = create(Config {
         txs_per_block: 120,
         ..small(Layout::V2)

@@ -1,4 +1,4 @@
-//! The imitated node in a process of its own, with a reader beside it.
+//! The imitated node in a process of its own, with a concurrent reader.
 
 use crate::{
     chain::{LAYOUTS, small},
@@ -8,7 +8,7 @@ use crate::{
 use std::{thread::sleep, time::Duration};
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 
-/// Not a test: what [`LiveNode::start`] starts again as a node.
+/// Not a test: [`LiveNode::start`] runs it as a node.
 #[test]
 fn imitated_node() {
     serve_if_asked();
@@ -16,10 +16,10 @@ fn imitated_node() {
 
 const NAME: &str = "live::imitated_node";
 
-/// A reader that follows the protocol (tables first, then files, nothing above the
-/// tip) sees a whole chain at any moment.
+/// A reader that follows the protocol (tables first, then files, nothing above the tip)
+/// always sees a complete chain.
 #[test]
-fn a_reader_beside_it_sees_whole_chains() {
+fn concurrent_readers_see_complete_chains() {
     for layout in LAYOUTS {
         let folder = tempfile::tempdir().unwrap();
         let config = Config {
@@ -51,7 +51,7 @@ fn a_reader_beside_it_sees_whole_chains() {
                 node.unwind(tip.number - 4).unwrap();
             }
         }
-        assert!(between > 0, "no reader ever saw files ahead of the tables");
+        assert!(between > 0, "no reader saw files ahead of the tables");
         let tip = node.tip().number;
         let transfers = node.transfers(tip).unwrap();
         assert!(
@@ -66,7 +66,7 @@ fn a_reader_beside_it_sees_whole_chains() {
 }
 
 #[test]
-fn unwinding_waits_for_readers_before_it_truncates() {
+fn unwind_waits_for_readers_before_it_truncates() {
     let folder = tempfile::tempdir().unwrap();
     let mut node = LiveNode::start(NAME, folder.path(), small(Layout::V2)).unwrap();
     node.append(20).unwrap();
@@ -79,7 +79,7 @@ fn unwinding_waits_for_readers_before_it_truncates() {
     while Tables::of(&env).stage("Finish") != 12 {
         sleep(Duration::from_millis(5));
         waited += 1;
-        assert!(waited < 2_000, "the tables never went back");
+        assert!(waited < 2_000, "the tables were not unwound");
     }
     sleep(Duration::from_millis(100));
     assert_eq!(
@@ -91,7 +91,7 @@ fn unwinding_waits_for_readers_before_it_truncates() {
     assert_eq!(node.finish().unwrap().number, 12);
     assert_eq!(headers(), Some((0, 12)));
 
-    // As reth before 2.0 did.
+    // As reth did before 2.0.
     let other = tempfile::tempdir().unwrap();
     let config = Config {
         wait_for_readers: false,
@@ -106,7 +106,7 @@ fn unwinding_waits_for_readers_before_it_truncates() {
 }
 
 #[test]
-fn what_a_killed_node_committed_stays() {
+fn commits_survive_a_kill() {
     for layout in LAYOUTS {
         let folder = tempfile::tempdir().unwrap();
         let config = Config {
@@ -129,11 +129,11 @@ fn what_a_killed_node_committed_stays() {
 }
 
 #[test]
-fn errors_of_the_node_reach_its_parent() {
+fn errors_are_returned_to_the_parent() {
     let folder = tempfile::tempdir().unwrap();
     let mut node = LiveNode::start(NAME, folder.path(), small(Layout::V2)).unwrap();
     let error = node.unwind(5).unwrap_err().to_string();
     assert!(error.contains("a node does not do this"), "{error}");
-    assert_eq!(node.append(1).unwrap().number, 1, "and it lives on");
+    assert_eq!(node.append(1).unwrap().number, 1, "the node still works");
     assert_eq!(node.prune_receipts(1).unwrap(), None);
 }

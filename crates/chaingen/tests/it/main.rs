@@ -1,4 +1,4 @@
-//! What the chain writer writes, read back with reth's own codecs and plain code.
+//! Reads the output of the chain writer with reth's own codecs and plain code.
 
 #![allow(clippy::cast_possible_truncation, reason = "small chains")]
 

@@ -1,4 +1,4 @@
-//! The program `chaingen`.
+//! Tests of the program `chaingen`.
 
 use serde_json::Value;
 use std::{
@@ -16,15 +16,15 @@ fn chaingen(folder: &Path, arguments: &str) -> Output {
 }
 
 #[test]
-fn writes_a_chain_and_the_truth_about_it() {
+fn writes_chain_and_truth() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = "--out chain --blocks 60 --layout v1 --seed 3 --tokens 30 --blocks-per-file 25 \
                      --profile odd --truth truth.json --truth-edges edges.csv";
     let output = chaingen(folder.path(), arguments);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
     assert!(output.stdout.is_empty());
-    assert!(said.starts_with("wrote blocks 0..=60 with "), "{said}");
+    assert!(stderr.starts_with("wrote blocks 0..=60 with "), "{stderr}");
 
     let chain = crate::verify::verify(&folder.path().join("chain"), Layout::V1);
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
@@ -37,12 +37,12 @@ fn writes_a_chain_and_the_truth_about_it() {
     let counted: u64 = counted.map(|sort| sort["count"].as_u64().unwrap()).sum();
     assert_eq!(edges.lines().next(), Some(CSV_HEADER));
     assert_eq!(edges.lines().count() as u64, 1 + counted);
-    // The fourth window ends later, its scenario with block 60.
+    // The fourth window ends later, but its scenario ends in block 60.
     assert_eq!(truth["scenarios"].as_array().unwrap().len(), 4);
 }
 
 #[test]
-fn says_what_is_wrong() {
+fn reports_wrong_arguments() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
     for (arguments, code, words) in [
@@ -53,11 +53,11 @@ fn says_what_is_wrong() {
         ("--out new --tokens 1", 1, "tokens is 1; from 10"),
     ] {
         let output = chaingen(folder.path(), arguments);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
-        assert!(said.contains(words), "{arguments}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {stderr}");
+        assert!(stderr.contains(words), "{arguments}: {stderr}");
     }
     assert!(!folder.path().join("new").exists());
-    let silent = chaingen(folder.path(), "--out quiet --blocks 2 --quiet");
-    assert!(silent.status.success() && silent.stderr.is_empty());
+    let quiet = chaingen(folder.path(), "--out quiet --blocks 2 --quiet");
+    assert!(quiet.status.success() && quiet.stderr.is_empty());
 }

@@ -1,4 +1,4 @@
-//! A data directory as plain lists: everything read at once, nothing clever.
+//! Reads a data directory into plain lists, without any optimization.
 
 use alloy_consensus::{EthereumReceipt, EthereumTxEnvelope, Header, TxEip4844};
 use alloy_eips::eip4895::Withdrawal;
@@ -10,11 +10,11 @@ use std::{collections::BTreeMap, path::Path};
 pub(crate) type Transaction = EthereumTxEnvelope<TxEip4844>;
 pub(crate) type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The tables of a database, each as its rows in order.
+/// The tables of a database, with their rows in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tables(pub(crate) BTreeMap<String, (bool, Rows)>);
 
-/// Opens an environment for reading, as a tool beside a node does.
+/// Opens an environment for reading, like a tool next to a node.
 pub(crate) fn open(folder: &Path) -> Environment {
     let flags = EnvironmentFlags {
         mode: Mode::ReadOnly,
@@ -84,26 +84,26 @@ impl Tables {
         number_of(
             &self
                 .get("StageCheckpoints", stage.as_bytes())
-                .expect("a stage")[1..],
+                .expect("a stage checkpoint")[1..],
         )
     }
 }
 
-/// A number without its leading zero bytes.
+/// Returns a number without leading zero bytes.
 pub(crate) fn number_of(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-/// One jar as its `.conf` tells it.
+/// One jar, as its `.conf` describes it.
 #[derive(Debug)]
 pub(crate) struct Jar {
     pub(crate) blocks: Option<(u64, u64)>,
     pub(crate) txs: Option<(u64, u64)>,
     /// Rows of cells, decompressed.
     pub(crate) rows: Vec<Vec<Vec<u8>>>,
-    /// Rows of each block, for change sets.
+    /// Number of rows of each block, for change sets.
     pub(crate) changes: Vec<(u64, u64)>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn jars(folder: &Path, segment: &str) -> Vec<Jar> {
         let Some((start, end)) = range.split_once('_') else {
             continue;
         };
-        // A file without its `.conf` has only just been begun.
+        // A file without its `.conf` was only just created.
         let conf = path.with_file_name(format!("{name}.conf"));
         if end.parse::<u64>().is_ok() && conf.exists() {
             files.push((start.parse().unwrap(), path));
@@ -175,7 +175,7 @@ fn jar(start: u64, path: &Path) -> Jar {
     assert_eq!(compressed, segment == 0);
     assert!(!compressed || conf.u32() == 1, "LZ4");
     let max_row = conf.u64() as usize;
-    assert!(conf.0.is_empty(), "the .conf goes on");
+    assert!(conf.0.is_empty(), "trailing bytes in the .conf");
 
     let (offsets, data) = (read(path, ".off"), read(path, ""));
     assert_eq!(offsets[0], 8);
@@ -220,7 +220,7 @@ fn jar(start: u64, path: &Path) -> Jar {
     }
 }
 
-/// A block, decoded.
+/// A decoded block.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub(crate) header: Header,
@@ -232,7 +232,7 @@ pub(crate) struct Block {
     pub(crate) withdrawals: Vec<Withdrawal>,
 }
 
-/// An account, decoded.
+/// A decoded account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) nonce: u64,
@@ -253,23 +253,23 @@ pub(crate) fn account(bytes: &[u8]) -> Account {
     }
 }
 
-/// A whole data directory, decoded.
+/// A whole decoded data directory.
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub(crate) tables: Tables,
-    /// All blocks up to the tip, for which receipts exist from `receipts_from` on.
+    /// All blocks up to the tip. Receipts exist from `receipts_from` on.
     pub(crate) blocks: Vec<Block>,
-    /// For every block, the changed accounts before it; `None`: there was none.
+    /// The previous accounts of every block; `None` if the account did not exist.
     pub(crate) before: Vec<Vec<(Address, Option<Account>)>>,
 }
 
-/// Cells of a transaction-based segment by transaction number.
+/// Cells of a transaction segment by transaction number.
 fn cells(folder: &Path, segment: &str) -> BTreeMap<u64, Vec<u8>> {
     let mut all = BTreeMap::new();
     for jar in jars(folder, segment) {
         let count = jar.rows.len() as u64;
         let Some((first, last)) = jar.txs else {
-            assert_eq!(count, 0, "rows without numbers");
+            assert_eq!(count, 0, "rows without transaction numbers");
             continue;
         };
         assert_eq!(count, last - first + 1);
@@ -284,7 +284,7 @@ fn cells(folder: &Path, segment: &str) -> BTreeMap<u64, Vec<u8>> {
 
 impl Chain {
     pub(crate) fn read(folder: &Path, v2: bool) -> Self {
-        // Tables first, files after: what the tables tell is then in the files.
+        // Tables first, then files, which then contain what the tables refer to.
         Self::with_tables(folder, v2, Tables::read(folder))
     }
 
@@ -293,7 +293,7 @@ impl Chain {
         let mut headers = Vec::new();
         for jar in jars(folder, "headers") {
             if let Some((first, _)) = jar.blocks {
-                assert_eq!(first as usize, headers.len(), "headers without a gap");
+                assert_eq!(first as usize, headers.len(), "a gap between headers");
             }
             headers.extend(jar.rows);
         }
@@ -308,7 +308,7 @@ impl Chain {
         let blocks = (0..=tip).map(|number| {
             let row = &headers[number as usize];
             let header = Header::from_compact(&row[0], row[0].len()).0;
-            assert_eq!(row[1], [0], "no total difficulty");
+            assert_eq!(row[1], [0], "total difficulty is not zero");
             let (first_tx, count) =
                 body_indices(tables.get("BlockBodyIndices", &be(number)).unwrap());
             let txs = first_tx..first_tx + count;

@@ -1,4 +1,4 @@
-//! What is written has the shape of what a real node wrote.
+//! Compares the form of the output with directories of a real node.
 
 use crate::{
     chain::{LAYOUTS, small},
@@ -13,7 +13,7 @@ fn pairs() -> impl Iterator<Item = (fixtures::Fixture, Layout)> {
 }
 
 #[test]
-fn tables_are_those_of_a_node() {
+fn tables_match_a_real_node() {
     for (fixture, layout) in pairs() {
         let real = Tables::read(fixture.path());
         let folder = tempfile::tempdir().unwrap();
@@ -42,8 +42,8 @@ fn tables_are_those_of_a_node() {
             );
         }
         assert_eq!(ours.rows("Metadata"), real.rows("Metadata"));
-        // Rows where a node has rows, but for what is documented as left out, and
-        // storage, which sample contracts do not have.
+        // There are rows where a node has rows, except those that are documented as
+        // omitted, and storage, which sample contracts do not have.
         for (table, (_, rows)) in &real.0 {
             let left_out = [
                 "AccountsTrie",
@@ -65,7 +65,7 @@ fn tables_are_those_of_a_node() {
     }
 }
 
-/// Names of the static files, and the length of each `.conf`.
+/// Names of the static files with the length of each `.conf`.
 fn files(folder: &Path) -> BTreeMap<String, Option<u64>> {
     std::fs::read_dir(folder.join("static_files"))
         .unwrap()
@@ -81,7 +81,7 @@ fn files(folder: &Path) -> BTreeMap<String, Option<u64>> {
 }
 
 #[test]
-fn static_files_are_those_of_a_node() {
+fn static_files_match_a_real_node() {
     for (fixture, layout) in pairs() {
         let folder = tempfile::tempdir().unwrap();
         Appender::create(folder.path(), small(layout))
@@ -105,8 +105,8 @@ fn static_files_are_those_of_a_node() {
     }
 }
 
-/// The raw reader of these tests reads real directories as well: what it verifies
-/// is how real ones are.
+/// The raw reader of these tests reads real directories too, so its checks are those that
+/// real directories pass.
 #[test]
 fn a_real_chain_passes_the_same_checks() {
     for (fixture, layout) in pairs() {

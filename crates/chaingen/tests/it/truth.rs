@@ -1,5 +1,5 @@
-//! The known answers are right: the naive decoder and the naive search, which know
-//! nothing of the writer's intentions, come to the same.
+//! Compares the known answers with the naive decoder and the naive search, which do not
+//! know the intentions of the writer.
 
 use crate::{
     chain::small,
@@ -13,7 +13,7 @@ use txgraph_chaingen::{Appender, CSV_HEADER, Config, Layout, Profile, Truth, wri
 use txgraph_testkit::naive::{self, Decoded, Rules};
 use txgraph_transfers::Transfer;
 
-/// A block as a node would answer for it.
+/// Converts a block to the answers of a node.
 fn answers(block: &Block, log_index: &mut u64) -> (Value, Value) {
     let hex = |number: u64| format!("{number:#x}");
     let transactions: Vec<Value> = block
@@ -70,13 +70,13 @@ fn answers(block: &Block, log_index: &mut u64) -> (Value, Value) {
     (answer, Value::Array(receipts))
 }
 
-struct Told {
+struct Answers {
     truth: Truth,
     intended: Vec<Transfer>,
     decoded: Decoded,
 }
 
-fn tell(profile: Profile, blocks: u64) -> Told {
+fn answers_of(profile: Profile, blocks: u64) -> Answers {
     let folder = tempfile::tempdir().unwrap();
     let config = Config {
         profile,
@@ -95,7 +95,10 @@ fn tell(profile: Profile, blocks: u64) -> Told {
     let again: Vec<Transfer> = (0..=blocks)
         .flat_map(|block| chain.transfers(block))
         .collect();
-    assert_eq!(again, intended, "made again, the blocks tell the same");
+    assert_eq!(
+        again, intended,
+        "blocks generated again have other transfers"
+    );
     drop(chain);
     let mut decoded = Decoded::default();
     let read = Chain::read(folder.path(), true);
@@ -103,7 +106,7 @@ fn tell(profile: Profile, blocks: u64) -> Told {
         let (answer, receipts) = answers(block, &mut 0);
         naive::decode_block(&answer, &receipts, &mut decoded);
     }
-    Told {
+    Answers {
         truth,
         intended,
         decoded,
@@ -111,17 +114,17 @@ fn tell(profile: Profile, blocks: u64) -> Told {
 }
 
 #[test]
-fn every_transfer_is_as_intended() {
+fn transfers_match_the_naive_decoder() {
     for (profile, blocks) in [
         (Profile::Mainnet, 300),
         (Profile::Tokens, 60),
         (Profile::Odd, 120),
     ] {
-        let Told {
+        let Answers {
             truth,
             intended,
             decoded,
-        } = tell(profile, blocks);
+        } = answers_of(profile, blocks);
         for (intended, decoded) in intended.iter().zip(&decoded.transfers) {
             assert_eq!(intended, decoded);
         }
@@ -144,12 +147,12 @@ fn every_transfer_is_as_intended() {
                 .entry((transfer.token_standard, transfer.kind))
                 .or_insert(0u64) += 1;
         }
-        let told: BTreeMap<_, _> = truth
+        let counted: BTreeMap<_, _> = truth
             .transfers
             .iter()
             .map(|t| ((t.standard, t.kind), t.count))
             .collect();
-        assert_eq!(told, sorts);
+        assert_eq!(counted, sorts);
         for token in &truth.tokens {
             let of_token = |t: &&Transfer| t.token_address == Some(token.token.address);
             assert_eq!(
@@ -161,8 +164,8 @@ fn every_transfer_is_as_intended() {
 }
 
 #[test]
-fn every_search_finds_what_was_planted() {
-    let Told { truth, decoded, .. } = tell(Profile::Mainnet, 300);
+fn searches_match_the_naive_search() {
+    let Answers { truth, decoded, .. } = answers_of(Profile::Mainnet, 300);
     let mut names = BTreeSet::new();
     for search in &truth.searches {
         let wanted = |t: &&Transfer| t.token_address == search.token;
@@ -188,8 +191,8 @@ fn every_search_finds_what_was_planted() {
 }
 
 #[test]
-fn every_planted_edge_is_on_the_chain() {
-    let Told { truth, decoded, .. } = tell(Profile::Tokens, 200);
+fn planted_edges_are_on_the_chain() {
+    let Answers { truth, decoded, .. } = answers_of(Profile::Tokens, 200);
     for scenario in &truth.scenarios {
         assert!(!scenario.edges.is_empty());
         let taking_part: BTreeSet<&Address> = scenario.roles.values().flatten().collect();
@@ -212,12 +215,12 @@ fn every_planted_edge_is_on_the_chain() {
     }
 }
 
-/// The mix is what the profile promises.
+/// The mix of transactions is that of the profile.
 #[test]
-fn a_chain_looks_like_the_main_one() {
-    let Told {
+fn the_mix_resembles_mainnet() {
+    let Answers {
         truth, intended, ..
-    } = tell(Profile::Mainnet, 300);
+    } = answers_of(Profile::Mainnet, 300);
     let counts = truth.counts;
     let per_tx = |count: u64| count * 100 / counts.transactions;
     assert!(
@@ -233,7 +236,7 @@ fn a_chain_looks_like_the_main_one() {
         "the heads have {} %",
         head * 100 / all
     );
-    // Hubs: the ten busiest of thousands of addresses have far more than their share.
+    // Hubs: the ten busiest of thousands of addresses have a large share.
     let mut degree: BTreeMap<Address, u64> = BTreeMap::new();
     for transfer in &intended {
         *degree.entry(transfer.to_address).or_default() += 1;
@@ -245,8 +248,8 @@ fn a_chain_looks_like_the_main_one() {
 }
 
 #[test]
-fn rows_of_the_csv() {
-    let Told { intended, .. } = tell(Profile::Odd, 20);
+fn csv_rows_have_all_columns() {
+    let Answers { intended, .. } = answers_of(Profile::Odd, 20);
     let mut csv = Vec::new();
     write_csv(&mut csv, &intended, 5).unwrap();
     let csv = String::from_utf8(csv).unwrap();

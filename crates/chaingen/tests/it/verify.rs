@@ -1,4 +1,4 @@
-//! What must hold of any chain.
+//! Checks that every chain must pass.
 
 use crate::raw::{Account, Block, Chain, account, be};
 use alloy_consensus::{
@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, Bloom, U256, keccak256};
 use std::{collections::BTreeMap, path::Path};
 use txgraph_chaingen::Layout;
 
-/// Everything that must hold of any chain. Returns it, for more.
+/// Runs all checks, and returns the chain for further ones.
 pub(crate) fn verify(folder: &Path, layout: Layout) -> Chain {
     let chain = Chain::read(folder, layout == Layout::V2);
     verify_blocks(&chain.blocks);
@@ -89,7 +89,7 @@ fn verify_parent(parent: &Block, block: &Block) {
         "base fee of block {}",
         header.number
     );
-    // Forks come in order and stay.
+    // Forks begin in order and stay.
     assert!(parent.withdrawals_root.is_none() || header.withdrawals_root.is_some());
     assert_eq!(
         header.excess_blob_gas.is_some(),
@@ -162,8 +162,8 @@ fn verify_tables(chain: &Chain, layout: Layout) {
     }
 }
 
-/// The accounts follow from the transactions, and the change sets lead all the way
-/// back to nothing.
+/// The accounts follow from the transactions, and the change sets lead back to the empty
+/// state.
 fn verify_accounts(chain: &Chain, layout: Layout) {
     let rows = |table: &str| -> BTreeMap<B256, Account> {
         let rows = chain.tables.rows(table).iter();
@@ -197,7 +197,7 @@ fn verify_accounts(chain: &Chain, layout: Layout) {
         burnt += base_fee * U256::from(block.header.gas_used);
         let blob_gas = block.header.blob_gas_used.unwrap_or_default();
         if blob_gas > 0 {
-            // So few blobs that their fee stays at its minimum.
+            // There are so few blobs that their fee stays at its minimum.
             assert!(block.header.excess_blob_gas.unwrap() < 3_000_000);
             burnt += U256::from(blob_gas);
         }
@@ -231,7 +231,7 @@ fn verify_accounts(chain: &Chain, layout: Layout) {
             assert_ne!(now, *account, "block {block} did not change {address}");
         }
     }
-    assert!(accounts.is_empty(), "accounts from nowhere");
+    assert!(accounts.is_empty(), "accounts that nothing created");
     assert_eq!(
         at_tip,
         at_genesis + created - burnt,
