@@ -5,7 +5,7 @@ use signet_libmdbx::{
 };
 use std::path::Path;
 
-/// One commit to the database of data directory `dir`.
+/// Makes one commit to the database of data directory `dir`.
 pub fn commit(dir: &Path, change: impl FnOnce(&RwTxUnsync)) {
     let mode = Mode::ReadWrite {
         sync_mode: SyncMode::Durable,

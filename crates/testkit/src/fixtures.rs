@@ -1,9 +1,7 @@
-//! Data directories written by real nodes, with the nodes' own answers beside
-//! them: some committed under `testdata/`, the large ones outside of the
-//! repository.
+//! Data directories written by real nodes, with the nodes' own RPC answers. Some are
+//! committed in `testdata/`, large ones are outside the repository.
 //!
-//! Everything here panics on failure with a message that says what is wrong
-//! with the fixture: it runs in tests only.
+//! Functions panic with a message that names the fixture, because only tests call them.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,11 +14,11 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Environment variable that names the folder of the large fixtures.
+/// The environment variable with the folder of the large fixtures.
 pub const FIXTURES_ENV: &str = "TXGRAPH_FIXTURES";
 
-/// When this environment variable is `1`, absent fixtures are a failure instead
-/// of a skipped test.
+/// If this environment variable is `1`, missing fixtures are a failure and not a skipped
+/// test.
 pub const REQUIRE_ENV: &str = "TXGRAPH_REQUIRE_FIXTURES";
 
 /// The folder of this workspace.
@@ -29,7 +27,7 @@ fn workspace() -> PathBuf {
     crates
         .ancestors()
         .nth(2)
-        .expect("crates/testkit lies two folders deep")
+        .expect("crates/testkit is two folders deep")
         .to_path_buf()
 }
 
@@ -38,8 +36,8 @@ pub fn testdata() -> PathBuf {
     workspace().join("testdata")
 }
 
-/// The folder of the large fixtures, when it exists: `$TXGRAPH_FIXTURES`, else
-/// `../shared/fixtures` beside the workspace.
+/// Returns the folder of the large fixtures, if it exists: `$TXGRAPH_FIXTURES`, or
+/// `../shared/fixtures` next to the workspace.
 pub fn root() -> Option<PathBuf> {
     let root = match std::env::var_os(FIXTURES_ENV) {
         Some(folder) => PathBuf::from(folder),
@@ -48,7 +46,7 @@ pub fn root() -> Option<PathBuf> {
     root.is_dir().then_some(root)
 }
 
-/// A private copy of a data directory; deleted on drop.
+/// A private copy of a data directory, deleted on drop.
 #[derive(Debug)]
 pub struct Unpacked {
     path: PathBuf,
@@ -56,16 +54,16 @@ pub struct Unpacked {
 }
 
 impl Unpacked {
-    /// The data directory (the folder that holds `db` and `static_files`).
+    /// The data directory, which contains `db` and `static_files`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Unpacks `archive` (`.tar.zst`, sparse) into a folder of its own.
+/// Unpacks `archive` (`.tar.zst`, sparse) into a new folder.
 ///
-/// Every call makes a new copy, because even a read-only MDBX environment
-/// writes to its lock file.
+/// Every call makes a new copy, because even a read-only MDBX environment writes to its
+/// lock file.
 pub fn unpack(archive: &Path) -> Unpacked {
     let dir = tempfile::Builder::new()
         .prefix("txgraph-")
@@ -93,7 +91,7 @@ pub fn unpack(archive: &Path) -> Unpacked {
     Unpacked { path, _dir: dir }
 }
 
-/// Some archives hold the data directory itself, some one folder with it.
+/// Some archives contain the data directory itself, others a folder with it.
 fn data_directory_in(folder: &Path) -> Option<PathBuf> {
     if folder.join("static_files").is_dir() {
         return Some(folder.to_path_buf());
@@ -105,16 +103,16 @@ fn data_directory_in(folder: &Path) -> Option<PathBuf> {
     entries.find(|path| path.join("static_files").is_dir())
 }
 
-/// A data directory of a real node and what is known about it.
+/// A data directory of a real node, with known facts about it.
 #[derive(Debug)]
 pub struct Fixture {
-    /// Name as given to [`fixture`], e.g. `small/v1`.
+    /// Name as passed to [`fixture`], for example `small/v1`.
     pub name: String,
-    /// `chain-info.json`; `Null` when there is none.
+    /// `chain-info.json`, or `Null`.
     pub chain_info: Value,
-    /// `truth.json`; `Null` when there is none.
+    /// `truth.json`, or `Null`.
     pub truth: Value,
-    /// `genesis.json`; `Null` when there is none.
+    /// `genesis.json`, or `Null`.
     pub genesis: Value,
     folder: PathBuf,
     archive: PathBuf,
@@ -123,7 +121,7 @@ pub struct Fixture {
 
 impl Fixture {
     fn open(base: &Path, name: &str) -> Self {
-        // `odd/` keeps bare archives, everything else a folder per fixture.
+        // `odd/` contains bare archives. Every other fixture has a folder.
         let bare = base.join(format!("{name}.tar.zst"));
         let (folder, archive) = if bare.is_file() {
             (bare.with_extension("").with_extension(""), bare)
@@ -146,36 +144,37 @@ impl Fixture {
         }
     }
 
-    /// A copy of the data directory that belongs to this value: unpacked at the
-    /// first call, deleted with it. Not to be changed; see [`Fixture::unpack`].
+    /// Returns the copy of the data directory that belongs to this value. It is unpacked
+    /// at the first call and deleted with the value. It must not be changed; see
+    /// [`Fixture::unpack`].
     pub fn path(&self) -> &Path {
         self.unpacked.get_or_init(|| self.unpack()).path()
     }
 
-    /// Another copy of the data directory, free to be changed or damaged.
+    /// Returns another copy of the data directory, which may be changed or damaged.
     pub fn unpack(&self) -> Unpacked {
         unpack(&self.archive)
     }
 
-    /// `v1` or `v2`, where `chain-info.json` tells.
+    /// `v1` or `v2`, from `chain-info.json`.
     pub fn layout(&self) -> Option<&str> {
         self.chain_info["reth"]["layout"].as_str()
     }
 
-    /// The chain id, where `chain-info.json` or `genesis.json` tells.
+    /// The chain id, from `chain-info.json` or `genesis.json`.
     pub fn chain_id(&self) -> Option<u64> {
         self.chain_info["chain"]["chain_id"]
             .as_u64()
             .or_else(|| self.genesis["config"]["chainId"].as_u64())
     }
 
-    /// Number of the last block on disk, where `chain-info.json` tells.
+    /// Number of the last block on disk, from `chain-info.json`.
     pub fn tip(&self) -> Option<u64> {
         self.chain_info["tip_on_disk"]["number"].as_u64()
     }
 
-    /// The full fixture that holds the same chain, with the answers that a pruned
-    /// or crashed one lacks (`same_chain_as`, in the same layout).
+    /// Returns the full fixture of the same chain and layout (`same_chain_as`). It has
+    /// the answers that a pruned or crashed fixture lacks.
     pub fn full_chain(&self) -> Option<Fixture> {
         let layout = self.layout().unwrap_or("v2");
         let name = match self.chain_info["same_chain_as"].as_str()? {
@@ -185,13 +184,13 @@ impl Fixture {
         fixture(&name)
     }
 
-    /// Whether `<answers>.jsonl.zst` stands beside the data directory.
+    /// Returns whether `<answers>.jsonl.zst` exists.
     pub fn has(&self, answers: &str) -> bool {
         self.answers(answers).is_file()
     }
 
-    /// The objects of `<answers>.jsonl.zst`, one by one: `receipts`, `blocks`,
-    /// `logs`, `call-traces`, `struct-logs`, `state`, `state-diffs`.
+    /// Iterates over the objects of `<answers>.jsonl.zst`: `receipts`, `blocks`, `logs`,
+    /// `call-traces`, `struct-logs`, `state` or `state-diffs`.
     pub fn lines(&self, answers: &str) -> Lines {
         Lines::open(&self.answers(answers))
     }
@@ -201,12 +200,12 @@ impl Fixture {
     }
 }
 
-/// The fixture `name` of the large ones: `dev-v1`, `small/v2`,
-/// `pruned/long-v2-full`, `crashed/small-v2`, `odd/pruned-v1`, ...
+/// Opens a large fixture: `dev-v1`, `small/v2`, `pruned/long-v2-full`,
+/// `crashed/small-v2`, `odd/pruned-v1`, ...
 ///
-/// Without the large fixtures the answer is `None`, after a visible line on
-/// stderr; under `TXGRAPH_REQUIRE_FIXTURES=1` it is a failure. A name that does
-/// not exist among present fixtures always is.
+/// Without the large fixtures, returns `None` after a line on standard error, or panics
+/// if `TXGRAPH_REQUIRE_FIXTURES=1`. A name that does not exist among present fixtures
+/// always panics.
 ///
 /// ```no_run
 /// use txgraph_testkit::fixtures;
@@ -220,8 +219,8 @@ pub fn fixture(name: &str) -> Option<Fixture> {
     }
 }
 
-/// The large fixtures' folder, for tests that walk it themselves. Absence is
-/// handled as in [`fixture`].
+/// Returns the folder of the large fixtures, for tests that read it themselves. A missing
+/// folder is handled as in [`fixture`].
 pub fn require_root() -> Option<PathBuf> {
     root().or_else(|| skipped("all"))
 }
@@ -231,7 +230,7 @@ fn skipped<T>(name: &str) -> Option<T> {
         std::env::var_os(REQUIRE_ENV).is_none_or(|value| value != "1"),
         "fixtures not present (wanted: {name}) but {REQUIRE_ENV}=1; set {FIXTURES_ENV}"
     );
-    // Not `eprintln!`: the test harness would hide it.
+    // Not `eprintln!`, whose output the test harness hides.
     let _ = writeln!(
         io::stderr(),
         "skipped: fixtures not present (wanted: {name})"
@@ -239,14 +238,14 @@ fn skipped<T>(name: &str) -> Option<T> {
     None
 }
 
-/// The fixtures committed under `testdata/`: `small/v1` and `small/v2`.
+/// Opens the fixtures in `testdata/`: `small/v1` and `small/v2`.
 pub fn committed() -> [Fixture; 2] {
     let testdata = testdata();
     ["small/v1", "small/v2"].map(|name| Fixture::open(&testdata, name))
 }
 
-/// Full chains with all answers beside them: the committed ones, and the large ones when
-/// they are there.
+/// Opens full chains with all answers: the committed ones, and the large ones if they are
+/// present.
 pub fn full() -> Vec<Fixture> {
     let large = ["dev-v1", "dev-v2", "long-v2"].into_iter();
     committed()
@@ -255,7 +254,8 @@ pub fn full() -> Vec<Fixture> {
         .collect()
 }
 
-/// Pruned, filtered and crashed ones, each with the full chain that has the answers.
+/// Opens pruned, filtered and crashed fixtures, each with the full chain that has the
+/// answers.
 pub fn partial() -> Vec<(Fixture, Fixture)> {
     [
         "crashed/small-v2",
@@ -269,9 +269,7 @@ pub fn partial() -> Vec<(Fixture, Fixture)> {
     .into_iter()
     .filter_map(fixture)
     .map(|partial| {
-        let full = partial
-            .full_chain()
-            .expect("it stands beside the full chain");
+        let full = partial.full_chain().expect("the full chain is present too");
         (partial, full)
     })
     .collect()
@@ -335,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn committed_fixtures_are_whole() {
+    fn committed_fixtures_are_complete() {
         for fixture in committed() {
             assert_eq!(fixture.tip(), Some(40), "{}", fixture.name);
             assert_eq!(fixture.lines("receipts").count(), 41);
@@ -345,12 +343,12 @@ mod tests {
             assert_ne!(copy.path(), fixture.path());
             let gone = copy.path().to_path_buf();
             drop(copy);
-            assert!(!gone.exists(), "a copy outlived its owner");
+            assert!(!gone.exists(), "a copy was not deleted");
         }
     }
 
     #[test]
-    fn bare_archives_open_too() {
+    fn opens_bare_archives() {
         let Some(odd) = fixture("odd/import-v2") else {
             return;
         };
@@ -359,11 +357,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pruned_fixture_knows_its_full_chain() {
+    fn pruned_fixtures_have_a_full_chain() {
         let Some(pruned) = fixture("pruned/small-v1-logfilter") else {
             return;
         };
-        let full = pruned.full_chain().expect("present like its pruned copy");
+        let full = pruned.full_chain().expect("the full chain is present too");
         assert_eq!(full.tip(), pruned.tip());
         assert!(full.has("receipts"));
     }

@@ -1,44 +1,44 @@
-//! Breadth-first search over a list of transfers, by the definition: hop after
-//! hop, all rows each time.
+//! Breadth-first search over a list of transfers, directly by its definition: each hop
+//! looks at all rows.
 //!
-//! A vertex has hop `k` when the shortest way to it has `k` transfers; roots have
-//! hop 0. Searching `hops` hops expands the vertices of hop `0..hops`, so one hop
-//! expands the roots only. Expanding a vertex meets every transfer at it in the
-//! direction followed; those are the edges of the answer.
+//! A vertex has hop `k` if the shortest path to it has `k` transfers; roots have hop 0.
+//! Searching `hops` hops expands the vertices of hop `0..hops`, so one hop expands only
+//! the roots. Expanding a vertex finds every transfer at it in the search direction.
+//! These are the edges of the result.
 
 use alloy_primitives::Address;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_transfers::{Direction, Position, Transfer};
 
-/// How to search.
+/// The rules of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// How often to expand; `None`: until nothing new.
+    /// The number of expansions; `None` until nothing new is found.
     pub hops: Option<u32>,
-    /// Direction to follow.
+    /// The direction of the search.
     pub direction: Direction,
-    /// Follow a transfer only if it came after (for `In`: before) an arrival at
-    /// its start that took no more hops. Not with `Both`.
+    /// Follow a transfer only if it comes after (for `In`: before) an arrival at its
+    /// start with at most as many hops. Not with `Both`.
     pub time_respecting: bool,
-    /// Expand the zero address although it is no root.
+    /// Expand the zero address even if it is not a root.
     pub expand_zero: bool,
-    /// Addresses that are shown but, unless roots, not expanded.
+    /// Addresses that are shown but not expanded, unless they are roots.
     pub stop_at: BTreeSet<Address>,
 }
 
-/// What a search finds.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// Every vertex with its hop.
     pub hops: BTreeMap<Address, u32>,
-    /// Every transfer met, with 1 + the hop of the expansion that met it first.
+    /// Every transfer found, with 1 + the hop of the expansion that found it first.
     pub edges: BTreeMap<Position, u32>,
 }
 
-/// A moment; roots have all the time there is.
+/// The time of an arrival. Roots have no limit.
 type Moment = Option<Position>;
 
-/// Searches `transfers` (any order) from `roots`.
+/// Searches `transfers`, in any order, from `roots`.
 pub fn bfs(transfers: &[Transfer], roots: &[Address], rules: &Rules) -> Reached {
     let mut reached = Reached::default();
     // Earliest (for `In`: latest) arrival at each vertex so far.
@@ -49,15 +49,15 @@ pub fn bfs(transfers: &[Transfer], roots: &[Address], rules: &Rules) -> Reached 
     while rules.hops.is_none_or(|hops| hop < hops) {
         hop += 1;
         let mut next = arrivals.clone();
-        let mut news = false;
+        let mut is_new = false;
         for transfer in transfers {
             let (from, to) = (transfer.from_address, transfer.to_address);
-            let ways: &[(Address, Address)] = match rules.direction {
+            let pairs: &[(Address, Address)] = match rules.direction {
                 Direction::Out => &[(from, to)],
                 Direction::In => &[(to, from)],
                 Direction::Both => &[(from, to), (to, from)],
             };
-            for &(start, end) in ways {
+            for &(start, end) in pairs {
                 let Some(&arrival) = arrivals.get(&start) else {
                     continue;
                 };
@@ -75,18 +75,18 @@ pub fn bfs(transfers: &[Transfer], roots: &[Address], rules: &Rules) -> Reached 
                     None => {
                         reached.hops.insert(end, hop);
                         next.insert(end, Some(at));
-                        news = true;
+                        is_new = true;
                     }
                     Some(Some(known)) if rules.time_respecting && after(*known, at, rules) => {
                         next.insert(end, Some(at));
-                        news = true;
+                        is_new = true;
                     }
                     Some(_) => {}
                 }
             }
         }
         arrivals = next;
-        if !news {
+        if !is_new {
             break;
         }
     }
@@ -98,7 +98,7 @@ fn expanded(vertex: Address, roots: &[Address], rules: &Rules) -> bool {
         || ((rules.expand_zero || !vertex.is_zero()) && !rules.stop_at.contains(&vertex))
 }
 
-/// Whether `a` comes after `b` in the direction of the search.
+/// Returns whether `a` comes after `b` in the direction of the search.
 fn after(a: Position, b: Position, rules: &Rules) -> bool {
     match rules.direction {
         Direction::In => a < b,
@@ -117,7 +117,7 @@ mod tests {
         Address::repeat_byte(u8::try_from(letter).unwrap())
     }
 
-    /// `"ab bc"`: transfers a>b, b>c, in this order.
+    /// `"ab bc"` are the transfers a>b and b>c, in this order.
     fn rows(text: &str) -> Vec<Transfer> {
         let pairs = text.split_whitespace().map(|pair| {
             let mut letters = pair.chars();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_respected_when_asked() {
+    fn respects_time_if_requested() {
         let out = Rules {
             time_respecting: true,
             ..Rules::default()
@@ -211,7 +211,7 @@ mod tests {
         check("bc ab", 'a', &out, "a0 b1", 1);
         check("ab bc", 'a', &out, "a0 b1 c2", 2);
         check("bc ab", 'c', &inward, "b1 c0", 1);
-        // b is reached late in one hop, early in two: its early transfer still counts.
+        // b is reached late in one hop and early in two: its early transfer still counts.
         check("ac cb bd ab", 'a', &out, "a0 b1 c1 d3", 4);
         check(
             "ac cb bd ab",

@@ -1,5 +1,5 @@
-//! Transfers straight from a node's JSON answers (`eth_getBlockByNumber`,
-//! `eth_getBlockReceipts`), one rule after the other, nothing clever.
+//! Decodes transfers from a node's JSON answers (`eth_getBlockByNumber`,
+//! `eth_getBlockReceipts`), one rule after the other, without any optimization.
 
 use crate::fixtures::Fixture;
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -9,24 +9,24 @@ use txgraph_transfers::{
     Transfer, WITHDRAWAL,
 };
 
-/// What a block or a chain decodes to.
+/// The transfers of a block or a chain, with counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Every transfer in total order, hashes filled in.
+    /// All transfers in total order, with hashes.
     pub transfers: Vec<Transfer>,
-    /// Blocks seen.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Receipts seen.
+    /// Number of receipts.
     pub receipts: u64,
-    /// Logs seen.
+    /// Number of logs.
     pub logs: u64,
-    /// Logs with a transfer signature in a shape of no standard.
+    /// Logs with a transfer signature and a shape of no standard.
     pub malformed: u64,
-    /// `Deposit`/`Withdrawal` events whose movement stands in a `Transfer` too.
+    /// `Deposit` and `Withdrawal` events that a `Transfer` also reports.
     pub wraps_deduplicated: u64,
 }
 
-/// Everything on the chain of `fixture`, from its `blocks` and `receipts` answers.
+/// Decodes the whole chain of `fixture` from its `blocks` and `receipts` answers.
 pub fn decode_fixture(fixture: &Fixture) -> Decoded {
     let mut decoded = Decoded::default();
     for (block, receipts) in fixture.lines("blocks").zip(fixture.lines("receipts")) {
@@ -35,9 +35,9 @@ pub fn decode_fixture(fixture: &Fixture) -> Decoded {
     decoded
 }
 
-/// One block. `block` as `eth_getBlockByNumber` with full transactions,
-/// `receipts` the array of `eth_getBlockReceipts`. Any emitter of `Deposit` and
-/// `Withdrawal` counts as a wrapped coin (`WrappedNative::Any`).
+/// Decodes one block. `block` is an answer of `eth_getBlockByNumber` with full
+/// transactions, `receipts` the array of `eth_getBlockReceipts`. Every contract that logs
+/// `Deposit` or `Withdrawal` counts as a wrapped coin (`WrappedNative::Any`).
 pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
     decoded.blocks += 1;
     let number = quantity(&block["number"]).to::<u64>();
@@ -102,10 +102,10 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
     }
 }
 
-/// The logs of one transaction. `row` gives block, time, index and hash.
+/// Decodes the logs of one transaction. `row` has block, time, index and hash.
 pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
     let mut found: Vec<Transfer> = Vec::new();
-    // Wraps wait until all transfers of the transaction are known.
+    // Wraps are decided after all transfers of the transaction are known.
     let mut wraps: Vec<Transfer> = Vec::new();
     for log in list(logs) {
         decoded.logs += 1;
@@ -122,17 +122,17 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
             ..row.clone()
         };
 
-        // Indexed arguments stand in topics, the others in data, a word each.
+        // Indexed arguments are in topics, the others in data, one word each.
         let whole = data.len().is_multiple_of(32);
         let mut words: Vec<U256> = topics[1..].iter().map(|topic| (*topic).into()).collect();
         words.extend(data.chunks_exact(32).map(U256::from_be_slice));
-        // ERC-1155 events index operator, sender and receiver, or nothing at all;
-        // with one or two topics nobody can tell which.
+        // ERC-1155 events index operator, sender and receiver, or nothing. With one or
+        // two topics it is unknown which argument is indexed.
         let all_or_none = topics.len() == 4 || topics.len() == 1;
 
         match *signature {
-            // The chain itself says that native coin moved (EIP-7708). Who is told of
-            // the value of the transaction here need not be told twice.
+            // A log of the protocol for native coin (EIP-7708). It replaces the transfer
+            // of the transaction's value if it reports the same.
             TRANSFER if emitter == EIP7708_LOG_ADDRESS && whole && words.len() == 3 => {
                 let (from_address, to_address) = (low(words[0]), low(words[1]));
                 let own = decoded.transfers.pop_if(|own| {
@@ -208,7 +208,7 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
                 }
             }
             TRANSFER | TRANSFER_SINGLE | TRANSFER_BATCH => decoded.malformed += 1,
-            // A signature so common that other shapes of it are no malformed wraps.
+            // The signature is common, so other shapes of it are not malformed wraps.
             DEPOSIT | WITHDRAWAL if whole && words.len() == 2 && topics.len() <= 2 => {
                 let holder = low(words[0]);
                 let wrap = *signature == DEPOSIT;
@@ -224,7 +224,7 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
             _ => {}
         }
     }
-    // Some wrapped coins emit a Transfer as well: each such Transfer accounts for one event.
+    // Some wrapped coins also emit a Transfer. Each such Transfer accounts for one event.
     let mut unmatched: Vec<&Transfer> = found.iter().collect();
     let mut kept = Vec::new();
     for wrap in wraps {
@@ -257,8 +257,8 @@ fn kind(from: Address, to: Address) -> Kind {
     }
 }
 
-/// The array of words at `offset` of `data`: its length, then its items. `None`
-/// when it does not lie within `data`.
+/// Returns the array of words at `offset` of `data`: its length, then its items. `None`
+/// if it is not within `data`.
 fn array(data: &[u8], offset: U256) -> Option<Vec<U256>> {
     let word = |at: usize| Some(U256::from_be_slice(data.get(at..at.checked_add(32)?)?));
     let offset = usize::try_from(offset).ok()?;
@@ -269,7 +269,7 @@ fn array(data: &[u8], offset: U256) -> Option<Vec<U256>> {
     (0..length).map(|i| word(offset + 32 + 32 * i)).collect()
 }
 
-/// Address in the low 20 bytes of a word; the upper 12 are ignored.
+/// The address in the low 20 bytes of a word. The upper 12 are ignored.
 fn low(word: U256) -> Address {
     Address::from_word(word.into())
 }
@@ -290,7 +290,7 @@ fn address(value: &Value) -> Address {
     text(value).parse().expect("20 bytes of hex")
 }
 
-/// A JSON-RPC quantity (`0x1f`).
+/// Parses a JSON-RPC quantity (`0x1f`).
 pub fn quantity(value: &Value) -> U256 {
     text(value).parse().expect("a hex quantity")
 }
@@ -301,7 +301,7 @@ mod tests {
     use crate::fixtures;
     use serde_json::json;
 
-    /// The fixture's own statistics were made by other code from the same chain.
+    /// Other code computed the statistics of the fixture from the same chain.
     #[test]
     fn counts_agree_with_the_chain_info() {
         for fixture in fixtures::committed() {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_planted_edges_are_found() {
+    fn decodes_the_planted_edges() {
         let [fixture, _] = fixtures::committed();
         let decoded = decode_fixture(&fixture);
         let mut seen = 0;
@@ -368,9 +368,9 @@ mod tests {
     }
 
     #[test]
-    fn native_coin_is_told_once() {
+    fn native_coin_is_counted_once() {
         let (payer, payee) = (Address::repeat_byte(1), Address::repeat_byte(2));
-        let tells = |index: &str| {
+        let log = |index: &str| {
             json!({
                 "address": EIP7708_LOG_ADDRESS,
                 "topics": [TRANSFER, payer.into_word(), payee.into_word()],
@@ -385,19 +385,19 @@ mod tests {
                 "hash": B256::repeat_byte(3), "from": payer, "to": payee, "value": "0x7",
             }],
         });
-        let receipts = json!([{ "status": "0x1", "logs": [tells("0x0"), tells("0x1")] }]);
+        let receipts = json!([{ "status": "0x1", "logs": [log("0x0"), log("0x1")] }]);
         let mut decoded = Decoded::default();
         decode_block(&block, &receipts, &mut decoded);
-        let told: Vec<_> = decoded
+        let kinds: Vec<_> = decoded
             .transfers
             .iter()
             .map(|t| (t.log_index, t.kind))
             .collect();
-        assert_eq!(told, [(Some(0), Kind::Value), (Some(1), Kind::Internal)]);
+        assert_eq!(kinds, [(Some(0), Kind::Value), (Some(1), Kind::Internal)]);
     }
 
     #[test]
-    fn arrays_out_of_bounds_are_nothing() {
+    fn arrays_out_of_bounds_are_malformed() {
         let mut data = vec![0u8; 128];
         data[95] = 1;
         let array = |data: &[u8], offset: u64| super::array(data, U256::from(offset));

@@ -1,5 +1,4 @@
-//! Slow twins: the same answers as the fast crates, in code that can be checked
-//! by reading it.
+//! Slow implementations of what the fast crates do, simple enough to check by reading.
 
 mod bfs;
 mod decode;
