@@ -1,4 +1,4 @@
-//! `benchmarks/workloads.toml`: what is run, and what must come out.
+//! `benchmarks/workloads.toml`: the workloads and their expected answers.
 
 use crate::answer::Answer;
 use anyhow::{Context, Result};
@@ -9,15 +9,15 @@ use std::{fs, path::Path};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definitions {
-    /// The sample chain every workload runs on.
+    /// The sample chain of all workloads.
     pub chain: ChainDefinition,
-    /// `--chunk-blocks` values to sweep; 0 stands for the built-in choice.
+    /// Values of `--chunk-blocks`; 0 stands for the default.
     pub chunk_blocks: Vec<u64>,
-    /// The questions.
+    /// The workloads.
     pub workload: Vec<Workload>,
 }
 
-/// Parameters of `chaingen`, and who is asked about.
+/// Parameters of `chaingen`, and the defaults of a search.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChainDefinition {
@@ -25,13 +25,13 @@ pub struct ChainDefinition {
     pub seed: u64,
     /// Transactions in each block.
     pub txs_per_block: u64,
-    /// Where every search starts.
+    /// The root of searches.
     pub root: String,
-    /// The token that is followed.
+    /// The token of searches.
     pub token: String,
 }
 
-/// One question.
+/// One search.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -41,18 +41,18 @@ pub struct Workload {
     pub blocks: u64,
     /// Hops of the search.
     pub hops: u32,
-    /// Where this search starts, if not where every search does.
+    /// The root, if it is not the default.
     pub root: Option<String>,
-    /// The token this search follows, if not the one of every search.
+    /// The token, if it is not the default.
     pub token: Option<String>,
-    /// Run also by `--quick`.
+    /// Whether `--quick` runs it too.
     #[serde(default)]
     pub quick: bool,
-    /// Compared with `baseline` and `limit` too.
+    /// Whether `baseline` and `limit` run too.
     #[serde(default)]
     pub compare: bool,
-    /// What every run must answer; absent while a workload is new.
-    pub expected: Option<Answer>,
+    /// The answer of every run.
+    pub expected: Answer,
 }
 
 impl Definitions {
@@ -60,5 +60,25 @@ impl Definitions {
     pub fn load(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         toml::from_str(&text).with_context(|| path.display().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file does not parse if a workload has no expected answer.
+    #[test]
+    fn every_committed_workload_has_an_answer() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let definitions = Definitions::load(&root.join("benchmarks/workloads.toml")).unwrap();
+        assert!(definitions.workload.len() >= 10);
+        for workload in definitions.workload {
+            assert!(workload.expected.edges > 0, "{}", workload.name);
+        }
+        let without = "chunk_blocks = []\n[chain]\nseed = 1\ntxs_per_block = 8\nroot = ''\n\
+                       token = ''\n[[workload]]\nname = 'w'\nblocks = 1\nhops = 1\n";
+        let error = toml::from_str::<Definitions>(without).unwrap_err();
+        assert!(error.to_string().contains("expected"), "{error}");
     }
 }

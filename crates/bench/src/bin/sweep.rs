@@ -1,5 +1,5 @@
-//! Runs the sweep of `benchmarks/workloads.toml` and writes raw figures, a
-//! summary and plots. See `bench.sh`, which builds everything and calls this.
+//! Runs the workloads of `benchmarks/workloads.toml` and writes raw figures, a summary and
+//! plots. `bench.sh` builds everything and calls this.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
@@ -26,7 +26,7 @@ struct Args {
 enum Command {
     /// Runs one command and prints its cost (used by `run` for every run).
     Measure {
-        /// Where the command's output goes.
+        /// File for the output of the command.
         stdout: PathBuf,
         /// The command.
         #[arg(last = true)]
@@ -44,13 +44,13 @@ struct RunArgs {
     /// Data directory of the sample chain.
     #[arg(long)]
     datadir: PathBuf,
-    /// Folder of the built programmes.
+    /// Folder of the binaries.
     #[arg(long)]
     programs: PathBuf,
     /// Folder for the results.
     #[arg(long)]
     out: PathBuf,
-    /// Counted runs of each setting; one more is run first and thrown away.
+    /// Counted runs of each setting, after one run that is not counted.
     #[arg(long, default_value_t = 5)]
     runs: usize,
     /// Thread counts.
@@ -59,14 +59,14 @@ struct RunArgs {
     /// Only the workloads marked quick, few chunk sizes.
     #[arg(long)]
     quick: bool,
-    /// Lines about commit and machine for the head of the summary.
+    /// Commit and machine, for the head of the summary.
     #[arg(long, default_value = "")]
     setup: String,
 }
 
 #[expect(
     clippy::print_stdout,
-    reason = "the one line that the parent process reads"
+    reason = "the line that the parent process reads"
 )]
 fn main() -> Result<()> {
     match Args::parse().command {
@@ -93,8 +93,7 @@ fn run(args: &RunArgs) -> Result<()> {
 
     let mut runs = Runs::new();
     let mut answers: BTreeMap<&str, Answer> = BTreeMap::new();
-    // Round by round, not setting by setting: a machine that slows down for a
-    // minute then touches every setting alike.
+    // All settings in each round: if the machine is slow for a minute, all are affected.
     for round in 0..=args.runs {
         for job in &jobs {
             let cost = measure::measured(&job.command, job.setting.threads, &stdout)?;
@@ -116,12 +115,12 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
         true => definitions.chunk_blocks.iter().copied().take(3).collect(),
         false => definitions.chunk_blocks.clone(),
     };
-    let chosen = definitions
+    let selected = definitions
         .workload
         .iter()
         .enumerate()
         .filter(|(_, w)| w.quick || !args.quick);
-    for (order, workload) in chosen {
+    for (order, workload) in selected {
         let range = [
             "--from-block",
             "0",
@@ -186,7 +185,7 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
     jobs
 }
 
-/// Every run of a workload must give the one right answer.
+/// Checks the answer of a run.
 fn check<'a>(job: &Job<'a>, stdout: &Path, answers: &mut BTreeMap<&'a str, Answer>) -> Result<()> {
     let text = fs::read_to_string(stdout)?;
     let answer = match job.setting.program.as_str() {
@@ -195,16 +194,13 @@ fn check<'a>(job: &Job<'a>, stdout: &Path, answers: &mut BTreeMap<&'a str, Answe
         _ => Answer::from_line(&text),
     }
     .with_context(|| format!("`{}`", job.command.join(" ")))?;
-    ensure!(
-        answer.edges > 0,
-        "{}: an empty answer proves nothing",
-        job.workload.name
-    );
+    ensure!(answer.edges > 0, "{}: an empty answer", job.workload.name);
     let first = *answers.entry(&job.workload.name).or_insert(answer);
-    if let Some(wanted) = job.workload.expected.filter(|wanted| *wanted != answer) {
+    if job.workload.expected != answer {
         bail!(
-            "{}: wrong answer {answer}, expected {wanted}",
-            job.workload.name
+            "{}: wrong answer {answer}, expected {}",
+            job.workload.name,
+            job.workload.expected
         );
     }
     ensure!(
@@ -224,8 +220,8 @@ fn write_results(args: &RunArgs, runs: &Runs, answers: &BTreeMap<&str, Answer>) 
     write("raw.csv", &report::raw_csv(runs))?;
     let mut summary = format!("# Benchmark\n\n{}\n", args.setup.trim());
     summary.push_str(&format!(
-        "\n{} counted runs of each setting after one that is thrown away, warm page cache, \
-         whole processes.\n\n## Answers\n\nEqual in every run:\n\n",
+        "\n{} counted runs of each setting after one that is not counted, warm page cache, \
+         whole processes.\n\n## Answers\n\nThe same in every run:\n\n",
         args.runs
     ));
     for (workload, answer) in answers {
@@ -316,7 +312,7 @@ fn thread_plot(runs: &Runs) -> Plot {
     Plot {
         title: "Speed-up by threads".into(),
         x_label: "threads".into(),
-        y_label: "times as fast as with the fewest".into(),
+        y_label: "speed relative to the fewest threads".into(),
         x_ticks: ticks
             .into_iter()
             .map(|count| (count as f64, count.to_string()))
@@ -335,7 +331,7 @@ fn named(lines: BTreeMap<(usize, &str), Vec<(f64, f64)>>) -> Vec<Line> {
         .collect()
 }
 
-#[expect(clippy::print_stderr, reason = "progress of a command line programme")]
+#[expect(clippy::print_stderr, reason = "progress of a command line tool")]
 fn progress(line: &str) {
     eprintln!("{line}");
 }
