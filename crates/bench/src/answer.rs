@@ -1,4 +1,4 @@
-//! What a run answered, small enough to compare: how many transfers, and a
+//! The answer of a run in a form that is easy to compare: the number of transfers, and a
 //! checksum that does not depend on their order.
 
 use alloy_primitives::{Address, U256, keccak256};
@@ -6,11 +6,11 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::fmt;
 
-/// Edges of a graph, counted and summed up.
+/// Number and checksum of the edges of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Answer {
-    /// Number of transfers.
+    /// The number of transfers.
     pub edges: u64,
     /// Wrapping sum over the transfers of the first 8 bytes of
     /// keccak(block, transaction index, log index, from, to, value).
@@ -18,7 +18,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Counts one transfer.
+    /// Adds one transfer.
     pub fn add(&mut self, block: u64, tx: u32, log: u32, from: Address, to: Address, value: U256) {
         let mut row = [0u8; 8 + 4 + 4 + 20 + 20 + 32];
         row[..8].copy_from_slice(&block.to_be_bytes());
@@ -33,8 +33,8 @@ impl Answer {
         self.checksum = self.checksum.wrapping_add(u64::from_be_bytes(*head));
     }
 
-    /// Reads the answer out of the CSV that `txgraph graph` writes. Its fields
-    /// hold neither commas nor quotes.
+    /// Computes the answer from the CSV of `txgraph graph`, whose fields contain neither
+    /// commas nor quotes.
     pub fn from_csv(text: &str) -> Result<Self> {
         let mut lines = text.lines();
         let header: Vec<_> = lines.next().context("empty output")?.split(',').collect();
@@ -74,7 +74,7 @@ impl Answer {
         Ok(answer)
     }
 
-    /// Reads what [`fmt::Display`] wrote.
+    /// Parses the output of [`fmt::Display`].
     pub fn from_line(text: &str) -> Result<Self> {
         let mut words = text.split_whitespace();
         let mut next = |name: &str| {

@@ -1,15 +1,14 @@
-//! Timed runs, and the methods txgraph is compared with. Built by `bench.sh` only.
+//! Timed runs of txgraph and of the methods it is compared with. Built by `bench.sh` only.
 //!
-//! In: the programmes to time and `benchmarks/workloads.toml`. Out: raw figures
-//! (CSV), a summary (Markdown) and plots (SVG). A run whose answer is not the
-//! expected one is an error, not a figure.
+//! Input is the binaries to time and `benchmarks/workloads.toml`. Output is raw figures (CSV),
+//! a summary (Markdown) and plots (SVG). A run with a wrong answer is an error, not a figure.
 //!
-//! - `txgraph-bench-sweep` runs whole processes and asks the operating system
-//!   what each cost;
-//! - `txgraph-bench-baseline` is the reference method, remade plainly: one full
-//!   decode per receipt, one scan of the range per visited address;
-//! - `txgraph-bench-limit` touches and decompresses every receipt and does
-//!   nothing else: what no scan can beat.
+//! - `txgraph-bench-sweep` runs whole processes and reads their cost from the operating
+//!   system.
+//! - `txgraph-bench-baseline` is a plain implementation of the reference method: it decodes
+//!   every receipt completely, and scans the range once per visited address.
+//! - `txgraph-bench-limit` only decompresses every receipt, which is the lower bound of any
+//!   scan.
 
 pub mod answer;
 pub mod definition;

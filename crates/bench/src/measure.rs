@@ -1,8 +1,8 @@
-//! What a whole process cost, as the operating system counts it.
+//! The cost of a whole process, as the operating system counts it.
 //!
-//! `ru_maxrss` of `RUSAGE_CHILDREN` is the largest of *all* children so far, so
-//! each run gets a measuring process of its own: this programme, started again
-//! with `measure`, which runs one child and prints one line.
+//! `ru_maxrss` of `RUSAGE_CHILDREN` is the maximum over *all* children so far. Each run
+//! therefore has a measuring process of its own: this binary, started again with `measure`,
+//! runs one child and prints one line.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -14,28 +14,28 @@ use std::{
     time::Instant,
 };
 
-/// One run of one command.
+/// The cost of one run of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Elapsed time, seconds.
+    /// Elapsed time in seconds.
     pub wall_s: f64,
-    /// CPU time in user mode, all threads, seconds.
+    /// CPU time in user mode of all threads, in seconds.
     pub user_s: f64,
-    /// CPU time in the kernel, seconds.
+    /// CPU time in the kernel, in seconds.
     pub sys_s: f64,
-    /// Largest resident set, KiB.
+    /// Largest resident set in KiB.
     pub peak_kib: u64,
 }
 
 impl Cost {
-    /// User and system time together.
+    /// The sum of user and system time.
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.sys_s
     }
 }
 
-/// Runs `command` with its output in `stdout`, in the measuring process.
-/// Prints a line that [`measured`] reads.
+/// Runs `command` in the measuring process, with its output in the file `stdout`. Returns the
+/// line that [`measured`] reads.
 pub fn measure_here(command: &[String], stdout: &Path) -> Result<String> {
     let (program, arguments) = command.split_first().context("no command to measure")?;
     let output = File::create(stdout).with_context(|| stdout.display().to_string())?;
@@ -63,7 +63,7 @@ pub fn measure_here(command: &[String], stdout: &Path) -> Result<String> {
     ))
 }
 
-/// Runs `command` in a measuring process; its output goes to the file `stdout`.
+/// Runs `command` through a measuring process, with its output in the file `stdout`.
 pub fn measured(command: &[String], threads: usize, stdout: &Path) -> Result<Cost> {
     let this = std::env::current_exe()?;
     let output = Command::new(this)

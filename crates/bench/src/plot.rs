@@ -1,27 +1,27 @@
-//! Line plots as SVG: enough for time over chunk size and speed-up over threads.
+//! Line plots as SVG, for time by chunk size and speed-up by threads.
 
 use std::fmt::Write as _;
 
-/// A named line of (x, y) points, x ascending.
+/// A named line of (x, y) points in ascending x.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Legend.
+    /// Name in the legend.
     pub name: String,
-    /// Points.
+    /// The points.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A plot. The x axis shows the given positions at equal distances (they are
-/// settings, not a scale); the y axis starts at 0.
+/// A plot. The positions on the x axis are settings and not a scale, so they have equal
+/// distances. The y axis starts at 0.
 #[derive(Clone, Debug)]
 pub struct Plot {
     /// Title.
     pub title: String,
-    /// Under the x axis.
+    /// Label of the x axis.
     pub x_label: String,
-    /// Beside the y axis.
+    /// Label of the y axis.
     pub y_label: String,
-    /// Positions on the x axis and their text.
+    /// Positions on the x axis with their labels.
     pub x_ticks: Vec<(f64, String)>,
     /// The lines.
     pub lines: Vec<Line>,
@@ -33,12 +33,12 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 200.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 60.0;
-/// Colours that stay apart for colour-blind readers (Okabe and Ito).
+/// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a00",
 ];
 
-/// Draws a plot.
+/// Draws a plot as SVG.
 pub fn svg(plot: &Plot) -> String {
     let highest = plot
         .lines
@@ -135,7 +135,7 @@ pub fn svg(plot: &Plot) -> String {
     out
 }
 
-/// A round top above `highest`, and the distance of grid lines.
+/// Returns a round upper end of the y axis above `highest`, and the distance of grid lines.
 fn axis(highest: f64) -> (f64, f64) {
     if highest <= 0.0 {
         return (1.0, 0.2);

@@ -1,18 +1,18 @@
-//! From runs to tables: raw CSV, and a Markdown summary with medians and spread.
+//! Tables of runs: raw CSV, and a Markdown summary with medians and spread.
 
 use crate::measure::Cost;
 use std::{collections::BTreeMap, fmt::Write as _};
 
-/// What was run.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setting {
-    /// Position of the workload in the definitions: keeps their order in tables.
+    /// Position of the workload in the definitions, which orders the tables.
     pub order: usize,
     /// Name of the workload.
     pub workload: String,
     /// `txgraph`, `baseline` or `limit`.
     pub program: String,
-    /// `--chunk-blocks`; 0 for the built-in choice.
+    /// `--chunk-blocks`; 0 for the default.
     pub chunk_blocks: u64,
     /// Worker threads.
     pub threads: usize,
@@ -24,16 +24,16 @@ pub type Runs = BTreeMap<Setting, Vec<Cost>>;
 /// Median, mean and standard deviation of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Middle value (mean of the two middle ones).
+    /// The middle value, or the mean of the two middle values.
     pub median: f64,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     pub mean: f64,
-    /// Sample standard deviation; 0 for a single run.
+    /// The sample standard deviation; 0 for a single run.
     pub deviation: f64,
 }
 
 impl Spread {
-    /// Of a non-empty sample; of an empty one everything is NaN.
+    /// Computes the spread of a sample. All values are NaN if it is empty.
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         #[expect(clippy::cast_precision_loss, reason = "a handful of runs")]
@@ -58,13 +58,13 @@ impl Spread {
         }
     }
 
-    /// Of one figure of several runs.
+    /// Computes the spread of one figure over several runs.
     pub fn over(costs: &[Cost], figure: impl Fn(&Cost) -> f64) -> Self {
         Self::of(costs.iter().map(figure).collect())
     }
 }
 
-/// Every run, one row each.
+/// Formats all runs as CSV, one row each.
 pub fn raw_csv(runs: &Runs) -> String {
     let mut text = String::from(
         "workload,program,chunk_blocks,threads,run,wall_s,user_s,sys_s,peak_rss_kib\n",
@@ -89,7 +89,7 @@ pub fn raw_csv(runs: &Runs) -> String {
     text
 }
 
-/// A Markdown table of all settings.
+/// Formats a Markdown table of all settings.
 pub fn summary_table(runs: &Runs) -> String {
     let mut text = String::from(
         "| workload | program | chunk blocks | threads | wall s (median) | wall s (mean ± sd) | CPU s (median) | user s | sys s | peak MiB |\n\
@@ -120,9 +120,9 @@ pub fn summary_table(runs: &Runs) -> String {
     text
 }
 
-/// Ratios of CPU time, run by run in pairs: `other` over `txgraph`, same workload
-/// and thread count, built-in chunk size. A ratio of pairs survives a machine
-/// whose speed drifts.
+/// Formats the ratios of `other` to `txgraph` with the same workload and threads and the
+/// default chunk size. Ratios are computed for pairs of runs in the same round, so they do
+/// not depend on slow changes of the machine's speed.
 pub fn comparison_table(runs: &Runs) -> String {
     let mut text = String::from(
         "| workload | threads | compared with | CPU: other / txgraph (median of pairs) | wall: other / txgraph |\n\

@@ -1,6 +1,6 @@
-//! Receipt rows as they lie in the static files, with the least possible code
-//! between disk and caller: the peers must not pay for our checks. Files are
-//! mapped, as reth maps them.
+//! Receipt rows of the static files, with as little code as possible between disk and caller:
+//! the methods that txgraph is compared with must not pay for our checks. Files are mapped,
+//! as reth does.
 
 use anyhow::{Context, Result, ensure};
 use memmap2::Mmap;
@@ -17,24 +17,24 @@ use std::{
 pub struct Jar {
     data: Mmap,
     offsets: Mmap,
-    /// Number of its first row.
+    /// Number of the first row.
     first: u64,
     rows: u64,
-    /// Longest row, uncompressed.
+    /// Length of the longest row, uncompressed.
     row_bytes_max: usize,
 }
 
-/// The `receipts` files of a directory written by `chaingen`, which is not pruned:
-/// rows are numbered from 0 over all files.
+/// The `receipts` files of a directory that `chaingen` wrote. It is not pruned, so rows are
+/// numbered from 0 over all files.
 #[derive(Debug)]
 pub struct Receipts {
-    /// By number of the last row. Behind a lock, as in reth, where the node may
-    /// add files while others read.
+    /// Files by the number of their last row. Behind a lock as in reth, where the node may add
+    /// files during reads.
     jars: RwLock<BTreeMap<u64, Arc<Jar>>>,
 }
 
 impl Receipts {
-    /// Maps every receipts file below `datadir/static_files`.
+    /// Maps all receipts files in `datadir/static_files`.
     pub fn open(datadir: &Path) -> Result<Self> {
         let folder = datadir.join("static_files");
         let mut found = BTreeMap::new();
@@ -67,7 +67,7 @@ impl Receipts {
         })
     }
 
-    /// The file that holds a row: one look-up under the lock.
+    /// Returns the file of a row, with one look-up under the lock.
     pub fn jar_of(&self, number: u64) -> Result<Arc<Jar>> {
         let jars = self
             .jars
@@ -105,17 +105,17 @@ impl Jar {
         })
     }
 
-    /// Longest row, uncompressed, in bytes.
+    /// The length of the longest row in bytes, uncompressed.
     pub fn row_bytes_max(&self) -> usize {
         self.row_bytes_max
     }
 
-    /// The number after its last row.
+    /// The number after the last row.
     pub fn end(&self) -> u64 {
         self.first + self.rows
     }
 
-    /// A row, by its number over all files.
+    /// Returns a row by its number over all files.
     #[inline]
     pub fn row(&self, number: u64) -> Result<&[u8]> {
         let at = usize::try_from(number - self.first)? * 8 + 1;

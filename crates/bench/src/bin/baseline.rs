@@ -1,8 +1,8 @@
-//! The reference method, remade plainly: a breadth-first search in which every
-//! visited address costs one scan of the whole range, and a scan decodes every
-//! receipt completely with reth's own codec before it looks at the token. Chunks
-//! of 20,000 blocks run in parallel, as in the original; its double counting at
-//! chunk borders and its extra hop are not remade, so that answers compare.
+//! A plain implementation of the reference method: a breadth-first search that scans the whole
+//! range once for every visited address. A scan decodes every receipt completely with reth's
+//! own codec before it looks at the token. Chunks of 20,000 blocks run in parallel, as in the
+//! original. Its double counting at chunk borders and its extra hop are omitted, so that
+//! answers can be compared.
 
 use alloy_consensus::{EthereumReceipt, TxType};
 use alloy_primitives::{Address, B256, U256, b256};
@@ -44,10 +44,7 @@ struct Transfer {
     value: U256,
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the result of a command line programme"
-)]
+#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
 fn main() -> Result<()> {
     let args = Args::parse();
     let db = NodeDb::open(&DataDir::new(&args.datadir))?;
@@ -78,7 +75,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// One scan of the whole range for one address.
+/// Scans the whole range for one address.
 fn transfers_from(
     db: &NodeDb,
     receipts: &Receipts,
@@ -138,8 +135,8 @@ fn chunk_transfers(
     Ok(found)
 }
 
-/// One receipt by its number, as reth's provider gives it: find the file, make a
-/// cursor with a row buffer of its own, take the row, decode all of it.
+/// Reads one receipt by its number like the provider of reth: finds the file, creates a cursor
+/// with its own row buffer, takes the row, and decodes all of it.
 fn receipt(receipts: &Receipts, number: u64) -> Result<EthereumReceipt<TxType>> {
     let jar = receipts.jar_of(number)?;
     let cursor: Vec<u8> = Vec::with_capacity(jar.row_bytes_max());

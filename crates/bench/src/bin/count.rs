@@ -1,10 +1,9 @@
-//! Pinned work for counting instructions: what a scan does with each row, and the
-//! interpreter. Seconds differ from machine to machine and from hour to hour;
-//! instructions do not, so that CI can hold them to a committed figure
-//! (`scripts/count-instructions.sh`).
+//! Fixed work for counting instructions: decoding the rows of a scan, and the interpreter.
+//! Times differ between machines and hours. Instruction counts do not, so CI can compare them
+//! with committed figures (`scripts/count-instructions.sh`).
 //!
-//! libmdbx does not open under valgrind. So `prepare` reads rows out of a data directory
-//! once, into a plain file, and `run` begins with that.
+//! libmdbx does not open under valgrind. `prepare` therefore copies rows from a data directory
+//! to a plain file, which `run` reads.
 
 use alloy_primitives::{Address, keccak256};
 use anyhow::{Context, Result, bail, ensure};
@@ -37,9 +36,9 @@ enum Action {
         #[arg(long)]
         out: PathBuf,
     },
-    /// Do one kind of work so many times; tells how many rows or programs that was.
+    /// Repeat one kind of work, and print its results.
     Run {
-        /// What `prepare` wrote.
+        /// The file that `prepare` wrote.
         #[arg(long)]
         rows: PathBuf,
         /// The folder of the benchmark programs.
@@ -51,7 +50,7 @@ enum Action {
     },
 }
 
-/// Stored rows, each with its length before it.
+/// Stored rows. In the file, each row follows its length.
 #[derive(Default)]
 struct Rows {
     receipts: Vec<Vec<u8>>,
@@ -70,14 +69,14 @@ fn main() -> Result<()> {
             let rows = Rows::read(&rows)?;
             let done = match work.as_str() {
                 "scan-all" => scan(&rows, &TransferFilter::default(), rounds)?,
-                "scan-token" => scan(&rows, &of_common_token(&rows)?, rounds)?,
+                "scan-token" => scan(&rows, &common_token(&rows)?, rounds)?,
                 "hashes" => hashes(&rows, rounds)?,
                 program => run(
                     &Program::open(&programs.join(format!("{program}.prog")))?,
                     rounds,
                 )?,
             };
-            say(&format!("{work}: {rounds} rounds, {done}"));
+            print(&format!("{work}: {rounds} rounds, {done}"));
             Ok(())
         }
     }
@@ -146,7 +145,7 @@ impl Rows {
     }
 }
 
-/// What a scan does with receipts: decompress, walk the logs, keep what is wanted.
+/// The work of a scan: decompress receipts, decode their logs, apply the filter.
 fn scan(rows: &Rows, filter: &TransferFilter, rounds: u32) -> Result<String> {
     let mut transfers = Vec::new();
     decode(rows, filter, rounds, &mut transfers)?;
@@ -182,8 +181,8 @@ fn decode(
     Ok(())
 }
 
-/// The token with the most transfers; of these the lowest.
-fn of_common_token(rows: &Rows) -> Result<TransferFilter> {
+/// A filter for the token with the most transfers; of several, for the lowest address.
+fn common_token(rows: &Rows) -> Result<TransferFilter> {
     let mut transfers = Vec::new();
     decode(rows, &TransferFilter::default(), 1, &mut transfers)?;
     let mut tokens: Vec<Address> = transfers
@@ -203,7 +202,7 @@ fn of_common_token(rows: &Rows) -> Result<TransferFilter> {
     })
 }
 
-/// Hashes of transactions: decompress, decode, encode, keccak.
+/// Computes transaction hashes: decompress, decode, encode, hash.
 fn hashes(rows: &Rows, rounds: u32) -> Result<String> {
     let mut buffers = Buffers::default();
     let mut all = Vec::new();
@@ -233,10 +232,7 @@ fn run(program: &Program, rounds: u32) -> Result<String> {
     Ok(format!("{gas} gas each"))
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the answer of a command line programme"
-)]
-fn say(text: &str) {
+#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
+fn print(text: &str) {
     println!("{text}");
 }

@@ -1,9 +1,8 @@
-//! The figures of the index, each with its answer checked: build against a scan of
-//! everything, bytes a transfer, opening, expanding a frontier, a search.
+//! Measures the index and checks every answer: build compared with a full scan, bytes per
+//! transfer, opening, expanding a frontier, a search.
 //!
-//! Times are processor times of this process (user and system), as others may be at
-//! work on the machine; where something is said to take milliseconds for a person, the
-//! shortest of several runs by the clock is given as well.
+//! Build and scan are measured in CPU time (user and system), which does not depend on other
+//! load. Latencies are the shortest elapsed time of several runs.
 
 use alloy_primitives::Address;
 use anyhow::{Context, Result, ensure};
@@ -29,13 +28,13 @@ struct Args {
     /// Data directory of the sample chain.
     #[arg(long)]
     datadir: PathBuf,
-    /// Where indexes are made and deleted again.
+    /// Folder in which indexes are built and deleted.
     #[arg(long)]
     place: PathBuf,
     /// Threads.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Counted runs of each.
+    /// Runs of each measurement.
     #[arg(long, default_value_t = 3)]
     runs: usize,
     /// Addresses in a frontier.
@@ -74,7 +73,10 @@ fn main() -> Result<()> {
         }
         let made = cost(|| Ok(build(&folder, &node, &options(1 << 15))?))?;
         builds.push(made.cpu);
-        ensure!(made.value.transfers == scan.value, "other transfers");
+        ensure!(
+            made.value.transfers == scan.value,
+            "the index has another number of transfers than the scan"
+        );
     }
     let (scan, built) = (least(&scans), least(&builds));
     say("scan of everything, CPU", ms(scan));
@@ -87,11 +89,11 @@ fn main() -> Result<()> {
     let index = Index::open(&folder, node.chain())?;
     verify(&index, &node, true)?;
     let status = index.status();
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     let ratio = status.bytes as f64 / status.transfers as f64;
     say("transfers", status.transfers.to_string());
     say("segments", status.segments.to_string());
-    say("bytes a transfer", format!("{ratio:.2}"));
+    say("bytes per transfer", format!("{ratio:.2}"));
 
     let indexed = Indexed::new(&index, &node);
     indexed.scan(&everything(whole), &mut |mut batch| {
@@ -118,7 +120,10 @@ fn main() -> Result<()> {
         expansions.push(began.elapsed());
     }
     let expected = all.iter().filter(|transfer| request.filter.wants(transfer));
-    ensure!(found.0 == expected.count(), "another frontier");
+    ensure!(
+        found.0 == expected.count(),
+        "the frontier has another number of transfers"
+    );
     let of_token_request = ScanRequest {
         filter: TransferFilter {
             touching: request.filter.touching.clone(),
@@ -138,7 +143,7 @@ fn main() -> Result<()> {
         .filter(|transfer| of_token_request.filter.wants(transfer));
     ensure!(
         narrow_rows == expected.count(),
-        "another frontier of one token"
+        "the frontier of one token has another number of transfers"
     );
     say("frontier addresses", frontier.len().to_string());
     say("frontier transfers", found.0.to_string());
@@ -161,7 +166,10 @@ fn main() -> Result<()> {
         edges = graph.graph.edge_count();
     }
     let expected = search(&node, &search_request)?;
-    ensure!(edges == expected.graph.edge_count(), "another graph");
+    ensure!(
+        edges == expected.graph.edge_count(),
+        "the graph has another number of edges"
+    );
     say("3-hop search, edges", edges.to_string());
     say("3-hop search, shortest", ms(least(&searches)));
     drop(index);
@@ -188,11 +196,14 @@ fn main() -> Result<()> {
         let began = Instant::now();
         ensure!(
             rows(&indexed, &request)? == found,
-            "another answer of more segments"
+            "another answer with more segments"
         );
         expansions.push(began.elapsed());
     }
-    say("frontier in so many, shortest", ms(least(&expansions)));
+    say(
+        "frontier in these segments, shortest",
+        ms(least(&expansions)),
+    );
     drop(index);
     drop_index(&many)?;
     if !args.keep {
@@ -210,7 +221,7 @@ fn open_node(args: &Args) -> Result<NodeSource> {
     Ok(NodeSource::new(Arc::new(db), options, None)?)
 }
 
-/// What the search is about.
+/// The filter of the search.
 fn of_token_filter(args: &Args) -> TransferFilter {
     let mut filter = TransferFilter::default();
     if let Some(token) = args.token {
@@ -231,7 +242,7 @@ fn options(segment_blocks: u64) -> BuildOptions {
 
 fn everything(blocks: BlockRange) -> ScanRequest {
     ScanRequest {
-        // What the reorg buffer leaves out is not indexed.
+        // The newest blocks, in the reorganisation buffer, are not indexed.
         blocks: BlockRange {
             last: blocks
                 .last
@@ -265,7 +276,7 @@ fn rows(source: &dyn TransferSource, request: &ScanRequest) -> Result<(usize, Sc
     Ok((count, report))
 }
 
-/// Different addresses, spread evenly over all senders and receivers.
+/// Returns distinct addresses, spread evenly over all senders and receivers.
 fn frontier(all: &[Transfer], count: usize) -> Vec<Address> {
     let ends = |transfer: &Transfer| [transfer.from_address, transfer.to_address];
     let mut addresses: Vec<_> = all.iter().flat_map(ends).collect();
@@ -304,10 +315,7 @@ fn ms(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures of a command line programme"
-)]
+#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
 fn say(what: &str, figure: String) {
     println!("{what:32} {figure}");
 }

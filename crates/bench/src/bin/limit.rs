@@ -1,5 +1,5 @@
-//! What no scan of receipts can beat: every row of the range is touched and
-//! decompressed, and nothing else is done. One thread per `RAYON_NUM_THREADS`.
+//! The lower bound of a scan of receipts: decompresses every row of the range and does nothing
+//! else, on `RAYON_NUM_THREADS` threads.
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -19,10 +19,7 @@ struct Args {
     to_block: u64,
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the result of a command line programme"
-)]
+#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
 fn main() -> Result<()> {
     let args = Args::parse();
     let (first, last) = {
@@ -67,7 +64,7 @@ fn main() -> Result<()> {
                 let size = get_frame_content_size(frame)
                     .ok()
                     .flatten()
-                    .context("no size")?;
+                    .context("a frame without its size")?;
                 buffer.reserve(usize::try_from(size)?.saturating_sub(buffer.len()));
                 buffer.clear();
                 bytes += decompressor.decompress_to_buffer(frame, &mut buffer)? as u64;

@@ -1,11 +1,11 @@
-//! The writers, against what no writer can beat and against polars' own.
+//! Measures the writers, compared with `cat` of the same output and with the writers of polars.
 //!
-//! - `write` prepares rows, then writes them in one way and says what that cost;
-//! - `run` does so round by round, beside `cat` of the same finished file, checks
-//!   every answer against `benchmarks/writers.toml`, and writes the record.
+//! - `write` prepares rows, writes them with one writer, and prints the cost.
+//! - `run` does so in rounds for all writers, checks every answer against
+//!   `benchmarks/writers.toml`, and writes the record.
 
+mod polars_writers;
 mod record;
-mod rival;
 mod rows;
 mod run;
 mod table;
@@ -14,11 +14,11 @@ mod write;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Rows that are prepared; what is written is these, again and again.
+/// The number of prepared rows, which are written repeatedly.
 const PREPARED: usize = 512 * 1024;
-/// Chain of the rows.
+/// The chain id of the rows.
 const CHAIN_ID: u64 = 1;
-/// What the rows are made from.
+/// The seed of the rows.
 const SEED: u64 = 20_261_121;
 
 #[derive(Parser)]
@@ -29,9 +29,9 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Everything, and the record of it.
+    /// Run everything, and write the record.
     Run(run::Options),
-    /// One way of writing, in a process of its own.
+    /// Run one writer in a process of its own.
     Write(write::Options),
 }
 
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// `rows` as whole parts of `most` and what is left.
+/// Splits `rows` into parts of `most` and a rest.
 fn counts(rows: usize, most: usize) -> impl Iterator<Item = usize> {
     (0..rows).step_by(most).map(move |at| most.min(rows - at))
 }

@@ -1,5 +1,4 @@
-//! The same rows in polars' hands: frames that are prepared beforehand, and its
-//! own writers.
+//! The same rows with polars: prepared frames, and its own writers.
 
 use anyhow::{Context, Result};
 use polars::prelude::{
@@ -10,8 +9,8 @@ use std::{fs::File, path::Path};
 use txgraph_export::TransferTableOptions;
 use txgraph_transfers::Transfer;
 
-/// Columns of text and integers, in the order of our CSV: the hex and the long
-/// decimals are ready, so that all polars has to do is to put them together.
+/// Columns of text and integers in the order of our CSV. Hex and long decimals are already
+/// text, so polars only joins the fields.
 pub(crate) fn text_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> {
     let columns = vec![
         column("block_number", rows, |row| row.block_number),
@@ -40,7 +39,7 @@ pub(crate) fn text_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> 
     Ok(DataFrame::new_infer_height(columns)?)
 }
 
-/// The columns of our Parquet, one frame for each row group.
+/// The columns of our Parquet files, one frame for each row group.
 pub(crate) fn binary_frames(
     rows: &[Transfer],
     options: &TransferTableOptions,
@@ -92,13 +91,13 @@ where
     Series::new(name.into(), values).into_column()
 }
 
-/// Writes `rows` rows of CSV: the frame again and again.
+/// Writes `rows` rows of CSV by repeating the frame.
 pub(crate) fn write_csv(frame: &DataFrame, rows: usize, threads: usize, sink: File) -> Result<()> {
     let frames = super::counts(rows, frame.height()).map(|count| Ok(frame.slice(0, count)));
     write_csv_of(frames, threads, sink)
 }
 
-/// Writes CSV of frames, each when it is made.
+/// Writes CSV of frames that are created one by one.
 pub(crate) fn write_csv_of(
     mut frames: impl Iterator<Item = Result<DataFrame>>,
     threads: usize,
@@ -114,7 +113,7 @@ pub(crate) fn write_csv_of(
     Ok(writer.finish()?)
 }
 
-/// Writes `rows` rows of Parquet: the frames again and again.
+/// Writes `rows` rows of Parquet by repeating the frames.
 pub(crate) fn write_parquet(frames: &[DataFrame], rows: usize, sink: File) -> Result<()> {
     let writer = ParquetWriter::new(sink).with_compression(ParquetCompression::Zstd(None));
     let mut writer = writer.batched(frames[0].schema())?;
@@ -131,7 +130,7 @@ pub(crate) fn write_parquet(frames: &[DataFrame], rows: usize, sink: File) -> Re
     Ok(())
 }
 
-/// Whether a Parquet file begins with these rows.
+/// Returns whether a Parquet file begins with these rows.
 pub(crate) fn parquet_begins_with(path: &Path, frames: &[DataFrame]) -> Result<bool> {
     let read = ParquetReader::new(File::open(path)?).finish()?;
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The record of a run: every figure, and what they come to.
+//! The record of a run: all figures, and their summary.
 
 use crate::{
     run::save,
@@ -7,31 +7,32 @@ use crate::{
 use anyhow::Result;
 use std::{fmt::Write, fs, path::Path};
 
-/// One process, once.
+/// One run of one process.
 pub(crate) struct Sample {
     pub(crate) workload: String,
     pub(crate) who: String,
     pub(crate) threads: usize,
-    /// From 1; 0 stands outside the rounds.
+    /// The round, from 1. 0 is outside the rounds.
     pub(crate) round: usize,
     /// Bytes of the output.
     pub(crate) bytes: u64,
     pub(crate) wall_s: f64,
     pub(crate) user_s: f64,
     pub(crate) sys_s: f64,
-    /// Largest resident set while writing, and what was resident before.
+    /// Largest resident set while writing.
     pub(crate) peak_kib: u64,
+    /// Resident set before writing.
     pub(crate) prepared_kib: u64,
 }
 
-/// Polars, when it has to make text of the rows as we have.
+/// The name of polars when it has to convert rows to text, as we do.
 pub(crate) const FROM_ROWS: &str = "polars from rows";
 
 /// All figures of a run.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) samples: Vec<Sample>,
-    /// Bytes a second.
+    /// Bytes per second.
     pub(crate) yes: Vec<f64>,
     pub(crate) table: Vec<Entry>,
 }
@@ -76,8 +77,8 @@ impl Record {
             "Medians of the rounds; each round runs every line once, one after the other. Ratios are \
              medians of the ratios within a round. Text goes through a pipe to `cat > /dev/null`; \
              `file` is a finished, synced file; Parquet goes to `/dev/null`. CPU is that of the \
-             writer alone (of `cat`: of both ends). `polars` is given columns of text that are \
-             ready, `polars from rows` the transfers that we are given.\n"
+             writer alone (for `cat`: of both processes). `polars` starts from columns of text, \
+             `polars from rows` from transfers, as we do.\n"
         )?;
         writeln!(
             out,
@@ -139,13 +140,13 @@ impl Record {
         }
         writeln!(
             out,
-            "\n`yes`: {:.2} GB/s out of its pipe.\n",
+            "\n`yes`: {:.2} GB/s through its pipe.\n",
             median(self.yes.clone()) / 1e9
         )?;
-        writeln!(out, "## Ways of handing over pieces, GB/s\n")?;
+        writeln!(out, "## Ways to write pieces, GB/s\n")?;
         writeln!(
             out,
-            "| into | piece bytes | written alone | copied into one | made in one | vectored |"
+            "| into | piece bytes | written alone | copied into a buffer | created in a buffer | vectored |"
         )?;
         writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: |")?;
         for pipe in [true, false] {

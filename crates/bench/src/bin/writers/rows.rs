@@ -1,19 +1,19 @@
-//! Transfers as a busy chain has them, made from a seed: a few tokens with most of
-//! the transfers, a few addresses with most of the rest, amounts of every length,
-//! two transfers a transaction, 200 a block.
+//! Random transfers like those of a busy chain, from a seed: a few tokens have most of the
+//! transfers, a few addresses most of the rest. Amounts have all lengths. A transaction has
+//! two transfers, a block 200.
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
-/// Addresses that take part.
+/// The number of addresses.
 const ADDRESSES: u64 = 200_000;
-/// Token contracts.
+/// The number of token contracts.
 const TOKENS: u64 = 1_000;
-/// Transfers of a block.
+/// Transfers per block.
 const PER_BLOCK: u64 = 200;
 
-/// So many transfers, in total order.
+/// Generates `count` transfers in total order.
 pub(crate) fn transfers(count: usize, seed: u64) -> Vec<Transfer> {
     let mut random = SmallRng::seed_from_u64(seed);
     let address = |kind: u8, number: u64| {
@@ -64,7 +64,7 @@ pub(crate) fn transfers(count: usize, seed: u64) -> Vec<Transfer> {
         .collect()
 }
 
-/// One of them; half of the time one of the first hundredth.
+/// Chooses an element; half of the time one of the first hundredth.
 fn busy<'a, T>(random: &mut SmallRng, all: &'a [T]) -> &'a T {
     let range = if random.random() {
         all.len() / 100
@@ -74,7 +74,7 @@ fn busy<'a, T>(random: &mut SmallRng, all: &'a [T]) -> &'a T {
     &all[random.random_range(0..range)]
 }
 
-/// Six decimals, eighteen decimals, round or not, and now and then everything.
+/// Amounts with six or eighteen decimals, round or not, and sometimes of any length.
 fn amount(random: &mut SmallRng) -> U256 {
     let ether = U256::from(1_000_000_000_000_000_000u64);
     match random.random_range(0..100) {

@@ -1,9 +1,8 @@
-//! Round by round: `cat` of the finished file, ours, polars; every answer checked.
+//! Runs `cat` of the finished file, our writers and polars in rounds, and checks every answer.
 
 use crate::{
-    CHAIN_ID, PREPARED, SEED,
+    CHAIN_ID, PREPARED, SEED, polars_writers,
     record::{FROM_ROWS, Record, Sample},
-    rival,
     rows::transfers,
     table,
     write::What,
@@ -27,44 +26,43 @@ use txgraph_export::TransferTableOptions;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What is written, and the answers.
+    /// Workloads and expected answers.
     #[arg(long)]
     definitions: PathBuf,
-    /// Where finished files lie meanwhile: on a disk with some 10 GB free, and
-    /// memory for the largest of them.
+    /// Folder for output files: some 10 GB on disk, and memory to cache the largest file.
     #[arg(long)]
     scratch: PathBuf,
-    /// Where the record goes.
+    /// Folder for the record.
     #[arg(long)]
     out: PathBuf,
     /// Counted rounds.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Most threads that format.
+    /// Threads of the writers at most.
     #[arg(long)]
     threads: usize,
     /// Fewer rows.
     #[arg(long)]
     quick: bool,
-    /// Commit, machine, versions.
+    /// Commit, machine and versions, for the summary.
     #[arg(long)]
     setup: String,
 }
 
-/// What a file must be: rows, bytes, [`checksum`]. Of Parquet only the rows are
-/// pinned here; its content is read back.
+/// The expected rows, bytes and [`checksum`] of a file. For Parquet only the rows are given;
+/// its content is read back.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct Answer {
-    /// Transfers that are given.
+    /// Input transfers.
     rows: usize,
-    /// Rows that are written, where that is another number.
+    /// Output rows, if their number differs from the input.
     written: Option<usize>,
     bytes: Option<u64>,
     checksum: Option<String>,
 }
 
-/// What one process said of itself.
+/// The cost that a process printed.
 struct Cost {
     wall_s: f64,
     user_s: f64,
@@ -74,7 +72,7 @@ struct Cost {
     rows: usize,
 }
 
-#[expect(clippy::print_stderr, reason = "progress of a command line programme")]
+#[expect(clippy::print_stderr, reason = "progress of a command line tool")]
 pub(crate) fn run(options: &Options) -> Result<()> {
     let text = fs::read_to_string(&options.definitions)
         .with_context(|| options.definitions.display().to_string())?;
@@ -116,7 +114,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A text format: into a file, which is checked; then round by round into a pipe.
+    /// Runs a text format: once to a file that is checked, then in rounds to a pipe.
     fn text(&mut self, what: What, answer: &Answer, file: &Path) -> Result<()> {
         let (rows, threads) = (answer.rows, self.options.threads);
         let check = |what: What| {
@@ -135,7 +133,7 @@ impl Bench<'_> {
             Ok(cost)
         };
         if what == What::Csv {
-            // Another's hand wrote the very same bytes.
+            // polars must write exactly the same bytes.
             check(What::PolarsCsv)?;
             check(What::PolarsCsvRows)?;
         }
@@ -169,16 +167,17 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Parquet: read back once; then to `/dev/null`, beside polars.
+    /// Runs Parquet: reads a file back once, then writes to `/dev/null` in rounds, like polars.
     fn parquet(&mut self, answer: &Answer, file: &Path) -> Result<()> {
         let (rows, threads) = (answer.rows, self.options.threads);
         finished(child(What::Parquet, rows, threads, file)?.spawn()?)?;
         let prepared = transfers(rows.min(PREPARED), SEED);
-        let frames = rival::binary_frames(&prepared, &TransferTableOptions::new(CHAIN_ID))?;
+        let frames =
+            polars_writers::binary_frames(&prepared, &TransferTableOptions::new(CHAIN_ID))?;
         drop(prepared);
         ensure!(
-            rival::parquet_begins_with(file, &frames)?,
-            "Parquet holds other rows"
+            polars_writers::parquet_begins_with(file, &frames)?,
+            "the Parquet file has other rows"
         );
         drop(frames);
         let bytes = fs::metadata(file)?.len();
@@ -211,7 +210,7 @@ impl Bench<'_> {
     }
 }
 
-/// This programme again, to write.
+/// Starts this binary again as a writer.
 fn child(what: What, rows: usize, threads: usize, to: &Path) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command
@@ -226,14 +225,14 @@ fn child(what: What, rows: usize, threads: usize, to: &Path) -> Result<Command> 
     Ok(command)
 }
 
-/// What a child of [`child`] said.
+/// Waits for a process of [`child`] and parses its cost.
 fn finished(child: Child) -> Result<Cost> {
     let output = child.wait_with_output()?;
     let text = String::from_utf8(output.stderr)?;
     ensure!(output.status.success(), "a writer failed: {text}");
     let fields: Vec<_> = text.split_whitespace().collect();
     let [wall_s, user_s, sys_s, peak_kib, prepared_kib, rows] = fields[..] else {
-        bail!("unexpected words of a writer: {text}");
+        bail!("unexpected output of a writer: {text}");
     };
     Ok(Cost {
         wall_s: wall_s.parse()?,
@@ -245,7 +244,7 @@ fn finished(child: Child) -> Result<Cost> {
     })
 }
 
-/// Writes into a pipe that `cat` empties.
+/// Writes to a pipe that `cat` reads.
 fn piped(what: What, rows: usize, threads: usize) -> Result<Cost> {
     let mut writer = child(what, rows, threads, Path::new("-"))?
         .stdout(Stdio::piped())
@@ -260,7 +259,7 @@ fn piped(what: What, rows: usize, threads: usize) -> Result<Cost> {
     Ok(cost)
 }
 
-/// `cat FILE | cat > /dev/null`. Its CPU time is that of both.
+/// Runs `cat FILE | cat > /dev/null`. The CPU time includes both processes.
 fn cat(file: &Path) -> Result<Cost> {
     let before = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let start = Instant::now();
@@ -292,7 +291,7 @@ fn cat(file: &Path) -> Result<Cost> {
     })
 }
 
-/// Bytes a second that come out of `yes`.
+/// Returns the bytes per second that `yes` writes to a pipe.
 fn yes(bytes: usize) -> Result<f64> {
     let start = Instant::now();
     let mut yes = Command::new("yes").stdout(Stdio::piped()).spawn()?;
@@ -306,15 +305,15 @@ fn yes(bytes: usize) -> Result<f64> {
     }
     let wall_s = start.elapsed().as_secs_f64();
     drop(pipe);
-    // It ends by itself: nobody reads any more.
+    // It ends by itself, because its pipe is closed.
     yes.wait()?;
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
     let bytes = bytes as f64;
     Ok(bytes / wall_s)
 }
 
-/// Eight bytes at a time, each turned and multiplied into the sum; the last ones
-/// filled up with zeros. Every byte and its place count.
+/// A checksum over words of eight bytes, the last one padded with zeros. Each word is mixed in
+/// with a rotation and a multiplication, so every byte and its position matter.
 fn checksum(path: &Path) -> Result<String> {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut file = File::open(path)?;

@@ -1,6 +1,6 @@
-//! What a way of handing pieces to the system costs: pieces of three sizes, each in
-//! a fresh buffer, copied into one, made in one that is used again, or handed over
-//! as they lie; into a pipe that `cat` empties and to `/dev/null`.
+//! The cost of ways to write many pieces: each from its own buffer, copied into a shared
+//! buffer, created in a shared buffer, or with vectored writes. Pieces have three sizes and go
+//! to a pipe that `cat` reads or to `/dev/null`.
 
 use anyhow::{Result, ensure};
 use std::{
@@ -11,21 +11,21 @@ use std::{
     time::Instant,
 };
 
-/// Bytes of the one buffer.
+/// Bytes of the shared buffer.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// Most pieces of one call: `IOV_MAX` of Linux.
+/// Pieces of a vectored write at most: `IOV_MAX` of Linux.
 const VECTORED_MAX: usize = 1024;
 
-/// How pieces go out.
+/// A way to write pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Each is made in a fresh buffer and written by itself.
+    /// Each piece is created in its own buffer and written by itself.
     Alone,
-    /// Each is made in a fresh buffer and copied into the one that is written.
+    /// Each piece is created in its own buffer and copied into the shared one.
     Copied,
-    /// Each is made where it will be written from.
+    /// Each piece is created in the shared buffer.
     Reused,
-    /// Each is made in a fresh buffer; many are written by one call.
+    /// Each piece is created in its own buffer; one call writes many.
     Vectored,
 }
 
@@ -33,21 +33,21 @@ pub(crate) enum Way {
 pub(crate) struct Entry {
     /// Bytes of a piece.
     pub(crate) piece_bytes: usize,
-    /// How they go out.
+    /// The way to write.
     pub(crate) way: Way,
-    /// Into a pipe, or to `/dev/null`.
+    /// Whether the pieces go to a pipe, or to `/dev/null`.
     pub(crate) pipe: bool,
-    /// Bytes a second.
+    /// Bytes per second.
     pub(crate) speed: f64,
 }
 
-/// All figures; each writes so many bytes.
+/// Measures all ways. Each writes `bytes` bytes.
 pub(crate) fn measure(bytes: usize) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for pipe in [true, false] {
         for piece_bytes in [100, 1_000, 10_000] {
             for way in [Way::Alone, Way::Copied, Way::Reused, Way::Vectored] {
-                // A system call for each hundred bytes: no need for all of them.
+                // One system call per hundred bytes is slow, so it writes fewer bytes.
                 let alone = way == Way::Alone && piece_bytes == 100;
                 let bytes = if alone { bytes / 10 } else { bytes };
                 let speed = run(bytes / piece_bytes, piece_bytes, way, pipe)?;
@@ -87,7 +87,7 @@ fn write(pieces: usize, piece_bytes: usize, way: Way, sink: &mut impl Write) -> 
     let mut buffer = Vec::with_capacity(BUFFER_BYTES + piece_bytes);
     let mut held: Vec<Vec<u8>> = Vec::with_capacity(VECTORED_MAX);
     for number in 0..pieces {
-        // The same work for every way: a piece is filled, not zeroed.
+        // The same work for every way: a piece is filled once and not zeroed first.
         let byte = b'a' + u8::try_from(number % 26)?;
         let fill = |piece: &mut Vec<u8>| {
             let end = piece.len() + piece_bytes;
@@ -121,7 +121,7 @@ fn write_held(held: &mut Vec<Vec<u8>>, sink: &mut impl Write) -> Result<()> {
     let mut rest = &mut slices[..];
     while !rest.is_empty() {
         let written = sink.write_vectored(rest)?;
-        ensure!(written > 0, "nothing was taken");
+        ensure!(written > 0, "the writer accepted no bytes");
         IoSlice::advance_slices(&mut rest, written);
     }
     held.clear();

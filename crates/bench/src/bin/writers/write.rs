@@ -1,7 +1,6 @@
-//! One way of writing, in a process of its own: rows are prepared, then the clock
-//! starts.
+//! Runs one writer in a process of its own. The time starts after the rows are prepared.
 
-use crate::{CHAIN_ID, PREPARED, SEED, counts, rival, rows::transfers};
+use crate::{CHAIN_ID, PREPARED, SEED, counts, polars_writers, rows::transfers};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use nix::sys::{
@@ -22,29 +21,29 @@ use txgraph_export::{
 use txgraph_graph::TransferGraph;
 use txgraph_transfers::{BlockRange, ChainInfo, ScanReport};
 
-/// What is written, and by whom.
+/// A writer and its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum What {
     /// CSV of transfers.
     Csv,
     /// JSON lines of transfers.
     Jsonl,
-    /// DOT of a graph, an arrow for each transfer.
+    /// DOT of a graph with an arrow for each transfer.
     Dot,
-    /// DOT of a graph, an arrow for each pair of addresses and asset.
+    /// DOT of a graph with an arrow for each pair of addresses and asset.
     DotMerged,
     /// Parquet of transfers.
     Parquet,
-    /// CSV by polars, of text that is ready.
+    /// CSV by polars from columns of text.
     PolarsCsv,
-    /// CSV by polars, which is given the transfers as we are.
+    /// CSV by polars from transfers, as we do.
     PolarsCsvRows,
     /// Parquet by polars.
     PolarsParquet,
 }
 
 impl What {
-    /// The word of the command line.
+    /// The name on the command line.
     pub(crate) fn word(self) -> String {
         self.to_possible_value()
             .map(|value| value.get_name().to_owned())
@@ -54,21 +53,21 @@ impl What {
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to write.
+    /// Writer and format.
     #[arg(long)]
     what: What,
-    /// How many rows.
+    /// Number of rows.
     #[arg(long)]
     rows: usize,
-    /// Threads that format.
+    /// Threads of the writer.
     #[arg(long)]
     threads: usize,
-    /// A file, or `-` for standard output.
+    /// Output file, or `-` for standard output.
     #[arg(long)]
     to: PathBuf,
 }
 
-/// Writes, and prints what it cost to standard error:
+/// Writes, and prints the cost to standard error:
 /// `wall_s user_s sys_s peak_kib prepared_kib rows`.
 pub(crate) fn write(options: &Options) -> Result<()> {
     let rows = options.rows;
@@ -117,24 +116,24 @@ pub(crate) fn write(options: &Options) -> Result<()> {
             })
         }
         What::PolarsCsv => {
-            let frame = rival::text_frame(&prepared, CHAIN_ID)?;
+            let frame = polars_writers::text_frame(&prepared, CHAIN_ID)?;
             drop(prepared);
             timed(|| {
-                rival::write_csv(&frame, rows, options.threads, sink(&target)?)?;
+                polars_writers::write_csv(&frame, rows, options.threads, sink(&target)?)?;
                 Ok(rows as u64)
             })
         }
         What::PolarsCsvRows => timed(|| {
-            let frame = |count| rival::text_frame(&prepared[..count], CHAIN_ID);
+            let frame = |count| polars_writers::text_frame(&prepared[..count], CHAIN_ID);
             let frames = counts(rows, prepared.len()).map(frame);
-            rival::write_csv_of(frames, options.threads, sink(&target)?)?;
+            polars_writers::write_csv_of(frames, options.threads, sink(&target)?)?;
             Ok(rows as u64)
         }),
         What::PolarsParquet => {
-            let frames = rival::binary_frames(&prepared, &table)?;
+            let frames = polars_writers::binary_frames(&prepared, &table)?;
             drop(prepared);
             timed(|| {
-                rival::write_parquet(&frames, rows, sink(&target)?)?;
+                polars_writers::write_parquet(&frames, rows, sink(&target)?)?;
                 Ok(rows as u64)
             })
         }
@@ -148,13 +147,10 @@ fn sink(target: &Target) -> Result<File> {
     })
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the result of a programme whose output is taken"
-)]
+#[expect(clippy::print_stderr, reason = "standard output is the timed output")]
 fn timed(work: impl FnOnce() -> Result<u64>) -> Result<()> {
     let prepared_kib = status_kib("VmRSS")?;
-    // What preparing took at its highest is not what writing takes.
+    // Resets the peak, so that it does not include the preparation.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let before = getrusage(UsageWho::RUSAGE_SELF)?;
     let start = Instant::now();
