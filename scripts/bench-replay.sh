@@ -44,8 +44,8 @@ contracts() {
     say "writing the contract-heavy chain: $blocks blocks of $mgas Mgas ($1)"
     rm -rf "$chain"
     "$CARGO_TARGET_DIR/release/execgen" --out "$chain" --blocks "$blocks" \
-        --mgas-per-block "$mgas" --seed "$seed" --layout "$1" 2>&1 | tee "$scratch/told" >&2
-    sed -n 's/.*tip \(0x[0-9a-f]*\).*/\1/p' "$scratch/told" >"$chain/.tip"
+        --mgas-per-block "$mgas" --seed "$seed" --layout "$1" 2>&1 | tee "$scratch/execgen.log" >&2
+    sed -n 's/.*tip \(0x[0-9a-f]*\).*/\1/p' "$scratch/execgen.log" >"$chain/.tip"
 }
 
 measure() { # NAME DATADIR GENESIS

@@ -24,7 +24,7 @@ say "3/5 writing a sample chain: 5,000 blocks in the format of a reth 2 node (de
 say "4/5 what the data directory holds: txgraph info"
 "$txgraph" info --datadir demo/datadir
 
-# The writer plants scenarios and tells where they start. Here: a peel chain, in
+# The writer plants scenarios; its truth file has their roots. Here: a peel chain, in
 # which each address passes the larger part on and peels a little off to a payee.
 planted() { awk -v want="\"$1\":" '/"searches":/ {s = 1} s && /"scenario": "peel-chain"/ {f = 1}
     f && $1 == want {gsub(/[",]/, "", $2); print $2; exit}' demo/truth.json; }

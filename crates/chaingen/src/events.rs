@@ -293,7 +293,7 @@ impl Events {
     }
 
     /// Appends a wrap of a coin that also logs a `Transfer`: two logs, one transfer.
-    pub(super) fn wrap_told_twice(
+    pub(super) fn duplicate_wrap(
         &mut self,
         topics: &Topics,
         token: Address,

@@ -68,7 +68,7 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
             events.batch(topics, emitter, ends, &items);
         }
         13 => events.batch(topics, emitter, ends, &[(id, U256::MAX), (id, U256::MAX)]),
-        14 => events.wrap_told_twice(topics, emitter, to, value, draw.permille(500)),
+        14 => events.duplicate_wrap(topics, emitter, to, value, draw.permille(500)),
         // Transfer logs of no standard.
         15 => events.malformed(emitter, &[topic, from_word, to_word], Vec::new()),
         16 => {
