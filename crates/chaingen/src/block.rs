@@ -9,8 +9,8 @@ use super::{
     draw::{self, Draw},
     events::Move,
     intent::{Effect, Intent},
-    people::Signer,
     scenarios::{NO_ROLE, Scenario},
+    signers::Signer,
     traffic::{self, ORDINARY_GAS_MAX, Scene},
     world::World,
 };
@@ -235,7 +235,7 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn next_signer(&mut self) -> (Signer, u64) {
         self.signed += 1;
-        self.world.people.sender(self.signed - 1)
+        self.world.population.sender(self.signed - 1)
     }
 
     fn ordinary(&mut self, count: u64) {
@@ -292,7 +292,7 @@ impl Maker<'_> {
         let authority = Signer::new(self.world.config.seed, "authority", &numbers);
         let authorization = Authorization {
             chain_id: U256::from(self.world.config.chain_id),
-            address: self.world.things.wallet_code,
+            address: self.world.contracts.wallet_code,
             nonce: 0,
         };
         effects.push(Effect::Code {
@@ -511,7 +511,10 @@ impl Maker<'_> {
         let mut withdrawals = Vec::new();
         for sub in 0..count {
             let zero = self.draw.permille(20);
-            let address = self.world.people.holder(self.order.number, &mut self.draw);
+            let address = self
+                .world
+                .population
+                .holder(self.order.number, &mut self.draw);
             let withdrawal = Withdrawal {
                 // The index must only be unique and ascending.
                 index: self.order.number * 16 + sub,

@@ -3,7 +3,7 @@
 //! Every function appends one log and the transfers that it is intended to mean. The
 //! truth about a chain is the sum of these intentions. No decoder is involved.
 
-use super::things::{Token, TokenKind, Topics};
+use super::contracts::{Token, TokenKind, Topics};
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use txgraph_transfers::{Kind, TokenStandard};
 

@@ -1,6 +1,6 @@
 //! The intended effects of a transaction, before it is signed.
 
-use super::{events::Events, people::Signer};
+use super::{events::Events, signers::Signer};
 use alloy_consensus::TxType;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 

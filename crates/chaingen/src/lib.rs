@@ -15,10 +15,12 @@
 //! [`BlockWriter`] writes chains whose blocks the caller executes. It also writes storage, code,
 //! complete change sets and, in v1, history indices.
 
+mod anomalies;
 mod appender;
 mod block;
 mod block_writer;
 mod config;
+mod contracts;
 mod csv;
 mod draw;
 mod encode;
@@ -32,13 +34,11 @@ mod histories;
 mod intent;
 mod jar;
 mod live;
-mod oddities;
-mod people;
 mod scenarios;
 mod segments;
+mod signers;
 mod state;
 mod tables;
-mod things;
 mod traffic;
 mod truth;
 mod world;
@@ -47,6 +47,7 @@ pub use appender::{Appender, Tip};
 pub use block::Counts;
 pub use block_writer::BlockWriter;
 pub use config::{CANCUN, Config, Layout, OSAKA, PRAGUE, Profile, SHANGHAI, Storage};
+pub use contracts::{Token, TokenKind};
 pub use csv::{CSV_HEADER, write_csv};
 pub use draw::Draw;
 pub use encode::Account;
@@ -56,6 +57,5 @@ pub use executed::{
     next_header,
 };
 pub use live::{LiveNode, serve, serve_if_asked};
-pub use people::Signer;
-pub use things::{Token, TokenKind};
+pub use signers::Signer;
 pub use truth::{Edge, ScenarioTruth, SearchTruth, TokenTruth, TransferCount, Truth};

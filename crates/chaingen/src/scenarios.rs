@@ -6,9 +6,9 @@
 //! from outside, to pay for gas.
 
 use super::{
+    contracts::{Token, TokenKind},
     intent::Intent,
-    people::Signer,
-    things::{Token, TokenKind},
+    signers::Signer,
     world::World,
 };
 use alloy_primitives::{Address, TxKind, U256};
@@ -118,7 +118,7 @@ impl Scenario {
             first_block,
             name: "",
             about: "",
-            asset: Asset::Token(world.things.tokens[usize::from(number % 20 >= 10)]),
+            asset: Asset::Token(world.contracts.tokens[usize::from(number % 20 >= 10)]),
             roles: Vec::new(),
             steps: Vec::new(),
             searches: Vec::new(),
@@ -199,11 +199,11 @@ impl Scenario {
                 intent.events.transfer(topics, token, from, to, value);
             }
             (Moves::Spoofed(value), _) => {
-                intent = transfer(intent, world.things.spoof, value);
-                intent.to = TxKind::Call(world.things.spoof);
+                intent = transfer(intent, world.contracts.spoof, value);
+                intent.to = TxKind::Call(world.contracts.spoof);
                 intent
                     .events
-                    .erc20(topics, world.things.spoof, from, to, value, 2);
+                    .erc20(topics, world.contracts.spoof, from, to, value, 2);
             }
             (Moves::Item, Asset::Collection { address, item }) => {
                 intent = transfer(intent, address, item);
@@ -522,7 +522,7 @@ impl Scenario {
     fn item_trail(&mut self, world: &World, owners: u32) {
         let item = U256::from(1_000_000 + self.number);
         self.asset = Asset::Collection {
-            address: world.things.nfts[0],
+            address: world.contracts.nfts[0],
             item,
         };
         self.is(

@@ -5,12 +5,12 @@
 //! failures, NFTs, wraps, airdrops with hundreds of logs, creations and anomalies.
 
 use super::{
+    anomalies,
+    contracts::{Token, TokenKind},
     draw::Draw,
     events::word,
     intent::{Effect, Intent},
-    oddities,
-    people::Signer,
-    things::{Token, TokenKind},
+    signers::Signer,
     world::World,
 };
 use alloy_primitives::{Address, B256, TxKind, U256};
@@ -55,7 +55,7 @@ pub(super) fn ordinary(scene: &mut Scene<'_>, gas_left: u64) -> Intent {
         6 => scene.failure(),
         7 => scene.wrap(),
         8 => scene.creation(),
-        _ => oddities::odd(scene),
+        _ => anomalies::anomalous(scene),
     }
 }
 
@@ -71,15 +71,15 @@ impl Scene<'_> {
     }
 
     pub(super) fn holder(&mut self) -> Address {
-        self.world.people.holder(self.block, self.draw)
+        self.world.population.holder(self.block, self.draw)
     }
 
     pub(super) fn receiver(&mut self) -> Address {
-        self.world.people.receiver(self.block, self.draw)
+        self.world.population.receiver(self.block, self.draw)
     }
 
     fn newcomer(&mut self) -> Address {
-        self.world.people.newcomer(self.block, self.draw)
+        self.world.population.newcomer(self.block, self.draw)
     }
 
     pub(super) fn amount_of(&mut self, token: Token) -> U256 {
@@ -98,7 +98,7 @@ impl Scene<'_> {
         let to = match self.draw.weighted(&[96, 2, 2]) {
             0 => self.receiver(),
             1 => self.signer.address,
-            _ => self.world.people.hub(self.draw),
+            _ => self.world.population.hub(self.draw),
         };
         let value = if self.draw.permille(20) {
             U256::ZERO
@@ -114,19 +114,19 @@ impl Scene<'_> {
 
     fn token(&mut self) -> Intent {
         let world = self.world;
-        let token = world.things.token(self.draw);
+        let token = world.contracts.token(self.draw);
         let own = self.signer.address;
         let value = self.amount_of(token);
         let (from, to) = match self.draw.weighted(&[64, 15, 10, 6, 2, 2, 1]) {
             0 => (own, self.receiver()),
             1 => (self.holder(), self.receiver()),
             2 => {
-                let hub = world.people.hub(self.draw);
-                (own, world.people.deposit_address(hub, self.draw))
+                let hub = world.population.hub(self.draw);
+                (own, world.population.deposit_address(hub, self.draw))
             }
             3 => {
-                let hub = world.people.hub(self.draw);
-                (world.people.deposit_address(hub, self.draw), hub)
+                let hub = world.population.hub(self.draw);
+                (world.population.deposit_address(hub, self.draw), hub)
             }
             4 if token.kind != TokenKind::Wrapped => (Address::ZERO, self.receiver()),
             5 if token.kind != TokenKind::Wrapped => (own, Address::ZERO),
@@ -157,8 +157,8 @@ impl Scene<'_> {
     }
 
     fn approval(&mut self) -> Intent {
-        let token = self.world.things.token(self.draw);
-        let spender = self.world.things.router;
+        let token = self.world.contracts.token(self.draw);
+        let spender = self.world.contracts.router;
         let value = if self.draw.permille(700) {
             U256::MAX
         } else {
@@ -181,9 +181,12 @@ impl Scene<'_> {
     /// Generates a trade through one or two pools, of tokens or native coin.
     fn swap(&mut self) -> Intent {
         let world = self.world;
-        let (own, router) = (self.signer.address, world.things.router);
-        let wrapped = world.things.wrapped();
-        let (first, last) = (world.things.token(self.draw), world.things.token(self.draw));
+        let (own, router) = (self.signer.address, world.contracts.router);
+        let wrapped = world.contracts.wrapped();
+        let (first, last) = (
+            world.contracts.token(self.draw),
+            world.contracts.token(self.draw),
+        );
         // Native coin goes in, comes out, or neither.
         let way = self.draw.weighted(&[35, 35, 30]);
         let path: Vec<Token> = match way {
@@ -215,13 +218,13 @@ impl Scene<'_> {
             intent.events.wrap(topics, wrapped.address, router, value);
             holder = router;
         }
-        let mut pool = world.things.pool(path[0], path[1]);
+        let mut pool = world.contracts.pool(path[0], path[1]);
         intent.events.transfer(topics, path[0], holder, pool, value);
         for hop in 1..path.len() {
             let out = self.draw.amount(log2_of_hundred(path[hop]));
             let next = path
                 .get(hop + 1)
-                .map(|token| world.things.pool(path[hop], *token));
+                .map(|token| world.contracts.pool(path[hop], *token));
             let to = next.unwrap_or(if way == 1 { router } else { own });
             intent.events.transfer(topics, path[hop], pool, to, out);
             intent.events.trade(topics, pool, router, to, (value, out));
@@ -253,7 +256,7 @@ impl Scene<'_> {
         let blank = self.blank();
         match self.draw.weighted(&[60, 25, 15]) {
             0 => {
-                let nft = self.draw.pick(&world.things.nfts);
+                let nft = self.draw.pick(&world.contracts.nfts);
                 let mut intent = blank.call(nft, function, &arguments, 85_000);
                 intent
                     .events
@@ -272,7 +275,7 @@ impl Scene<'_> {
                 intent
             }
             1 => {
-                let token = self.draw.pick(&world.things.multi_tokens);
+                let token = self.draw.pick(&world.contracts.multi_tokens);
                 let mut intent = blank.call(token, function, &arguments, 60_000);
                 let item = (id, U256::from(self.draw.between(1, 500)));
                 intent
@@ -281,7 +284,7 @@ impl Scene<'_> {
                 intent
             }
             _ => {
-                let token = self.draw.pick(&world.things.multi_tokens);
+                let token = self.draw.pick(&world.contracts.multi_tokens);
                 let mut intent = blank.call(token, function, &arguments, 140_000);
                 let count = self.draw.between(2, 6);
                 let items: Vec<_> = (0..count)
@@ -301,14 +304,14 @@ impl Scene<'_> {
         let room = gas_left.min(TX_GAS_MAX).saturating_sub(60_000) / AIRDROP_GAS;
         let span = self.draw.rank(451);
         let count = self.draw.between(50, 50 + span).min(room);
-        let token = world.things.token(self.draw);
+        let token = world.contracts.token(self.draw);
         let value = self.draw.amount(log2_of_hundred(token).saturating_sub(4));
         let gas = 60_000 + count * AIRDROP_GAS;
         let arguments = [word(token.address), value.into(), U256::from(count).into()];
         let function = "disperse(address,uint256,address[])";
         let mut intent = self
             .blank()
-            .call(world.things.disperser, function, &arguments, gas);
+            .call(world.contracts.disperser, function, &arguments, gas);
         for _ in 0..count {
             let to = if self.draw.permille(800) {
                 self.newcomer()
@@ -324,7 +327,7 @@ impl Scene<'_> {
 
     /// Generates a failed transaction: no logs, no value moved.
     fn failure(&mut self) -> Intent {
-        let token = self.world.things.token(self.draw);
+        let token = self.world.contracts.token(self.draw);
         let (to, value) = (self.receiver(), self.amount_of(token));
         let gas = 24_000 + self.draw.below(180_000);
         let arguments = [word(to), value.into()];
@@ -339,7 +342,7 @@ impl Scene<'_> {
     }
 
     fn wrap(&mut self) -> Intent {
-        let wrapped = self.world.things.wrapped().address;
+        let wrapped = self.world.contracts.wrapped().address;
         let (own, value) = (self.signer.address, self.wei());
         let topics = &self.world.topics;
         if self.draw.permille(550) {

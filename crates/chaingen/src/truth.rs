@@ -4,8 +4,8 @@
 use super::{
     appender::Tip,
     block::{Body, Counts},
+    contracts::Token,
     scenarios::{Asset, NO_ROLE, Role, Scenario},
-    things::Token,
     world::World,
 };
 use alloy_primitives::{Address, B256, U256};
@@ -149,7 +149,7 @@ fn decimal_or_null<S: serde::Serializer>(
 impl Truth {
     /// Creates the truth about a genesis block.
     pub(super) fn new(world: &World) -> Self {
-        let tokens = &world.things.tokens;
+        let tokens = &world.contracts.tokens;
         Self {
             chain_id: world.config.chain_id,
             genesis_hash: B256::ZERO,

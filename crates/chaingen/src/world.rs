@@ -3,8 +3,8 @@
 use super::{
     Error,
     config::Config,
-    people::People,
-    things::{Things, Topics},
+    contracts::{Contracts, Topics},
+    signers::Population,
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 
@@ -15,8 +15,8 @@ pub(super) const CONTRACT_CODE: [u8; 1] = [0x00];
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) config: Config,
-    pub(super) people: People,
-    pub(super) things: Things,
+    pub(super) population: Population,
+    pub(super) contracts: Contracts,
     pub(super) topics: Topics,
     pub(super) contract_code_hash: B256,
     /// Code of accounts that delegate (EIP-7702).
@@ -39,12 +39,12 @@ impl World {
         if let Some(problem) = config.problem() {
             return Err(Error::Config(problem));
         }
-        let things = Things::new(config.seed, config.tokens);
+        let contracts = Contracts::new(config.seed, config.tokens);
         let mut delegation = vec![0xef, 0x01, 0x00];
-        delegation.extend(things.wallet_code);
+        delegation.extend(contracts.wallet_code);
         Ok(Self {
-            people: People::new(config.seed, config.sends_per_round, config.txs_per_block),
-            things,
+            population: Population::new(config.seed, config.sends_per_round, config.txs_per_block),
+            contracts,
             topics: Topics::new(),
             contract_code_hash: keccak256(CONTRACT_CODE),
             delegation_hash: keccak256(&delegation),
@@ -60,16 +60,20 @@ impl World {
     /// Returns the accounts of the genesis block, sorted by address.
     pub(super) fn genesis_accounts(&self) -> Vec<GenesisAccount> {
         let coins = |count: u64| U256::from(count) * U256::from(10).pow(U256::from(18));
-        let people = self.people.signers().iter().map(|signer| GenesisAccount {
-            address: signer.address,
-            balance: coins(1_000_000),
-            contract: false,
-        });
+        let population = self
+            .population
+            .signers()
+            .iter()
+            .map(|signer| GenesisAccount {
+                address: signer.address,
+                balance: coins(1_000_000),
+                contract: false,
+            });
         // The wrapped coin and the router pay out more than they receive.
-        let rich = [self.things.wrapped().address, self.things.router];
+        let rich = [self.contracts.wrapped().address, self.contracts.router];
         let contracts = self
-            .things
-            .contracts()
+            .contracts
+            .all()
             .into_iter()
             .map(|address| GenesisAccount {
                 address,
@@ -80,7 +84,7 @@ impl World {
                 },
                 contract: true,
             });
-        let mut all: Vec<GenesisAccount> = people.chain(contracts).collect();
+        let mut all: Vec<GenesisAccount> = population.chain(contracts).collect();
         all.sort_by_key(|account| account.address);
         all
     }

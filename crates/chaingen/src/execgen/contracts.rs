@@ -111,11 +111,11 @@ impl Contracts {
         }
     }
 
-    /// Returns the accounts of block 0. `people` own all tokens and allow all pools to
+    /// Returns the accounts of block 0. `holders` own all tokens and allow all pools to
     /// spend them.
     pub(crate) fn accounts(
         &self,
-        people: &[Address],
+        holders: &[Address],
     ) -> Result<BTreeMap<Address, FirstAccount>, Error> {
         let mut accounts = BTreeMap::new();
         for source in SINGLE {
@@ -128,7 +128,7 @@ impl Contracts {
         }
         let factory = [assemble(FACTORY)?, assemble(CHILD)?].concat();
         accounts.insert(self.factory, contract(factory.into(), BTreeMap::new()));
-        self.add_tokens(&mut accounts, people)?;
+        self.add_tokens(&mut accounts, holders)?;
         for (number, address) in self.pairs.iter().enumerate() {
             let reserve = U256::from(PURSE);
             let storage = [
@@ -168,21 +168,21 @@ impl Contracts {
     fn add_tokens(
         &self,
         accounts: &mut BTreeMap<Address, FirstAccount>,
-        people: &[Address],
+        holders: &[Address],
     ) -> Result<(), Error> {
         let code = assemble(TOKEN)?;
         let last = self.tokens.len() - 1;
         for (number, address) in self.tokens.iter().enumerate() {
             let mut storage: BTreeMap<B256, U256> = BTreeMap::new();
-            for holder in people.iter().chain(&self.pairs).chain([&self.batch]) {
+            for holder in holders.iter().chain(&self.pairs).chain([&self.batch]) {
                 storage.insert(balance_slot(*holder), U256::from(PURSE));
             }
-            for owner in people.iter().chain([&self.batch]) {
+            for owner in holders.iter().chain([&self.batch]) {
                 for spender in &self.pairs {
                     storage.insert(allowance_slot(*owner, *spender), U256::MAX);
                 }
             }
-            let supply = U256::from(PURSE) * U256::from(people.len() + self.pairs.len() + 1);
+            let supply = U256::from(PURSE) * U256::from(holders.len() + self.pairs.len() + 1);
             storage.insert(U256::from(2).into(), supply);
             let code = if number == last {
                 let behind = place("implementation", 0);

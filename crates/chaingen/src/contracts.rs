@@ -33,13 +33,13 @@ pub struct Token {
 
 /// All contracts.
 #[derive(Debug)]
-pub(super) struct Things {
+pub(super) struct Contracts {
     seed: u64,
     pub(super) tokens: Vec<Token>,
     pub(super) nfts: Vec<Address>,
     pub(super) multi_tokens: Vec<Address>,
     /// Emits logs with shapes of no standard.
-    pub(super) oddities: Vec<Address>,
+    pub(super) anomalies: Vec<Address>,
     /// Emits transfers of other tokens under its own address.
     pub(super) spoof: Address,
     pub(super) router: Address,
@@ -49,7 +49,7 @@ pub(super) struct Things {
     pub(super) wallet_code: Address,
 }
 
-impl Things {
+impl Contracts {
     pub(super) fn new(seed: u64, tokens: u64) -> Self {
         let addresses = |what: &str, count: u64| -> Vec<Address> {
             (0..count)
@@ -76,7 +76,7 @@ impl Things {
             tokens: (0..tokens).map(token).collect(),
             nfts: addresses("nft", 1 + tokens / 20),
             multi_tokens: addresses("multi token", 1 + tokens / 50),
-            oddities: addresses("oddity", 4),
+            anomalies: addresses("oddity", 4),
             spoof: draw::address(seed, "spoof", &[]),
             router: draw::address(seed, "router", &[]),
             disperser: draw::address(seed, "disperser", &[]),
@@ -112,11 +112,11 @@ impl Things {
     }
 
     /// Every contract that exists from the genesis block on.
-    pub(super) fn contracts(&self) -> Vec<Address> {
+    pub(super) fn all(&self) -> Vec<Address> {
         let mut all: Vec<Address> = self.tokens.iter().map(|token| token.address).collect();
         all.extend(&self.nfts);
         all.extend(&self.multi_tokens);
-        all.extend(&self.oddities);
+        all.extend(&self.anomalies);
         all.extend([
             self.spoof,
             self.router,

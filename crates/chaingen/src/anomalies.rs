@@ -1,18 +1,18 @@
 //! Anomalous logs that break careless readers, with their intended transfers, if any.
 
 use super::{
+    contracts::{Token, TokenKind},
     events::{Events, batch_data, word, words},
     intent::Intent,
-    things::{Token, TokenKind},
     traffic::Scene,
 };
 use alloy_primitives::{Address, B256, U256};
 
 /// Generates a transaction with one to three anomalous logs.
-pub(super) fn odd(scene: &mut Scene<'_>) -> Intent {
+pub(super) fn anomalous(scene: &mut Scene<'_>) -> Intent {
     let (from, to) = (scene.holder(), scene.receiver());
     let arguments = [word(from), word(to)];
-    let emitter = scene.draw.pick(&scene.world.things.oddities);
+    let emitter = scene.draw.pick(&scene.world.contracts.anomalies);
     let mut intent = scene
         .blank()
         .call(emitter, "odd(address,address)", &arguments, 0);
@@ -50,10 +50,10 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
         7 => {
             let token = Token {
                 kind: TokenKind::Standard,
-                ..scene.world.things.token(draw)
+                ..scene.world.contracts.token(draw)
             };
             let spoof = Token {
-                address: scene.world.things.spoof,
+                address: scene.world.contracts.spoof,
                 ..token
             };
             events.transfer(topics, spoof, from, to, value);

@@ -61,7 +61,7 @@ impl Signer {
 
 /// All signers, and the rules for other accounts.
 #[derive(Debug)]
-pub(super) struct People {
+pub(super) struct Population {
     seed: u64,
     /// Signers, hubs first.
     signers: Vec<Signer>,
@@ -71,7 +71,7 @@ pub(super) struct People {
     strangers_per_block: u64,
 }
 
-impl People {
+impl Population {
     pub(super) fn new(seed: u64, sends_per_round: u64, txs_per_block: u64) -> Self {
         let hubs = sends_per_round / 4 / HUB_SENDS;
         let all = hubs + sends_per_round - hubs * HUB_SENDS;
@@ -183,16 +183,16 @@ mod tests {
 
     #[test]
     fn nonces_count_up_for_every_signer() {
-        let people = People::new(3, 256, 8);
+        let population = Population::new(3, 256, 8);
         let mut next: BTreeMap<Address, u64> = BTreeMap::new();
         for tx in 0..256 * 5 {
-            let (signer, nonce) = people.sender(tx);
+            let (signer, nonce) = population.sender(tx);
             let expected = next.entry(signer.address).or_default();
             assert_eq!(nonce, *expected, "transaction {tx}");
             *expected += 1;
         }
-        assert_eq!(next.len(), people.signers().len());
-        let hub = people.signers()[0].address;
+        assert_eq!(next.len(), population.signers().len());
+        let hub = population.signers()[0].address;
         assert_eq!(next[&hub], 5 * HUB_SENDS);
     }
 
