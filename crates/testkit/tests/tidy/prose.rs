@@ -169,7 +169,7 @@ fn sentences(page: &str) -> Vec<usize> {
         let mut words = 0;
         for word in paragraph.split_whitespace() {
             words += usize::from(word.chars().any(char::is_alphanumeric));
-            let bare = word.trim_end_matches(['*', ')', '`', '"']);
+            let bare = word.trim_matches(['*', '(', ')', '`', '"']);
             let is_short = ["e.g.", "i.e.", "etc.", "vs."].contains(&bare);
             if bare.ends_with(['.', '!', '?']) && !is_short && words > 0 {
                 sentences.push(words);
