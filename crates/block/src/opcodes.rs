@@ -1,5 +1,5 @@
-//! Names of opcodes for output and for the assembler: every byte that a fork up to Osaka
-//! executes. Names come from the interpreter's table; this module adds older ones.
+//! Names of opcodes for output and for the assembler: every byte that a fork executes, drafts
+//! included. Names come from the interpreter's table; this module adds older ones.
 
 use txgraph_evm::{Fork, opcode::FACTS};
 
@@ -11,10 +11,15 @@ pub fn immediate_bytes(opcode: u8) -> usize {
     }
 }
 
-/// Returns the mnemonic, or `None` for a byte that no fork up to Osaka executes.
+/// Returns the mnemonic, or `None` for a byte that no fork executes.
 pub fn name(opcode: u8) -> Option<&'static str> {
-    let facts = &FACTS[usize::from(opcode)];
-    (!facts.name.is_empty() && facts.since <= Fork::Osaka).then_some(facts.name)
+    let name = FACTS[usize::from(opcode)].name;
+    (!name.is_empty()).then_some(name)
+}
+
+/// Whether a final fork executes the opcode. Clients disagree about the names of others.
+pub fn is_final(opcode: u8) -> bool {
+    FACTS[usize::from(opcode)].exists(Fork::LATEST)
 }
 
 /// Returns the opcode of a mnemonic in capitals. Accepts older names too.
@@ -37,11 +42,13 @@ mod tests {
         let known: Vec<u8> = (0..=u8::MAX)
             .filter(|opcode| name(*opcode).is_some())
             .collect();
-        // The opcodes of Osaka and INVALID.
-        assert_eq!(known.len(), 150);
-        for opcode in known {
-            assert_eq!(by_name(name(opcode).unwrap()), Some(opcode));
+        // The opcodes of Amsterdam and INVALID.
+        assert_eq!(known.len(), 154);
+        for opcode in &known {
+            assert_eq!(by_name(name(*opcode).unwrap()), Some(*opcode));
         }
+        // The opcodes of Osaka and INVALID.
+        assert_eq!(known.into_iter().filter(|o| is_final(*o)).count(), 150);
     }
 
     #[test]
@@ -51,11 +58,15 @@ mod tests {
             (0x1e, "CLZ"),
             (0x3f, "EXTCODEHASH"),
             (0x4a, "BLOBBASEFEE"),
+            (0x4b, "SLOTNUM"),
             (0x5f, "PUSH0"),
             (0x7f, "PUSH32"),
             (0x8f, "DUP16"),
             (0x9f, "SWAP16"),
             (0xa4, "LOG4"),
+            (0xe6, "DUPN"),
+            (0xe7, "SWAPN"),
+            (0xe8, "EXCHANGE"),
             (0xf5, "CREATE2"),
             (0xff, "SELFDESTRUCT"),
         ] {

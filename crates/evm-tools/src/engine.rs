@@ -152,7 +152,7 @@ impl OurEvm {
     /// Creates it for chain 1, which all tests use.
     pub fn new() -> Self {
         Self {
-            evm: Evm::new(Fork::Osaka, 1),
+            evm: Evm::new(Fork::LATEST, 1),
         }
     }
 }

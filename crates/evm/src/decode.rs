@@ -19,7 +19,6 @@ use crate::{
     fork::Fork,
     fused,
     gas::Schedule,
-    instructions,
     opcode::{self, FACTS},
     word::Word,
 };
@@ -163,7 +162,7 @@ impl<'a> Decoder<'a> {
             }
             let next = pc + 1 + usize::from(facts.immediate);
             if let opcode::DUPN..=opcode::EXCHANGE = byte {
-                let Some(depths) = instructions::depths(byte, bytes[pc + 1]) else {
+                let Some(depths) = opcode::operand_depths(byte, bytes[pc + 1]) else {
                     // Whatever the operand is, it may be jumped to.
                     self.emit(fused::UNKNOWN, u16::from(byte), 0);
                     self.end_block();

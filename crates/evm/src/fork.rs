@@ -67,6 +67,14 @@ impl Fork {
         Self::Amsterdam,
     ];
 
+    /// The latest fork whose rules are final.
+    pub const LATEST: Self = Self::Osaka;
+
+    /// Whether the rules of this fork may still change.
+    pub const fn is_draft(self) -> bool {
+        self as u8 > Self::LATEST as u8
+    }
+
     /// As printed and parsed.
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,10 +104,19 @@ impl fmt::Display for Fork {
     }
 }
 
-/// No fork of this name.
+/// No fork has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no fork is called {0:?}; the latest is {latest}", latest = Fork::Osaka)]
+#[error("unknown fork `{0}`; known: {known}", known = known_names())]
 pub struct UnknownFork(pub String);
+
+/// The names of all forks, in order; drafts are marked.
+fn known_names() -> String {
+    let names = Fork::ALL.map(|fork| match fork.is_draft() {
+        true => format!("{fork} (draft)"),
+        false => fork.to_string(),
+    });
+    names.join(", ")
+}
 
 impl FromStr for Fork {
     type Err = UnknownFork;
@@ -134,7 +151,26 @@ mod tests {
         }
         assert_eq!("eip158".parse(), Ok(Fork::SpuriousDragon));
         assert_eq!("Merge".parse(), Ok(Fork::Paris));
-        assert!("Atlantis".parse::<Fork>().is_err());
+    }
+
+    #[test]
+    fn unknown_name_lists_every_fork() {
+        let message = "Atlantis".parse::<Fork>().unwrap_err().to_string();
+        assert!(message.starts_with("unknown fork `Atlantis`; known: Frontier, Homestead, "));
+        assert!(
+            message.ends_with(", Prague, Osaka, Amsterdam (draft)"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn only_forks_after_the_latest_are_drafts() {
+        let drafts: Vec<_> = Fork::ALL
+            .into_iter()
+            .filter(|fork| fork.is_draft())
+            .collect();
+        assert_eq!(drafts, [Fork::Amsterdam]);
+        assert!(!Fork::LATEST.is_draft());
     }
 
     #[test]

@@ -408,7 +408,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                 (usize::from(first), usize::from(second))
             } else {
                 let opcode = $instruction.op;
-                let Some((first, second)) = body::depths(opcode, pc.get(1)) else {
+                let Some((first, second)) = op::operand_depths(opcode, pc.get(1)) else {
                     halt!(Halt::InvalidOpcode(opcode));
                 };
                 if usize::from(second) >= stack.height() {

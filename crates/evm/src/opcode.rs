@@ -225,6 +225,29 @@ const fn with_families(mut table: [Facts; 256]) -> [Facts; 256] {
     table
 }
 
+/// The depths of the stack words that the operand byte of `DUPN`, `SWAPN` or `EXCHANGE`
+/// selects (EIP-8024), counted from the top, the deeper one last. `None`: the byte is not a
+/// valid operand. `DUPN` selects one word, `SWAPN` the top and another, `EXCHANGE` two.
+pub const fn operand_depths(opcode: u8, operand: u8) -> Option<(u8, u8)> {
+    match (opcode, operand) {
+        // A jump destination or a push is never an operand.
+        (EXCHANGE, 82..=127) | (_, 91..=127) => None,
+        (EXCHANGE, _) => {
+            let (q, r) = ((operand ^ 0x8f) / 16, (operand ^ 0x8f) % 16);
+            Some(if q < r {
+                (q + 1, r + 1)
+            } else {
+                (r + 1, 29 - q)
+            })
+        }
+        (SWAPN, _) => Some((0, operand.wrapping_add(145))),
+        _ => {
+            let depth = operand.wrapping_add(145) - 1;
+            Some((depth, depth))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,5 +265,28 @@ mod tests {
         assert_eq!(known(Fork::Frontier), 129 + 1);
         assert_eq!(known(Fork::Cancun), 149);
         assert_eq!(known(Fork::Osaka), 150);
+    }
+
+    #[test]
+    fn operands_select_the_depths_of_eip_8024() {
+        assert_eq!(operand_depths(SWAPN, 0), Some((0, 145)));
+        assert_eq!(operand_depths(SWAPN, 128), Some((0, 17)));
+        assert_eq!(operand_depths(DUPN, 128), Some((16, 16)));
+        assert_eq!(operand_depths(DUPN, 90), Some((234, 234)));
+        assert_eq!(operand_depths(EXCHANGE, 0x9d), Some((2, 3)));
+        assert_eq!(operand_depths(EXCHANGE, 0x50), Some((14, 16)));
+        for opcode in [DUPN, SWAPN, EXCHANGE] {
+            assert_eq!(operand_depths(opcode, 0x5b), None);
+        }
+    }
+
+    /// Every pair has exactly one operand, and every operand a pair.
+    #[test]
+    fn each_exchange_pair_has_one_operand() {
+        let found: std::collections::BTreeSet<_> = (0..=u8::MAX)
+            .filter_map(|x| operand_depths(EXCHANGE, x))
+            .collect();
+        let pairs = (1..30u8).flat_map(|n| (n + 1..30).map(move |m| (n, m)));
+        assert_eq!(found, pairs.filter(|(n, m)| n + m <= 30).collect());
     }
 }

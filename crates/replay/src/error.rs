@@ -107,7 +107,7 @@ pub enum Error {
     #[error(
         "block {block} is of the fork {fork}; {} is the latest that can be replayed, as \
          later rules are here in a draft only",
-        Fork::Osaka
+        Fork::LATEST
     )]
     UnsupportedFork {
         /// The block.

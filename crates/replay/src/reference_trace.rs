@@ -181,9 +181,10 @@ impl From<Step> for TraceStep {
         Self {
             pc: step.pc,
             op: match step.op {
-                Op::Byte(byte) => opcodes::name(byte).map(|_| byte),
+                Op::Byte(byte) => Some(byte),
                 Op::Name(name) => opcodes::by_name(&name),
-            },
+            }
+            .filter(|opcode| opcodes::is_final(*opcode)),
             gas: step.gas,
             cost: (!has_failed).then_some(step.gas_cost),
             depth: step.depth,
@@ -221,6 +222,20 @@ mod tests {
         ] {
             let trace = ReferenceTrace::parse(&text).unwrap();
             assert_eq!(trace.steps, [step()], "{text}");
+        }
+    }
+
+    /// reth names the opcodes of a draft fork, geth does not.
+    #[test]
+    fn opcodes_of_drafts_have_no_name() {
+        for op in [r#""DUPN""#, "230", r#""opcode 0xe6 not defined""#] {
+            let text = STEP.replace(r#""SHA3""#, op);
+            let text = format!(r#"{{"structLogs":[{text}]}}"#);
+            assert_eq!(
+                ReferenceTrace::parse(&text).unwrap().steps[0].op,
+                None,
+                "{op}"
+            );
         }
     }
 

@@ -78,7 +78,7 @@ pub(crate) fn rules_of(chain: &ChainRules, block: &StoredBlock) -> Result<BlockR
 /// The rules of a block by its header.
 pub(crate) fn rules_at(chain: &ChainRules, header: &Header) -> Result<BlockRules> {
     let rules = chain.at(header);
-    if rules.fork > Fork::Osaka {
+    if rules.fork.is_draft() {
         return Err(Error::UnsupportedFork {
             block: header.number,
             fork: rules.fork,

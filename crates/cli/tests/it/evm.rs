@@ -229,7 +229,7 @@ fn wrong_use_is_status_2() {
         &["run", "--code", "00", "--fork", "Atlantis"],
         "",
         2,
-        "no fork is called",
+        "unknown fork `Atlantis`; known: Frontier, ",
     );
     fails(&["run", "-"], "0x1", 2, "not hex");
     fails(&["bench", "/nowhere.prog"], "", 2, "/nowhere.prog");

@@ -3,6 +3,7 @@
 use alloy_primitives::{U256, hex};
 use std::{collections::BTreeSet, fmt::Write};
 use txgraph_block::opcodes;
+use txgraph_evm::opcode::{DUPN, EXCHANGE, operand_depths};
 
 const JUMP: u8 = 0x56;
 const JUMPI: u8 = 0x57;
@@ -24,12 +25,19 @@ struct Instruction<'a> {
     immediate: &'a [u8],
     /// The code ends within the immediate bytes.
     is_cut: bool,
+    /// This byte is the operand of the opcode before it (EIP-8024).
+    operand_of: Option<u8>,
 }
 
 fn instructions(code: &[u8]) -> impl Iterator<Item = Instruction<'_>> {
     let mut at = 0;
+    let mut before = None;
     std::iter::from_fn(move || {
         let opcode = *code.get(at)?;
+        let operand_of = before.filter(|before| {
+            (DUPN..=EXCHANGE).contains(before) && operand_depths(*before, opcode).is_some()
+        });
+        before = operand_of.is_none().then_some(opcode);
         let width = opcodes::immediate_bytes(opcode);
         let end = (at + 1 + width).min(code.len());
         let instruction = Instruction {
@@ -37,6 +45,7 @@ fn instructions(code: &[u8]) -> impl Iterator<Item = Instruction<'_>> {
             opcode,
             immediate: &code[at + 1..end],
             is_cut: at + 1 + width > end,
+            operand_of,
         };
         at = end;
         Some(instruction)
@@ -62,6 +71,10 @@ pub fn disassemble(code: &[u8], listing: Listing) -> String {
         let jumps =
             matches!(all.get(index + 1), Some(next) if [JUMP, JUMPI].contains(&next.opcode));
         let line = match opcodes::name(step.opcode) {
+            _ if step.operand_of.is_some() => {
+                let of = step.operand_of.and_then(opcodes::name).unwrap_or_default();
+                format!("DATA 0x{:02x} ; operand of {of}", step.opcode)
+            }
             Some(name) if step.is_cut => {
                 let bytes = hex::encode(&code[step.at..]);
                 format!("DATA 0x{bytes} ; {name}, truncated by the end of the code")

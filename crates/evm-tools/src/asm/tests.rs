@@ -105,6 +105,29 @@ fn constant_jumps_get_labels() {
     assert_eq!(assemble(&text).unwrap(), code);
 }
 
+/// EIP-8024: an operand is shown as data, and a byte that is none as its own instruction.
+#[test]
+fn operands_of_amsterdam_opcodes_are_data() {
+    let code = [0xe6, 0x80, 0xe7, 0x00, 0xe8, 0x9d, 0x4b, 0xe6, 0x5b, 0xe7];
+    let text = disassemble(&code, Listing::default());
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        [
+            "DUPN",
+            "DATA 0x80 ; operand of DUPN",
+            "SWAPN",
+            "DATA 0x00 ; operand of SWAPN",
+            "EXCHANGE",
+            "DATA 0x9d ; operand of EXCHANGE",
+            "SLOTNUM",
+            "DUPN",
+            "JUMPDEST",
+            "SWAPN",
+        ]
+    );
+    assert_eq!(assemble(&text).unwrap(), code);
+}
+
 #[test]
 fn single_bytes_round_trip() {
     for byte in 0..=u8::MAX {

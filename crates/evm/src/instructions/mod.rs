@@ -16,7 +16,6 @@ mod environment;
 mod keccak;
 mod log;
 mod memory;
-mod stack;
 mod storage;
 
 pub(crate) use arithmetic::exp;
@@ -28,5 +27,4 @@ pub(crate) use environment::{balance, calldataload, extcodehash, extcodesize, se
 pub(crate) use keccak::keccak256;
 pub(crate) use log::log;
 pub(crate) use memory::{mload, mstore, mstore8, output};
-pub(crate) use stack::depths;
 pub(crate) use storage::{selfdestruct, sload, sstore, tload, tstore};

@@ -144,10 +144,11 @@ impl Head {
             given.map_or(Ok(otherwise), |given| narrow(name, given))
         };
         let fork = super::last(&rules.by_time, header.timestamp).unwrap_or(Fork::Frontier);
-        if fork > Fork::Osaka {
+        if fork.is_draft() {
             return Err(format!(
-                "{fork} holds in block 0; {} is the latest known",
-                Fork::Osaka
+                "block 0 is of the fork {fork}, which is a draft; {} is the latest that can be \
+                 replayed",
+                Fork::LATEST
             ));
         }
         let by_number = super::last(&rules.by_number, 0).unwrap_or(Fork::Frontier);

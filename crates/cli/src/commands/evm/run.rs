@@ -92,7 +92,7 @@ Examples:
 pub(crate) fn run(args: RunArgs) -> Result<()> {
     let (mut call, default_fork) = match &args.program {
         Some(path) => (Program::open(path).map_err(tool_error)?.call, Fork::Cancun),
-        None => (of_code(&args)?, Fork::Osaka),
+        None => (of_code(&args)?, Fork::LATEST),
     };
     let fork = args.fork.unwrap_or(default_fork);
     call.create = args.create;
