@@ -1,6 +1,7 @@
 #![no_main]
-//! A world and two transactions from a seed, and bytes as code: no panic, and new code,
-//! decoded code and watched code end as with revm.
+//! Fuzzes the interpreter: a seed gives a state and two transactions, the rest of the input is
+//! the code of a contract. New, decoded and traced code must not panic and must give the results
+//! of revm.
 
 use alloy_primitives::{Bytes, U256};
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +15,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((seed, code)) = input.split_first_chunk::<8>() else {
         return;
     };
-    // No account has other code that begins so: revm takes no half delegations.
+    // No account has such code unless it is a delegation, and revm refuses incomplete ones.
     if code.starts_with(&[0xef, 0x01]) {
         return;
     }

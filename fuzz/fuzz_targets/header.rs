@@ -1,4 +1,4 @@
-//! A stored header, decompressed, and its hash.
+//! Fuzzes the decoder of a stored header, decompressed, and compares its hash.
 #![no_main]
 
 use alloy_primitives::B256;

@@ -1,4 +1,4 @@
-//! A stored receipt, and the transfers of its logs.
+//! Fuzzes the decoder of a stored receipt, and decodes the transfers of its logs.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use txgraph_transfers::{Decoder, LogView, TransferFilter, WrappedNative};
 fuzz_target!(|row: &[u8]| {
     let mut buffers = Buffers::default();
     let Ok(receipt) = receipt(row, &mut buffers) else { return };
-    // What was announced is there.
+    // The receipt has as many logs as it announces.
     assert_eq!(receipt.logs().count(), receipt.log_count as usize);
     let logs = receipt.logs().map(|log| {
         assert!(log.topics.len() <= 4);

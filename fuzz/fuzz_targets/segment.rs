@@ -1,11 +1,11 @@
-//! A segment of the index. Raw bytes rarely pass the head's checksum, so the input is
-//! also taken as choices of nonsense in a good segment, whose checksums are put right.
+//! Fuzzes the reader of an index segment. Raw bytes rarely pass the checksum of the header, so
+//! the input also selects changes to a valid segment, whose checksums are then recomputed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
-/// The segment of a few blocks, made by the writer itself.
+/// The segment of a few blocks, from the writer.
 static GOOD: LazyLock<Vec<u8>> = LazyLock::new(txgraph_index::fuzzing::small_segment);
 
 fuzz_target!(|bytes: &[u8]| {

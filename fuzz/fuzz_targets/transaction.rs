@@ -1,4 +1,4 @@
-//! A stored transaction, its hash and its sender.
+//! Fuzzes the decoder of a stored transaction, its hash and the recovery of its sender.
 #![no_main]
 
 use alloy_primitives::U256;

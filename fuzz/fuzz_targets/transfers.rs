@@ -1,5 +1,5 @@
-//! Logs of any shape, in transactions, under any filter: no panic, the total order
-//! holds, and a filter takes rows away but changes nothing else.
+//! Fuzzes the transfer decoder with logs of any shape under any filter. It must not panic, its
+//! rows must be in total order, and a filter must only remove rows.
 #![no_main]
 
 use alloy_primitives::{Address, B256, U256, address};
@@ -20,7 +20,7 @@ const ADDRESSES: [Address; 5] = [
 const TOPICS: [B256; 7] =
     [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH, DEPOSIT, WITHDRAWAL, EIP7708_BURN, B256::ZERO];
 
-/// The input, read as choices; zeros after its end.
+/// The input as a sequence of choices, which are zero after its end.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -43,7 +43,7 @@ impl Choices<'_> {
         ADDRESSES.get(place).copied().unwrap_or_else(|| Address::from(self.bytes()))
     }
 
-    /// An address, dirty or not, a number that may be an offset, or anything.
+    /// An address, with or without dirty upper bytes, a number that may be an offset, or any bytes.
     fn word(&mut self) -> [u8; 32] {
         match self.below(5) {
             0 | 1 => self.address().into_word().0,

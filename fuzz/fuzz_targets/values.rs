@@ -1,4 +1,5 @@
-//! Every other value: the tables of MDBX and the `.conf` files of static files.
+//! Fuzzes the decoders of all other values: the tables of MDBX and the `.conf` files of static
+//! files.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
