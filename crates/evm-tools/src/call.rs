@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_block::PlainState;
-use txgraph_evm::{Block, Evm, Fork, Inspector, MemoryStateError, Message, Outcome, State, Status};
+use txgraph_evm::{
+    Block, Evm, Fork, Inspector, MemoryStateError, Message, Outcome, State, Status,
+    UNTRUSTED_MEMORY_LIMIT,
+};
 
 /// The default gas of a call.
 pub const DEFAULT_GAS: u64 = 1_000_000_000;
@@ -37,6 +40,8 @@ pub struct Call {
     pub state: PlainState,
     /// Run the code of `to` as init code that creates a contract. `data` is appended to it.
     pub create: bool,
+    /// The memory limit in bytes ([`Evm::set_memory_limit`]); `None`: [`UNTRUSTED_MEMORY_LIMIT`].
+    pub memory_limit: Option<usize>,
 }
 
 /// The result of a call.
@@ -97,6 +102,7 @@ impl Call {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<CallResult, txgraph_evm::Error<MemoryStateError>> {
         let (mut evm, block) = (Evm::new(fork, 1), self.block());
+        evm.set_memory_limit(Some(self.memory_limit.unwrap_or(UNTRUSTED_MEMORY_LIMIT)));
         let mut message = self.message();
         let caller = self.state.entry(message.caller).or_default();
         caller.balance = caller.balance.max(message.value);

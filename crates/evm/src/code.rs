@@ -56,6 +56,16 @@ impl Code {
         [&DELEGATION[..], address.as_slice()].concat().into()
     }
 
+    /// Bytes that code of `len` bytes uses at most: two copies, and up to 36 bytes for each byte
+    /// of the code once it is decoded.
+    pub(crate) const fn footprint_of(len: usize) -> usize {
+        OVERHEAD + 40 * len
+    }
+
+    pub(crate) fn footprint(&self) -> usize {
+        Self::footprint_of(self.bytes.len())
+    }
+
     /// Without padding.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -136,7 +146,7 @@ struct Held {
 
 impl CodeCache {
     /// Holds code of `bytes_max` bytes at most, each with a kilobyte for its tables, and
-    /// counted before decoding (which makes twenty times as much of it at worst).
+    /// counted before decoding (which makes up to 36 times as much of it).
     pub fn new(bytes_max: usize) -> Self {
         Self {
             codes: RwLock::default(),
@@ -202,6 +212,29 @@ mod tests {
         cache.insert(B256::repeat_byte(2), code(2));
         assert!(cache.get(&B256::repeat_byte(1)).is_none());
         assert!(cache.get(&B256::repeat_byte(2)).is_some());
+    }
+
+    /// Code that grows most when it is decoded.
+    #[test]
+    fn decoded_code_is_within_its_footprint() {
+        for piece in [
+            &[opcode::JUMPI][..],
+            &[opcode::CALL],
+            &[opcode::JUMPDEST, opcode::GAS],
+            &[opcode::PUSH1 + 4, 1, 1, 1, 1, 1],
+            &[opcode::SLOAD],
+        ] {
+            let bytes = piece.repeat(6_000 / piece.len());
+            let footprint = Code::footprint_of(bytes.len());
+            let code = Code::new(bytes.into());
+            let fork = Fork::Amsterdam;
+            let used =
+                2 * code.padded.len() + 8 * code.destinations.len() + code.decode(fork).footprint();
+            assert!(
+                used <= footprint,
+                "{piece:?}: {used} bytes, counted {footprint}"
+            );
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //! and after `JUMPI`, calls and creations (which must see the exact gas), and end with
 //! those, with `JUMP`, and with whatever ends the frame.
 //!
-//! What each block saves is on the road between them, so jumps read the head of the
-//! block they go to themselves. A jump to a constant holds the place of that head. A
+//! What each block saves is on the road between them, so jumps read the header of the
+//! block they go to themselves. A jump to a constant holds the place of that header. A
 //! jump to something that is no destination goes to [`INVALID_TARGET`], which is a
 //! block like others, with one instruction that halts.
 //!
@@ -48,7 +48,7 @@ const WORD_BYTES: i32 = 32;
 #[derive(Debug)]
 pub(crate) struct Decoded {
     instructions: Box<[Instruction]>,
-    pool: Box<[Word]>,
+    constants: Box<[Word]>,
     /// By position in the code: the slot of the block that begins there with a
     /// `JUMPDEST`; [`INVALID_TARGET`] elsewhere.
     targets: Box<[u32]>,
@@ -70,13 +70,22 @@ impl Decoded {
     }
 
     #[inline(always)]
-    pub(crate) fn pool(&self) -> &[Word] {
-        &self.pool
+    pub(crate) fn constants(&self) -> &[Word] {
+        &self.constants
     }
 
     #[inline(always)]
     pub(crate) fn targets(&self) -> &[u32] {
         &self.targets
+    }
+
+    /// Bytes that it uses on the heap.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        size_of_val(&*self.instructions)
+            + size_of_val(&*self.constants)
+            + size_of_val(&*self.targets)
+            + size_of_val(&*self.blocks)
     }
 
     /// Where the block at `slot` begins in the code.
@@ -90,8 +99,8 @@ impl Decoded {
 /// The block under construction.
 #[derive(Default)]
 struct Block {
-    /// Slot of its head.
-    head: usize,
+    /// Slot of its header.
+    header: usize,
     gas: u64,
     /// Words above the height at entry.
     height: i32,
@@ -109,7 +118,7 @@ struct Decoder<'a> {
     fork: Fork,
     schedule: &'static Schedule,
     out: Vec<Instruction>,
-    pool: Vec<Word>,
+    constants: Vec<Word>,
     targets: Vec<u32>,
     blocks: Vec<(u32, u32)>,
     /// Slots whose `imm` is still a position in the code.
@@ -125,7 +134,7 @@ impl<'a> Decoder<'a> {
             fork,
             schedule: Schedule::of(fork),
             out: Vec::with_capacity(len + len / 4 + 8),
-            pool: Vec::new(),
+            constants: Vec::new(),
             targets: vec![INVALID_TARGET; len],
             blocks: Vec::with_capacity(len / 8 + 1),
             jumps: Vec::with_capacity(len / 8 + 1),
@@ -148,11 +157,11 @@ impl<'a> Decoder<'a> {
             let byte = bytes[pc];
             let facts = &FACTS[usize::from(byte)];
             if byte == opcode::JUMPDEST {
-                if self.block.gas != 0 || self.out.len() != self.block.head + 2 {
+                if self.block.gas != 0 || self.out.len() != self.block.header + 2 {
                     self.end_block();
                     self.begin_block(pc);
                 }
-                self.targets[pc] = self.block.head as u32;
+                self.targets[pc] = self.block.header as u32;
             }
             if !facts.exists(self.fork) || byte == opcode::INVALID {
                 self.emit(fused::UNKNOWN, u16::from(byte), 0);
@@ -254,9 +263,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn begin_block(&mut self, pc: usize) {
-        let head = self.out.len();
-        self.blocks.push((head as u32, pc as u32));
-        self.block.head = head;
+        let header = self.out.len();
+        self.blocks.push((header as u32, pc as u32));
+        self.block.header = header;
         self.block.gas = 0;
         self.block.height = 0;
         self.block.need = 0;
@@ -267,7 +276,7 @@ impl<'a> Decoder<'a> {
 
     fn end_block(&mut self) {
         let Block {
-            head,
+            header,
             gas,
             need,
             growth,
@@ -281,9 +290,9 @@ impl<'a> Decoder<'a> {
         } else {
             (lowest, room)
         };
-        self.out[head].arg = lowest as u16;
-        self.out[head].imm = gas as u32;
-        self.out[head + 1].arg = room as u16;
+        self.out[header].arg = lowest as u16;
+        self.out[header].imm = gas as u32;
+        self.out[header + 1].arg = room as u16;
         for (slot, so_far) in self.block.exact.drain(..) {
             self.out[slot].imm = (gas - so_far) as u32;
         }
@@ -313,7 +322,7 @@ impl<'a> Decoder<'a> {
     /// fused into something that must stay.
     fn last(&self, n: usize) -> Option<Instruction> {
         let at = self.out.len().checked_sub(n)?;
-        (at >= self.block.head + 2).then(|| self.out[at])
+        (at >= self.block.header + 2).then(|| self.out[at])
     }
 
     fn push(&mut self, value: Word) {
@@ -330,8 +339,8 @@ impl<'a> Decoder<'a> {
                 _ => self.emit(fused::PUSH, 0, small),
             },
             _ => {
-                let at = self.pool.len() as u32;
-                self.pool.push(value);
+                let at = self.constants.len() as u32;
+                self.constants.push(value);
                 self.emit(fused::PUSH_WIDE, 0, at);
             }
         }
@@ -409,8 +418,8 @@ impl<'a> Decoder<'a> {
         }
         self.out.truncate(self.out.len() - 2);
         self.jumps.push(self.out.len());
-        self.emit(fused::SELECT, 0, target);
-        self.emit(fused::SELECT, 0, equal.imm);
+        self.emit(fused::JUMPI_TO_IF_SELECTOR, 0, target);
+        self.emit(fused::JUMPI_TO_IF_SELECTOR, 0, equal.imm);
         true
     }
 
@@ -491,7 +500,7 @@ impl<'a> Decoder<'a> {
         }
         Decoded {
             instructions: self.out.into(),
-            pool: self.pool.into(),
+            constants: self.constants.into(),
             targets: self.targets.into(),
             blocks: self.blocks.into(),
         }

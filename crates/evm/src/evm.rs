@@ -25,13 +25,57 @@ use std::sync::Arc;
 /// they may share a [`CodeCache`].
 #[derive(Debug)]
 pub struct Evm {
+    parts: Parts,
+    machine: Machine,
+}
+
+/// What a [`Context`] borrows from its [`Evm`].
+#[derive(Debug)]
+struct Parts {
     fork: Fork,
     chain_id: u64,
     codes: Arc<CodeCache>,
-    machine: Machine,
     memory: Memory,
     keccaks: KeccakCache,
+    memory_limit: Option<usize>,
 }
+
+impl Parts {
+    /// A context of which only the origin of the message is missing.
+    fn context<'a>(
+        &'a mut self,
+        journal: &'a mut Journal,
+        source: &'a mut dyn Source,
+        block: &'a Block,
+        inspector: Option<&'a mut dyn Inspector>,
+    ) -> Context<'a> {
+        self.memory.set_limit(self.memory_limit);
+        Context {
+            fork: self.fork,
+            schedule: Schedule::of(self.fork),
+            chain_id: self.chain_id,
+            block,
+            origin: Address::ZERO,
+            gas_price: Word::ZERO,
+            blob_hashes: &[],
+            journal,
+            source,
+            codes: &self.codes,
+            memory: &mut self.memory,
+            keccaks: &mut self.keccaks,
+            steps: (inspector.as_ref()).is_some_and(|inspector| inspector.wants_steps()),
+            inspector,
+            state_byte: gas::state_byte(self.fork, block.gas_limit),
+            memory_limit: self.memory_limit.unwrap_or(usize::MAX),
+            init_code_bytes: 0,
+            request: Request::default(),
+            depth: 0,
+        }
+    }
+}
+
+/// The limit for [`Evm::set_memory_limit`] where code and gas are not trusted: 256 MiB.
+pub const UNTRUSTED_MEMORY_LIMIT: usize = 256 << 20;
 
 /// Why a transaction has no outcome, before the source's error is known.
 enum Refused {
@@ -60,28 +104,45 @@ impl Evm {
     /// With a cache that others use too.
     pub fn with_code_cache(fork: Fork, chain_id: u64, codes: Arc<CodeCache>) -> Self {
         Self {
-            fork,
-            chain_id,
-            codes,
+            parts: Parts {
+                fork,
+                chain_id,
+                codes,
+                memory: Memory::default(),
+                keccaks: KeccakCache::default(),
+                memory_limit: None,
+            },
             machine: Machine::default(),
-            memory: Memory::default(),
-            keccaks: KeccakCache::default(),
         }
     }
 
     /// The rules.
     pub fn fork(&self) -> Fork {
-        self.fork
+        self.parts.fork
     }
 
     /// As `CHAINID` tells it.
     pub fn chain_id(&self) -> u64 {
-        self.chain_id
+        self.parts.chain_id
     }
 
     /// Other rules from now on.
     pub fn set_fork(&mut self, fork: Fork) {
-        self.fork = fork;
+        self.parts.fork = fork;
+    }
+
+    /// Limits the bytes that one execution may use; `None` removes the limit, which is the
+    /// default.
+    ///
+    /// Chains need no limit, because a block's gas bounds memory (`docs/evm.md`). A limit is for
+    /// code and gas limits that nobody has checked: [`UNTRUSTED_MEMORY_LIMIT`] suits these. The
+    /// limit holds for the memory of all frames together, and once more for everything else that
+    /// the execution keeps: logs, output, transient storage, the journal, new code. A frame that
+    /// exceeds it ends with [`Halt::MemoryLimit`](crate::Halt::MemoryLimit), which no chain has.
+    /// Return data is a copy of a frame's memory. So an execution uses at most three times the
+    /// limit, and besides it stacks (32 MiB) and the [`CodeCache`].
+    pub fn set_memory_limit(&mut self, bytes: Option<usize>) {
+        self.parts.memory_limit = bytes;
     }
 
     /// A whole transaction: checks, fees, execution, refunds, payment. Its changes are
@@ -167,7 +228,7 @@ impl Evm {
         if outcome.is_err() {
             state.journal.revert(Checkpoint::default());
         }
-        state.journal.finish_transaction(self.fork);
+        state.journal.finish_transaction(self.parts.fork);
         outcome.map_err(|refused| match refused {
             Refused::Invalid(invalid) => Error::Invalid(invalid),
             Refused::Source(failed) => Error::Source(source.into_error(failed)),
@@ -182,31 +243,13 @@ impl Evm {
         tx: &'a Transaction,
         inspector: Option<&'a mut dyn Inspector>,
     ) -> Result<Outcome, Refused> {
-        let bill = transaction::check(self.fork, self.chain_id, block, tx)?;
-        let mut cx = Context {
-            fork: self.fork,
-            schedule: Schedule::of(self.fork),
-            chain_id: self.chain_id,
-            block,
-            origin: tx.caller,
-            gas_price: bill.gas_price.into(),
-            blob_hashes: &tx.blob_hashes,
-            journal,
-            source,
-            codes: &self.codes,
-            memory: &mut self.memory,
-            keccaks: &mut self.keccaks,
-            steps: inspector
-                .as_ref()
-                .is_some_and(|inspector| inspector.wants_steps()),
-            inspector,
-            state_byte: gas::state_byte(self.fork, block.gas_limit),
-            request: Request::default(),
-            depth: 0,
-        };
+        let bill = transaction::check(self.parts.fork, self.parts.chain_id, block, tx)?;
+        let mut cx = self.parts.context(journal, source, block, inspector);
+        (cx.origin, cx.gas_price) = (tx.caller, bill.gas_price.into());
+        cx.blob_hashes = &tx.blob_hashes;
         let gas = tx.gas_limit - bill.intrinsic.sum();
         let mut gas_of_frames = gas;
-        if self.fork >= Fork::Amsterdam {
+        if cx.fork >= Fork::Amsterdam {
             // The check left no more than the cap to the regular part.
             gas_of_frames = gas.min(gas::TRANSACTION_GAS_CAP - bill.intrinsic.regular);
         }
@@ -255,27 +298,8 @@ impl Evm {
         message: &Message,
         inspector: Option<&'a mut dyn Inspector>,
     ) -> Result<Outcome, Refused> {
-        let mut cx = Context {
-            fork: self.fork,
-            schedule: Schedule::of(self.fork),
-            chain_id: self.chain_id,
-            block,
-            origin: message.caller,
-            gas_price: message.gas_price.into(),
-            blob_hashes: &[],
-            journal,
-            source,
-            codes: &self.codes,
-            memory: &mut self.memory,
-            keccaks: &mut self.keccaks,
-            steps: inspector
-                .as_ref()
-                .is_some_and(|inspector| inspector.wants_steps()),
-            inspector,
-            state_byte: gas::state_byte(self.fork, block.gas_limit),
-            request: Request::default(),
-            depth: 0,
-        };
+        let mut cx = self.parts.context(journal, source, block, inspector);
+        (cx.origin, cx.gas_price) = (message.caller, message.gas_price.into());
         let caller = cx.load(message.caller)?;
         let to = message.to.map(|to| cx.load(to)).transpose()?;
         warm_up(&mut cx, caller, to)?;
@@ -384,6 +408,7 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
 }
 
 /// Makes the outermost request; accounts with their numbers.
+#[expect(unsafe_code, reason = "the input outlives the execution")]
 fn request(
     cx: &mut Context<'_>,
     (caller, payer): (Address, u32),
@@ -398,7 +423,9 @@ fn request(
         payer,
         value,
         transfer: value,
-        input: Input::outside(input),
+        // SAFETY: the callers own the transaction or message, and with it its input, until the
+        // execution ended. No input is read after that.
+        input: unsafe { Input::outside(input) },
         // No gas limit of any chain comes near 2^63.
         gas: i64::try_from(gas).unwrap_or(i64::MAX),
         ..Request::default()

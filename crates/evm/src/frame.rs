@@ -57,6 +57,10 @@ pub(crate) struct Context<'a> {
     pub(crate) steps: bool,
     /// State gas per byte of state (EIP-8037); zero before Amsterdam.
     pub(crate) state_byte: i64,
+    /// Bytes that the execution may keep besides the memory of frames; `usize::MAX`: any number.
+    pub(crate) memory_limit: usize,
+    /// Bytes that the prepared init code of all running creations may use.
+    pub(crate) init_code_bytes: usize,
     /// What a call or creation asks for, until its frame is made.
     pub(crate) request: Request,
     /// Frames around the current one.
@@ -84,6 +88,26 @@ impl Context<'_> {
         self.journal.code(self.source, self.codes, account)
     }
 
+    /// Halts if `more` bytes would exceed the limit of an untrusted run. For instructions that
+    /// make the execution keep more.
+    #[inline(always)]
+    pub(crate) fn check_memory_limit(&self, more: usize) -> Result<(), Halt> {
+        match self.memory_limit {
+            usize::MAX => Ok(()),
+            limit => self.check_footprint(limit, more),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_footprint(&self, limit: usize, more: usize) -> Result<(), Halt> {
+        let kept = self.journal.footprint() + self.init_code_bytes;
+        if kept.saturating_add(more) > limit {
+            return Err(Halt::MemoryLimit);
+        }
+        Ok(())
+    }
+
     /// Accesses an account for a frame, that pays `cold_extra` if it was cold.
     #[inline]
     pub(crate) fn visit(
@@ -92,6 +116,7 @@ impl Context<'_> {
         address: Address,
         cold_extra: i64,
     ) -> Result<u32, Fault> {
+        self.check_memory_limit(0)?;
         let (account, cold) = self.access(address)?;
         if cold {
             frame.charge(cold_extra)?;
@@ -184,8 +209,13 @@ impl Input {
         in_memory: None,
     };
 
-    /// Must outlive the execution; the caller of [`Context`]'s maker sees to that.
-    pub(crate) fn outside(bytes: &[u8]) -> Self {
+    /// Bytes outside of the memory of frames.
+    ///
+    /// # Safety
+    /// The bytes outlive every call of [`bytes`](Self::bytes) on this input and its copies: in
+    /// practice, the execution for which they are the outermost input.
+    #[expect(unsafe_code, reason = "erases the lifetime of the bytes")]
+    pub(crate) unsafe fn outside(bytes: &[u8]) -> Self {
         Self {
             start: bytes.as_ptr(),
             len: bytes.len(),
@@ -200,10 +230,10 @@ impl Input {
     }
 
     #[inline(always)]
-    #[expect(unsafe_code, reason = "bytes that rest while the frame runs")]
+    #[expect(unsafe_code, reason = "the makers' contracts keep the bytes valid")]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: `start` and `len` describe bytes that outlive the execution, or a
-        // part of a resting frame's memory; those are rebased when the buffer moves.
+        // SAFETY: by the contract of `outside` or `Frame::input_of`, `start` and `len` describe
+        // initialised bytes that nothing writes while the input is in use.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -225,7 +255,9 @@ pub(crate) struct Frame {
     /// …and in the buffer of all memories.
     memory_start: usize,
 
-    pub(crate) code: Arc<Code>,
+    /// Replaced by [`begin`](Self::begin) and [`drop_code`](Self::drop_code) only: the loop
+    /// reads it without a share of its own.
+    code: Arc<Code>,
     pub(crate) input: Input,
     pub(crate) kind: FrameKind,
     pub(crate) caller: Address,
@@ -267,6 +299,11 @@ impl Frame {
         }
     }
 
+    /// Drops the code, which may be large init code.
+    pub(crate) fn drop_code(&mut self, no_code: &Arc<Code>) {
+        self.code = Arc::clone(no_code);
+    }
+
     /// Fills it from a request, its memory beginning at `memory_start`.
     pub(crate) fn begin(
         &mut self,
@@ -291,6 +328,11 @@ impl Frame {
         self.is_static = request.is_static;
         self.output = (0, 0);
         self.checkpoint = checkpoint;
+    }
+
+    #[inline(always)]
+    pub(crate) fn code(&self) -> &Arc<Code> {
+        &self.code
     }
 
     /// The buffer of all memories may have moved.
@@ -359,9 +401,7 @@ impl Frame {
         let end = (end as usize).next_multiple_of(32);
         self.charge(growth_cost(self.memory_len, end))?;
         let (from, to) = (self.memory_start + self.memory_len, self.memory_start + end);
-        if !memory.grow(from, to) {
-            return Err(Halt::OutOfGas.into());
-        }
+        memory.grow(from, to)?;
         self.memory_len = end;
         self.rebase(memory);
         Ok(())
@@ -390,27 +430,42 @@ impl Frame {
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.memory_len) }
     }
 
-    /// 32 bytes at `offset`, which memory [`covers`](Self::covers).
+    /// Reads the 32 bytes at `offset`.
+    ///
+    /// # Safety
+    /// - Memory [`covers`](Self::covers) 32 bytes at `offset`.
+    /// - The frame was rebased since the buffer of all memories last moved.
     #[inline(always)]
     #[expect(unsafe_code, reason = "bounds were checked when gas was")]
-    pub(crate) fn read_word(&self, offset: u64) -> Word {
-        debug_assert!(self.covers(offset, 32), "reads beyond the memory");
-        // SAFETY: within `memory`, as the caller checked.
+    pub(crate) unsafe fn read_word(&self, offset: u64) -> Word {
+        debug_assert!(self.covers(offset, 32), "read beyond the memory");
+        // SAFETY: by the contract, within `memory`, which `grow` initialised; bytes need no
+        // alignment.
         let bytes = unsafe { self.memory.add(offset as usize).cast::<[u8; 32]>().read() };
         Word::from_be_bytes(&bytes)
     }
 
-    /// Writes 32 bytes at `offset`, which memory [`covers`](Self::covers).
+    /// Writes 32 bytes at `offset`.
+    ///
+    /// # Safety
+    /// - Memory [`covers`](Self::covers) 32 bytes at `offset`.
+    /// - The frame was rebased since the buffer of all memories last moved.
     #[inline(always)]
     #[expect(unsafe_code, reason = "bounds were checked when gas was")]
-    pub(crate) fn write_word(&mut self, offset: u64, word: Word) {
-        debug_assert!(self.covers(offset, 32), "writes beyond the memory");
-        // SAFETY: within `memory`, as the caller checked.
+    pub(crate) unsafe fn write_word(&mut self, offset: u64, word: Word) {
+        debug_assert!(self.covers(offset, 32), "write beyond the memory");
+        // SAFETY: by the contract, within `memory`; bytes need no alignment.
         unsafe { (self.memory.add(offset as usize).cast::<[u8; 32]>()).write(word.to_be_bytes()) };
     }
 
     /// A part of its memory as a callee's input.
-    pub(crate) fn input_of(&self, (offset, len): (usize, usize)) -> Input {
+    ///
+    /// # Safety
+    /// - The frame does not run, and its memory does not shrink, while the input is in use.
+    /// - The input is rebased ([`begin`](Self::begin), then [`rebase`](Self::rebase)) before it
+    ///   is read after the buffer of all memories moved.
+    #[expect(unsafe_code, reason = "erases the lifetime of the memory")]
+    pub(crate) unsafe fn input_of(&self, (offset, len): (usize, usize)) -> Input {
         if len == 0 {
             return Input::NONE;
         }

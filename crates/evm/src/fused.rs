@@ -1,6 +1,20 @@
 //! Instructions that are no opcodes, in a range of bytes that no opcode uses: so every
 //! byte has an arm in the loop, and the loop needs no bounds check.
 
+use crate::opcode::FACTS;
+
+// The loop tells opcodes and fused instructions apart by their byte alone.
+const _: () = {
+    let mut byte = FIRST as usize;
+    while byte < END as usize {
+        assert!(
+            FACTS[byte].name.is_empty(),
+            "an opcode has the byte of a fused instruction: move the range FIRST..END"
+        );
+        byte += 1;
+    }
+};
+
 /// The first.
 pub(crate) const FIRST: u8 = BLOCK;
 /// Head of a block: `arg` is the lowest height of the stack at entry, `imm` its
@@ -64,7 +78,7 @@ pub(crate) const DUP_ADD: u8 = 0xcc;
 pub(crate) const DUP_SUB: u8 = 0xcd;
 /// `DUP1 PUSH EQ PUSH JUMPI`: how a contract finds its function. The constant
 /// stands in the next slot.
-pub(crate) const SELECT: u8 = 0xce;
+pub(crate) const JUMPI_TO_IF_SELECTOR: u8 = 0xce;
 /// `DUPn DUPm`: n in the low byte of `arg`, m in its high byte.
 pub(crate) const DUP_DUP: u8 = 0xcf;
 /// `SWAPn SWAPm`.

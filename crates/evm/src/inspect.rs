@@ -139,9 +139,3 @@ pub struct Step<'a> {
     /// The counter, which may be below zero within a transaction.
     pub refund: i64,
 }
-
-/// Watches nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoInspector;
-
-impl Inspector for NoInspector {}

@@ -1,25 +1,27 @@
-//! The loop, in three instances of one text: *decoded* (a block is checked at its
-//! head), *careful* (each instruction is checked, straight from the code), and careful
-//! with an inspector that sees every step.
+//! The interpreter loop, compiled three times from one text:
 //!
-//! One `match` in one `loop`, without a bounds check: every byte has an arm. Gas, the top
-//! of the stack and the next instruction live in registers; everything that is called and
-//! not inlined gets them by value, never a reference to them.
+//! - *decoded*: runs decoded code; gas and stack are checked once per block;
+//! - *careful*: runs the bytes of the code; every instruction is checked;
+//! - *traced*: careful, and an inspector sees every step.
 //!
-//! The compiler could copy the indirect jump to the end of every arm. LLVM 20 and later
-//! do so for as many arms only when told (`-Cllvm-args=-tail-dup-pred-size=1000
-//! -Cllvm-args=-tail-dup-succ-size=1000` where the programme is linked); it is worth 3 %
-//! over the benchmark programs, so nobody is asked to. What mattered: no bounds check
-//! before the jump, no range patterns, closures that are macros, ends of arms that are
-//! not joined (all four together: 1.76 to 2.29 times revm). `scripts/check-dispatch.sh`
-//! reads the machine code and fails when a compiler undoes them.
+//! The loop is one `match` without a bounds check, because every byte has an arm. The gas, the
+//! top of the stack and the next instruction stay in registers. Functions that are not inlined
+//! receive them by value, never by reference.
 //!
-//! A block that cannot be paid, or whose stack does not fit, is left to the careful
-//! instance, which finds the instruction that fails. Within a block the decoded instance
-//! has paid for more than it executed; who asks for the gas left (`GAS`, `SSTORE`) holds
-//! the difference, calls and creations end their block. When gas for operands
-//! runs out in the midst of a block, the rest of the block could not have been paid
-//! either, so the frame is out of gas no matter where exactly.
+//! Four things matter for speed (together: 1.76 to 2.29 times revm): no bounds check before the
+//! indirect jump, no range patterns, macros instead of closures, and arms whose ends the
+//! compiler cannot merge. `scripts/check-dispatch.sh` reads the machine code and fails when a
+//! compiler undoes them. The compiler could also copy the indirect jump to the end of every
+//! arm. LLVM 20 and later do so for this many arms only with
+//! `-Cllvm-args=-tail-dup-pred-size=1000 -Cllvm-args=-tail-dup-succ-size=1000` in the final
+//! link. That gains 3 % over the benchmark programs, too little to require the flags.
+//!
+//! The decoded instance leaves a block to the careful one if the gas does not suffice or the
+//! stack does not fit. The careful instance finds the instruction that fails. Within a block the
+//! decoded instance has charged more than it has executed. `GAS` and `SSTORE`, which read the
+//! gas left, carry the difference; calls and creations end their block. If a block runs out of
+//! gas for operands, its remaining instructions could not have been paid either. The frame is
+//! then out of gas, no matter at which instruction.
 
 use crate::{
     decode::{Decoded, ENTRY, Instruction},
@@ -35,18 +37,18 @@ use crate::{
     word::Word,
 };
 
-/// Why the loop was left.
+/// Why the loop returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// To be entered again, perhaps as another instance.
+    /// Enter the loop again, perhaps another instance.
     Again,
-    /// A call or creation was asked for.
+    /// The frame requests a call or a creation.
     Request,
     /// The frame ended: `STOP`, `RETURN`, `SELFDESTRUCT`.
     Done,
     /// The frame ended with `REVERT`.
     Revert,
-    /// The frame could not go on.
+    /// The frame could not continue.
     Fault(Fault),
 }
 
@@ -54,13 +56,13 @@ pub(crate) enum Exit {
 #[derive(Clone, Copy, Debug)]
 struct Check {
     gas: u16,
-    /// Lowest height of the stack, in bytes.
+    /// The minimum height of the stack, in bytes.
     lowest: u16,
-    /// How much higher it may be.
+    /// How far above `lowest` the height may be, in bytes.
     room: u16,
 }
 
-/// By fork and opcode. An opcode that the fork does not know has no height that will do.
+/// By fork and opcode. For an opcode that the fork does not have, no height passes the check.
 static CHECKS: [[Check; 256]; Fork::ALL.len()] = {
     let mut checks = [[Check {
         gas: 0,
@@ -91,7 +93,10 @@ static CHECKS: [[Check; 256]; Fork::ALL.len()] = {
     checks
 };
 
-/// A place in code or instructions, moved forwards only as far as there are some.
+/// A position in the code or in the decoded instructions, without bounds checks.
+///
+/// The accesses below are `unsafe`: the code is padded with `STOP`s and the decoder ends every
+/// path with an instruction that leaves the loop, so a loop that obeys them stays within.
 #[derive(Debug)]
 struct Cursor<T>(*const T);
 
@@ -110,26 +115,37 @@ impl<T> Copy for Cursor<T> {}
               decoder ends every path; see `Code` and `Decoded`"
 )]
 impl<T: Copy> Cursor<T> {
+    /// # Safety
+    /// - `at` is below the number of `items`.
+    /// - `items` outlive all uses of the cursor.
     #[inline(always)]
-    fn of(items: &[T], at: usize) -> Self {
-        debug_assert!(at < items.len(), "no such place");
-        // SAFETY: `at` was found by the decoder or is a jump destination, and within.
+    unsafe fn of(items: &[T], at: usize) -> Self {
+        debug_assert!(at < items.len(), "cursor beyond the end");
+        // SAFETY: by the contract, within the slice.
         Self(unsafe { items.as_ptr().add(at) })
     }
 
+    /// Reads the item `ahead` of this one.
+    ///
+    /// # Safety
+    /// - The items are alive.
+    /// - At least `ahead` more items follow this one.
     #[inline(always)]
-    fn get(self, ahead: usize) -> T {
-        // SAFETY: `STOP`s follow the code, and each path of instructions ends with one
-        // that leaves the loop.
+    unsafe fn get(self, ahead: usize) -> T {
+        // SAFETY: by the contract, within the slice.
         unsafe { self.0.add(ahead).read() }
     }
 
+    /// # Safety
+    /// - The items are alive.
+    /// - At least `by` more items follow this one.
     #[inline(always)]
-    fn moved(self, by: usize) -> Self {
-        // SAFETY: as in `get`.
+    unsafe fn moved(self, by: usize) -> Self {
+        // SAFETY: by the contract, within the slice.
         Self(unsafe { self.0.add(by) })
     }
 
+    /// The index within `items`, from which the cursor was made.
     #[inline(always)]
     fn position(self, items: &[T]) -> usize {
         (self.0.addr() - items.as_ptr().addr()) / size_of::<T>()
@@ -138,16 +154,22 @@ impl<T: Copy> Cursor<T> {
 
 impl Cursor<u8> {
     /// The `len` bytes after this one, as a number.
+    ///
+    /// # Safety
+    /// - The code is alive.
+    /// - At least 32 more bytes follow this one, padding included.
+    /// - `len` is between 1 and 32.
     #[inline(always)]
     #[expect(unsafe_code, reason = "code is padded with more than 32 bytes")]
-    fn constant(self, len: usize) -> Word {
-        // SAFETY: as in `get`.
+    unsafe fn constant(self, len: usize) -> Word {
+        debug_assert!((1..=32).contains(&len), "constant of {len} bytes");
+        // SAFETY: by the contract, 32 bytes follow; bytes need no alignment.
         let bytes = unsafe { self.0.add(1).cast::<[u8; 32]>().read() };
         Word::from_be_bytes(&bytes).shr_by(256 - 8 * len as u32)
     }
 }
 
-/// Runs the frame until it ends, asks for another one, or must be entered again.
+/// Runs the frame until it ends, requests another frame, or must be entered again.
 pub(crate) fn run(cx: &mut Context<'_>, frame: &mut Frame) -> Exit {
     match (frame.decoded, cx.steps) {
         (true, _) => execute::<true, false>(cx, frame),
@@ -156,27 +178,36 @@ pub(crate) fn run(cx: &mut Context<'_>, frame: &mut Frame) -> Exit {
     }
 }
 
-/// Where decoded code begins.
+/// The slot at which decoded code begins.
 pub(crate) const FIRST: usize = ENTRY as usize;
 
+// The macros are local because `macro_rules` is hygienic: outside of the function they could not
+// name its variables. They are macros because closures would borrow these variables, which then
+// would not stay in registers.
 #[expect(
     clippy::manual_range_patterns,
     reason = "a range is compared before the indirect jump, for every instruction"
 )]
 #[expect(
     unsafe_code,
-    reason = "code outlives the loop that runs it; jumps to no arm do not exist"
+    reason = "the stack is checked once per instruction or block; code outlives the loop that \
+              runs it; some arms of the match are unreachable"
 )]
 fn execute<const DECODED: bool, const TRACED: bool>(
     cx: &mut Context<'_>,
     frame: &mut Frame,
 ) -> Exit {
-    // SAFETY: the frame owns a share of its code and keeps it as long as it runs.
-    let code = unsafe { &*std::sync::Arc::as_ptr(&frame.code) };
+    // SAFETY: the frame owns a share of its code. Only `begin` and `drop_code` replace it, which
+    // the machine calls before and after the loop.
+    let code = unsafe { &*std::sync::Arc::as_ptr(frame.code()) };
     let bytes = code.padded();
     let decoded: Option<&Decoded> = if DECODED { code.decoded(cx.fork) } else { None };
-    let (instructions, pool, targets): (&[Instruction], &[Word], &[u32]) = match decoded {
-        Some(decoded) => (decoded.instructions(), decoded.pool(), decoded.targets()),
+    let (instructions, constants, targets): (&[Instruction], &[Word], &[u32]) = match decoded {
+        Some(decoded) => (
+            decoded.instructions(),
+            decoded.constants(),
+            decoded.targets(),
+        ),
         None => (&[], &[], &[]),
     };
     let checks = &CHECKS[cx.fork as usize];
@@ -187,24 +218,83 @@ fn execute<const DECODED: bool, const TRACED: bool>(
     let mut ip = Cursor(instructions.as_ptr());
     let mut pc = Cursor(bytes.as_ptr());
     if DECODED {
-        ip = Cursor::of(instructions, frame.position);
+        // SAFETY: the position is the slot of a block, and `code` outlives the loop.
+        ip = unsafe { Cursor::of(instructions, frame.position) };
     } else {
-        pc = Cursor::of(bytes, frame.position);
+        // SAFETY: the position is 0, a jump destination or after a call, all of which are
+        // within the padded code; `code` outlives the loop.
+        pc = unsafe { Cursor::of(bytes, frame.position) };
     }
 
-    /// Ends an arm in a way that no other arm ends. Otherwise the optimiser finds that
-    /// most end alike (a word is stored, the top moves), joins those ends into one, and
-    /// with them the indirect jumps into a single one that no branch predictor follows.
-    macro_rules! alone {
+    /// Reads word `$n` from the top.
+    macro_rules! word {
+        ($n:expr) => {
+            // SAFETY: the check before the instruction or its block found all operands on the
+            // stack, whose chunk belongs to this frame. An operand depth of EIP-8024 is
+            // checked by the decoder or by `depths!`.
+            unsafe { stack.at($n) }
+        };
+    }
+    /// Overwrites word `$n` from the top.
+    macro_rules! put {
+        ($n:expr, $word:expr) => {{
+            let word = $word;
+            // SAFETY: as in `word!`.
+            unsafe { stack.put($n, word) }
+        }};
+    }
+    /// Writes word `$n` above the top, which stays where it is.
+    macro_rules! put_above {
+        ($n:expr, $word:expr) => {{
+            let word = $word;
+            // SAFETY: the check before the instruction or its block found room for what it
+            // pushes.
+            unsafe { stack.push_at($n, word) }
+        }};
+    }
+    /// Moves the top by `$change` words.
+    macro_rules! move_top {
+        ($change:expr) => {
+            // SAFETY: the check before the instruction or its block found the operands and the
+            // room; the arm has written what is added.
+            stack = unsafe { stack.moved($change) }
+        };
+    }
+    /// The topmost `$n` words, for the body of an instruction.
+    macro_rules! operands {
+        ($n:expr) => {
+            // SAFETY: as in `word!`; the body returns before the loop continues.
+            unsafe { stack.operands::<{ $n }>() }
+        };
+    }
+    /// Reads the item `$ahead` of the current one.
+    macro_rules! ahead {
+        ($cursor:ident, $ahead:expr) => {
+            // SAFETY: `STOP`s follow the code, and each path of decoded instructions ends with
+            // one that leaves the loop.
+            unsafe { $cursor.get($ahead) }
+        };
+    }
+    /// The cursor `$by` items further.
+    macro_rules! skip {
+        ($cursor:ident, $by:expr) => {
+            // SAFETY: as in `ahead!`.
+            unsafe { $cursor.moved($by) }
+        };
+    }
+    /// Ends an arm in a way that no other arm ends. Otherwise the optimiser finds that most arms
+    /// end alike (store a word, move the top), merges these ends, and with them the indirect
+    /// jumps into a single one that no branch predictor can follow.
+    macro_rules! keep_arm_separate {
         () => {{
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            // SAFETY: it is a comment.
+            // SAFETY: the assembly is a comment.
             unsafe {
                 std::arch::asm!("/* {} */", const line!(), options(nomem, nostack, preserves_flags));
             }
         }};
     }
-    /// Leaves the loop with the frame at rest.
+    /// Leaves the loop; the registers are written back to the frame.
     macro_rules! leave {
         ($exit:expr) => {{
             frame.gas = gas;
@@ -217,56 +307,56 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             leave!(Exit::Fault(Fault::Halt($halt)))
         };
     }
-    /// The next instruction, the top moved as the facts say.
+    /// Goes to the next instruction and moves the top by the opcode's facts.
     macro_rules! next {
         ($opcode:expr) => {
             advance!(const { FACTS[$opcode as usize].change() as isize })
         };
     }
-    /// The next instruction, after so many words came or went.
+    /// Goes to the next instruction and moves the top by `$change` words.
     macro_rules! advance {
         ($change:expr) => {{
-            stack = stack.moved($change);
+            move_top!($change);
             if DECODED {
-                ip = ip.moved(1);
+                ip = skip!(ip, 1);
             } else {
-                pc = pc.moved(1);
+                pc = skip!(pc, 1);
             }
             if TRACED {
-                tell_end(cx, gas);
+                report_step_end(cx, gas);
             }
-            alone!();
+            keep_arm_separate!();
             continue;
         }};
     }
     macro_rules! unary {
         ($opcode:expr, |$a:ident| $result:expr) => {{
-            let $a = stack.at(0);
-            stack.put(0, $result);
+            let $a = word!(0);
+            put!(0, $result);
             next!($opcode)
         }};
     }
     macro_rules! binary {
         ($opcode:expr, |$a:ident, $b:ident| $result:expr) => {{
-            let ($a, $b) = (stack.at(0), stack.at(1));
-            stack.put(1, $result);
+            let ($a, $b) = (word!(0), word!(1));
+            put!(1, $result);
             next!($opcode)
         }};
     }
     macro_rules! ternary {
         ($opcode:expr, |$a:ident, $b:ident, $c:ident| $result:expr) => {{
-            let ($a, $b, $c) = (stack.at(0), stack.at(1), stack.at(2));
-            stack.put(2, $result);
+            let ($a, $b, $c) = (word!(0), word!(1), word!(2));
+            put!(2, $result);
             next!($opcode)
         }};
     }
     macro_rules! push {
         ($opcode:expr, $word:expr) => {{
-            stack.push($word);
+            put_above!(0, $word);
             next!($opcode)
         }};
     }
-    /// An instruction that pays by its operands or may fail.
+    /// Runs a body that charges by its operands or may fail.
     macro_rules! body {
         ($body:expr) => {{
             frame.gas = gas;
@@ -277,14 +367,16 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             }
         }};
     }
+    /// Runs the body of an opcode on its operands.
     macro_rules! instruction {
         ($opcode:expr, $body:path) => {{
-            body!($body(cx, frame, stack));
+            let operands = operands!(FACTS[$opcode as usize].inputs as usize);
+            body!($body(cx, frame, operands));
             next!($opcode)
         }};
     }
     /// Makes memory cover `$len` bytes at `$offset`.
-    macro_rules! reach {
+    macro_rules! expand_memory {
         ($offset:expr, $len:expr) => {{
             let offset = $offset.saturating_u64();
             if !frame.covers(offset, $len) {
@@ -292,18 +384,37 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             }
         }};
     }
-    /// Goes on after an instruction that asked for another frame.
+    /// Reads the word of memory at `$offset`.
+    macro_rules! memory_word {
+        ($offset:expr) => {{
+            expand_memory!($offset, 32);
+            let offset = $offset.0[0];
+            // SAFETY: memory covers these 32 bytes now.
+            unsafe { frame.read_word(offset) }
+        }};
+    }
+    /// Writes a word of memory at `$offset`.
+    macro_rules! put_memory_word {
+        ($offset:expr, $word:expr) => {{
+            expand_memory!($offset, 32);
+            let (offset, word) = ($offset.0[0], $word);
+            // SAFETY: memory covers these 32 bytes now.
+            unsafe { frame.write_word(offset, word) }
+        }};
+    }
+    /// Leaves the loop after an instruction that requested another frame.
     macro_rules! request {
-        ($opcode:expr, $body:expr) => {{
-            body!($body);
-            stack = stack.moved(const { FACTS[$opcode as usize].change() as isize });
+        ($opcode:expr, $body:path $(, $kind:expr)?) => {{
+            let operands = operands!(FACTS[$opcode as usize].inputs as usize);
+            body!($body(cx, frame, operands $(, $kind)?));
+            move_top!(const { FACTS[$opcode as usize].change() as isize });
             frame.position = if DECODED {
-                ip.moved(1).position(instructions)
+                skip!(ip, 1).position(instructions)
             } else {
-                pc.moved(1).position(bytes)
+                skip!(pc, 1).position(bytes)
             };
             if TRACED {
-                tell_end(cx, gas);
+                report_step_end(cx, gas);
             }
             leave!(Exit::Request)
         }};
@@ -311,34 +422,35 @@ fn execute<const DECODED: bool, const TRACED: bool>(
     macro_rules! end {
         ($exit:expr) => {{
             if TRACED {
-                tell_end(cx, gas);
+                report_step_end(cx, gas);
             }
             leave!($exit)
         }};
     }
-    /// Checks the head of the block at `ip`, and enters it.
+    /// Checks the header of the block at `ip`, and enters the block.
     macro_rules! enter {
         () => {{
-            let head = ip.get(0);
-            let room = u32::from(ip.get(1).arg);
+            let header = ahead!(ip, 0);
+            let room = u32::from(ahead!(ip, 1).arg);
             let height = stack.height_bytes() as u32;
-            gas -= i64::from(head.imm);
-            if gas < 0 || height.wrapping_sub(u32::from(head.arg)) > room {
-                gas += i64::from(head.imm);
+            gas -= i64::from(header.imm);
+            if gas < 0 || height.wrapping_sub(u32::from(header.arg)) > room {
+                gas += i64::from(header.imm);
                 let slot = ip.position(instructions) as u32;
                 frame.position = decoded.map_or(0, |decoded| decoded.position(slot));
                 frame.decoded = false;
                 leave!(Exit::Again);
             }
-            ip = ip.moved(2);
-            alone!();
+            ip = skip!(ip, 2);
+            keep_arm_separate!();
             continue;
         }};
     }
     /// Goes to the block at a slot.
     macro_rules! go {
         ($slot:expr) => {{
-            ip = Cursor::of(instructions, $slot as usize);
+            // SAFETY: the decoder writes slots of blocks only.
+            ip = unsafe { Cursor::of(instructions, $slot as usize) };
             enter!()
         }};
     }
@@ -357,7 +469,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                     halt!(Halt::InvalidJump);
                 }
                 if TRACED {
-                    tell_end(cx, gas);
+                    report_step_end(cx, gas);
                 } else if target as usize <= pc.position(bytes) {
                     jumps_left -= 1;
                     if jumps_left == 0 {
@@ -366,41 +478,42 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                         leave!(Exit::Again);
                     }
                 }
-                pc = Cursor::of(bytes, target as usize);
+                // SAFETY: a jump destination is within the code.
+                pc = unsafe { Cursor::of(bytes, target as usize) };
                 continue;
             }
         }};
     }
-    /// `$condition` decides between the block at `$slot` and the one that follows.
+    /// `$condition` decides between the block in `imm` and the one that follows.
     macro_rules! branch {
         ($instruction:expr, $change:expr, $condition:expr) => {{
             let taken = $condition;
-            stack = stack.moved($change);
+            move_top!($change);
             if taken {
                 go!($instruction.imm)
             }
-            ip = ip.moved(1);
+            ip = skip!(ip, 1);
             enter!()
         }};
     }
     /// `DUPn`
     macro_rules! dup {
         ($n:literal) => {{
-            stack.push(stack.at($n - 1));
+            put_above!(0, word!($n - 1));
             advance!(1)
         }};
     }
     /// `SWAPn`
     macro_rules! swap {
         ($n:literal) => {{
-            let (top, other) = (stack.at(0), stack.at($n));
-            stack.put(0, other);
-            stack.put($n, top);
+            let (top, other) = (word!(0), word!($n));
+            put!(0, other);
+            put!($n, top);
             advance!(0)
         }};
     }
-    /// The words that an operand in the code names, the deeper one last (EIP-8024). The
-    /// decoder has looked at it before.
+    /// The depths that an operand in the code selects, the deeper one last (EIP-8024). In decoded
+    /// code the decoder has checked them.
     macro_rules! depths {
         ($instruction:expr) => {{
             if DECODED {
@@ -408,30 +521,30 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                 (usize::from(first), usize::from(second))
             } else {
                 let opcode = $instruction.op;
-                let Some((first, second)) = op::operand_depths(opcode, pc.get(1)) else {
+                let Some((first, second)) = op::operand_depths(opcode, ahead!(pc, 1)) else {
                     halt!(Halt::InvalidOpcode(opcode));
                 };
                 if usize::from(second) >= stack.height() {
                     halt!(Halt::StackUnderflow);
                 }
-                pc = pc.moved(1);
+                pc = skip!(pc, 1);
                 (usize::from(first), usize::from(second))
             }
         }};
     }
-    /// `PUSH op`: the constant first.
+    /// `PUSH op`: the constant is the first operand.
     macro_rules! pushed {
         ($instruction:expr, |$a:ident, $b:ident| $result:expr) => {{
-            let ($a, $b) = (Word::new(u64::from($instruction.imm)), stack.at(0));
-            stack.put(0, $result);
+            let ($a, $b) = (Word::new(u64::from($instruction.imm)), word!(0));
+            put!(0, $result);
             advance!(0)
         }};
     }
     /// `DUPn op`.
     macro_rules! dupped {
         ($instruction:expr, |$a:ident, $b:ident| $result:expr) => {{
-            let ($a, $b) = (stack.at(usize::from($instruction.arg) - 1), stack.at(0));
-            stack.put(0, $result);
+            let ($a, $b) = (word!(usize::from($instruction.arg) - 1), word!(0));
+            put!(0, $result);
             advance!(0)
         }};
     }
@@ -439,9 +552,9 @@ fn execute<const DECODED: bool, const TRACED: bool>(
     loop {
         let instruction;
         if DECODED {
-            instruction = ip.get(0);
+            instruction = ahead!(ip, 0);
         } else {
-            let byte = pc.get(0);
+            let byte = ahead!(pc, 0);
             instruction = Instruction {
                 op: byte,
                 arg: u16::from(byte),
@@ -449,7 +562,10 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             };
             if TRACED {
                 frame.gas = gas;
-                tell_step(cx, frame, stack.words(), pc.position(bytes), byte);
+                // SAFETY: all words below the top were written, and nothing writes them while
+                // the inspector looks at them.
+                let words = unsafe { stack.words(0, stack.height()) };
+                report_step(cx, frame, words, pc.position(bytes), byte);
             }
             let check = checks[usize::from(byte)];
             let height = stack.height_bytes() as u32;
@@ -466,8 +582,9 @@ fn execute<const DECODED: bool, const TRACED: bool>(
         } else {
             fused::FIRST..fused::END
         };
-        // SAFETY: the decoder writes other instructions for constants; the check above
-        // refuses bytes that are no opcodes.
+        // SAFETY: the decoder replaces pushes by other instructions. In undecoded code the check
+        // above refuses every byte that is not an opcode, and no opcode has the byte of a fused
+        // instruction (asserted in `fused`).
         unsafe { std::hint::assert_unchecked(!absent.contains(&instruction.op)) };
         match instruction.op {
             STOP => end!(Exit::Done),
@@ -540,38 +657,35 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             SLOTNUM => push!(op::SLOTNUM, Word::new(cx.block.slot_number)),
 
             POP => next!(op::POP),
-            MLOAD => {
-                reach!(stack.at(0), 32);
-                unary!(op::MLOAD, |offset| body::mload(frame, offset))
-            }
+            MLOAD => unary!(op::MLOAD, |offset| memory_word!(offset)),
             MSTORE => {
-                reach!(stack.at(0), 32);
-                body::mstore(frame, stack.at(0), stack.at(1));
+                put_memory_word!(word!(0), word!(1));
                 next!(op::MSTORE)
             }
             MSTORE8 => {
-                reach!(stack.at(0), 1);
-                body::mstore8(frame, stack.at(0), stack.at(1));
+                expand_memory!(word!(0), 1);
+                body::mstore8(frame, word!(0), word!(1));
                 next!(op::MSTORE8)
             }
             SLOAD => instruction!(op::SLOAD, body::sload),
             SSTORE => {
-                body!(body::sstore(cx, frame, stack, i64::from(instruction.imm)));
+                let paid_ahead = i64::from(instruction.imm);
+                body!(body::sstore(cx, frame, operands!(2), paid_ahead));
                 next!(op::SSTORE)
             }
             JUMP => {
-                let target = stack.at(0);
-                stack = stack.moved(-1);
+                let target = word!(0);
+                move_top!(-1);
                 jump!(target)
             }
             JUMPI => {
-                let (target, condition) = (stack.at(0), stack.at(1));
-                stack = stack.moved(-2);
+                let (target, condition) = (word!(0), word!(1));
+                move_top!(-2);
                 if !condition.is_zero() {
                     jump!(target)
                 }
                 if DECODED {
-                    ip = ip.moved(1);
+                    ip = skip!(ip, 1);
                     enter!()
                 }
                 advance!(0)
@@ -589,20 +703,21 @@ fn execute<const DECODED: bool, const TRACED: bool>(
 
             PUSH0 => push!(op::PUSH0, Word::ZERO),
             PUSH1 => {
-                stack.push(Word::new(u64::from(pc.get(1))));
-                pc = pc.moved(1);
+                put_above!(0, Word::new(u64::from(ahead!(pc, 1))));
+                pc = skip!(pc, 1);
                 advance!(1)
             }
-            // Not as a range: that would be compared before the jump.
+            // Not a range pattern, which would be compared before the indirect jump.
             0x61 | 0x62 | 0x63 | 0x64 | 0x65 | 0x66 | 0x67 | 0x68 | 0x69 | 0x6a | 0x6b | 0x6c
             | 0x6d | 0x6e | 0x6f | 0x70 | 0x71 | 0x72 | 0x73 | 0x74 | 0x75 | 0x76 | 0x77 | 0x78
             | 0x79 | 0x7a | 0x7b | 0x7c | 0x7d | 0x7e | 0x7f => {
                 let len = usize::from(instruction.op - PUSH1) + 1;
-                stack.push(pc.constant(len));
-                pc = pc.moved(len);
+                // SAFETY: the code is alive and padded with 33 bytes; `len` is 2 to 32.
+                put_above!(0, unsafe { pc.constant(len) });
+                pc = skip!(pc, len);
                 advance!(1)
             }
-            // One arm each: where the word is becomes part of the machine code.
+            // One arm each, so that the depth becomes part of the machine code.
             0x80 => dup!(1),
             0x81 => dup!(2),
             0x82 => dup!(3),
@@ -638,58 +753,46 @@ fn execute<const DECODED: bool, const TRACED: bool>(
 
             LOG0 | LOG1 | LOG2 | LOG3 | LOG4 => {
                 let topics = usize::from(instruction.op - LOG0);
-                body!(body::log(cx, frame, stack, topics));
+                // SAFETY: the check found the offset, the length and all topics on the stack,
+                // which the body does not write.
+                let words = unsafe { stack.words(2, topics) };
+                body!(body::log(cx, frame, operands!(2), words));
                 advance!(-2 - topics as isize)
             }
 
             DUPN => {
                 let (at, _) = depths!(instruction);
-                stack.push(stack.at(at));
+                put_above!(0, word!(at));
                 advance!(1)
             }
             SWAPN | EXCHANGE => {
                 let (n, m) = depths!(instruction);
-                let (first, second) = (stack.at(n), stack.at(m));
-                stack.put(n, second);
-                stack.put(m, first);
+                let (first, second) = (word!(n), word!(m));
+                put!(n, second);
+                put!(m, first);
                 advance!(0)
             }
 
-            CREATE => request!(
-                op::CREATE,
-                body::create(cx, frame, stack, FrameKind::Create)
-            ),
-            CREATE2 => request!(
-                op::CREATE2,
-                body::create(cx, frame, stack, FrameKind::Create2)
-            ),
-            CALL => request!(op::CALL, body::call(cx, frame, stack, FrameKind::Call)),
-            CALLCODE => request!(
-                op::CALLCODE,
-                body::call(cx, frame, stack, FrameKind::CallCode)
-            ),
+            CREATE => request!(op::CREATE, body::create),
+            CREATE2 => request!(op::CREATE2, body::create),
+            CALL => request!(op::CALL, body::call, FrameKind::Call),
+            CALLCODE => request!(op::CALLCODE, body::call, FrameKind::CallCode),
             DELEGATECALL => {
-                request!(
-                    op::DELEGATECALL,
-                    body::call(cx, frame, stack, FrameKind::DelegateCall)
-                )
+                request!(op::DELEGATECALL, body::call, FrameKind::DelegateCall)
             }
             STATICCALL => {
-                request!(
-                    op::STATICCALL,
-                    body::call(cx, frame, stack, FrameKind::StaticCall)
-                )
+                request!(op::STATICCALL, body::call, FrameKind::StaticCall)
             }
             RETURN => {
-                body!(body::output(cx, frame, stack));
+                body!(body::output(cx, frame, operands!(2)));
                 end!(Exit::Done)
             }
             REVERT => {
-                body!(body::output(cx, frame, stack));
+                body!(body::output(cx, frame, operands!(2)));
                 end!(Exit::Revert)
             }
             SELFDESTRUCT => {
-                body!(body::selfdestruct(cx, frame, stack));
+                body!(body::selfdestruct(cx, frame, operands!(1)));
                 end!(Exit::Done)
             }
 
@@ -697,33 +800,33 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             fused::INVALID_JUMP => halt!(Halt::InvalidJump),
             fused::UNKNOWN => halt!(Halt::InvalidOpcode(instruction.arg as u8)),
             fused::PUSH => {
-                stack.push(Word::new(u64::from(instruction.imm)));
+                put_above!(0, Word::new(u64::from(instruction.imm)));
                 advance!(1)
             }
             fused::PUSH_WIDE => {
-                stack.push(pool[instruction.imm as usize]);
+                put_above!(0, constants[instruction.imm as usize]);
                 advance!(1)
             }
             fused::JUMP_TO => go!(instruction.imm),
-            fused::JUMPI_TO => branch!(instruction, -1, !stack.at(0).is_zero()),
-            fused::JUMPI_TO_IF_ZERO => branch!(instruction, -1, stack.at(0).is_zero()),
-            fused::JUMPI_TO_IF_LT => branch!(instruction, -2, stack.at(0).lt(stack.at(1))),
-            fused::JUMPI_TO_IF_GT => branch!(instruction, -2, stack.at(1).lt(stack.at(0))),
-            fused::JUMPI_TO_IF_SLT => branch!(instruction, -2, stack.at(0).slt(stack.at(1))),
-            fused::JUMPI_TO_IF_SGT => branch!(instruction, -2, stack.at(1).slt(stack.at(0))),
-            fused::JUMPI_TO_IF_EQ => branch!(instruction, -2, stack.at(0).same(stack.at(1))),
-            fused::JUMPI_TO_UNLESS_LT => branch!(instruction, -2, !stack.at(0).lt(stack.at(1))),
-            fused::JUMPI_TO_UNLESS_GT => branch!(instruction, -2, !stack.at(1).lt(stack.at(0))),
-            fused::JUMPI_TO_UNLESS_SLT => branch!(instruction, -2, !stack.at(0).slt(stack.at(1))),
-            fused::JUMPI_TO_UNLESS_SGT => branch!(instruction, -2, !stack.at(1).slt(stack.at(0))),
-            fused::JUMPI_TO_UNLESS_EQ => branch!(instruction, -2, !stack.at(0).same(stack.at(1))),
-            fused::SELECT => {
-                let selector = Word::new(u64::from(ip.get(1).imm));
-                let taken = stack.at(0).same(selector);
+            fused::JUMPI_TO => branch!(instruction, -1, !word!(0).is_zero()),
+            fused::JUMPI_TO_IF_ZERO => branch!(instruction, -1, word!(0).is_zero()),
+            fused::JUMPI_TO_IF_LT => branch!(instruction, -2, word!(0).lt(word!(1))),
+            fused::JUMPI_TO_IF_GT => branch!(instruction, -2, word!(1).lt(word!(0))),
+            fused::JUMPI_TO_IF_SLT => branch!(instruction, -2, word!(0).slt(word!(1))),
+            fused::JUMPI_TO_IF_SGT => branch!(instruction, -2, word!(1).slt(word!(0))),
+            fused::JUMPI_TO_IF_EQ => branch!(instruction, -2, word!(0).same(word!(1))),
+            fused::JUMPI_TO_UNLESS_LT => branch!(instruction, -2, !word!(0).lt(word!(1))),
+            fused::JUMPI_TO_UNLESS_GT => branch!(instruction, -2, !word!(1).lt(word!(0))),
+            fused::JUMPI_TO_UNLESS_SLT => branch!(instruction, -2, !word!(0).slt(word!(1))),
+            fused::JUMPI_TO_UNLESS_SGT => branch!(instruction, -2, !word!(1).slt(word!(0))),
+            fused::JUMPI_TO_UNLESS_EQ => branch!(instruction, -2, !word!(0).same(word!(1))),
+            fused::JUMPI_TO_IF_SELECTOR => {
+                let selector = Word::new(u64::from(ahead!(ip, 1).imm));
+                let taken = word!(0).same(selector);
                 if taken {
                     go!(instruction.imm)
                 }
-                ip = ip.moved(2);
+                ip = skip!(ip, 2);
                 enter!()
             }
             fused::PUSH_ADD => pushed!(instruction, |a, b| a.wrapping_add(b)),
@@ -741,48 +844,48 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             fused::DIV_PUSHED => pushed!(instruction, |b, a| a.div(b)),
             fused::PUSH_MLOAD => {
                 let offset = Word::new(u64::from(instruction.imm));
-                reach!(offset, 32);
-                stack.push(body::mload(frame, offset));
+                put_above!(0, memory_word!(offset));
                 advance!(1)
             }
             fused::PUSH_MSTORE => {
                 let offset = Word::new(u64::from(instruction.imm));
-                reach!(offset, 32);
-                body::mstore(frame, offset, stack.at(0));
+                put_memory_word!(offset, word!(0));
                 advance!(-1)
             }
             fused::PUSH_WIDE_AND => {
-                stack.put(0, stack.at(0).and(pool[instruction.imm as usize]));
+                put!(0, word!(0).and(constants[instruction.imm as usize]));
                 advance!(0)
             }
             fused::PUSH_WIDE_ADD => {
-                stack.put(0, stack.at(0).wrapping_add(pool[instruction.imm as usize]));
+                put!(
+                    0,
+                    word!(0).wrapping_add(constants[instruction.imm as usize])
+                );
                 advance!(0)
             }
             fused::SWAP_POP => {
-                stack.put(usize::from(instruction.arg), stack.at(0));
+                put!(usize::from(instruction.arg), word!(0));
                 advance!(-1)
             }
             fused::POP_POP => advance!(-2),
             fused::DUP_PUSH => {
-                stack.push(stack.at(usize::from(instruction.arg) - 1));
-                stack.push_at(1, Word::new(u64::from(instruction.imm)));
+                put_above!(0, word!(usize::from(instruction.arg) - 1));
+                put_above!(1, Word::new(u64::from(instruction.imm)));
                 advance!(2)
             }
             fused::DUP_MLOAD => {
-                let offset = stack.at(usize::from(instruction.arg) - 1);
-                reach!(offset, 32);
-                stack.push(body::mload(frame, offset));
+                let offset = word!(usize::from(instruction.arg) - 1);
+                put_above!(0, memory_word!(offset));
                 advance!(1)
             }
             fused::DUP_ADD => dupped!(instruction, |a, b| a.wrapping_add(b)),
             fused::DUP_SUB => dupped!(instruction, |a, b| a.wrapping_sub(b)),
             fused::DUP_DUP => {
                 let (n, m) = (instruction.arg & 0xff, instruction.arg >> 8);
-                let first = stack.at(usize::from(n) - 1);
-                stack.push(first);
-                let second = stack.moved(1).at(usize::from(m) - 1);
-                stack.push_at(1, second);
+                put_above!(0, word!(usize::from(n) - 1));
+                // SAFETY: as in `word!`, one word higher: the first duplicate was just written.
+                let second = unsafe { stack.moved(1).at(usize::from(m) - 1) };
+                put_above!(1, second);
                 advance!(2)
             }
             fused::SWAP_SWAP => {
@@ -790,32 +893,32 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                     usize::from(instruction.arg & 0xff),
                     usize::from(instruction.arg >> 8),
                 );
-                let (top, other) = (stack.at(0), stack.at(n));
-                stack.put(n, top);
-                let third = stack.at(m);
-                stack.put(m, other);
-                stack.put(0, third);
+                let (top, other) = (word!(0), word!(n));
+                put!(n, top);
+                let third = word!(m);
+                put!(m, other);
+                put!(0, third);
                 advance!(0)
             }
             fused::SWAP_SUB => {
-                stack.put(1, stack.at(1).wrapping_sub(stack.at(0)));
+                put!(1, word!(1).wrapping_sub(word!(0)));
                 advance!(-1)
             }
             fused::IS_NOT_ZERO => {
-                stack.put(0, Word::from_bool(!stack.at(0).is_zero()));
+                put!(0, Word::from_bool(!word!(0).is_zero()));
                 advance!(0)
             }
-            // SAFETY: the decoder writes what stands above and nothing else; the check
-            // before the match refuses bytes that are no opcodes.
+            // SAFETY: the decoder writes only instructions that have an arm above, and the
+            // check before the match refuses bytes that are not opcodes.
             _ => unsafe {
-                debug_assert!(false, "no such instruction: {}", instruction.op);
+                debug_assert!(false, "no arm for instruction {}", instruction.op);
                 std::hint::unreachable_unchecked()
             },
         }
     }
 }
 
-/// Why the careful instance does not execute an opcode.
+/// Why the careful instance refuses an opcode.
 #[cold]
 fn refusal(fork: Fork, byte: u8, height: u32) -> Halt {
     let facts = &FACTS[usize::from(byte)];
@@ -829,7 +932,7 @@ fn refusal(fork: Fork, byte: u8, height: u32) -> Halt {
 }
 
 #[cold]
-fn tell_step(cx: &mut Context<'_>, frame: &Frame, stack: &[Word], pc: usize, opcode: u8) {
+fn report_step(cx: &mut Context<'_>, frame: &Frame, stack: &[Word], pc: usize, opcode: u8) {
     let refund = cx.journal.refund;
     if let Some(inspector) = &mut cx.inspector {
         inspector.step(&Step {
@@ -847,7 +950,7 @@ fn tell_step(cx: &mut Context<'_>, frame: &Frame, stack: &[Word], pc: usize, opc
 }
 
 #[cold]
-fn tell_end(cx: &mut Context<'_>, gas: i64) {
+fn report_step_end(cx: &mut Context<'_>, gas: i64) {
     if let Some(inspector) = &mut cx.inspector {
         inspector.step_end(gas.cast_unsigned());
     }

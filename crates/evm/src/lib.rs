@@ -23,6 +23,7 @@
 //! by its [`CodeCache`]. The journal grows with gas: by two bytes a unit at most, before
 //! EIP-150 by twenty. Tests hold hostile code to that (`tests/it/hostile.rs`).
 
+#![deny(unsafe_op_in_unsafe_fn)]
 #![expect(
     clippy::cast_possible_truncation,
     reason = "limbs are cut on purpose; heights, offsets and counts are bounded by the \
@@ -60,9 +61,9 @@ pub use code::CodeCache;
 pub use env::{
     AccessListItem, Authorization, BlobSchedule, Block, Message, Transaction, TransactionType,
 };
-pub use evm::Evm;
+pub use evm::{Evm, UNTRUSTED_MEMORY_LIMIT};
 pub use fork::{Fork, UnknownFork};
-pub use inspect::{FrameEnd, FrameKind, FrameStart, Inspector, NoInspector, Step};
+pub use inspect::{FrameEnd, FrameKind, FrameStart, Inspector, Step};
 pub use outcome::{BlockGas, Error, Halt, InvalidTransaction, Outcome, Status};
 pub use source::{Account, MemoryState, MemoryStateError, StateSource};
 pub use state::{AccountChange, SlotChange, State, Transition};

@@ -98,6 +98,10 @@ impl Machine {
                 Exit::Fault(Fault::Halt(halt)) => fail(cx, frame, halt),
                 Exit::Fault(Fault::Source) => return Err(Failed),
             };
+            if is_creation(frame.kind) {
+                cx.init_code_bytes -= frame.code().footprint();
+                frame.drop_code(cx.journal.no_code());
+            }
             tell_exit(cx, frame, ended);
             if cx.depth == 0 {
                 return Ok(outermost(frame, ended));
@@ -223,6 +227,10 @@ impl Machine {
             return Ok(Begun::Ended(Ended::halt(Halt::AddressCollision)));
         }
         cx.request.account = account;
+        let footprint = Code::footprint_of(input.bytes().len());
+        if let Err(halt) = cx.check_memory_limit(footprint) {
+            return Ok(Begun::Ended(Ended::halt(halt)));
+        }
         let checkpoint = cx.journal.checkpoint();
         cx.journal.mark_created(account);
         if cx.fork >= Fork::SpuriousDragon {
@@ -230,6 +238,7 @@ impl Machine {
         }
         transfer(cx, account);
         let code = Arc::new(Code::new(Bytes::copy_from_slice(input.bytes())));
+        cx.init_code_bytes += footprint;
         cx.request.input = crate::frame::Input::NONE;
         let frame = self.frame(cx.depth, &code);
         frame.begin_with(cx, code, memory_start, checkpoint);
@@ -258,14 +267,18 @@ impl Frame {
         memory_start: usize,
         checkpoint: crate::state::Checkpoint,
     ) {
-        let is_creation = matches!(cx.request.kind, FrameKind::Create | FrameKind::Create2);
-        self.decoded = !cx.steps && !is_creation && code.begin_run(cx.fork).is_some();
+        let creates = is_creation(cx.request.kind);
+        self.decoded = !cx.steps && !creates && code.begin_run(cx.fork).is_some();
         self.position = if self.decoded { interpreter::FIRST } else { 0 };
         cx.journal.state_gas.begin_frame();
         self.begin(self.stack, &cx.request, code, memory_start, checkpoint);
         self.rebase(cx.memory);
         cx.memory.returned.clear();
     }
+}
+
+fn is_creation(kind: FrameKind) -> bool {
+    matches!(kind, FrameKind::Create | FrameKind::Create2)
 }
 
 /// Why a frame cannot begin, if so.
@@ -300,7 +313,7 @@ fn transfer(cx: &mut Context<'_>, account: u32) {
 
 /// A frame came to its end; code of a creation is stored.
 fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
-    if !matches!(frame.kind, FrameKind::Create | FrameKind::Create2) {
+    if !is_creation(frame.kind) {
         return Ok(Status::Success);
     }
     let (at, len) = frame.output;
@@ -322,6 +335,9 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
         None
     };
     if let Some(halt) = refused {
+        return Ok(fail(cx, frame, halt));
+    }
+    if let Err(halt) = cx.check_memory_limit(Code::footprint_of(len)) {
         return Ok(fail(cx, frame, halt));
     }
     let code = Bytes::copy_from_slice(code);
@@ -363,27 +379,27 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
     caller.gas += callee.gas;
     caller.rebase(cx.memory);
     cx.memory.returned.clear();
-    let is_creation = matches!(callee.kind, FrameKind::Create | FrameKind::Create2);
+    let creates = is_creation(callee.kind);
     if status == Status::Success {
         let (begin, outer) = (&callee.checkpoint, &caller.checkpoint);
         cx.journal.state_gas.end_frame(begin, outer);
-    } else if is_creation {
+    } else if creates {
         cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
     }
     let (at, len) = callee.output;
     let output = &callee.memory()[at..at + len];
-    if is_creation {
+    if creates {
         let address = match status {
             Status::Success => callee.address.into(),
             _ => Word::ZERO,
         };
-        caller.stack.put(0, address);
+        put_result(caller, address);
         if status == Status::Revert {
             cx.memory.returned.extend_from_slice(output);
         }
     } else {
         let success = status == Status::Success;
-        caller.stack.put(0, Word::from_bool(success));
+        put_result(caller, Word::from_bool(success));
         cx.memory.returned.extend_from_slice(output);
         copy_output(caller, output);
     }
@@ -393,16 +409,22 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
 fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) {
     caller.gas += ended.gas_left;
     let success = ended.status == Status::Success;
-    let is_creation = matches!(cx.request.kind, FrameKind::Create | FrameKind::Create2);
-    if is_creation {
+    let creates = is_creation(cx.request.kind);
+    if creates {
         cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
     }
     // A creation without a frame failed.
-    caller
-        .stack
-        .put(0, Word::from_bool(success && !is_creation));
+    put_result(caller, Word::from_bool(success && !creates));
     cx.memory.returned.extend_from_slice(&ended.output);
     copy_output(caller, &ended.output);
+}
+
+/// Writes the result of a call or creation where the loop left room for it.
+#[expect(unsafe_code, reason = "the loop has moved the top above the result")]
+fn put_result(caller: &mut Frame, result: Word) {
+    // SAFETY: calls and creations pop at least three words and push one. The loop has moved the
+    // top accordingly, so the height is at least one; the machine owns the stack of each frame.
+    unsafe { caller.stack.put(0, result) }
 }
 
 /// As much of the output as the caller made room for.
@@ -417,12 +439,12 @@ fn copy_output(caller: &mut Frame, output: &[u8]) {
 
 fn outermost(frame: &Frame, status: Status) -> Ended {
     let (at, len) = frame.output;
-    let is_creation = matches!(frame.kind, FrameKind::Create | FrameKind::Create2);
+    let creates = is_creation(frame.kind);
     Ended {
         status,
         gas_left: frame.gas,
         output: Bytes::copy_from_slice(&frame.memory()[at..at + len]),
-        created: (is_creation && status == Status::Success).then_some(frame.address),
+        created: (creates && status == Status::Success).then_some(frame.address),
     }
 }
 
@@ -446,13 +468,13 @@ fn tell_exit(cx: &mut Context<'_>, frame: &Frame, status: Status) {
     let depth = cx.depth;
     if let Some(inspector) = &mut cx.inspector {
         let (at, len) = frame.output;
-        let is_creation = matches!(frame.kind, FrameKind::Create | FrameKind::Create2);
+        let creates = is_creation(frame.kind);
         inspector.exit(&FrameEnd {
             status,
             depth,
             gas_used: (frame.gas_limit - frame.gas).cast_unsigned(),
             output: &frame.memory()[at..at + len],
-            created: (is_creation && status == Status::Success).then_some(frame.address),
+            created: (creates && status == Status::Success).then_some(frame.address),
         });
     }
 }

@@ -78,6 +78,9 @@ pub enum Halt {
     /// Gas, also for memory beyond any limit.
     #[error("out of gas")]
     OutOfGas,
+    /// The run may not use more memory ([`Evm::set_memory_limit`](crate::Evm::set_memory_limit)).
+    #[error("memory limit of the run")]
+    MemoryLimit,
     /// An opcode that the fork does not know, or `INVALID`.
     #[error("invalid opcode 0x{0:02x}")]
     InvalidOpcode(u8),

@@ -1,6 +1,5 @@
 //! Where state comes from: the trait, and a plain map that implements it.
 
-use crate::state::AccountChange;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
 
@@ -176,29 +175,6 @@ impl MemoryState {
             code_hash,
         };
         self.accounts.insert(address, account);
-    }
-
-    /// Makes changes part of the state: what [`State::changes`](crate::State::changes)
-    /// says over this state becomes true of it.
-    pub fn apply(&mut self, changes: &[AccountChange]) {
-        for change in changes {
-            let address = change.address;
-            match change.present {
-                Some(account) => drop(self.accounts.insert(address, account)),
-                None => drop(self.accounts.remove(&address)),
-            }
-            if change.storage_cleared || change.present.is_none() {
-                self.storage.remove(&address);
-            }
-            if let (Some(code), Some(account)) = (&change.code, change.present)
-                && !code.is_empty()
-            {
-                self.codes.insert(account.code_hash, code.clone());
-            }
-            for slot in &change.slots {
-                self.set_storage(address, slot.key, slot.present);
-            }
-        }
     }
 
     /// Writes a slot; zero removes it.

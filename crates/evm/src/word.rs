@@ -27,15 +27,18 @@ impl Word {
         Self([value, 0, 0, 0])
     }
 
-    /// Four separate loads, whatever the optimiser thinks.
+    /// Reads a word by four separate loads, which the compiler cannot merge.
     ///
     /// # Safety
-    /// `from` is valid for reads.
+    /// - `from` is valid for reads of 32 bytes and aligned to 8.
+    /// - The four limbs there are initialised.
+    /// - No other thread writes them at the same time.
     #[inline(always)]
     #[expect(unsafe_code, reason = "the module's documentation says why")]
     pub(crate) unsafe fn load(from: *const Self) -> Self {
+        debug_assert!(from.is_aligned(), "unaligned word");
         let limbs = from.cast::<u64>();
-        // SAFETY: the caller's promise; `Word` is four `u64`.
+        // SAFETY: the contract; `Word` is four `u64`, with their alignment.
         unsafe {
             Self([
                 limbs.read_volatile(),
@@ -46,15 +49,17 @@ impl Word {
         }
     }
 
-    /// Four separate stores.
+    /// Writes the word by four separate stores, which the compiler cannot merge.
     ///
     /// # Safety
-    /// `to` is valid for writes.
+    /// - `to` is valid for writes of 32 bytes and aligned to 8.
+    /// - No other thread reads or writes them at the same time.
     #[inline(always)]
     #[expect(unsafe_code, reason = "the module's documentation says why")]
     pub(crate) unsafe fn store(self, to: *mut Self) {
+        debug_assert!(to.is_aligned(), "unaligned word");
         let limbs = to.cast::<u64>();
-        // SAFETY: the caller's promise; `Word` is four `u64`.
+        // SAFETY: the contract; `Word` is four `u64`, with their alignment.
         unsafe {
             limbs.write_volatile(self.0[0]);
             limbs.add(1).write_volatile(self.0[1]);

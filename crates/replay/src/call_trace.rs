@@ -146,7 +146,8 @@ pub(crate) fn error(fork: Fork, status: Status) -> Option<String> {
         Status::Success => return None,
         Status::Revert => "execution reverted",
         Status::Halt(halt) => match halt {
-            Halt::OutOfGas | Halt::CodeDepositOutOfGas => "out of gas",
+            // A replay has no memory limit.
+            Halt::OutOfGas | Halt::CodeDepositOutOfGas | Halt::MemoryLimit => "out of gas",
             Halt::InvalidOpcode(0xfe) => "invalid opcode: INVALID",
             Halt::InvalidOpcode(opcode) => {
                 let facts = &FACTS[usize::from(opcode)];

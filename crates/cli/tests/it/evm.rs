@@ -220,6 +220,29 @@ fn tests_that_fail_are_said() {
     fails(&["test"], "", 2, "PATH");
 }
 
+/// The reproductions of code that used gigabytes: transient storage, output, logs.
+#[test]
+fn hostile_code_meets_the_memory_limit() {
+    for code in ["5b5a5a5d5f56", "633fffffff5ff3", "5b62ffffff5fa05f56"] {
+        let run = [
+            "run",
+            "--code",
+            code,
+            "--gas",
+            "9000000000000",
+            "--memory-limit",
+            "32",
+        ];
+        let page = stdout(&run, "");
+        assert!(
+            page.contains("halt: memory limit of the run"),
+            "{code}: {page}"
+        );
+    }
+    let run = ["run", "--code", "00", "--memory-limit", "99999999999999"];
+    fails(&run, "", 2, "too many bytes");
+}
+
 #[test]
 fn wrong_use_is_status_2() {
     fails(&["run"], "", 2, "FILE");

@@ -2,13 +2,17 @@
 
 use crate::{
     frame::{Context, Fault, Frame},
-    stack::Stack,
+    stack::Operands,
 };
 
 /// `EXP`: gas per byte of the exponent (EIP-160).
-pub(crate) fn exp(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    let (base, exponent) = (stack.at(0), stack.at(1));
+pub(crate) fn exp(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<2>,
+) -> Result<(), Fault> {
+    let (base, exponent) = (operands.at(0), operands.at(1));
     frame.charge(cx.schedule.exp_byte * i64::from(exponent.byte_len()))?;
-    stack.put(1, base.pow(exponent));
+    operands.put(1, base.pow(exponent));
     Ok(())
 }

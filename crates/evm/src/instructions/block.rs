@@ -3,20 +3,24 @@
 use crate::{
     fork::Fork,
     frame::{Context, Fault, Frame},
-    stack::Stack,
+    stack::Operands,
     word::Word,
 };
 
 /// `BLOCKHASH`: of the 256 blocks before this one; zero for others.
-pub(crate) fn block_hash(cx: &mut Context<'_>, _: &mut Frame, stack: Stack) -> Result<(), Fault> {
+pub(crate) fn block_hash(
+    cx: &mut Context<'_>,
+    _: &mut Frame,
+    operands: Operands<1>,
+) -> Result<(), Fault> {
     let now = cx.block.number;
-    let hash = match stack.at(0).to_u64() {
+    let hash = match operands.at(0).to_u64() {
         Some(number) if number < now && now - number <= 256 => {
             cx.journal.block_hash(cx.source, number)?.into()
         }
         _ => Word::ZERO,
     };
-    stack.put(0, hash);
+    operands.put(0, hash);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::{
     gas::{self, ACCOUNT_STATE_BYTES, CALL_STIPEND, CALL_VALUE, COLD_ACCOUNT_EXTRA, WARM_ACCESS},
     inspect::FrameKind,
     outcome::Halt,
-    stack::Stack,
+    stack::Operands,
     word::Word,
 };
 
@@ -14,28 +14,31 @@ use crate::{
 ///
 /// Operands: gas, address, (value,) place and length of the calldata, place and length
 /// for the output.
-pub(crate) fn call(
+#[expect(
+    unsafe_code,
+    reason = "the frame requested reads the memory of this one"
+)]
+pub(crate) fn call<const N: usize>(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<N>,
     kind: FrameKind,
 ) -> Result<(), Fault> {
-    let has_value = matches!(kind, FrameKind::Call | FrameKind::CallCode);
-    let (value, rest) = if has_value {
-        (stack.at(2), 3)
+    let (value, rest) = if N == 7 {
+        (operands.at(2), 3)
     } else {
         (Word::ZERO, 2)
     };
     if kind == FrameKind::Call && !value.is_zero() {
         frame.may_change()?;
     }
-    let input = frame.range(cx.memory, stack.at(rest), stack.at(rest + 1))?;
-    let output = frame.range(cx.memory, stack.at(rest + 2), stack.at(rest + 3))?;
+    let input = frame.range(cx.memory, operands.at(rest), operands.at(rest + 1))?;
+    let output = frame.range(cx.memory, operands.at(rest + 2), operands.at(rest + 3))?;
 
     if !value.is_zero() {
         frame.charge(CALL_VALUE)?;
     }
-    let code_address = stack.at(1).to_address();
+    let code_address = operands.at(1).to_address();
     let code_account = cx.visit(frame, code_address, COLD_ACCOUNT_EXTRA)?;
     let (code, delegated) = code_of(cx, frame, code_account)?;
     if kind == FrameKind::Call && makes_account(cx, code_account, value) {
@@ -43,7 +46,7 @@ pub(crate) fn call(
         cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
     }
 
-    let requested = stack.at(0).saturating_u64();
+    let requested = operands.at(0).saturating_u64();
     let mut gas = i64::try_from(requested).unwrap_or(i64::MAX);
     if cx.fork >= Fork::TangerineWhistle {
         gas = gas.min(gas::all_but_one_64th(frame.gas));
@@ -57,6 +60,9 @@ pub(crate) fn call(
     }
 
     cx.memory.returned.clear();
+    // SAFETY: this frame rests until the requested frame ended; that frame, which copies the
+    // input, is rebased before it runs and whenever it grows the buffer.
+    let input = unsafe { frame.input_of(input) };
     frame.output = output;
     let own = kind == FrameKind::CallCode || kind == FrameKind::DelegateCall;
     let delegate = kind == FrameKind::DelegateCall;
@@ -73,7 +79,7 @@ pub(crate) fn call(
         code_address,
         value: if delegate { frame.value } else { value },
         transfer: if own { Word::ZERO } else { value },
-        input: frame.input_of(input),
+        input,
         gas,
         is_static: frame.is_static || kind == FrameKind::StaticCall,
         code: Some(code),

@@ -4,16 +4,16 @@ use crate::{
     frame::{Context, Fault, Frame},
     gas::COLD_ACCOUNT_EXTRA,
     outcome::Halt,
-    stack::Stack,
+    stack::Operands,
 };
 
 /// `CALLDATACOPY`: zeros beyond the end.
 pub(crate) fn calldatacopy(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<3>,
 ) -> Result<(), Fault> {
-    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+    let (to, from, len) = (operands.at(0), operands.at(1), operands.at(2));
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
     let input = frame.input;
@@ -22,11 +22,15 @@ pub(crate) fn calldatacopy(
 }
 
 /// `CODECOPY`: zeros beyond the end.
-pub(crate) fn codecopy(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+pub(crate) fn codecopy(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<3>,
+) -> Result<(), Fault> {
+    let (to, from, len) = (operands.at(0), operands.at(1), operands.at(2));
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
-    let code = frame.code.bytes().clone();
+    let code = frame.code().bytes().clone();
     frame.copy_padded(to, &code, from);
     Ok(())
 }
@@ -35,12 +39,12 @@ pub(crate) fn codecopy(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) ->
 pub(crate) fn extcodecopy(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<4>,
 ) -> Result<(), Fault> {
-    let (to, from, len) = (stack.at(1), stack.at(2), stack.at(3));
+    let (to, from, len) = (operands.at(1), operands.at(2), operands.at(3));
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
-    let account = cx.visit(frame, stack.at(0).to_address(), COLD_ACCOUNT_EXTRA)?;
+    let account = cx.visit(frame, operands.at(0).to_address(), COLD_ACCOUNT_EXTRA)?;
     let code = cx.code(account)?;
     frame.copy_padded(to, code.bytes(), from);
     Ok(())
@@ -50,9 +54,9 @@ pub(crate) fn extcodecopy(
 pub(crate) fn returndatacopy(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<3>,
 ) -> Result<(), Fault> {
-    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+    let (to, from, len) = (operands.at(0), operands.at(1), operands.at(2));
     let end = from.saturating_u64().saturating_add(len.saturating_u64());
     if end > cx.memory.returned.len() as u64 {
         return Err(Halt::ReturnDataOutOfBounds.into());
@@ -64,14 +68,18 @@ pub(crate) fn returndatacopy(
 }
 
 /// `MCOPY` (EIP-5656): source and target may overlap.
-pub(crate) fn mcopy(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    let (to, from, len) = (stack.at(0), stack.at(1), stack.at(2));
+pub(crate) fn mcopy(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<3>,
+) -> Result<(), Fault> {
+    let (to, from, len) = (operands.at(0), operands.at(1), operands.at(2));
     frame.charge_copy(len)?;
     // Memory grows to the end of whichever ends later.
     let later = if to.lt(from) { from } else { to };
     frame.range(cx.memory, later, len)?;
     let (to, len) = frame.range(cx.memory, to, len)?;
-    let (from, _) = frame.range(cx.memory, from, stack.at(2))?;
+    let (from, _) = frame.range(cx.memory, from, operands.at(2))?;
     frame.memory_mut().copy_within(from..from + len, to);
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::{
     gas::{self, ACCOUNT_STATE_BYTES, INIT_CODE_WORD, KECCAK_WORD},
     inspect::FrameKind,
     outcome::Halt,
-    stack::Stack,
+    stack::Operands,
     word::Word,
 };
 
@@ -14,14 +14,17 @@ use crate::{
 /// loop.
 ///
 /// Operands: value, place and length of the init code(, salt).
-pub(crate) fn create(
+#[expect(
+    unsafe_code,
+    reason = "the frame requested reads the memory of this one"
+)]
+pub(crate) fn create<const N: usize>(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
-    kind: FrameKind,
+    operands: Operands<N>,
 ) -> Result<(), Fault> {
     frame.may_change()?;
-    let (value, offset, len) = (stack.at(0), stack.at(1), stack.at(2));
+    let (value, offset, len) = (operands.at(0), operands.at(1), operands.at(2));
     let mut per_word = 0;
     if cx.fork >= Fork::Shanghai {
         if len.saturating_u64() > 2 * cx.schedule.code_max as u64 {
@@ -29,11 +32,11 @@ pub(crate) fn create(
         }
         per_word += INIT_CODE_WORD;
     }
-    let salt = if kind == FrameKind::Create2 {
+    let (kind, salt) = if N == 4 {
         per_word += KECCAK_WORD;
-        stack.at(3)
+        (FrameKind::Create2, operands.at(3))
     } else {
-        Word::ZERO
+        (FrameKind::Create, Word::ZERO)
     };
     frame.charge_words(len, per_word)?;
     let input = frame.range(cx.memory, offset, len)?;
@@ -46,13 +49,16 @@ pub(crate) fn create(
     }
     frame.gas -= gas;
     cx.memory.returned.clear();
+    // SAFETY: this frame rests until the requested frame ended; that frame, which copies the
+    // input, is rebased before it runs and whenever it grows the buffer.
+    let input = unsafe { frame.input_of(input) };
     cx.request = Request {
         kind,
         caller: frame.address,
         payer: frame.account,
         value,
         transfer: value,
-        input: frame.input_of(input),
+        input,
         gas,
         salt,
         ..Request::default()

@@ -3,19 +3,23 @@
 use crate::{
     frame::{Context, Fault, Frame},
     gas::COLD_ACCOUNT_EXTRA,
-    stack::Stack,
+    stack::Operands,
     word::Word,
 };
 
 /// The account whose address is on top; pays for it if it is cold.
-fn access(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<u32, Fault> {
-    cx.visit(frame, stack.at(0).to_address(), COLD_ACCOUNT_EXTRA)
+fn access(cx: &mut Context<'_>, frame: &mut Frame, operands: Operands<1>) -> Result<u32, Fault> {
+    cx.visit(frame, operands.at(0).to_address(), COLD_ACCOUNT_EXTRA)
 }
 
 /// `BALANCE`
-pub(crate) fn balance(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    let account = access(cx, frame, stack)?;
-    stack.put(0, cx.journal.account(account).balance);
+pub(crate) fn balance(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<1>,
+) -> Result<(), Fault> {
+    let account = access(cx, frame, operands)?;
+    operands.put(0, cx.journal.account(account).balance);
     Ok(())
 }
 
@@ -28,11 +32,11 @@ pub(crate) fn self_balance(cx: &Context<'_>, frame: &Frame) -> Word {
 pub(crate) fn extcodesize(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<1>,
 ) -> Result<(), Fault> {
-    let account = access(cx, frame, stack)?;
+    let account = access(cx, frame, operands)?;
     let code = cx.code(account)?;
-    stack.put(0, Word::new(code.bytes().len() as u64));
+    operands.put(0, Word::new(code.bytes().len() as u64));
     Ok(())
 }
 
@@ -40,16 +44,16 @@ pub(crate) fn extcodesize(
 pub(crate) fn extcodehash(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<1>,
 ) -> Result<(), Fault> {
-    let account = access(cx, frame, stack)?;
+    let account = access(cx, frame, operands)?;
     let entry = cx.journal.account(account);
     let hash = if entry.is_empty() {
         Word::ZERO
     } else {
         entry.code_hash.into()
     };
-    stack.put(0, hash);
+    operands.put(0, hash);
     Ok(())
 }
 

@@ -5,7 +5,8 @@ use crate::{
     fork::Fork,
     frame::{Context, Fault, Frame},
     gas::LOG_BYTE,
-    stack::Stack,
+    stack::Operands,
+    state::log_bytes,
     word::Word,
 };
 use alloy_primitives::{B256, Bytes, Log, b256};
@@ -14,20 +15,22 @@ use alloy_primitives::{B256, Bytes, Log, b256};
 pub(crate) fn log(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
-    topics: usize,
+    operands: Operands<2>,
+    topics: &[Word],
 ) -> Result<(), Fault> {
     frame.may_change()?;
-    let (offset, len) = (stack.at(0), stack.at(1));
+    let (offset, len) = (operands.at(0), operands.at(1));
     frame.charge(LOG_BYTE.saturating_mul(len.saturating_u64().min(1 << 40) as i64))?;
     let (offset, len) = frame.range(cx.memory, offset, len)?;
-    let topics = (0..topics).map(|n| B256::from(stack.at(2 + n).to_be_bytes()));
+    cx.check_memory_limit(log_bytes(len))?;
+    let topics = topics.iter().rev();
+    let topics = topics.map(|topic| B256::from(topic.to_be_bytes()));
     let data = Bytes::copy_from_slice(&frame.memory()[offset..offset + len]);
     let log = Log::new_unchecked(frame.address, topics.collect(), data);
     if let Some(inspector) = &mut cx.inspector {
         inspector.log(&log);
     }
-    cx.journal.logs.push(log);
+    cx.journal.add_log(log);
     Ok(())
 }
 
@@ -59,6 +62,6 @@ impl Context<'_> {
         if let Some(inspector) = &mut self.inspector {
             inspector.log(&log);
         }
-        self.journal.logs.push(log);
+        self.journal.add_log(log);
     }
 }

@@ -2,21 +2,9 @@
 
 use crate::{
     frame::{Context, Fault, Frame},
-    stack::Stack,
+    stack::Operands,
     word::Word,
 };
-
-/// `MLOAD`
-#[inline(always)]
-pub(crate) fn mload(frame: &Frame, offset: Word) -> Word {
-    frame.read_word(offset.0[0])
-}
-
-/// `MSTORE`
-#[inline(always)]
-pub(crate) fn mstore(frame: &mut Frame, offset: Word, word: Word) {
-    frame.write_word(offset.0[0], word);
-}
 
 /// `MSTORE8`
 #[inline(always)]
@@ -25,7 +13,12 @@ pub(crate) fn mstore8(frame: &mut Frame, offset: Word, word: Word) {
 }
 
 /// `RETURN` and `REVERT`: what the frame gives back.
-pub(crate) fn output(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    frame.output = frame.range(cx.memory, stack.at(0), stack.at(1))?;
+pub(crate) fn output(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<2>,
+) -> Result<(), Fault> {
+    frame.output = frame.range(cx.memory, operands.at(0), operands.at(1))?;
+    cx.check_memory_limit(frame.output.1)?;
     Ok(())
 }

@@ -26,5 +26,5 @@ pub(crate) use create::create;
 pub(crate) use environment::{balance, calldataload, extcodehash, extcodesize, self_balance};
 pub(crate) use keccak::keccak256;
 pub(crate) use log::log;
-pub(crate) use memory::{mload, mstore, mstore8, output};
+pub(crate) use memory::{mstore8, output};
 pub(crate) use storage::{selfdestruct, sload, sstore, tload, tstore};

@@ -8,18 +8,23 @@ use crate::{
         SELFDESTRUCT_REFUND, SLOT_STATE_BYTES, SSTORE_SET, SstoreRule, WARM_ACCESS,
     },
     outcome::Halt,
-    stack::Stack,
+    stack::Operands,
     word::Word,
 };
 
 /// `SLOAD`
-pub(crate) fn sload(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    let slot = cx.journal.slot(cx.source, frame.account, stack.at(0))?;
+pub(crate) fn sload(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<1>,
+) -> Result<(), Fault> {
+    cx.check_memory_limit(0)?;
+    let slot = cx.journal.slot(cx.source, frame.account, operands.at(0))?;
     if cx.fork >= Fork::Berlin && cx.journal.warm_slot(slot) {
         frame.charge(COLD_SLOT_EXTRA)?;
     }
     cx.journal.mark_slot_accessed(slot);
-    stack.put(0, cx.journal.slot_value(slot));
+    operands.put(0, cx.journal.slot_value(slot));
     Ok(())
 }
 
@@ -28,11 +33,12 @@ pub(crate) fn sload(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Re
 pub(crate) fn sstore(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<2>,
     later: i64,
 ) -> Result<(), Fault> {
     frame.may_change()?;
-    let (key, value) = (stack.at(0), stack.at(1));
+    cx.check_memory_limit(0)?;
+    let (key, value) = (operands.at(0), operands.at(1));
     let rule = cx.schedule.sstore;
     if let SstoreRule::Net {
         stipend_guard: true,
@@ -108,16 +114,25 @@ fn sstore_cost(rule: SstoreRule, original: Word, present: Word, new: Word) -> (i
 }
 
 /// `TLOAD` (EIP-1153)
-pub(crate) fn tload(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
-    stack.put(0, cx.journal.transient(frame.account, stack.at(0)));
+pub(crate) fn tload(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<1>,
+) -> Result<(), Fault> {
+    operands.put(0, cx.journal.transient(frame.account, operands.at(0)));
     Ok(())
 }
 
 /// `TSTORE` (EIP-1153)
-pub(crate) fn tstore(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> Result<(), Fault> {
+pub(crate) fn tstore(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    operands: Operands<2>,
+) -> Result<(), Fault> {
     frame.may_change()?;
+    cx.check_memory_limit(0)?;
     cx.journal
-        .set_transient(frame.account, stack.at(0), stack.at(1));
+        .set_transient(frame.account, operands.at(0), operands.at(1));
     Ok(())
 }
 
@@ -126,10 +141,10 @@ pub(crate) fn tstore(cx: &mut Context<'_>, frame: &mut Frame, stack: Stack) -> R
 pub(crate) fn selfdestruct(
     cx: &mut Context<'_>,
     frame: &mut Frame,
-    stack: Stack,
+    operands: Operands<1>,
 ) -> Result<(), Fault> {
     frame.may_change()?;
-    let heir = stack.at(0).to_address();
+    let heir = operands.at(0).to_address();
     let heir = cx.visit(frame, heir, COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;
     let balance = cx.journal.account(frame.account).balance;
     let makes_account = match cx.fork {

@@ -189,6 +189,7 @@ impl Journal {
 
     pub(crate) fn set_code(&mut self, account: u32, code_hash: B256, code: Arc<Code>) {
         self.touch(account);
+        self.bytes_kept += code.footprint();
         let entry = self.entry(account);
         let before = (
             std::mem::replace(&mut entry.code_hash, code_hash),

@@ -65,8 +65,14 @@ pub(super) enum Change {
 pub(crate) struct Checkpoint {
     changes: usize,
     logs: usize,
+    bytes_kept: usize,
     refund: i64,
     pub(super) spent: Spent,
+}
+
+/// Bytes that a log with `data` bytes of data uses, with its topics and allocations.
+pub(crate) const fn log_bytes(data: usize) -> usize {
+    data + 384
 }
 
 /// Accounts and slots by number, and the journal over them.
@@ -91,6 +97,8 @@ pub(crate) struct Journal {
     pub(super) transaction: u32,
     /// Of the transaction so far.
     pub(crate) logs: Vec<Log>,
+    /// Bytes of these logs, and those that code deployed by the transaction may use.
+    pub(super) bytes_kept: usize,
     /// Gas to be given back; below zero within a frame sometimes.
     pub(crate) refund: i64,
     /// Of the transaction; nothing before Amsterdam.
@@ -114,6 +122,7 @@ impl Default for Journal {
             transitions: None,
             transaction: 1,
             logs: Vec::new(),
+            bytes_kept: 0,
             refund: 0,
             state_gas: StateGas::default(),
         }
@@ -121,10 +130,16 @@ impl Default for Journal {
 }
 
 impl Journal {
+    /// The code of accounts without code.
+    pub(crate) fn no_code(&self) -> &Arc<Code> {
+        &self.no_code
+    }
+
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             changes: self.changes.len(),
             logs: self.logs.len(),
+            bytes_kept: self.bytes_kept,
             refund: self.refund,
             spent: self.state_gas.spent,
         }
@@ -138,8 +153,28 @@ impl Journal {
             }
         }
         self.logs.truncate(checkpoint.logs);
+        self.bytes_kept = checkpoint.bytes_kept;
         self.refund = checkpoint.refund;
         self.state_gas.undo(&checkpoint.spent);
+    }
+
+    pub(crate) fn add_log(&mut self, log: Log) {
+        self.bytes_kept += log_bytes(log.data.data.len());
+        self.logs.push(log);
+    }
+
+    /// Bytes that the journal uses on the heap at most, to compare with the limit of an
+    /// untrusted run. Elements count twice because vectors and maps double when they are full.
+    pub(crate) fn footprint(&self) -> usize {
+        const ACCOUNT: usize = size_of::<AccountEntry>() + size_of::<(AddressKey, u32)>();
+        const SLOT: usize = size_of::<Slot>() + size_of::<(SlotKey, u32)>();
+        const TRANSIENT: usize = size_of::<TransientSlot>() + size_of::<(SlotKey, u32)>();
+        let elements = self.changes.len() * size_of::<Change>()
+            + self.touched.len() * size_of::<u32>()
+            + self.accounts.len() * ACCOUNT
+            + self.slots.len() * SLOT
+            + self.transient.len() * TRANSIENT;
+        2 * elements + self.bytes_kept
     }
 
     fn undo(&mut self, change: Change) {
@@ -187,6 +222,7 @@ impl Journal {
         self.transitions = before.map(|before| self.since(before));
         self.changes.clear();
         self.logs.clear();
+        self.bytes_kept = 0;
         self.refund = 0;
         self.state_gas = StateGas::default();
         if !self.transient.is_empty() {
@@ -237,6 +273,7 @@ impl Journal {
         self.changes.clear();
         self.touched.clear();
         self.logs.clear();
+        self.bytes_kept = 0;
         self.refund = 0;
     }
 

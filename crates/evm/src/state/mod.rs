@@ -2,13 +2,15 @@
 //! that is never written.
 
 mod accounts;
+mod changes;
 mod hash;
 mod journal;
 mod state_gas;
 mod storage;
 mod transition;
 
-pub(crate) use journal::{Checkpoint, Journal};
+pub use changes::{AccountChange, SlotChange};
+pub(crate) use journal::{Checkpoint, Journal, log_bytes};
 pub(crate) use state_gas::StateGas;
 pub use transition::Transition;
 
@@ -24,35 +26,6 @@ use alloy_primitives::{Address, Bytes, U256};
 pub struct State<S> {
     pub(crate) journal: Journal,
     pub(crate) source: S,
-}
-
-/// An account that changed since the state was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccountChange {
-    /// Whose.
-    pub address: Address,
-    /// In the source; `None`: it did not exist.
-    pub original: Option<Account>,
-    /// Now; `None`: it does not exist.
-    pub present: Option<Account>,
-    /// The code, if it changed; empty when a delegation was cleared (EIP-7702).
-    pub code: Option<Bytes>,
-    /// All storage that the source has is gone; what is there now is in `slots`.
-    pub storage_cleared: bool,
-    /// Slots with another value than in the source, by key.
-    pub slots: Vec<SlotChange>,
-}
-
-/// A slot that changed since the state was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotChange {
-    /// Which.
-    pub key: U256,
-    /// In the source. After the account's storage was cleared it is not read for new
-    /// slots, and zero here.
-    pub original: U256,
-    /// Now.
-    pub present: U256,
 }
 
 impl<S: StateSource> State<S> {

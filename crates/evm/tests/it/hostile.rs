@@ -2,7 +2,7 @@
 //! crate's documentation says.
 
 use crate::heap::peak_of;
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, Bytes, U256, hex};
 use std::time::{Duration, Instant};
 use txgraph_evm::{
     Block, Evm, Fork, Halt, MemoryState, Message, Outcome, State, Status, opcode::*,
@@ -282,6 +282,118 @@ fn gas_is_exact() {
         words,
         [U256::from(GAS - 2), U256::from(GAS - 2 - 2 - 6 - 2)]
     );
+}
+
+/// What a limited run may use in the tests below.
+const LIMIT: usize = 24 << 20;
+
+/// Runs code with more gas than any chain has, and a limit of memory.
+fn run_limited(fork: Fork, code: &[u8]) -> Outcome {
+    let mut source = MemoryState::default();
+    source.insert(ATTACKER, U256::from(1_000_000), 1, code.to_vec().into());
+    let mut state = State::new(source);
+    let mut evm = Evm::new(fork, 1);
+    evm.set_memory_limit(Some(LIMIT));
+    let message = Message {
+        to: Some(ATTACKER),
+        gas_limit: 1 << 62,
+        ..Message::default()
+    };
+    let block = Block::default();
+    let (outcome, heap) = peak_of(|| evm.call(&mut state, &block, &message).unwrap());
+    // Memory, return data and everything else; stacks of two depths.
+    let heap_max = 3 * LIMIT + (1 << 20);
+    assert!(
+        heap <= heap_max,
+        "{heap} bytes on the heap, at most {heap_max}"
+    );
+    outcome
+}
+
+/// Transient storage, output and logs of code with unlimited gas.
+#[test]
+#[cfg_attr(miri, ignore = "a hundred thousand rounds of safe code")]
+fn limited_runs_end_when_they_keep_too_much() {
+    for (name, code) in [
+        ("TSTORE(GAS, GAS) in a loop", "5b5a5a5d5f56"),
+        ("RETURN of a gigabyte", "633fffffff5ff3"),
+        ("REVERT with a gigabyte", "633fffffff5ffd"),
+        ("LOG0 of 16 MiB in a loop", "5b62ffffff5fa05f56"),
+        ("LOG4 without data in a loop", "5b5f5f5f5f5f5fa45f56"),
+        ("SSTORE(GAS, GAS) in a loop", "5b5a5a555f56"),
+        ("SSTORE of one slot in a loop", "5b60015f555f5f555f56"),
+        ("SLOAD(GAS) in a loop", "5b5a54505f56"),
+        ("BALANCE(GAS) in a loop", "5b5a31505f56"),
+        (
+            "RETURN of 16 MiB after a log of 16 MiB",
+            "62ffffff5fa062ffffff5ff3",
+        ),
+    ] {
+        let code = hex::decode(code).unwrap();
+        for fork in [Fork::Cancun, Fork::LATEST] {
+            let outcome = run_limited(fork, &code);
+            assert_eq!(
+                outcome.status,
+                Status::Halt(Halt::MemoryLimit),
+                "{name}, {fork}"
+            );
+        }
+    }
+}
+
+/// Code and init code count too, also where their size has no limit.
+#[test]
+#[cfg_attr(miri, ignore = "a hundred thousand rounds of safe code")]
+fn limited_runs_count_code() {
+    // Init code that returns as many zero bytes as its own code is long.
+    let init = [PUSH1 + 1, 0x5f, 0xff, PUSH0, RETURN];
+    let mut word = [0; 32];
+    word[..init.len()].copy_from_slice(&init);
+    let store = [push32(U256::from_be_bytes(word)), vec![PUSH0, MSTORE]].concat();
+    // The jump destination is at 35, after `PUSH32 … PUSH0 MSTORE`.
+    let create = [
+        JUMPDEST, PUSH1, 32, PUSH0, PUSH0, CREATE, POP, PUSH1, 35, JUMP,
+    ];
+    let code = [&store[..], &create].concat();
+    let outcome = run_limited(Fork::LATEST, &code);
+    // The creation fails, not its creator, which goes on until its own changes are too many.
+    assert_eq!(outcome.status, Status::Halt(Halt::MemoryLimit));
+
+    // One megabyte of init code would use 40 when decoded; there was no limit before EIP-3860.
+    let code = [
+        &[PUSH1 + 2, 0x10, 0, 0, PUSH1, 0, PUSH1, 0, CREATE][..],
+        &[PUSH1, 0, MSTORE, PUSH1, 32, PUSH1, 0, RETURN],
+    ]
+    .concat();
+    let outcome = run_limited(Fork::London, &code);
+    assert!(outcome.is_success());
+    assert_eq!(outcome.output, Bytes::from([0; 32]), "nothing was created");
+}
+
+/// A run within its limit ends as it does without one.
+#[test]
+fn limits_do_not_change_what_stays_below_them() {
+    let mut evm = Evm::new(Fork::LATEST, 1);
+    let code = [
+        &[PUSH1, 7, PUSH1, 1, TSTORE, PUSH1, 7, PUSH1, 1, SSTORE][..],
+        &[PUSH1 + 1, 4, 0, PUSH0, LOG0, PUSH1 + 1, 8, 0, PUSH0, RETURN],
+    ]
+    .concat();
+    let outcomes = [None, Some(1 << 20)].map(|limit| {
+        evm.set_memory_limit(limit);
+        let mut source = MemoryState::default();
+        source.insert(ATTACKER, U256::ZERO, 1, code.clone().into());
+        let message = Message {
+            to: Some(ATTACKER),
+            gas_limit: 100_000,
+            ..Message::default()
+        };
+        let mut state = State::new(source);
+        let outcome = evm.call(&mut state, &Block::default(), &message).unwrap();
+        (outcome, state.changes())
+    });
+    assert!(outcomes[0].0.is_success());
+    assert_eq!(outcomes[0], outcomes[1]);
 }
 
 /// Whatever bytes: no panic, and the same twice.

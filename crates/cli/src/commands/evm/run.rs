@@ -10,7 +10,7 @@ use std::{
 };
 use txgraph::{Error, Result};
 use txgraph_block::trace::{Trace, TraceOptions};
-use txgraph_evm::{Fork, Inspector};
+use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
 use txgraph_evm_tools::{
     call::{Call, CallResult, CodeForm, decode_code, open_state, parse_wei, status_words},
     program::Program,
@@ -66,6 +66,15 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "program")]
     create: bool,
 
+    /// Memory of the run in MiB, for all frames; again as much for logs, output and storage
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = UNTRUSTED_MEMORY_LIMIT >> 20,
+        value_parser = memory_limit
+    )]
+    memory_limit: usize,
+
     /// The outcome as JSON
     #[arg(long)]
     json: bool,
@@ -96,6 +105,7 @@ pub(crate) fn run(args: RunArgs) -> Result<()> {
     };
     let fork = args.fork.unwrap_or(default_fork);
     call.create = args.create;
+    call.memory_limit = Some(args.memory_limit << 20);
     call.data = args.calldata.unwrap_or(std::mem::take(&mut call.data));
     call.value = args.value.unwrap_or(call.value);
     call.gas = args.gas.unwrap_or(call.gas);
@@ -186,6 +196,15 @@ fn page(ran: &CallResult) -> String {
     }
     line("time", format!("{:?}", ran.time));
     text
+}
+
+/// MiB that are a number of bytes, too.
+fn memory_limit(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(mib) if mib <= usize::MAX >> 20 => Ok(mib),
+        Ok(mib) => Err(format!("{mib} MiB are too many bytes")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn bytes(text: &str) -> Result<Bytes, String> {
