@@ -1,5 +1,5 @@
-//! Code, prepared once: padded, with its jump destinations, and on demand decoded
-//! ([`Decoded`]). Shared between threads through a [`CodeCache`].
+//! Prepared code: padded, with its jump destinations, and decoded on demand ([`Decoded`]). A
+//! [`CodeCache`] shares it between threads.
 
 use crate::{decode::Decoded, fork::Fork, opcode};
 use alloy_primitives::{Address, B256, Bytes, map::HashMap};
@@ -8,27 +8,27 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// What stands before the address of a delegation (EIP-7702).
+/// The bytes before the address of a delegation (EIP-7702).
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
-/// Zeros after the code, so that neither the loop nor a `PUSH32` in the last byte
-/// needs an end check: they read `STOP`.
+/// The number of zeros after the code. Neither the loop nor a `PUSH32` in the last byte needs an
+/// end check: they read `STOP`.
 const PADDING: usize = 33;
 
-/// Code with what is known of it.
+/// Prepared code.
 #[derive(Debug)]
 pub(crate) struct Code {
     /// The code, then [`PADDING`] zeros.
     padded: Box<[u8]>,
-    /// As the state has it.
+    /// The code without padding.
     bytes: Bytes,
-    /// One bit per byte that is a `JUMPDEST` and not data.
+    /// One bit per byte of the code: set for a `JUMPDEST` that is not data.
     destinations: Box<[u64]>,
-    /// By fork: decoded once it proved to be worth it.
+    /// The decoded forms, by fork.
     decoded: [OnceLock<Box<Decoded>>; Fork::ALL.len()],
-    /// How often it began to run.
+    /// How often it ran, until it was decoded.
     runs: AtomicU32,
-    /// Set when it is a delegation.
+    /// The address to which it delegates, if it is a delegation.
     pub(crate) delegate: Option<Address>,
 }
 
@@ -66,12 +66,12 @@ impl Code {
         Self::footprint_of(self.bytes.len())
     }
 
-    /// Without padding.
+    /// The code without padding.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// With padding.
+    /// The code with padding.
     pub(crate) fn padded(&self) -> &[u8] {
         &self.padded
     }
@@ -81,19 +81,19 @@ impl Code {
         pc < self.bytes.len() as u64 && self.destinations[(pc / 64) as usize] >> (pc % 64) & 1 == 1
     }
 
-    /// Decoded for `fork`, if it was.
+    /// The form decoded for `fork`, if it exists.
     #[inline(always)]
     pub(crate) fn decoded(&self, fork: Fork) -> Option<&Decoded> {
         self.decoded[fork as usize].get().map(|decoded| &**decoded)
     }
 
-    /// Decodes it for `fork`, unless it was.
+    /// Decodes it for `fork`, unless that was done before.
     pub(crate) fn decode(&self, fork: Fork) -> &Decoded {
         self.decoded[fork as usize].get_or_init(|| Box::new(Decoded::new(self, fork)))
     }
 
-    /// Counts a run, and decodes code that runs for the second time: code that runs
-    /// once (init code, most contracts of a block) must not pay for that.
+    /// Counts a run, and decodes the code on its second run. Decoding is not worth its cost for
+    /// code that runs once, such as init code and most contracts of a block.
     pub(crate) fn begin_run(&self, fork: Fork) -> Option<&Decoded> {
         if let Some(decoded) = self.decoded(fork) {
             return Some(decoded);
@@ -103,8 +103,8 @@ impl Code {
         (runs > 0).then(|| self.decode(fork))
     }
 
-    /// Backward jumps after which a first run is worth decoding: decoding costs about
-    /// as much as executing one instruction per byte of code.
+    /// The number of backward jumps after which a first run is decoded. Decoding costs about as
+    /// much as executing one instruction per byte of code.
     pub(crate) fn jumps_before_decoding(&self) -> u32 {
         u32::try_from(self.bytes.len() / 8).unwrap_or(u32::MAX) + 16
     }
@@ -125,21 +125,21 @@ fn jump_destinations(code: &[u8]) -> Box<[u64]> {
     bits
 }
 
-/// What a code takes besides its bytes, in the [`CodeCache`]'s count: its tables, those of
-/// its decoded form, a place in the map. The shortest ones, of which a chain may have
-/// millions, are nothing but that.
+/// The bytes that the [`CodeCache`] counts for each code in addition to its bytes: tables, those of
+/// the decoded form, a place in the map. For the shortest codes, of which a chain may have
+/// millions, this is nearly everything.
 const OVERHEAD: usize = 1 << 10;
 
-/// Prepared code by its hash, for any number of [`Evm`](crate::Evm)s on any number
-/// of threads. Holds a limited number of bytes; when full, it starts over.
+/// Prepared code by hash, for any number of [`Evm`](crate::Evm)s on any number of threads. It
+/// holds a limited number of bytes; a full cache is emptied.
 #[derive(Debug)]
 pub struct CodeCache {
-    codes: RwLock<Held>,
+    codes: RwLock<Entries>,
     bytes_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Entries {
     by_hash: HashMap<B256, Arc<Code>>,
     bytes: usize,
 }
@@ -155,29 +155,29 @@ impl CodeCache {
     }
 
     pub(crate) fn get(&self, hash: &B256) -> Option<Arc<Code>> {
-        let held = self.codes.read().unwrap_or_else(|e| e.into_inner());
-        held.by_hash.get(hash).cloned()
+        let entries = self.codes.read().unwrap_or_else(|e| e.into_inner());
+        entries.by_hash.get(hash).cloned()
     }
 
-    /// What another thread put there meanwhile is kept.
+    /// Inserts code, unless another thread has inserted it in the meantime.
     pub(crate) fn insert(&self, hash: B256, code: Code) -> Arc<Code> {
-        let mut held = self.codes.write().unwrap_or_else(|e| e.into_inner());
-        if let Some(known) = held.by_hash.get(&hash) {
+        let mut entries = self.codes.write().unwrap_or_else(|e| e.into_inner());
+        if let Some(known) = entries.by_hash.get(&hash) {
             return Arc::clone(known);
         }
         let code = Arc::new(code);
         let bytes = code.bytes.len() + OVERHEAD;
-        if held.bytes + bytes > self.bytes_max {
-            *held = Held::default();
+        if entries.bytes + bytes > self.bytes_max {
+            *entries = Entries::default();
         }
-        held.bytes += bytes;
-        held.by_hash.insert(hash, Arc::clone(&code));
+        entries.bytes += bytes;
+        entries.by_hash.insert(hash, Arc::clone(&code));
         code
     }
 }
 
 impl Default for CodeCache {
-    /// 64 MiB of code: some thousand contracts.
+    /// A cache of 64 MiB of code: some thousand contracts.
     fn default() -> Self {
         Self::new(64 << 20)
     }
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn destinations_in_data_do_not_count() {
+    fn jump_destinations_exclude_data() {
         let code = Code::new(Bytes::from_static(&[0x5b, 0x61, 0x5b, 0x5b, 0x5b, 0x60]));
         let found: Vec<_> = (0..50).filter(|pc| code.is_destination(*pc)).collect();
         assert_eq!(found, [0, 4]);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn delegations_are_23_bytes() {
+    fn delegations_have_23_bytes() {
         let to = Address::repeat_byte(7);
         assert_eq!(Code::new(Code::delegation(to)).delegate, Some(to));
         let longer = [&Code::delegation(to)[..], &[0]].concat();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_starts_over() {
+    fn full_cache_is_emptied() {
         let cache = CodeCache::new(2 * OVERHEAD + 10);
         let code = |byte| Code::new(Bytes::from(vec![byte; 6]));
         cache.insert(B256::repeat_byte(1), code(1));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_run_is_decoded() {
+    fn second_run_is_decoded() {
         let code = Code::new(Bytes::from_static(&[0x00]));
         assert!(code.begin_run(Fork::Cancun).is_none());
         assert!(code.begin_run(Fork::Cancun).is_some());

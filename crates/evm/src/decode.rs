@@ -1,18 +1,17 @@
-//! Code as the fast loop wants it: instructions of eight bytes, grouped in blocks.
+//! Decodes code into instructions of eight bytes, grouped in blocks, for the fast loop.
 //!
-//! A *block* is a run of instructions that is entered at its first one only and left
-//! at its last one only, so what it needs can be checked once: the gas that its
-//! instructions cost whatever their operands, and the stack's height at entry for
-//! which no instruction in it underflows or overflows. Blocks begin at `JUMPDEST`s
-//! and after `JUMPI`, calls and creations (which must see the exact gas), and end with
-//! those, with `JUMP`, and with whatever ends the frame.
+//! A *block* is a sequence of instructions that is entered only at its first and left only at its
+//! last one. So its requirements are checked once: the gas that its instructions cost whatever
+//! their operands, and a height of the stack at which none of them underflows or overflows.
+//! Blocks begin at `JUMPDEST`s and after `JUMPI`, calls and creations, which need the exact gas.
+//! They end with these, with `JUMP`, and with instructions that end the frame.
 //!
-//! What each block saves is on the road between them, so jumps read the header of the
-//! block they go to themselves. A jump to a constant holds the place of that header. A
-//! jump to something that is no destination goes to [`INVALID_TARGET`], which is a
-//! block like others, with one instruction that halts.
+//! Most time is lost between blocks, so a jump checks the header of its target itself instead of
+//! executing a `BLOCK` instruction. A jump to a constant contains the slot of that header. A jump
+//! to anything but a destination goes to [`INVALID_TARGET`], a block with one instruction that
+//! halts.
 //!
-//! Pairs that compilers write everywhere are fused into one instruction ([`fused`]).
+//! Sequences that compilers often generate are fused into one instruction ([`fused`]).
 
 use crate::{
     code::Code,
@@ -23,7 +22,7 @@ use crate::{
     word::Word,
 };
 
-/// One instruction: an opcode's byte, or a number of [`fused`].
+/// One instruction: the byte of an opcode or of a [`fused`] instruction, with operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(8))]
 pub(crate) struct Instruction {
@@ -32,27 +31,27 @@ pub(crate) struct Instruction {
     pub(crate) imm: u32,
 }
 
-/// Slot of the block that halts.
+/// The slot of the block that halts.
 pub(crate) const INVALID_TARGET: u32 = 0;
-/// Slot of the first instruction's block.
+/// The slot of the block with the first instruction.
 pub(crate) const ENTRY: u32 = 3;
 
-/// A block is cut when its gas would not fit; no real code comes near.
+/// A block ends when it costs more than this, so that its gas fits an `imm`. No real code does.
 const BLOCK_GAS_MAX: u64 = 1 << 30;
 
-/// The stack's limit, in words.
+/// The maximum height of the stack, in words.
 const STACK_WORDS: i32 = 1024;
 const WORD_BYTES: i32 = 32;
 
-/// Code decoded for a fork.
+/// Code that is decoded for one fork.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     instructions: Box<[Instruction]>,
     constants: Box<[Word]>,
-    /// By position in the code: the slot of the block that begins there with a
-    /// `JUMPDEST`; [`INVALID_TARGET`] elsewhere.
+    /// By position in the code: the slot of the block that begins there with a `JUMPDEST`, else
+    /// [`INVALID_TARGET`].
     targets: Box<[u32]>,
-    /// Slot and position of each block, ascending.
+    /// The slot and the position in the code of each block, ascending.
     blocks: Box<[(u32, u32)]>,
 }
 
@@ -63,7 +62,7 @@ impl Decoded {
         decoder.finish()
     }
 
-    /// The stream; every path through it ends with an instruction that ends the frame.
+    /// The instructions. Every path through them ends with one that ends the frame.
     #[inline(always)]
     pub(crate) fn instructions(&self) -> &[Instruction] {
         &self.instructions
@@ -79,7 +78,7 @@ impl Decoded {
         &self.targets
     }
 
-    /// Bytes that it uses on the heap.
+    /// The bytes that it uses on the heap.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         size_of_val(&*self.instructions)
@@ -88,7 +87,7 @@ impl Decoded {
             + size_of_val(&*self.blocks)
     }
 
-    /// Where the block at `slot` begins in the code.
+    /// The position in the code of the block at `slot`.
     #[cold]
     pub(crate) fn position(&self, slot: u32) -> usize {
         let found = self.blocks.binary_search_by_key(&slot, |(slot, _)| *slot);
@@ -96,20 +95,20 @@ impl Decoded {
     }
 }
 
-/// The block under construction.
+/// The block that is being decoded.
 #[derive(Default)]
 struct Block {
-    /// Slot of its header.
+    /// The slot of its header.
     header: usize,
     gas: u64,
-    /// Words above the height at entry.
+    /// The current height, relative to that at entry, in words.
     height: i32,
-    /// Words below the height at entry that are needed.
+    /// The minimum height at entry, in words.
     need: i32,
-    /// Highest `height`.
+    /// The maximum of `height`.
     growth: i32,
-    /// `GAS` and `SSTORE` in it, with the gas of the block up to and with them: they
-    /// must know what of the block's gas is not theirs.
+    /// The slots of `GAS` and `SSTORE`, each with the gas of the block up to and including it.
+    /// These two need the gas that the block has paid for later instructions.
     exact: Vec<(usize, u64)>,
 }
 
@@ -121,7 +120,7 @@ struct Decoder<'a> {
     constants: Vec<Word>,
     targets: Vec<u32>,
     blocks: Vec<(u32, u32)>,
-    /// Slots whose `imm` is still a position in the code.
+    /// The slots of jumps, whose `imm` is still a position in the code.
     jumps: Vec<usize>,
     block: Block,
 }
@@ -143,13 +142,13 @@ impl<'a> Decoder<'a> {
     }
 
     fn run(&mut self) {
-        // The block at INVALID_TARGET: any height will do.
+        // The block at INVALID_TARGET accepts any height.
         self.emit(fused::BLOCK, 0, 0);
         self.emit(fused::BLOCK, u16::MAX, 0);
         self.emit(fused::INVALID_JUMP, 0, 0);
         let code = self.code;
         let bytes = code.padded();
-        // Padding counts as one more byte: the `STOP` that code runs into.
+        // One byte of padding is decoded: the `STOP` after the code.
         let end = code.bytes().len() + 1;
         let mut pc = 0;
         self.begin_block(pc);
@@ -172,13 +171,13 @@ impl<'a> Decoder<'a> {
             let next = pc + 1 + usize::from(facts.immediate);
             if let opcode::DUPN..=opcode::EXCHANGE = byte {
                 let Some(depths) = opcode::operand_depths(byte, bytes[pc + 1]) else {
-                    // Whatever the operand is, it may be jumped to.
+                    // An invalid operand may be a jump destination.
                     self.emit(fused::UNKNOWN, u16::from(byte), 0);
                     self.end_block();
                     pc = self.skip_unreachable(next, end);
                     continue;
                 };
-                self.deep(byte, depths);
+                self.deep_access(byte, depths);
                 pc = next + 1;
                 continue;
             }
@@ -217,8 +216,8 @@ impl<'a> Decoder<'a> {
                     self.begin_block(next);
                     next
                 }
-                // What they access is told if it was paid for (EIP-7928), so nothing that
-                // follows may be paid before.
+                // An access counts once it is paid (EIP-7928), so nothing after it may be paid
+                // before.
                 opcode::BALANCE
                 | opcode::EXTCODESIZE
                 | opcode::EXTCODECOPY
@@ -239,12 +238,12 @@ impl<'a> Decoder<'a> {
                 _ => next,
             };
         }
-        // Only after a cut push in the last bytes is there an open end.
+        // A push that the end of the code cuts short leaves the last block open.
         self.emit(opcode::STOP, 0, 0);
         self.end_block();
     }
 
-    /// From `pc`, where nothing arrives, to the next `JUMPDEST`.
+    /// Skips unreachable code from `pc` to the next `JUMPDEST`.
     fn skip_unreachable(&mut self, mut pc: usize, end: usize) -> usize {
         let bytes = self.code.padded();
         while pc < end - 1 && !self.code.is_destination(pc as u64) {
@@ -284,7 +283,7 @@ impl<'a> Decoder<'a> {
         } = self.block;
         let lowest = need * WORD_BYTES;
         let room = (STACK_WORDS - growth) * WORD_BYTES - lowest;
-        // No height will do: one that is never reached makes the check fail.
+        // If no height suffices, one that is never reached makes the check fail.
         let (lowest, room) = if room < 0 {
             (i32::from(u16::MAX), 0)
         } else {
@@ -298,12 +297,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Adds an instruction's gas and stack movement to the block.
+    /// Adds the gas and the stack changes of an opcode to the block.
     fn count(&mut self, byte: u8) {
         self.count_needing(byte, i32::from(FACTS[usize::from(byte)].inputs));
     }
 
-    /// The same for one that needs so many words.
+    /// The same for an opcode that needs `words` words.
     fn count_needing(&mut self, byte: u8, words: i32) {
         let block = &mut self.block;
         block.gas += u64::from(self.schedule.base[usize::from(byte)]);
@@ -312,14 +311,13 @@ impl<'a> Decoder<'a> {
         block.growth = block.growth.max(block.height);
     }
 
-    /// An instruction that reaches the words at two depths, the second being the deeper.
-    fn deep(&mut self, byte: u8, (first, second): (u8, u8)) {
+    /// An instruction that accesses the words at two depths, of which the second is deeper.
+    fn deep_access(&mut self, byte: u8, (first, second): (u8, u8)) {
         self.count_needing(byte, i32::from(second) + 1);
         self.emit(byte, u16::from(first) | u16::from(second) << 8, 0);
     }
 
-    /// The `n`-th instruction from the end, if it belongs to the block and was not
-    /// fused into something that must stay.
+    /// The `n`-th instruction from the end, if it belongs to the block.
     fn last(&self, n: usize) -> Option<Instruction> {
         let at = self.out.len().checked_sub(n)?;
         (at >= self.block.header + 2).then(|| self.out[at])
@@ -346,7 +344,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Takes a constant that was pushed last; what it was fused with stays.
+    /// Removes a constant that was pushed last. An instruction fused with it stays.
     fn take_constant(&mut self) -> Option<u32> {
         let last = self.last(1)?;
         match last.op {
@@ -378,7 +376,7 @@ impl<'a> Decoder<'a> {
             self.emit(opcode::JUMPI, 0, 0);
             return;
         };
-        // Twice negated is as good as not at all.
+        // Two negations have no effect on a condition.
         if self
             .last(1)
             .is_some_and(|last| last.op == fused::IS_NOT_ZERO)
@@ -400,7 +398,7 @@ impl<'a> Decoder<'a> {
             },
             None => (0, fused::JUMPI_TO),
         };
-        if last == fused::PUSH_EQ && self.select(target) {
+        if last == fused::PUSH_EQ && self.fuse_selector(target) {
             return;
         }
         self.out.truncate(self.out.len() - taken);
@@ -408,8 +406,8 @@ impl<'a> Decoder<'a> {
         self.emit(op, 0, target);
     }
 
-    /// `DUP1 PUSH EQ` stands last, and `PUSH JUMPI` follow.
-    fn select(&mut self, target: u32) -> bool {
+    /// Fuses `DUP1 PUSH EQ`, which is last, with the `PUSH JUMPI` that follows.
+    fn fuse_selector(&mut self, target: u32) -> bool {
         let (Some(equal), Some(dup)) = (self.last(1), self.last(2)) else {
             return false;
         };
@@ -423,7 +421,7 @@ impl<'a> Decoder<'a> {
         true
     }
 
-    /// Any other instruction, fused with the one before it if there is a word for that.
+    /// Any other instruction, fused with the one before it if there is a fused form.
     fn operation(&mut self, byte: u8) {
         let Some(last) = self.last(1) else {
             self.emit(byte, 0, 0);
@@ -507,7 +505,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// An instruction that is an opcode, not fused.
+/// The opcode of an instruction that is not fused.
 fn opcode_of(op: u8) -> Option<u8> {
     (!(fused::FIRST..fused::END).contains(&op)).then_some(op)
 }
@@ -516,7 +514,7 @@ fn is_dup(op: u8) -> bool {
     (opcode::DUP1..=opcode::DUP16).contains(&op)
 }
 
-/// `byte PUSH JUMPI`, or with `ISZERO` between.
+/// The fused form of `byte PUSH JUMPI`; with `ISZERO` in between if not `holds`.
 fn compare(byte: u8, holds: bool) -> Option<u8> {
     Some(match (byte, holds) {
         (opcode::LT, true) => fused::JUMPI_TO_IF_LT,
@@ -533,7 +531,7 @@ fn compare(byte: u8, holds: bool) -> Option<u8> {
     })
 }
 
-/// `PUSH byte`.
+/// The fused form of `PUSH byte`.
 fn pushed_first(byte: u8) -> Option<u8> {
     Some(match byte {
         opcode::ADD => fused::PUSH_ADD,
@@ -553,7 +551,7 @@ fn pushed_first(byte: u8) -> Option<u8> {
     })
 }
 
-/// `DUPn byte`.
+/// The fused form of `DUPn byte`.
 fn dup_with(byte: u8) -> Option<u8> {
     Some(match byte {
         opcode::MLOAD => fused::DUP_MLOAD,

@@ -1,23 +1,23 @@
-//! What surrounds execution: the block and the transaction, as the chain has them.
+//! The environment of an execution: block, transaction, message.
 
 use crate::outcome::BlockGas;
 use alloy_primitives::{Address, B256, Bytes, U256, address};
 
-/// Who calls in the protocol's name (EIP-4788), and whose its logs are (EIP-7708).
+/// The caller of system calls (EIP-4788), and the address of the protocol's logs (EIP-7708).
 pub(crate) const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
-/// Of a header, what execution sees.
+/// The fields of a header that execution uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Height.
+    /// The height.
     pub number: u64,
     /// Seconds since 1970.
     pub timestamp: u64,
-    /// Who is paid; `COINBASE`.
+    /// The recipient of fees; `COINBASE`.
     pub beneficiary: Address,
-    /// Gas of all transactions at most.
+    /// The maximum gas of all transactions.
     pub gas_limit: u64,
-    /// Gas of the transactions before this one; what is left of the limit must do for it.
+    /// The gas of the transactions before this one. The rest of the limit must suffice for it.
     pub gas_used: BlockGas,
     /// Wei per gas, burnt; 0 before London (EIP-1559).
     pub base_fee: U256,
@@ -27,20 +27,20 @@ pub struct Block {
     pub prevrandao: B256,
     /// Wei per blob gas (EIP-4844); [`BlobSchedule::base_fee`] computes it.
     pub blob_base_fee: U256,
-    /// Blobs of all transactions at most: [`BlobSchedule::max`].
+    /// The maximum number of blobs of all transactions: [`BlobSchedule::max`].
     pub blobs_max: u64,
-    /// Slot of the consensus layer (EIP-7843, Amsterdam).
+    /// The slot of the consensus layer (EIP-7843, Amsterdam).
     pub slot_number: u64,
 }
 
-/// How many blobs a block may hold and how their price moves (EIP-4844, 7691, 7840, 7892).
+/// The number of blobs of a block and how their price changes (EIP-4844, 7691, 7840, 7892).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobSchedule {
-    /// Blobs per block at which the price stays.
+    /// The number of blobs per block at which the price stays the same.
     pub target: u64,
-    /// Blobs per block at most.
+    /// The maximum number of blobs per block.
     pub max: u64,
-    /// Higher: the price moves more slowly.
+    /// The higher, the more slowly the price changes.
     pub update_fraction: u64,
 }
 
@@ -58,7 +58,7 @@ impl BlobSchedule {
         update_fraction: 5_007_716,
     };
 
-    /// What holds at `fork` unless the chain's specification says otherwise.
+    /// The schedule of `fork`, unless the chain's specification has another.
     pub const fn of(fork: crate::Fork) -> Self {
         match fork {
             crate::Fork::Prague | crate::Fork::Osaka => Self::PRAGUE,
@@ -71,8 +71,8 @@ impl BlobSchedule {
         }
     }
 
-    /// Wei per blob gas when `excess_blob_gas` stands in the header: `fake_exponential`
-    /// of EIP-4844. Saturates far above any fee that can be paid.
+    /// The wei per blob gas for the `excess_blob_gas` of a header: `fake_exponential` of EIP-4844.
+    /// Saturates far above any fee that can be paid.
     pub fn base_fee(self, excess_blob_gas: u64) -> U256 {
         let numerator = U256::from(excess_blob_gas);
         let denominator = U256::from(self.update_fraction);
@@ -91,11 +91,11 @@ impl BlobSchedule {
     }
 }
 
-/// The envelope's type (EIP-2718).
+/// The type of a transaction's envelope (EIP-2718).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum TransactionType {
-    /// Without an envelope.
+    /// No envelope.
     #[default]
     Legacy = 0,
     /// EIP-2930.
@@ -108,80 +108,80 @@ pub enum TransactionType {
     SetCode = 4,
 }
 
-/// An address and slots that a transaction announces (EIP-2930).
+/// An address and slots in the access list of a transaction (EIP-2930).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessListItem {
-    /// Warm from the start.
+    /// An address that is warm from the start.
     pub address: Address,
-    /// Its slots that are warm from the start.
+    /// The keys of its slots that are warm from the start.
     pub storage_keys: Vec<B256>,
 }
 
-/// A signed wish of `authority` to run the code of `address` (EIP-7702).
+/// An authorization by `authority` to run the code of `address` in its name (EIP-7702).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorization {
-    /// 0: any chain.
+    /// The chain; 0: any chain.
     pub chain_id: U256,
-    /// Whose code; zero: none any more.
+    /// The account with the code; zero removes the delegation.
     pub address: Address,
     /// The authority's nonce.
     pub nonce: u64,
-    /// Recovered from the signature; `None`: the signature is not valid, and the
-    /// authorization is skipped (it still costs gas).
+    /// The signer. `None`: the signature is not valid, and the authorization is skipped (it still
+    /// costs gas).
     pub authority: Option<Address>,
 }
 
-/// A transaction whose sender was recovered.
+/// A transaction with its recovered sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction {
-    /// The envelope's type.
+    /// The type of the envelope.
     pub transaction_type: TransactionType,
-    /// Recovered from the signature.
+    /// The sender, recovered from the signature.
     pub caller: Address,
-    /// `None`: creates a contract.
+    /// The recipient. `None`: the transaction creates a contract.
     pub to: Option<Address>,
-    /// Must be the caller's.
+    /// The nonce, which must be the sender's.
     pub nonce: u64,
-    /// Gas at most.
+    /// The maximum gas.
     pub gas_limit: u64,
-    /// Wei per gas at most; the gas price of types 0 and 1.
+    /// The maximum wei per gas; the gas price of types 0 and 1.
     pub max_fee_per_gas: U256,
-    /// Wei per gas for the beneficiary at most; `None` for types 0 and 1.
+    /// The maximum wei per gas for the beneficiary; `None` for types 0 and 1.
     pub max_priority_fee_per_gas: Option<U256>,
-    /// Wei sent along.
+    /// The wei sent.
     pub value: U256,
     /// Calldata or init code.
     pub input: Bytes,
-    /// `None`: signed for any chain (before EIP-155).
+    /// The chain. `None`: signed for any chain (before EIP-155).
     pub chain_id: Option<u64>,
-    /// Types 1 to 4.
+    /// Types 1 to 4: the access list.
     pub access_list: Vec<AccessListItem>,
-    /// Type 3: versioned hashes of the blobs.
+    /// Type 3: the versioned hashes of the blobs.
     pub blob_hashes: Vec<B256>,
-    /// Type 3: wei per blob gas at most.
+    /// Type 3: the maximum wei per blob gas.
     pub max_fee_per_blob_gas: U256,
-    /// Type 4.
+    /// Type 4: the authorizations.
     pub authorizations: Vec<Authorization>,
 }
 
-/// A bare call: what a message is to the frame that runs it, without a transaction's
-/// intrinsic gas, fees and nonces.
+/// A bare call: the message of a frame, without the intrinsic gas, fees and nonces of a
+/// transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Who calls; `ORIGIN` too.
+    /// The caller; also `ORIGIN`.
     pub caller: Address,
-    /// Who is called; `None`: `input` is init code.
+    /// The account called. `None`: `input` is init code.
     pub to: Option<Address>,
-    /// Wei sent along.
+    /// The wei sent.
     pub value: U256,
-    /// `false`: the value is seen by `CALLVALUE` but not moved (VM tests).
+    /// Whether the value moves. If not, only `CALLVALUE` returns it (VM tests).
     pub moves_value: bool,
     /// Calldata or init code.
     pub input: Bytes,
-    /// Gas at most.
+    /// The maximum gas.
     pub gas_limit: u64,
-    /// Wei per gas, as `GASPRICE` tells it; nothing is paid.
+    /// The result of `GASPRICE`, in wei per gas; nothing is paid.
     pub gas_price: U256,
-    /// No state may change (EIP-214).
+    /// Whether changes of the state are forbidden (EIP-214).
     pub is_static: bool,
 }

@@ -1,5 +1,5 @@
-//! The executor: a transaction, a system call or a bare call from its first check to
-//! its outcome.
+//! The executor: runs a transaction, a system call or a bare call from the first check to the
+//! outcome.
 
 use crate::{
     code::{Code, CodeCache},
@@ -20,9 +20,9 @@ use crate::{
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use std::sync::Arc;
 
-/// Executes transactions of one chain under one fork. Reuse it: it owns the stacks,
-/// the memory and the decoded code that make the next execution cheap. One per thread;
-/// they may share a [`CodeCache`].
+/// Executes transactions of one chain under one fork. Reuse it, because it owns the stacks and the
+/// memory, which make the next execution cheap. Use one per thread; they may share a
+/// [`CodeCache`].
 #[derive(Debug)]
 pub struct Evm {
     parts: Parts,
@@ -41,7 +41,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// A context of which only the origin of the message is missing.
+    /// A context that lacks only the origin of the message.
     fn context<'a>(
         &'a mut self,
         journal: &'a mut Journal,
@@ -77,7 +77,7 @@ impl Parts {
 /// The limit for [`Evm::set_memory_limit`] where code and gas are not trusted: 256 MiB.
 pub const UNTRUSTED_MEMORY_LIMIT: usize = 256 << 20;
 
-/// Why a transaction has no outcome, before the source's error is known.
+/// Why a transaction has no outcome, without the error of the source.
 enum Refused {
     Invalid(InvalidTransaction),
     Source(Failed),
@@ -96,12 +96,12 @@ impl From<Failed> for Refused {
 }
 
 impl Evm {
-    /// With a cache of its own.
+    /// Creates an interpreter with its own cache of code.
     pub fn new(fork: Fork, chain_id: u64) -> Self {
         Self::with_code_cache(fork, chain_id, Arc::default())
     }
 
-    /// With a cache that others use too.
+    /// Creates an interpreter with a shared cache of code.
     pub fn with_code_cache(fork: Fork, chain_id: u64, codes: Arc<CodeCache>) -> Self {
         Self {
             parts: Parts {
@@ -116,17 +116,17 @@ impl Evm {
         }
     }
 
-    /// The rules.
+    /// The fork whose rules apply.
     pub fn fork(&self) -> Fork {
         self.parts.fork
     }
 
-    /// As `CHAINID` tells it.
+    /// The chain id, which `CHAINID` returns.
     pub fn chain_id(&self) -> u64 {
         self.parts.chain_id
     }
 
-    /// Other rules from now on.
+    /// Sets the fork for later executions.
     pub fn set_fork(&mut self, fork: Fork) {
         self.parts.fork = fork;
     }
@@ -134,19 +134,20 @@ impl Evm {
     /// Limits the bytes that one execution may use; `None` removes the limit, which is the
     /// default.
     ///
-    /// Chains need no limit, because a block's gas bounds memory (`docs/evm.md`). A limit is for
-    /// code and gas limits that nobody has checked: [`UNTRUSTED_MEMORY_LIMIT`] suits these. The
-    /// limit holds for the memory of all frames together, and once more for everything else that
-    /// the execution keeps: logs, output, transient storage, the journal, new code. A frame that
-    /// exceeds it ends with [`Halt::MemoryLimit`](crate::Halt::MemoryLimit), which no chain has.
-    /// Return data is a copy of a frame's memory. So an execution uses at most three times the
-    /// limit, and besides it stacks (32 MiB) and the [`CodeCache`].
+    /// Chains need no limit, because a block's gas bounds memory (`docs/evm.md`). Runs with untrusted
+    /// code and any amount of gas need one, for example [`UNTRUSTED_MEMORY_LIMIT`]. The limit applies
+    /// to the memory of all frames together. It applies again to everything else that the execution
+    /// keeps: logs, output, transient storage, the journal, new code. A frame that exceeds it ends
+    /// with [`Halt::MemoryLimit`](crate::Halt::MemoryLimit), which no chain has.
+    ///
+    /// Return data is a copy of a frame's memory, so an execution uses at most three times the limit.
+    /// Stacks (32 MiB) and the [`CodeCache`] are not included.
     pub fn set_memory_limit(&mut self, bytes: Option<usize>) {
         self.parts.memory_limit = bytes;
     }
 
-    /// A whole transaction: checks, fees, execution, refunds, payment. Its changes are
-    /// in `state` afterwards; after an error `state` is as before.
+    /// Executes a transaction: checks, fees, execution, refunds, payment. Adds its changes to
+    /// `state`; after an error `state` is unchanged.
     pub fn execute_transaction<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -158,7 +159,7 @@ impl Evm {
         })
     }
 
-    /// As [`execute_transaction`](Self::execute_transaction), watched.
+    /// As [`execute_transaction`](Self::execute_transaction), with an inspector.
     pub fn execute_transaction_inspected<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -171,8 +172,8 @@ impl Evm {
         })
     }
 
-    /// A call by the protocol itself (EIP-4788, 2935, 7002, 7251): from 0xff…fe, with
-    /// 30 million gas, no fee, no nonce. Nothing happens when `contract` has no code.
+    /// Executes a call by the protocol (EIP-4788, 2935, 7002, 7251): from 0xff…fe, with 30 million gas,
+    /// without fee and nonce. Does nothing if `contract` has no code.
     pub fn system_call<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -190,8 +191,8 @@ impl Evm {
         self.call(state, block, &message)
     }
 
-    /// A bare call: gas without the intrinsic part, no fees, no nonces (a creation
-    /// raises its caller's). Its changes are in `state` afterwards.
+    /// Executes a bare call: without intrinsic gas, fees and nonces, except that a creation increases
+    /// the caller's nonce. Adds its changes to `state`.
     pub fn call<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -203,7 +204,7 @@ impl Evm {
         })
     }
 
-    /// As [`call`](Self::call), watched.
+    /// As [`call`](Self::call), with an inspector.
     pub fn call_inspected<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -216,8 +217,8 @@ impl Evm {
         })
     }
 
-    /// Runs `execute` over the state, without the source's error type; undoes
-    /// everything if there is no outcome.
+    /// Runs `execute` on the state, without the error type of the source. Undoes everything if there
+    /// is no outcome.
     fn with<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -250,7 +251,7 @@ impl Evm {
         let gas = tx.gas_limit - bill.intrinsic.sum();
         let mut gas_of_frames = gas;
         if cx.fork >= Fork::Amsterdam {
-            // The check left no more than the cap to the regular part.
+            // The check ensures that the intrinsic regular gas is within the cap.
             gas_of_frames = gas.min(gas::TRANSACTION_GAS_CAP - bill.intrinsic.regular);
         }
         let sender = pay_ahead(&mut cx, &bill, tx)?;
@@ -268,7 +269,7 @@ impl Evm {
         for authorization in &tx.authorizations {
             authorize(&mut cx, authorization)?;
         }
-        // What authorizations give back stays, whatever becomes of the call.
+        // The refunds of authorizations stay, even if the call fails.
         let ahead = cx.journal.refund;
         let to = tx.to.zip(to);
         request(
@@ -328,7 +329,7 @@ impl Evm {
     }
 }
 
-/// Takes the fees of all gas from the sender, and raises its nonce.
+/// Takes the maximum fees from the sender, and increases its nonce.
 fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32, Refused> {
     let sender = cx.load(tx.caller)?;
     cx.journal.mark_accessed(sender);
@@ -341,15 +342,16 @@ fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32,
     let has_own_code =
         entry.has_code() && !(cx.fork >= Fork::Prague && cx.code(sender)?.delegate.is_some());
     transaction::check_sender(tx, &account, has_own_code)?;
-    // At most what was just checked.
+    // At most the amount that was just checked.
     let fees = bill.gas_price * U256::from(tx.gas_limit) + bill.blob_fee;
     let paid = cx.journal.subtract_balance(sender, fees.into());
-    debug_assert!(paid, "the balance was looked at");
+    debug_assert!(paid, "the balance was checked");
     cx.journal.set_nonce(sender, tx.nonce + 1);
     Ok(sender)
 }
 
-/// What is warm from the start (EIP-2929, 3651); precompiled contracts always are.
+/// Marks the accounts that are warm from the start (EIP-2929, 3651). Precompiled contracts are
+/// always warm.
 fn warm_up(cx: &mut Context<'_>, caller: u32, to: Option<u32>) -> Result<(), Failed> {
     if cx.fork < Fork::Berlin {
         return Ok(());
@@ -364,8 +366,7 @@ fn warm_up(cx: &mut Context<'_>, caller: u32, to: Option<u32>) -> Result<(), Fai
     Ok(())
 }
 
-/// Sets the code of an authority, or skips an authorization that is not valid
-/// (EIP-7702).
+/// Sets the code of an authority. Skips an authorization that is not valid (EIP-7702).
 fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), Failed> {
     let Authorization {
         chain_id,
@@ -407,7 +408,7 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
     Ok(())
 }
 
-/// Makes the outermost request; accounts with their numbers.
+/// Makes the request of the outermost frame. Accounts are given with their numbers.
 #[expect(unsafe_code, reason = "the input outlives the execution")]
 fn request(
     cx: &mut Context<'_>,
@@ -423,10 +424,10 @@ fn request(
         payer,
         value,
         transfer: value,
-        // SAFETY: the callers own the transaction or message, and with it its input, until the
-        // execution ended. No input is read after that.
+        // SAFETY: the callers borrow the transaction or message, and with it the input, until the
+        // execution has ended. Inputs are not read after that.
         input: unsafe { Input::outside(input) },
-        // No gas limit of any chain comes near 2^63.
+        // The gas limits of chains are far below 2^63.
         gas: i64::try_from(gas).unwrap_or(i64::MAX),
         ..Request::default()
     };
@@ -451,7 +452,7 @@ fn request(
     Ok(())
 }
 
-/// Gives back what state cost that accounts had, which end with this transaction
+/// Refunds the state gas of accounts that are destroyed at the end of this transaction
 /// (EIP-8037).
 fn give_back_destroyed(cx: &mut Context<'_>) -> Result<(), Failed> {
     for account in cx.journal.destroyed_now() {
@@ -463,7 +464,7 @@ fn give_back_destroyed(cx: &mut Context<'_>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Gives back what was paid ahead and not used, and pays the beneficiary.
+/// Returns the fees of unused gas, and pays the beneficiary.
 fn settle(
     cx: &mut Context<'_>,
     bill: &Bill,

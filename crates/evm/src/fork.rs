@@ -1,13 +1,12 @@
-//! Which rules hold: the hard forks in order, with the names that fixtures and
-//! chain specifications use.
+//! The hard forks in order, with the names that fixtures and chain specifications use.
 
 use std::{fmt, str::FromStr};
 
-/// A hard fork that changed the rules of execution. Later ones compare greater.
+/// A hard fork that changed the rules of execution. Later forks compare greater.
 ///
-/// Forks that changed only difficulty or fees of a header (Muir Glacier, Arrow
-/// Glacier, Gray Glacier, the blob-parameter forks) are not here: execution is that
-/// of the fork before them, and what they changed is in [`Block`](crate::Block).
+/// Forks that changed only the difficulty or fees of headers are missing: Muir Glacier, Arrow
+/// Glacier, Gray Glacier, and the blob-parameter forks. Execution is that of the fork before them,
+/// and [`Block`](crate::Block) contains what they changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Fork {
@@ -41,13 +40,13 @@ pub enum Fork {
     Prague,
     /// EIP-7594, 7823, 7825, 7883, 7918, 7939 and 7951.
     Osaka,
-    /// A draft, as one development network had it: EIP-7708, 7778, 7843, 7928, 7954, 7976,
+    /// A draft, as in one development network: EIP-7708, 7778, 7843, 7928, 7954, 7976,
     /// 7981, 8024 and 8037.
     Amsterdam,
 }
 
 impl Fork {
-    /// All of them, in order.
+    /// All forks, in order.
     pub const ALL: [Self; 16] = [
         Self::Frontier,
         Self::Homestead,
@@ -75,7 +74,7 @@ impl Fork {
         self as u8 > Self::LATEST as u8
     }
 
-    /// As printed and parsed.
+    /// The name, as printed and parsed.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Frontier => "Frontier",
@@ -121,7 +120,7 @@ fn known_names() -> String {
 impl FromStr for Fork {
     type Err = UnknownFork;
 
-    /// Any case. The fixtures' older names are taken too: `EIP150`, `EIP158`,
+    /// Parses a name in any case. Accepts the older names of fixtures too: `EIP150`, `EIP158`,
     /// `ConstantinopleFix`, `Merge`.
     fn from_str(name: &str) -> Result<Self, UnknownFork> {
         const OTHER_NAMES: [(&str, Fork); 6] = [
@@ -132,8 +131,9 @@ impl FromStr for Fork {
             ("ConstantinopleFix", Fork::Petersburg),
             ("Merge", Fork::Paris),
         ];
-        let own = Self::ALL.into_iter().map(|fork| (fork.name(), fork));
-        own.chain(OTHER_NAMES)
+        let names = Self::ALL.into_iter().map(|fork| (fork.name(), fork));
+        names
+            .chain(OTHER_NAMES)
             .find(|(known, _)| known.eq_ignore_ascii_case(name))
             .map(|(_, fork)| fork)
             .ok_or_else(|| UnknownFork(name.to_owned()))
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back() {
+    fn names_are_parsed() {
         for fork in Fork::ALL {
             assert_eq!(fork.to_string().parse(), Ok(fork));
         }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_that_of_history() {
+    fn forks_are_in_historical_order() {
         assert!(Fork::ALL.is_sorted());
         assert!(Fork::Petersburg > Fork::Constantinople);
     }

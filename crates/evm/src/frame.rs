@@ -1,4 +1,4 @@
-//! A call frame at rest, and what all frames of an execution share.
+//! A call frame while it does not run, and the context that all frames of an execution share.
 
 use crate::{
     code::{Code, CodeCache},
@@ -17,12 +17,12 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use std::sync::Arc;
 
-/// Why an instruction could not be executed.
+/// Why an instruction failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The frame halts.
     Halt(Halt),
-    /// The whole execution is given up.
+    /// The state source failed, which ends the whole execution.
     Source,
 }
 
@@ -38,7 +38,7 @@ impl From<Failed> for Fault {
     }
 }
 
-/// What instructions of any frame see and change.
+/// What the instructions of all frames read and change.
 pub(crate) struct Context<'a> {
     pub(crate) fork: Fork,
     pub(crate) schedule: &'static Schedule,
@@ -53,28 +53,29 @@ pub(crate) struct Context<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) keccaks: &'a mut KeccakCache,
     pub(crate) inspector: Option<&'a mut dyn Inspector>,
-    /// The inspector wants to see every instruction.
+    /// Whether the inspector receives every instruction.
     pub(crate) steps: bool,
     /// State gas per byte of state (EIP-8037); zero before Amsterdam.
     pub(crate) state_byte: i64,
-    /// Bytes that the execution may keep besides the memory of frames; `usize::MAX`: any number.
+    /// The maximum number of bytes that the execution may keep in addition to the memory of frames;
+    /// `usize::MAX`: no limit.
     pub(crate) memory_limit: usize,
-    /// Bytes that the prepared init code of all running creations may use.
+    /// The bytes that the prepared init code of all running creations may use.
     pub(crate) init_code_bytes: usize,
-    /// What a call or creation asks for, until its frame is made.
+    /// The request of a call or creation, until its frame begins.
     pub(crate) request: Request,
-    /// Frames around the current one.
+    /// The number of frames around the current one.
     pub(crate) depth: usize,
 }
 
 impl Context<'_> {
-    /// The account's number.
+    /// Returns the number of an account, which is read if necessary.
     #[inline]
     pub(crate) fn load(&mut self, address: Address) -> Result<u32, Failed> {
         self.journal.load(self.source, address)
     }
 
-    /// Its number, and whether it was cold (EIP-2929).
+    /// Accesses an account; returns its number, and whether it was cold (EIP-2929).
     #[inline]
     pub(crate) fn access(&mut self, address: Address) -> Result<(u32, bool), Failed> {
         let account = self.load(address)?;
@@ -88,7 +89,7 @@ impl Context<'_> {
         self.journal.code(self.source, self.codes, account)
     }
 
-    /// Halts if `more` bytes would exceed the limit of an untrusted run. For instructions that
+    /// Fails if `more` bytes would exceed the limit of an untrusted run. Called by instructions that
     /// make the execution keep more.
     #[inline(always)]
     pub(crate) fn check_memory_limit(&self, more: usize) -> Result<(), Halt> {
@@ -108,7 +109,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Accesses an account for a frame, that pays `cold_extra` if it was cold.
+    /// Accesses an account for a frame, which pays `cold_extra` if the account was cold.
     #[inline]
     pub(crate) fn visit(
         &mut self,
@@ -125,7 +126,7 @@ impl Context<'_> {
         Ok(account)
     }
 
-    /// A frame pays for bytes of state (EIP-8037).
+    /// Charges a frame for bytes of state (EIP-8037).
     #[inline]
     pub(crate) fn charge_state(&mut self, frame: &mut Frame, bytes: i64) -> Result<(), Fault> {
         if self.state_byte == 0 {
@@ -137,37 +138,37 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Gives back what a frame paid for bytes of state (EIP-8037).
+    /// Refunds a frame for bytes of state (EIP-8037).
     pub(crate) fn give_back_state(&mut self, frame: &Frame, bytes: i64) {
         let gas = bytes * self.state_byte;
         self.journal.state_gas.give_back(gas, &frame.checkpoint);
     }
 }
 
-/// What `CALL`, `CREATE` and their kin ask for.
+/// The request of a call or creation instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) kind: FrameKind,
     pub(crate) caller: Address,
-    /// The account whose wei move: who calls or creates.
+    /// The account that pays the value: the caller or creator.
     pub(crate) payer: u32,
-    /// In whose name the frame runs.
+    /// The account in whose name the frame runs.
     pub(crate) address: Address,
     pub(crate) code_address: Address,
-    /// Of `address`.
+    /// The number of the account `address`.
     pub(crate) account: u32,
-    /// Wei as the frame sees it.
+    /// `CALLVALUE` in the frame.
     pub(crate) value: Word,
-    /// Wei that moves.
+    /// The wei that move.
     pub(crate) transfer: Word,
     pub(crate) input: Input,
     pub(crate) gas: i64,
     pub(crate) is_static: bool,
-    /// Code to run; `None` until it is known.
+    /// The code to run; `None` until it is known.
     pub(crate) code: Option<Arc<Code>>,
-    /// The code is somebody else's by EIP-7702: precompiled contracts do not run then.
+    /// The code comes from a delegation (EIP-7702), by which precompiled contracts do not run.
     pub(crate) delegated: bool,
-    /// Of `CREATE2`.
+    /// The salt of `CREATE2`.
     pub(crate) salt: Word,
 }
 
@@ -192,13 +193,13 @@ impl Default for Request {
     }
 }
 
-/// Calldata or init code: outside, or in the memory of the calling frame, which rests
-/// as long as its callee runs.
+/// Calldata or init code: outside of the memory of frames, or in the memory of the calling frame,
+/// which does not run as long as its callee runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input {
     start: *const u8,
     len: usize,
-    /// Its place in the buffer of all memories, which may move.
+    /// Its position in the buffer of all memories, which may move.
     in_memory: Option<usize>,
 }
 
@@ -238,21 +239,21 @@ impl Input {
     }
 }
 
-/// A call frame. What the loop keeps in registers is here while it does not run.
+/// A call frame. Contains the registers of the loop while the frame does not run.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) stack: Stack,
     pub(crate) gas: i64,
-    /// In the code, or the slot of a block when `decoded`.
+    /// The position in the code, or the slot of a block if `decoded`.
     pub(crate) position: usize,
-    /// Runs decoded.
+    /// Whether it runs decoded code.
     pub(crate) decoded: bool,
 
-    /// Where its memory begins now…
+    /// The start of its memory, as of the last [`rebase`](Self::rebase).
     memory: *mut u8,
-    /// …in bytes, a multiple of 32…
+    /// The length of its memory in bytes, a multiple of 32.
     pub(crate) memory_len: usize,
-    /// …and in the buffer of all memories.
+    /// The position of its memory in the buffer of all memories.
     memory_start: usize,
 
     /// Replaced by [`begin`](Self::begin) and [`drop_code`](Self::drop_code) only: the loop
@@ -262,20 +263,21 @@ pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
     pub(crate) caller: Address,
     pub(crate) address: Address,
-    /// Of `address`.
+    /// The number of the account `address`.
     pub(crate) account: u32,
     pub(crate) value: Word,
     pub(crate) is_static: bool,
 
-    /// Where in its memory the output of a call goes, and at the end its own output is.
+    /// The place in its memory for the output of a call, and at its end the place of its own output:
+    /// offset and length.
     pub(crate) output: (usize, usize),
-    /// Before anything it did.
+    /// The state before its first instruction.
     pub(crate) checkpoint: Checkpoint,
     pub(crate) gas_limit: i64,
 }
 
 impl Frame {
-    /// With nothing in it, to be filled by [`begin`](Self::begin).
+    /// An empty frame, which [`begin`](Self::begin) fills.
     pub(crate) fn new(stack: Stack, code: Arc<Code>) -> Self {
         Self {
             stack,
@@ -304,7 +306,7 @@ impl Frame {
         self.code = Arc::clone(no_code);
     }
 
-    /// Fills it from a request, its memory beginning at `memory_start`.
+    /// Fills the frame from a request. Its memory begins at `memory_start`.
     pub(crate) fn begin(
         &mut self,
         bottom: Stack,
@@ -335,14 +337,14 @@ impl Frame {
         &self.code
     }
 
-    /// The buffer of all memories may have moved.
+    /// Updates the pointers into the buffer of all memories, which may have moved.
     pub(crate) fn rebase(&mut self, memory: &mut Memory) {
         let base = memory.base();
         self.memory = base.wrapping_add(self.memory_start);
         self.input.rebase(base);
     }
 
-    /// Where a callee's memory begins.
+    /// The position at which the memory of a callee begins.
     pub(crate) fn memory_end(&self) -> usize {
         self.memory_start + self.memory_len
     }
@@ -356,7 +358,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Halts in a static frame (EIP-214).
+    /// Fails in a static frame (EIP-214).
     #[inline(always)]
     pub(crate) fn may_change(&self) -> Result<(), Fault> {
         if self.is_static {
@@ -365,14 +367,14 @@ impl Frame {
         Ok(())
     }
 
-    /// Whether memory holds `len` bytes at `offset`.
+    /// Whether memory has `len` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn covers(&self, offset: u64, len: u64) -> bool {
         offset.saturating_add(len) <= self.memory_len as u64
     }
 
-    /// Pays for memory up to `offset + len`, and gives the place. An empty range is at
-    /// no place and costs nothing.
+    /// Grows memory to `offset + len` and returns this range: offset and length. An empty range costs
+    /// nothing.
     #[inline]
     pub(crate) fn range(
         &mut self,
@@ -390,7 +392,7 @@ impl Frame {
         Ok((offset as usize, len as usize))
     }
 
-    /// Pays for memory up to `offset + len`, and makes it.
+    /// Charges for memory up to `offset + len`, and grows it.
     #[cold]
     #[inline(never)]
     pub(crate) fn grow(&mut self, memory: &mut Memory, offset: u64, len: u64) -> Result<(), Fault> {
@@ -407,19 +409,19 @@ impl Frame {
         Ok(())
     }
 
-    /// Its memory.
+    /// The memory.
     #[inline(always)]
     #[expect(unsafe_code, reason = "a part of the buffer of all memories")]
     pub(crate) fn memory(&self) -> &[u8] {
         if self.memory_len == 0 {
             return &[];
         }
-        // SAFETY: `grow` made that many bytes at `memory`, and rebases it when the
-        // buffer moves; no other frame's part overlaps.
+        // SAFETY: `grow` initialised that many bytes at `memory`. The frame is rebased when the
+        // buffer moves, and the parts of other frames do not overlap.
         unsafe { std::slice::from_raw_parts(self.memory, self.memory_len) }
     }
 
-    /// Its memory, to write.
+    /// The memory, to write.
     #[inline(always)]
     #[expect(unsafe_code, reason = "a part of the buffer of all memories")]
     pub(crate) fn memory_mut(&mut self) -> &mut [u8] {
@@ -458,7 +460,7 @@ impl Frame {
         unsafe { (self.memory.add(offset as usize).cast::<[u8; 32]>()).write(word.to_be_bytes()) };
     }
 
-    /// A part of its memory as a callee's input.
+    /// A part of the memory as the input of a callee.
     ///
     /// # Safety
     /// - The frame does not run, and its memory does not shrink, while the input is in use.
@@ -476,7 +478,7 @@ impl Frame {
         }
     }
 
-    /// Copies `source` from `offset` on into memory at `to`, zeros beyond its end.
+    /// Copies `source` from `offset` on into memory at `to`, with zeros beyond its end.
     pub(crate) fn copy_padded(&mut self, to: (usize, usize), source: &[u8], offset: Word) {
         let (at, len) = to;
         let target = &mut self.memory_mut()[at..at + len];
@@ -487,22 +489,22 @@ impl Frame {
         target[copied..].fill(0);
     }
 
-    /// Gas for words copied, besides memory.
+    /// Charges for copied words, in addition to memory.
     #[inline(always)]
     pub(crate) fn charge_copy(&mut self, len: Word) -> Result<(), Fault> {
         self.charge_words(len, gas::COPY_WORD)
     }
 
-    /// Gas per word of `len` bytes.
+    /// Charges `per_word` for each word of `len` bytes.
     #[inline(always)]
     pub(crate) fn charge_words(&mut self, len: Word, per_word: i64) -> Result<(), Fault> {
-        // No gas pays for 2^40 bytes; what is below does not overflow.
+        // No gas limit pays for 2^40 bytes, and the product does not overflow.
         let bytes = len.saturating_u64().min(1 << 40);
         self.charge(gas::words(bytes) * per_word)
     }
 }
 
-// SAFETY: its pointers are into memory that the machine around it owns, or that is
-// borrowed for one execution; between executions they are not used.
-#[expect(unsafe_code, reason = "pointers that mean nothing between executions")]
+// SAFETY: the pointers refer to memory that the machine around it owns, or that is borrowed for one
+// execution. They are not used between executions.
+#[expect(unsafe_code, reason = "the pointers are not used between executions")]
 unsafe impl Send for Frame {}

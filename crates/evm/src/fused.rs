@@ -1,9 +1,11 @@
-//! Instructions that are no opcodes, in a range of bytes that no opcode uses: so every
-//! byte has an arm in the loop, and the loop needs no bounds check.
+//! Instructions of decoded code that are not opcodes, most of them fused from several opcodes.
+//!
+//! They use a range of bytes that no opcode has. So every byte has an arm in the loop, and the
+//! loop needs no bounds check.
 
 use crate::opcode::FACTS;
 
-// The loop tells opcodes and fused instructions apart by their byte alone.
+// The byte alone distinguishes opcodes from fused instructions.
 const _: () = {
     let mut byte = FIRST as usize;
     while byte < END as usize {
@@ -15,27 +17,26 @@ const _: () = {
     }
 };
 
-/// The first.
+/// The first byte.
 pub(crate) const FIRST: u8 = BLOCK;
-/// Head of a block: `arg` is the lowest height of the stack at entry, `imm` its
-/// gas; the next slot's `arg` is how much higher than that the stack may be.
-/// Heights are in bytes.
+/// The header of a block: `arg` is the minimum height of the stack at entry, `imm` the gas. The
+/// `arg` of the next slot is how far above the minimum the height may be. Heights are in bytes.
 pub(crate) const BLOCK: u8 = 0xa5;
-/// Halts: a jump went astray.
+/// Halts: the target of a jump is not a destination.
 pub(crate) const INVALID_JUMP: u8 = 0xa6;
-/// A byte (`arg`) that the fork does not know, or `INVALID`.
+/// A byte (`arg`) that the fork does not have, or `INVALID`.
 pub(crate) const UNKNOWN: u8 = 0xa7;
-/// A constant of four bytes at most.
+/// A constant of at most four bytes.
 pub(crate) const PUSH: u8 = 0xa8;
-/// A wider one, number `imm` of the pool.
+/// A wider constant: number `imm` of the constants.
 pub(crate) const PUSH_WIDE: u8 = 0xa9;
-/// `PUSH JUMP`; `imm` is the target's head.
+/// `PUSH JUMP`; `imm` is the slot of the target's header.
 pub(crate) const JUMP_TO: u8 = 0xaa;
 /// `PUSH JUMPI`.
 pub(crate) const JUMPI_TO: u8 = 0xab;
 /// `ISZERO PUSH JUMPI`.
 pub(crate) const JUMPI_TO_IF_ZERO: u8 = 0xac;
-/// `LT PUSH JUMPI`, and so on; the ones below with `ISZERO` between.
+/// `LT PUSH JUMPI` and similar; those with `UNLESS` have an `ISZERO` in between.
 pub(crate) const JUMPI_TO_IF_LT: u8 = 0xad;
 pub(crate) const JUMPI_TO_IF_GT: u8 = 0xae;
 pub(crate) const JUMPI_TO_IF_SLT: u8 = 0xaf;
@@ -63,7 +64,7 @@ pub(crate) const PUSH_MSTORE: u8 = 0xc3;
 /// `PUSH SWAP1 op`: the constant is the second operand.
 pub(crate) const SUB_PUSHED: u8 = 0xc4;
 pub(crate) const DIV_PUSHED: u8 = 0xc5;
-/// With a constant of the pool.
+/// `PUSH op` with a wide constant: number `imm` of the constants.
 pub(crate) const PUSH_WIDE_AND: u8 = 0xc6;
 pub(crate) const PUSH_WIDE_ADD: u8 = 0xc7;
 /// `SWAPn POP`, n in `arg`.
@@ -76,8 +77,8 @@ pub(crate) const DUP_MLOAD: u8 = 0xcb;
 /// `DUPn op`.
 pub(crate) const DUP_ADD: u8 = 0xcc;
 pub(crate) const DUP_SUB: u8 = 0xcd;
-/// `DUP1 PUSH EQ PUSH JUMPI`: how a contract finds its function. The constant
-/// stands in the next slot.
+/// `DUP1 PUSH EQ PUSH JUMPI`, which compares a function selector. The constant is in the next
+/// slot.
 pub(crate) const JUMPI_TO_IF_SELECTOR: u8 = 0xce;
 /// `DUPn DUPm`: n in the low byte of `arg`, m in its high byte.
 pub(crate) const DUP_DUP: u8 = 0xcf;
@@ -87,5 +88,5 @@ pub(crate) const SWAP_SWAP: u8 = 0xd0;
 pub(crate) const SWAP_SUB: u8 = 0xd1;
 /// `ISZERO ISZERO`.
 pub(crate) const IS_NOT_ZERO: u8 = 0xd2;
-/// None: beyond the last.
+/// The byte after the last.
 pub(crate) const END: u8 = 0xd3;

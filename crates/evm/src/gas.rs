@@ -1,33 +1,33 @@
-//! Prices: one [`Schedule`] per fork, each the one before it plus its differences.
+//! Prices: one [`Schedule`] per fork, defined by its difference from the fork before.
 
 use crate::{fork::Fork, opcode::*};
 
-/// Part of a block's gas that a cold account costs beyond a warm one (EIP-2929).
+/// The gas that a cold account costs in addition to a warm one (EIP-2929).
 pub(crate) const COLD_ACCOUNT_EXTRA: i64 = 2_500;
-/// The same for a slot.
+/// The gas that a cold slot costs in addition to a warm one (EIP-2929).
 pub(crate) const COLD_SLOT_EXTRA: i64 = 2_000;
-/// A slot's first access in a transaction by `SSTORE` (EIP-2929).
+/// The first access of a slot in a transaction by `SSTORE` (EIP-2929).
 pub(crate) const COLD_SLOT: i64 = 2_100;
-/// Anything already accessed (EIP-2929).
+/// An access to a warm account or slot (EIP-2929).
 pub(crate) const WARM_ACCESS: i64 = 100;
-/// A slot from zero to something else.
+/// A write that changes a slot from zero.
 pub(crate) const SSTORE_SET: i64 = 20_000;
-/// What `SSTORE` must leave untouched, so that a stipend cannot write (EIP-2200).
+/// The gas that a callee receives with a value. `SSTORE` halts if no more is left (EIP-2200).
 pub(crate) const CALL_STIPEND: i64 = 2_300;
-/// A message with value.
+/// A message with a value.
 pub(crate) const CALL_VALUE: i64 = 9_000;
-/// Per word copied.
+/// Per copied word.
 pub(crate) const COPY_WORD: i64 = 3;
-/// Per word hashed.
+/// Per hashed word.
 pub(crate) const KECCAK_WORD: i64 = 6;
-/// Per byte logged.
+/// Per byte of a log's data.
 pub(crate) const LOG_BYTE: i64 = 8;
 /// Per word of init code (EIP-3860).
 pub(crate) const INIT_CODE_WORD: i64 = 2;
-/// `SELFDESTRUCT` of an account, once, before London (EIP-3529).
+/// The refund for `SELFDESTRUCT`, once per account, before London (EIP-3529).
 pub(crate) const SELFDESTRUCT_REFUND: i64 = 24_000;
 
-/// Of any transaction.
+/// Every transaction.
 pub(crate) const TRANSACTION: u64 = 21_000;
 /// Per zero byte of calldata.
 pub(crate) const CALLDATA_ZERO_BYTE: u64 = 4;
@@ -35,70 +35,71 @@ pub(crate) const CALLDATA_ZERO_BYTE: u64 = 4;
 pub(crate) const ACCESS_LIST_ADDRESS: u64 = 2_400;
 /// Per slot of an access list (EIP-2930).
 pub(crate) const ACCESS_LIST_SLOT: u64 = 1_900;
-/// Of any transaction, at most (EIP-7825); its regular gas, since EIP-8037.
+/// The maximum gas of a transaction (EIP-7825); since EIP-8037 the maximum of its regular gas.
 pub(crate) const TRANSACTION_GAS_CAP: u64 = 1 << 24;
 /// Per blob (EIP-4844).
 pub(crate) const BLOB: u64 = 1 << 17;
-/// Of a call by the protocol (EIP-4788).
+/// The gas of a system call (EIP-4788).
 pub(crate) const SYSTEM_CALL: u64 = 30_000_000;
 
-/// Bytes of state that an account is (EIP-8037).
+/// The bytes of state of an account (EIP-8037).
 pub(crate) const ACCOUNT_STATE_BYTES: i64 = 112;
-/// Bytes of state that a slot is (EIP-8037).
+/// The bytes of state of a slot (EIP-8037).
 pub(crate) const SLOT_STATE_BYTES: i64 = 32;
-/// Bytes of state that a delegation is (EIP-8037).
+/// The bytes of state of a delegation (EIP-8037).
 pub(crate) const DELEGATION_STATE_BYTES: i64 = 23;
 
 /// How `SSTORE` is priced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SstoreRule {
-    /// By the present value alone.
+    /// By the present and the new value alone.
     Simple,
-    /// EIP-1283 and EIP-2200: net of the value before the transaction.
+    /// Also by the value before the transaction (EIP-1283, EIP-2200).
     Net {
-        /// Nothing changes, or the slot changed before.
+        /// The value stays, or the slot was changed before.
         dirty: i64,
-        /// First change of a slot that is zero.
+        /// The first change of a slot that is zero.
         set: i64,
-        /// First change of a slot that is not zero.
+        /// The first change of a slot that is not zero.
         reset: i64,
-        /// What clearing gives back.
+        /// The refund for clearing a slot.
         clear_refund: i64,
-        /// Nothing is written on the last 2,300 gas (EIP-2200).
+        /// Halts if at most 2,300 gas are left (EIP-2200).
         stipend_guard: bool,
     },
 }
 
-/// What one fork charges, and its limits that depend on gas or size.
+/// The prices of a fork, and its limits of gas and size.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// By opcode: gas whatever the operands are. What does not exist costs nothing
-    /// and is caught by its body.
+    /// The static gas of each opcode. Opcodes that do not exist cost nothing; the check before the
+    /// instruction refuses them.
     pub(crate) base: [u16; 256],
     pub(crate) sstore: SstoreRule,
     /// Per byte of an exponent (EIP-160).
     pub(crate) exp_byte: i64,
-    /// A message, or a destruction, that makes an account exist.
+    /// A message or destruction that creates an account.
     pub(crate) new_account: i64,
     /// Per byte of deployed code.
     pub(crate) code_byte: i64,
     /// Per word of deployed code (EIP-8037).
     pub(crate) code_word: i64,
-    /// Bytes of deployed code at most (EIP-170); of init code twice as many (EIP-3860).
+    /// The maximum length of deployed code in bytes (EIP-170). For init code it is twice as much
+    /// (EIP-3860).
     pub(crate) code_max: usize,
-    /// Of a transaction that creates a contract, more (EIP-2).
+    /// In addition, for a transaction that creates a contract (EIP-2).
     pub(crate) create: u64,
     /// Per byte of calldata that is not zero (EIP-2028).
     pub(crate) calldata_byte: u64,
-    /// Per byte of calldata at least (EIP-7623): zeros, and others.
+    /// The floor per byte of calldata (EIP-7623): zeros, others.
     pub(crate) floor_bytes: (u64, u64),
-    /// Per byte of an access list, also at least (EIP-7981).
+    /// Per byte of an access list, also for the floor (EIP-7981).
     pub(crate) access_list_byte: u64,
-    /// Per authorization (EIP-7702)…
+    /// Per authorization (EIP-7702).
     pub(crate) authorization: u64,
-    /// …of which this is given back when the account exists.
+    /// The part of it that is refunded if the account exists.
     pub(crate) authorization_refund: i64,
-    /// A part of gas used that may be given back: one over this (EIP-3529).
+    /// The maximum refund is the gas used, divided by this (EIP-3529).
     pub(crate) refund_quotient: u64,
 }
 
@@ -144,7 +145,7 @@ const SPURIOUS_DRAGON: Schedule = Schedule {
     ..TANGERINE_WHISTLE
 };
 
-/// EIP-1283, and what EIP-1052 adds.
+/// EIP-1283 and EIP-1052.
 const CONSTANTINOPLE: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: 200,
@@ -175,7 +176,7 @@ const ISTANBUL: Schedule = Schedule {
         .price(SLOAD, 800)
 };
 
-/// EIP-2929: the price of what is warm; the rest is charged when it is cold.
+/// EIP-2929. These are the prices of warm accesses; cold ones pay more.
 const BERLIN: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: WARM_ACCESS,
@@ -215,7 +216,7 @@ const PRAGUE: Schedule = Schedule {
     ..LONDON
 };
 
-/// EIP-7954, EIP-7976, EIP-7981, and of EIP-8037 what is no gas for state.
+/// EIP-7954, EIP-7976, EIP-7981, and the regular gas of EIP-8037.
 const AMSTERDAM: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: WARM_ACCESS,
@@ -249,7 +250,7 @@ impl Schedule {
             Fork::Petersburg => &PETERSBURG,
             Fork::Istanbul => &ISTANBUL,
             Fork::Berlin => &BERLIN,
-            // What came later has a price from the start.
+            // Later opcodes already have their price.
             Fork::London | Fork::Paris | Fork::Shanghai | Fork::Cancun => &LONDON,
             Fork::Prague | Fork::Osaka => &PRAGUE,
             Fork::Amsterdam => &AMSTERDAM,
@@ -262,7 +263,7 @@ impl Schedule {
     }
 }
 
-/// Also of instructions that came later, with their first price.
+/// The first price of each opcode, including those of later forks.
 const fn frontier_base() -> [u16; 256] {
     const GROUPS: [(u16, &[u8]); 13] = [
         (1, &[JUMPDEST]),
@@ -367,8 +368,8 @@ const fn frontier_base() -> [u16; 256] {
     base
 }
 
-/// State gas per byte of state, by the gas limit of the block (EIP-8037): as much as
-/// lets the state grow by 100 GiB a year, in steps. Zero before Amsterdam.
+/// The state gas per byte of state, for a block's gas limit (EIP-8037): the price at which the state
+/// grows by 100 GiB a year, in steps. Zero before Amsterdam.
 pub(crate) fn state_byte(fork: Fork, block_gas_limit: u64) -> i64 {
     const BLOCKS_A_YEAR: u128 = 2_628_000;
     const BYTES_A_YEAR: u128 = 100 << 30;
@@ -377,28 +378,28 @@ pub(crate) fn state_byte(fork: Fork, block_gas_limit: u64) -> i64 {
     if fork < Fork::Amsterdam {
         return 0;
     }
-    // At half of the limit.
+    // Assumes that half of the limit is used.
     let exact = (u128::from(block_gas_limit) * BLOCKS_A_YEAR).div_ceil(2 * BYTES_A_YEAR);
     let shifted = exact + OFFSET;
     let cut = (u128::BITS - shifted.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);
-    // Below 2^48, whatever the limit is.
+    // Below 2^48 for every limit.
     ((shifted >> cut << cut).saturating_sub(OFFSET)).max(1) as i64
 }
 
-/// Words of 32 bytes that `bytes` fill.
+/// The number of 32-byte words for `bytes` bytes, rounded up.
 #[inline(always)]
 pub(crate) const fn words(bytes: u64) -> i64 {
     // At most 2^59.
     bytes.div_ceil(32) as i64
 }
 
-/// What memory of so many words costs in all: linear, then quadratic.
+/// The total cost of memory of `words` words: a linear and a quadratic part.
 #[inline(always)]
 pub(crate) const fn memory(words: i64) -> i64 {
     3 * words + words * words / 512
 }
 
-/// All but one 64th (EIP-150).
+/// All gas except one 64th (EIP-150).
 #[inline(always)]
 pub(crate) const fn all_but_one_64th(gas: i64) -> i64 {
     gas - gas / 64
@@ -410,7 +411,7 @@ mod tests {
     use crate::opcode::FACTS;
 
     #[test]
-    fn a_price_for_everything_that_exists() {
+    fn every_opcode_has_a_price() {
         let free = [STOP, RETURN, REVERT, INVALID, SSTORE, SELFDESTRUCT];
         let schedule = Schedule::of(Fork::Osaka);
         for (opcode, facts) in (0..=u8::MAX).zip(FACTS) {
@@ -422,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_moved_with_the_forks() {
+    fn prices_change_with_forks() {
         let history = |opcode: u8| {
             let mut prices = Fork::ALL
                 .map(|fork| Schedule::of(fork).base[usize::from(opcode)])
@@ -438,7 +439,7 @@ mod tests {
 
     /// The table of EIP-8037.
     #[test]
-    fn bytes_of_state_by_the_limit_of_the_block() {
+    fn state_gas_depends_on_block_gas_limit() {
         let million = 1_000_000;
         for (limit, gas) in [(60, 662), (100, 1_174), (200, 2_198), (300, 3_222)] {
             assert_eq!(state_byte(Fork::Amsterdam, limit * million), gas);
@@ -449,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_the_yellow_paper() {
+    fn memory_cost_matches_the_yellow_paper() {
         assert_eq!(memory(0), 0);
         assert_eq!(memory(1), 3);
         assert_eq!(memory(724), 3 * 724 + 1023);

@@ -1,35 +1,35 @@
-//! Watching an execution: call frames, and on request every instruction.
+//! Observes an execution: call frames, and on request every instruction.
 
 use crate::outcome::Status;
 use alloy_primitives::{Address, Log, U256};
 
-/// Told what happens. All methods do nothing unless written.
+/// Receives the events of an execution. By default all methods do nothing.
 pub trait Inspector {
-    /// Whether [`step`](Self::step) is wanted. `false` leaves execution at full
-    /// speed: frames, logs and destructions are still told. Asked once per execution.
+    /// Whether [`step`](Self::step) is called. If not, execution runs at full speed, and frames, logs
+    /// and destructions are still reported. Called once per execution.
     fn wants_steps(&self) -> bool {
         false
     }
 
-    /// Before an instruction, its gas not yet charged.
+    /// Called before an instruction, whose gas is not yet charged.
     fn step(&mut self, _step: &Step<'_>) {}
 
-    /// After an instruction, with the gas that is left then: the difference to
-    /// [`Step::gas`] was charged, of which a call's part for its frame may come back.
-    /// Told before that frame begins, and not when the instruction halted.
+    /// Called after an instruction, with the gas left. The difference to [`Step::gas`] was charged;
+    /// of a call's part for its frame, some may be returned. Called before that frame begins, and
+    /// not if the instruction halted.
     fn step_end(&mut self, _gas_left: u64) {}
 
-    /// A frame begins (also one that fails at once, and precompiled contracts).
+    /// Called when a frame begins, also for frames that fail at once and precompiled contracts.
     fn enter(&mut self, _frame: &FrameStart<'_>) {}
 
-    /// The innermost frame ended. Unless `status` is success its changes, logs and
-    /// those of all frames within it are undone.
+    /// Called when the innermost frame has ended. Unless `status` is success, the changes and logs of
+    /// this frame and all its callees are undone.
     fn exit(&mut self, _end: &FrameEnd<'_>) {}
 
-    /// `SELFDESTRUCT` moves `amount` wei.
+    /// Called when `SELFDESTRUCT` moves `amount` wei.
     fn selfdestruct(&mut self, _contract: Address, _beneficiary: Address, _amount: U256) {}
 
-    /// A log was written (and may be undone with its frame).
+    /// Called when a log is written. It may be undone with its frame.
     fn log(&mut self, _log: &Log) {}
 }
 
@@ -63,79 +63,79 @@ impl<I: Inspector + ?Sized> Inspector for &mut I {
     }
 }
 
-/// Why a frame runs.
+/// The origin of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameKind {
     /// The transaction's own message, and `CALL`.
     Call,
-    /// Foreign code in one's own name.
+    /// Code of another account runs in the name of the caller.
     CallCode,
-    /// As [`CallCode`](Self::CallCode), with caller and value kept (EIP-7).
+    /// As [`CallCode`](Self::CallCode), with the caller and value of the calling frame (EIP-7).
     DelegateCall,
-    /// No writes (EIP-214).
+    /// A call without changes of the state (EIP-214).
     StaticCall,
-    /// Init code runs.
+    /// Runs init code.
     Create,
-    /// Init code runs; the address comes from a salt (EIP-1014).
+    /// Runs init code; the address depends on a salt (EIP-1014).
     Create2,
 }
 
 /// A frame that begins.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameStart<'a> {
-    /// Why it runs.
+    /// Its origin.
     pub kind: FrameKind,
-    /// 0: the outermost.
+    /// The depth; 0 for the outermost frame.
     pub depth: usize,
-    /// Who called; `CALLER` in the frame.
+    /// `CALLER` in the frame.
     pub caller: Address,
-    /// In whose name it runs; `ADDRESS` in the frame.
+    /// `ADDRESS` in the frame: the account in whose name it runs.
     pub address: Address,
-    /// Whose code runs.
+    /// The account whose code runs.
     pub code_address: Address,
-    /// Wei that move from `caller` to `address`; [`FrameKind::DelegateCall`] and
-    /// [`FrameKind::CallCode`] move none, whatever stands here.
+    /// The wei that move from `caller` to `address`. [`FrameKind::DelegateCall`] and
+    /// [`FrameKind::CallCode`] move nothing, whatever this value is.
     pub value: U256,
     /// Calldata or init code.
     pub input: &'a [u8],
-    /// Gas it may use.
+    /// The gas that it may use.
     pub gas_limit: u64,
 }
 
 /// A frame that ended.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameEnd<'a> {
-    /// How.
+    /// How it ended.
     pub status: Status,
-    /// 0: the outermost.
+    /// The depth; 0 for the outermost frame.
     pub depth: usize,
-    /// By it and all frames within.
+    /// The gas used by it and all its callees.
     pub gas_used: u64,
-    /// Returned or reverted with.
+    /// The data that it returned or reverted with.
     pub output: &'a [u8],
-    /// The contract, when a creation succeeded.
+    /// The new contract, if a creation succeeded.
     pub created: Option<Address>,
 }
 
-/// An instruction about to be executed.
+/// An instruction that is about to be executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// Its position in the code.
     pub pc: usize,
-    /// The byte.
+    /// Its byte.
     pub opcode: u8,
-    /// Gas left before it.
+    /// The gas left before it.
     pub gas: u64,
-    /// 1: the outermost frame, as EIP-3155 counts.
+    /// The depth, counted as in EIP-3155: 1 for the outermost frame.
     pub depth: usize,
-    /// In whose name the frame runs.
+    /// The account in whose name the frame runs.
     pub address: Address,
-    /// The top is last; four limbs of 64 bits each, least significant first.
+    /// The stack, top last: four limbs of 64 bits each, least significant first.
     pub stack: &'a [[u64; 4]],
-    /// Of the frame, a multiple of 32 bytes.
+    /// The memory of the frame, a multiple of 32 bytes.
     pub memory: &'a [u8],
-    /// What the last call returned.
+    /// The return data of the last call.
     pub return_data: &'a [u8],
-    /// The counter, which may be below zero within a transaction.
+    /// The refund counter, which may be below zero within a transaction.
     pub refund: i64,
 }

@@ -1,14 +1,14 @@
-//! Keccak-256, with a memory for what contracts hash again and again.
+//! Keccak-256 with a cache.
 //!
-//! A mapping's slot is the hash of 64 bytes (key and place); contracts compute the
-//! same few over and over, at 300 ns each. The last ones are kept.
+//! The slot of a mapping's entry is the hash of 64 bytes, key and position. Contracts compute the
+//! same few of these hashes repeatedly, at 300 ns each. The cache keeps the latest.
 
 use crate::word::Word;
 use alloy_primitives::keccak256;
 
 const ENTRIES: usize = 256;
 
-/// The last hashes of 64 bytes, each at the place its input decides.
+/// The latest hashes of 64 bytes, each at an index that depends on the input.
 #[derive(Debug)]
 pub(crate) struct KeccakCache {
     entries: Box<[([u8; 64], Word)]>,
@@ -16,8 +16,7 @@ pub(crate) struct KeccakCache {
 
 impl Default for KeccakCache {
     fn default() -> Self {
-        // The hash of 64 zeros, where zeros are looked for: every entry is true
-        // because no entry but theirs is found by zeros.
+        // All entries start as the hash of 64 zeros, which is correct at any index.
         let zeros = [0; 64];
         let hash = keccak256(zeros).into();
         Self {
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remembered_or_not_it_is_the_hash() {
+    fn cached_hashes_are_correct() {
         let mut cache = KeccakCache::default();
         for round in 0..3 {
             for n in 0..if cfg!(miri) { 4 } else { 2000u64 } {

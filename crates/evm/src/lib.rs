@@ -1,33 +1,42 @@
-//! The embedded EVM: transactions in, outcomes out. Reads state through
-//! [`StateSource`]; knows no disk, clock or thread.
+//! An EVM interpreter: executes transactions and returns outcomes. It reads state through
+//! [`StateSource`] and uses no disk, clock or thread.
 //!
 //! ```text
 //! Evm::execute_transaction(State, Block, Transaction) ─► Outcome
 //!   transaction   checks, fees, authorizations                  StateSource
-//!   machine       frames within frames                              │ read once
+//!   machine       nested call frames                                │ read once
 //!   interpreter   the loop ─ instructions, Word, Stack ─────────► State: journal
 //!   code, decode  prepared code, shared by hash                     │
 //!                                                                changes()
 //! ```
 //!
-//! All forks from Frontier to Amsterdam, chosen at run time: facts of opcodes are in
-//! [`opcode::FACTS`], prices in `gas.rs`, each fork as its predecessor's plus the
-//! differences. To add an opcode: a line in `opcode.rs`, its price in `gas.rs`, its arm
-//! in `interpreter.rs`, and a body in `instructions/` if it needs more than words.
+//! All forks from Frontier to Amsterdam are supported and chosen at run time. Facts about opcodes
+//! are in [`opcode::FACTS`], prices in `gas.rs`; each fork is defined by its difference from the
+//! one before.
 //!
-//! Amsterdam is a draft: its rules here are those of one development network (bal-devnet-4,
-//! April 2026), and will change (`docs/evm.md`).
+//! To add an opcode:
 //!
-//! Limits: memory of all frames together is bounded by 1 GiB (more than any gas limit
-//! of a chain pays for), what a call returns by the same, stacks by 32 MiB, prepared code
-//! by its [`CodeCache`]. The journal grows with gas: by two bytes a unit at most, before
-//! EIP-150 by twenty. Tests hold hostile code to that (`tests/it/hostile.rs`).
+//! 1. a line in `opcode.rs`;
+//! 2. its price in `gas.rs`;
+//! 3. its arm in `interpreter.rs`;
+//! 4. a body in `instructions/`, if it does more than compute words from words;
+//! 5. `decode.rs`, if it jumps, ends a frame or a block, reads the gas left, has bytes of code as
+//!    its operand, or accesses state (EIP-7928).
+//!
+//! Amsterdam is a draft. Its rules here are those of one development network (bal-devnet-4,
+//! April 2026) and will change (`docs/evm.md`).
+//!
+//! Limits: the memory of all frames together is at most 1 GiB, more than the gas limit of any
+//! chain pays for. Return data is at most 1 GiB, stacks 32 MiB, prepared code as much as its
+//! [`CodeCache`] holds. The journal grows with gas, by at most two bytes per unit, or twenty
+//! before EIP-150. [`Evm::set_memory_limit`] limits runs with any amount of gas. Tests check this
+//! with hostile code (`tests/it/hostile.rs`).
 
 #![deny(unsafe_op_in_unsafe_fn)]
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "limbs are cut on purpose; heights, offsets and counts are bounded by the \
-              stack's, the memory's and the code's limits before they are"
+    reason = "limbs are truncated on purpose; heights, offsets and counts are within the limits \
+              of stack, memory and code"
 )]
 
 mod env;

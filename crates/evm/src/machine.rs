@@ -1,8 +1,8 @@
-//! Frames within frames: makes one for each call and creation, runs the innermost, and
-//! hands what it returned to the one around it.
+//! Nested frames: creates a frame for each call and creation, runs the innermost one, and returns
+//! its result to its caller.
 //!
-//! Frames, their stacks and the buffer of their memories are kept and used again. There
-//! is no recursion: 1,025 frames need no more of the thread's own stack than one.
+//! Frames, their stacks and the buffer of their memories are reused. There is no recursion: 1,025
+//! frames need no more of the thread's stack than one.
 
 use crate::{
     code::Code,
@@ -20,10 +20,10 @@ use crate::{
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, keccak256};
 use std::sync::Arc;
 
-/// Frames within the outermost one at most.
+/// The maximum number of frames within the outermost one.
 const DEPTH_MAX: usize = 1024;
 
-/// What is kept between executions.
+/// The frames and stacks, which are kept between executions.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
     stacks: Vec<StackChunk>,
@@ -35,7 +35,7 @@ pub(crate) struct Machine {
 pub(crate) struct Ended {
     pub(crate) status: Status,
     pub(crate) gas_left: i64,
-    /// Of the outermost frame, or of one that did not run.
+    /// The output of the outermost frame, or of a request without a frame.
     pub(crate) output: Bytes,
     pub(crate) created: Option<Address>,
 }
@@ -50,7 +50,7 @@ impl Ended {
         }
     }
 
-    /// The call could not begin; its gas comes back.
+    /// The call could not begin. Its gas is returned.
     fn refused(halt: Halt, gas: i64) -> Self {
         Self {
             gas_left: gas,
@@ -59,11 +59,11 @@ impl Ended {
     }
 }
 
-/// What became of a request.
+/// The result of beginning a request.
 enum Begun {
-    /// There is a frame to run.
+    /// A frame must run.
     Frame,
-    /// It is over already.
+    /// The request has already ended.
     Ended(Ended),
 }
 
@@ -102,24 +102,24 @@ impl Machine {
                 cx.init_code_bytes -= frame.code().footprint();
                 frame.drop_code(cx.journal.no_code());
             }
-            tell_exit(cx, frame, ended);
+            report_exit(cx, frame, ended);
             if cx.depth == 0 {
                 return Ok(outermost(frame, ended));
             }
             cx.depth -= 1;
             let [caller, callee] = &mut self.frames[cx.depth..cx.depth + 2] else {
-                unreachable!("two frames, the inner one just ended");
+                unreachable!("a frame below the outermost has a caller");
             };
             resume(cx, caller, callee, ended);
         }
     }
 
-    /// Makes the frame that `cx.request` asks for, at `cx.depth`.
+    /// Creates the frame for `cx.request` at `cx.depth`.
     fn begin(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
         let begun = match cx.request.kind {
             FrameKind::Create | FrameKind::Create2 => self.begin_create(cx, memory_start)?,
             _ => {
-                tell_enter(cx);
+                report_enter(cx);
                 self.begin_call(cx, memory_start)?
             }
         };
@@ -143,7 +143,7 @@ impl Machine {
         let checkpoint = cx.journal.checkpoint();
         let account = cx.request.account;
         match cx.request.kind {
-            // A static call touches, too: by zero wei.
+            // A static call also touches, by zero wei.
             FrameKind::Call | FrameKind::StaticCall => transfer(cx, account),
             _ => {}
         }
@@ -187,7 +187,7 @@ impl Machine {
         let creator = cx.request.payer;
         let nonce = cx.journal.account(creator).nonce;
         let refused = match refusal(cx) {
-            // A transaction raised the nonce already.
+            // A transaction has already increased the nonce.
             None if cx.depth > 0 && nonce == u64::MAX => Some(Halt::NonceOverflow),
             refused => refused,
         };
@@ -206,7 +206,7 @@ impl Machine {
         };
         cx.request.address = address;
         cx.request.code_address = address;
-        tell_enter(cx);
+        report_enter(cx);
         if let Some(refused) = refused {
             return Ok(Begun::Ended(Ended::refused(refused, gas)));
         }
@@ -221,7 +221,7 @@ impl Machine {
         let entry = cx.journal.account(account);
         if entry.nonce != 0 || entry.has_code() || cx.journal.has_storage(cx.source, account)? {
             if cx.depth == 0 {
-                // The transaction pays, but its block does not count it.
+                // The transaction pays this gas, but its block does not count it.
                 cx.journal.state_gas.neither -= gas;
             }
             return Ok(Begun::Ended(Ended::halt(Halt::AddressCollision)));
@@ -245,7 +245,7 @@ impl Machine {
         Ok(Begun::Frame)
     }
 
-    /// The frame of a depth, made when that is first reached.
+    /// The frame of a depth, created when the depth is first reached.
     fn frame(&mut self, depth: usize, code: &Arc<Code>) -> &mut Frame {
         if depth == self.frames.len() {
             let chunk = StackChunk::new();
@@ -281,7 +281,7 @@ fn is_creation(kind: FrameKind) -> bool {
     matches!(kind, FrameKind::Create | FrameKind::Create2)
 }
 
-/// Why a frame cannot begin, if so.
+/// Why a frame cannot begin.
 fn refusal(cx: &Context<'_>) -> Option<Halt> {
     if cx.depth > DEPTH_MAX {
         return Some(Halt::CallDepth);
@@ -291,14 +291,14 @@ fn refusal(cx: &Context<'_>) -> Option<Halt> {
         return None;
     }
     if kind == FrameKind::Call && cx.request.transfer.is_zero() {
-        // Seen, but not moved.
+        // The value is visible but does not move.
         return None;
     }
-    let poor = cx.journal.account(cx.request.payer).balance.lt(value);
-    poor.then_some(Halt::InsufficientBalance)
+    let insufficient = cx.journal.account(cx.request.payer).balance.lt(value);
+    insufficient.then_some(Halt::InsufficientBalance)
 }
 
-/// Moves the request's wei to `account`, which is touched even by none.
+/// Moves the value of the request to `account`. A value of zero touches the account too.
 fn transfer(cx: &mut Context<'_>, account: u32) {
     let amount = cx.request.transfer;
     if amount.is_zero() {
@@ -311,7 +311,7 @@ fn transfer(cx: &mut Context<'_>, account: u32) {
     cx.log_transfer(cx.request.payer, account, amount);
 }
 
-/// A frame came to its end; code of a creation is stored.
+/// Ends a frame that succeeded. Stores the code of a creation.
 fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
     if !is_creation(frame.kind) {
         return Ok(Status::Success);
@@ -326,7 +326,7 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
         Some(Halt::CodeTooLarge)
     } else if frame.gas < deposit {
         if cx.fork == Fork::Frontier {
-            // The contract stays without code (changed by EIP-2).
+            // The contract is created without code (changed by EIP-2).
             frame.output = (0, 0);
             return Ok(Status::Success);
         }
@@ -358,7 +358,7 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
     Ok(Status::Success)
 }
 
-/// All changes are gone.
+/// Undoes all changes of a frame.
 fn undo(cx: &mut Context<'_>, frame: &Frame) {
     if cx.depth == 0 {
         cx.journal.state_gas.keep_given_back();
@@ -366,7 +366,7 @@ fn undo(cx: &mut Context<'_>, frame: &Frame) {
     cx.journal.revert(frame.checkpoint);
 }
 
-/// All gas is gone, and all changes.
+/// Ends a frame that halted: consumes its gas and undoes its changes.
 fn fail(cx: &mut Context<'_>, frame: &mut Frame, halt: Halt) -> Status {
     undo(cx, frame);
     frame.gas = 0;
@@ -374,7 +374,7 @@ fn fail(cx: &mut Context<'_>, frame: &mut Frame, halt: Halt) -> Status {
     Status::Halt(halt)
 }
 
-/// Hands the result of `callee` to its caller.
+/// Returns the result of `callee` to its caller.
 fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: Status) {
     caller.gas += callee.gas;
     caller.rebase(cx.memory);
@@ -405,7 +405,7 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
     }
 }
 
-/// The same for what ended before it had a frame.
+/// The same for a request that ended without a frame.
 fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) {
     caller.gas += ended.gas_left;
     let success = ended.status == Status::Success;
@@ -413,7 +413,7 @@ fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) 
     if creates {
         cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
     }
-    // A creation without a frame failed.
+    // A creation without a frame has failed.
     put_result(caller, Word::from_bool(success && !creates));
     cx.memory.returned.extend_from_slice(&ended.output);
     copy_output(caller, &ended.output);
@@ -427,9 +427,9 @@ fn put_result(caller: &mut Frame, result: Word) {
     unsafe { caller.stack.put(0, result) }
 }
 
-/// As much of the output as the caller made room for.
+/// Copies the output into the memory of the caller, as far as the caller has reserved room.
 fn copy_output(caller: &mut Frame, output: &[u8]) {
-    // Taken, so that a frame that stops later has no output of its own.
+    // Reset, so that a frame that stops later has no output of its own.
     let (at, len) = std::mem::take(&mut caller.output);
     let len = len.min(output.len());
     if len > 0 {
@@ -448,7 +448,7 @@ fn outermost(frame: &Frame, status: Status) -> Ended {
     }
 }
 
-fn tell_enter(cx: &mut Context<'_>) {
+fn report_enter(cx: &mut Context<'_>) {
     let request: &Request = &cx.request;
     if let Some(inspector) = &mut cx.inspector {
         inspector.enter(&FrameStart {
@@ -464,7 +464,7 @@ fn tell_enter(cx: &mut Context<'_>) {
     }
 }
 
-fn tell_exit(cx: &mut Context<'_>, frame: &Frame, status: Status) {
+fn report_exit(cx: &mut Context<'_>, frame: &Frame, status: Status) {
     let depth = cx.depth;
     if let Some(inspector) = &mut cx.inspector {
         let (at, len) = frame.output;

@@ -1,24 +1,24 @@
 //! The memories of all frames, in one buffer.
 //!
-//! A frame's memory begins where its caller's ends, and only what it grows by is
-//! zeroed. The buffer keeps its size between executions.
+//! The memory of a frame begins where its caller's ends. Only the part by which it grows is zeroed.
+//! The buffer keeps its size between executions.
 //!
-//! What the last call gave back is one buffer, too: a frame that calls loses what it had,
-//! so none but the running one has any.
+//! Return data has one buffer as well: a frame that calls loses its return data, so only the
+//! running frame has any.
 
 use crate::{gas, outcome::Halt};
 
-/// Bytes that all frames' memories may have together. No block's gas pays for more:
-/// 2^30 gas in one frame buys 24 MB. Beyond it a frame is out of gas.
+/// The maximum memory of all frames together, in bytes. A frame that would exceed it is out of gas.
+/// The gas of a block does not pay for more: 2^30 gas in one frame pay for 24 MB.
 pub(crate) const MEMORY_MAX: usize = 1 << 30;
 
-/// One buffer for all frames.
+/// The memory of all frames, and the return data.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     bytes: Vec<u8>,
-    /// By the last call of the frame that runs.
+    /// The return data of the running frame.
     pub(crate) returned: Vec<u8>,
-    /// Bytes that a limited run may use; `None`: [`MEMORY_MAX`].
+    /// The maximum of a limited run in bytes; `None`: [`MEMORY_MAX`].
     limit: Option<usize>,
 }
 
@@ -28,7 +28,7 @@ impl Memory {
         self.limit = limit;
     }
 
-    /// Makes `start..end` part of a memory and zeroes it. The buffer may move.
+    /// Adds `start..end` to the memory of a frame and zeroes it. The buffer may move.
     #[cold]
     #[inline(never)]
     pub(crate) fn grow(&mut self, start: usize, end: usize) -> Result<(), Halt> {
@@ -39,7 +39,7 @@ impl Memory {
             return Err(Halt::MemoryLimit);
         }
         if end > self.bytes.len() {
-            // What is there but belongs to no frame is overwritten before it is seen.
+            // Parts of the buffer without a frame are zeroed before they are used.
             let len = end.next_power_of_two().max(1 << 16);
             let len = self.limit.map_or(len, |limit| len.min(limit.max(end)));
             self.bytes.resize(len, 0);
@@ -48,14 +48,14 @@ impl Memory {
         Ok(())
     }
 
-    /// Where the buffer begins.
+    /// The start of the buffer.
     #[inline(always)]
     pub(crate) fn base(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr()
     }
 }
 
-/// Gas for growing a memory of `len` bytes to `end`, both multiples of 32.
+/// The gas for growing a memory from `len` to `end` bytes, both multiples of 32.
 #[inline(always)]
 pub(crate) const fn growth_cost(len: usize, end: usize) -> i64 {
     gas::memory((end / 32) as i64) - gas::memory((len / 32) as i64)
@@ -66,11 +66,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_grows_is_zero() {
+    fn grown_memory_is_zero() {
         let mut memory = Memory::default();
         assert_eq!(memory.grow(0, 64), Ok(()));
         memory.bytes[..64].fill(7);
-        // The first frame ended; another one takes its place.
+        // The first frame has ended, and another one uses the same bytes.
         assert_eq!(memory.grow(0, 32), Ok(()));
         assert_eq!(memory.bytes[..33], [[0; 32].as_slice(), &[7]].concat());
         assert_eq!(memory.grow(0, MEMORY_MAX + 32), Err(Halt::OutOfGas));

@@ -1,20 +1,20 @@
-//! The instructions: their bytes, and a table of facts about each.
+//! The opcodes: their bytes, and a table of facts about each.
 
 use crate::fork::Fork;
 
-/// What is known of an opcode at any fork.
+/// Facts about an opcode that hold at any fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Mnemonic; empty for a byte that is no instruction.
+    /// The mnemonic; empty for a byte that is not an opcode.
     pub name: &'static str,
-    /// Words it needs on the stack; with an operand in the code (EIP-8024) at least.
+    /// The words that it needs on the stack. With an operand in the code (EIP-8024), the minimum.
     pub inputs: u8,
-    /// Words it leaves in their place.
+    /// The words that replace its inputs.
     pub outputs: u8,
-    /// Bytes of code after it that are data, and no place to jump to. Not the operands of
-    /// EIP-8024, which may be a `JUMPDEST`.
+    /// The bytes of code after it that are data and not jump destinations. Does not include the
+    /// operands of EIP-8024, because a `JUMPDEST` there is valid.
     pub immediate: u8,
-    /// First fork that knows it.
+    /// The first fork that has it.
     pub since: Fork,
 }
 
@@ -27,19 +27,19 @@ impl Facts {
         since: Fork::Amsterdam,
     };
 
-    /// Change of the stack's height.
+    /// The change of the stack's height, in words.
     pub const fn change(&self) -> i32 {
         self.outputs as i32 - self.inputs as i32
     }
 
-    /// Whether `fork` knows it.
+    /// Whether `fork` has it.
     pub fn exists(&self, fork: Fork) -> bool {
         !self.name.is_empty() && fork >= self.since
     }
 }
 
-/// Declares the constants, and fills the table, from one line per instruction:
-/// name, byte, words in, words out, first fork.
+/// Declares the constants and fills the table from one line per opcode: name, byte, inputs,
+/// outputs, first fork.
 macro_rules! opcodes {
     ($($name:ident $byte:literal $inputs:literal $outputs:literal $since:ident;)*) => {
         $(
@@ -156,20 +156,20 @@ opcodes! {
     SELFDESTRUCT   0xff 1 0 Frontier;
 }
 
-/// First of 32: `PUSHn` is `PUSH1 + n - 1`.
+/// The first of 32: `PUSHn` is `PUSH1 + n - 1`.
 pub const PUSH1: u8 = 0x60;
-/// Last of them.
+/// The last push.
 pub const PUSH32: u8 = 0x7f;
-/// First of 16: `DUPn` is `DUP1 + n - 1`.
+/// The first of 16: `DUPn` is `DUP1 + n - 1`.
 pub const DUP1: u8 = 0x80;
-/// Last of them.
+/// The last duplication.
 pub const DUP16: u8 = 0x8f;
-/// First of 16: `SWAPn` is `SWAP1 + n - 1`.
+/// The first of 16: `SWAPn` is `SWAP1 + n - 1`.
 pub const SWAP1: u8 = 0x90;
-/// Last of them.
+/// The last swap.
 pub const SWAP16: u8 = 0x9f;
 
-/// By byte.
+/// Facts by byte.
 pub const FACTS: [Facts; 256] = with_families(named());
 
 const NUMBERED: [[&str; 32]; 3] = [
@@ -191,7 +191,7 @@ const NUMBERED: [[&str; 32]; 3] = [
     ],
 ];
 
-/// `PUSH1` to `PUSH32`, `DUP1` to `DUP16`, `SWAP1` to `SWAP16`.
+/// Adds `PUSH1` to `PUSH32`, `DUP1` to `DUP16` and `SWAP1` to `SWAP16`.
 const fn with_families(mut table: [Facts; 256]) -> [Facts; 256] {
     let mut n = 1;
     while n <= 32 {
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_those_of_the_yellow_paper() {
+    fn facts_match_the_yellow_paper() {
         assert_eq!(FACTS[usize::from(PUSH32)].name, "PUSH32");
         assert_eq!(FACTS[usize::from(PUSH32)].immediate, 32);
         assert_eq!(FACTS[usize::from(SWAP16)].inputs, 17);

@@ -1,51 +1,51 @@
-//! How execution ended, and why a transaction may not be executed at all.
+//! How an execution ended, and why a transaction cannot be executed.
 
 use alloy_primitives::{Address, Bytes, Log, U256};
 
-/// Of a transaction, a system call or a bare call.
+/// The result of a transaction, a system call or a bare call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// How the outermost frame ended.
     pub status: Status,
-    /// Gas charged: for a transaction after refunds, with the intrinsic part and the
-    /// floor of EIP-7623; for a bare call that of the frame, before refunds.
+    /// The gas charged. For a transaction: after refunds, with the intrinsic part and the floor of
+    /// EIP-7623. For a bare call: the gas of the frame, before refunds.
     pub gas_used: u64,
-    /// Gas given back: for a transaction what was, capped; for a bare call the counter.
+    /// The gas refunded. For a transaction: the capped refund. For a bare call: the counter.
     pub gas_refunded: u64,
-    /// Gas that a transaction takes of its block's limit.
+    /// The gas that a transaction uses of its block's limit.
     pub block_gas: BlockGas,
-    /// In order; none unless it succeeded.
+    /// The logs in order; none unless the outermost frame succeeded.
     pub logs: Vec<Log>,
-    /// Returned or reverted with; for a creation the code.
+    /// The data returned or reverted with; for a creation the code.
     pub output: Bytes,
-    /// The contract, when a creation succeeded.
+    /// The new contract, if a creation succeeded.
     pub created: Option<Address>,
 }
 
 impl Outcome {
-    /// Whether the receipt says 1.
+    /// Whether the status of the receipt is 1.
     pub fn is_success(&self) -> bool {
         self.status == Status::Success
     }
 }
 
-/// Gas as a block counts it. Until Amsterdam that is what transactions are charged; then
-/// it is before refunds (EIP-7778), and of two kinds (EIP-8037).
+/// Gas as a block counts it. Before Amsterdam this is the gas that transactions are charged. Since
+/// then it is counted before refunds (EIP-7778) and in two kinds (EIP-8037).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockGas {
-    /// For everything but growth of the state.
+    /// Gas for everything but growth of the state.
     pub regular: u64,
-    /// For growth of the state.
+    /// Gas for growth of the state.
     pub state: u64,
 }
 
 impl BlockGas {
-    /// What the header says: of whichever kind there is more.
+    /// The gas used, as in the header: the larger of the two kinds.
     pub fn used(self) -> u64 {
         self.regular.max(self.state)
     }
 
-    /// With that of one more transaction.
+    /// The sum with another transaction's gas.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -64,63 +64,63 @@ impl From<u64> for BlockGas {
 /// How a frame ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Stopped, returned, or destroyed itself.
+    /// It stopped, returned, or destroyed itself.
     Success,
-    /// By `REVERT` (EIP-140): unused gas is kept.
+    /// It executed `REVERT` (EIP-140). Unused gas is kept.
     Revert,
-    /// All its gas is gone.
+    /// It halted exceptionally. All its gas is consumed.
     Halt(Halt),
 }
 
-/// Why a frame halted exceptionally: all its gas is consumed, its changes are undone.
+/// Why a frame halted exceptionally. All its gas is consumed and its changes are undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Halt {
-    /// Gas, also for memory beyond any limit.
+    /// The gas does not suffice, or the memory would exceed 1 GiB.
     #[error("out of gas")]
     OutOfGas,
-    /// The run may not use more memory ([`Evm::set_memory_limit`](crate::Evm::set_memory_limit)).
+    /// The run exceeds its memory limit ([`Evm::set_memory_limit`](crate::Evm::set_memory_limit)).
     #[error("memory limit of the run")]
     MemoryLimit,
-    /// An opcode that the fork does not know, or `INVALID`.
+    /// An opcode that the fork does not have, or `INVALID`.
     #[error("invalid opcode 0x{0:02x}")]
     InvalidOpcode(u8),
-    /// An instruction needs more words than there are.
+    /// An instruction needs more words than are on the stack.
     #[error("stack underflow")]
     StackUnderflow,
-    /// More than 1,024 words.
+    /// The stack would have more than 1,024 words.
     #[error("stack overflow")]
     StackOverflow,
-    /// A jump to something that is no `JUMPDEST`.
+    /// The target of a jump is not a `JUMPDEST`.
     #[error("invalid jump destination")]
     InvalidJump,
-    /// A change of state below `STATICCALL` (EIP-214).
+    /// A change of the state within a static call (EIP-214).
     #[error("write in a static call")]
     StaticViolation,
-    /// `RETURNDATACOPY` beyond the end (EIP-211).
+    /// `RETURNDATACOPY` reads beyond the end (EIP-211).
     #[error("read beyond the return data")]
     ReturnDataOutOfBounds,
-    /// A creation at an address in use (EIP-684, EIP-7610).
+    /// The address of a new contract is in use (EIP-684, EIP-7610).
     #[error("the address of the new contract is in use")]
     AddressCollision,
-    /// Deployed code longer than allowed (EIP-170).
+    /// The deployed code is longer than allowed (EIP-170).
     #[error("code longer than the limit")]
     CodeTooLarge,
-    /// Init code longer than allowed (EIP-3860).
+    /// The init code is longer than allowed (EIP-3860).
     #[error("init code longer than the limit")]
     InitCodeTooLarge,
-    /// Deployed code begins with 0xEF (EIP-3541).
+    /// The deployed code begins with 0xEF (EIP-3541).
     #[error("code begins with 0xEF")]
     CodeStartsWithEf,
-    /// Gas for the deposit of code is missing (EIP-2).
+    /// The gas does not suffice for the code deposit (EIP-2).
     #[error("out of gas for the code deposit")]
     CodeDepositOutOfGas,
-    /// A precompiled contract refused its input.
+    /// A precompiled contract rejected its input.
     #[error("a precompiled contract failed")]
     PrecompileFailed,
-    /// The outermost message sends more than its sender has.
+    /// A frame would send more than its payer has.
     #[error("balance below the value sent")]
     InsufficientBalance,
-    /// The creator's nonce is 2^64 - 1 (EIP-2681).
+    /// The nonce of the creator is 2^64 - 1 (EIP-2681).
     #[error("nonce at its limit")]
     NonceOverflow,
     /// More than 1,024 nested frames.
@@ -128,144 +128,144 @@ pub enum Halt {
     CallDepth,
 }
 
-/// Why a transaction cannot be in a block. Nothing was changed.
+/// Why a transaction cannot be included in a block. The state is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTransaction {
-    /// The fork does not know the transaction's type.
+    /// The fork does not have this type of transaction.
     #[error("transactions of type {0} do not exist at this fork")]
     TypeNotSupported(u8),
-    /// EIP-155.
+    /// The transaction is signed for another chain (EIP-155).
     #[error("signed for chain {got}, this is chain {want}")]
     WrongChainId {
-        /// Of the chain.
+        /// The chain's id.
         want: u64,
-        /// Of the transaction.
+        /// The transaction's.
         got: u64,
     },
-    /// Typed transactions always name their chain.
-    #[error("a typed transaction names its chain")]
+    /// A typed transaction must contain a chain id.
+    #[error("typed transaction without a chain id")]
     MissingChainId,
-    /// The nonce was used.
+    /// The nonce is already used.
     #[error("nonce {got} is below the account's {want}")]
     NonceTooLow {
-        /// Of the account.
+        /// The account's.
         want: u64,
-        /// Of the transaction.
+        /// The transaction's.
         got: u64,
     },
-    /// A gap.
+    /// The nonce leaves a gap.
     #[error("nonce {got} is above the account's {want}")]
     NonceTooHigh {
-        /// Of the account.
+        /// The account's.
         want: u64,
-        /// Of the transaction.
+        /// The transaction's.
         got: u64,
     },
-    /// EIP-2681.
+    /// The nonce cannot be increased (EIP-2681).
     #[error("nonce at its limit, 2^64 - 1")]
     NonceOverflow,
-    /// EIP-3607.
+    /// The sender is a contract (EIP-3607).
     #[error("the sender has code")]
     SenderHasCode,
-    /// For value and all fees at most.
+    /// The balance does not cover the value and the maximum fees.
     #[error("balance {balance} does not cover {need}")]
     InsufficientBalance {
-        /// Wei of the account.
+        /// The wei of the account.
         balance: U256,
-        /// Wei at most.
+        /// The value and the maximum fees, in wei.
         need: U256,
     },
-    /// Gas limit × price + value does not fit 256 bits.
+    /// Gas limit × price + value exceeds 256 bits.
     #[error("value and fees exceed 256 bits")]
     FeeOverflow,
-    /// Before anything runs.
+    /// The gas limit does not cover the gas before execution.
     #[error("gas limit {limit} is below the intrinsic gas {need}")]
     IntrinsicGas {
-        /// Of the transaction.
+        /// The transaction's.
         limit: u64,
-        /// At least.
+        /// The minimum.
         need: u64,
     },
-    /// EIP-7623.
+    /// The gas limit is below the floor for calldata (EIP-7623).
     #[error("gas limit {limit} is below the floor {need} for its calldata")]
     FloorGas {
-        /// Of the transaction.
+        /// The transaction's.
         limit: u64,
-        /// At least.
+        /// The minimum.
         need: u64,
     },
-    /// The transaction exceeds what is left of the block's gas limit.
-    #[error("gas limit {limit} is above what is left of the block's, {block}")]
+    /// The gas limit exceeds the gas left in the block.
+    #[error("gas limit {limit} is above the gas left in the block, {block}")]
     AboveBlockGasLimit {
-        /// Of the transaction.
+        /// The transaction's.
         limit: u64,
-        /// Left in the block.
+        /// The gas left in the block.
         block: u64,
     },
-    /// EIP-7825.
+    /// The gas limit exceeds the cap of the fork (EIP-7825).
     #[error("gas limit {limit} is above the cap {cap}")]
     AboveGasCap {
-        /// Of the transaction.
+        /// The transaction's.
         limit: u64,
-        /// Of the fork.
+        /// The fork's cap.
         cap: u64,
     },
-    /// EIP-1559.
+    /// The fee is below the base fee (EIP-1559).
     #[error("fee {fee} per gas is below the block's base fee {base_fee}")]
     FeeBelowBaseFee {
-        /// Of the transaction.
+        /// The transaction's.
         fee: U256,
-        /// Of the block.
+        /// The block's.
         base_fee: U256,
     },
-    /// EIP-1559.
+    /// The priority fee exceeds the fee (EIP-1559).
     #[error("the priority fee is above the whole fee")]
     PriorityFeeAboveFee,
-    /// EIP-3860.
-    #[error("init code of {size} bytes, allowed are {max}")]
+    /// The init code is longer than allowed (EIP-3860).
+    #[error("init code of {size} bytes exceeds the limit of {max}")]
     InitCodeTooLarge {
-        /// Bytes.
+        /// Its length in bytes.
         size: usize,
-        /// Bytes.
+        /// The maximum in bytes.
         max: usize,
     },
-    /// EIP-4844.
-    #[error("a blob transaction without blobs")]
+    /// A blob transaction needs a blob (EIP-4844).
+    #[error("blob transaction without blobs")]
     NoBlobs,
-    /// EIP-4844, EIP-7594.
-    #[error("{count} blobs, allowed are {max}")]
+    /// More blobs than a transaction or the block may have (EIP-4844, EIP-7594).
+    #[error("{count} blobs exceed the limit of {max}")]
     TooManyBlobs {
-        /// Of the transaction.
+        /// The transaction's.
         count: usize,
-        /// Of the transaction or the block.
+        /// The maximum of the transaction or the block.
         max: u64,
     },
-    /// EIP-4844.
-    #[error("a blob hash of unknown version")]
+    /// The version of a blob hash is not 1 (EIP-4844).
+    #[error("blob hash of an unknown version")]
     BlobVersion,
-    /// EIP-4844.
+    /// The fee per blob gas is below the base fee (EIP-4844).
     #[error("fee {fee} per blob gas is below the block's {base_fee}")]
     BlobFeeBelowBaseFee {
-        /// Of the transaction.
+        /// The transaction's.
         fee: U256,
-        /// Of the block.
+        /// The block's.
         base_fee: U256,
     },
-    /// EIP-4844 and EIP-7702.
+    /// Blob and set-code transactions need a recipient (EIP-4844, EIP-7702).
     #[error("this type of transaction cannot create contracts")]
     CannotCreate,
-    /// EIP-7702.
-    #[error("a set-code transaction without authorizations")]
+    /// A set-code transaction needs an authorization (EIP-7702).
+    #[error("set-code transaction without authorizations")]
     NoAuthorizations,
 }
 
-/// Why there is no outcome.
+/// Why an execution has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error<E> {
-    /// The transaction cannot be in this block.
+    /// The transaction cannot be included in this block.
     #[error(transparent)]
     Invalid(#[from] InvalidTransaction),
-    /// The state could not be read; what was executed so far is undone.
+    /// The state could not be read. Changes so far are undone.
     #[error("state could not be read: {0}")]
     Source(E),
 }

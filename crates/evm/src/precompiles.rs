@@ -1,10 +1,10 @@
-//! Precompiled contracts: revm's, by fork.
+//! The precompiled contracts of each fork, implemented by revm.
 
 use crate::{fork::Fork, outcome::Halt};
 use alloy_primitives::{Address, Bytes};
 use revm_precompile::{Precompile, PrecompileSpecId, PrecompileStatus, Precompiles};
 
-/// Highest address of those that are numbered from 1, by fork.
+/// The highest of the addresses that are numbered from 1, by fork.
 const fn highest(fork: Fork) -> u16 {
     match fork {
         Fork::Frontier | Fork::Homestead | Fork::TangerineWhistle | Fork::SpuriousDragon => 0x04,
@@ -15,10 +15,10 @@ const fn highest(fork: Fork) -> u16 {
     }
 }
 
-/// P256VERIFY (EIP-7951).
+/// The address of P256VERIFY (EIP-7951).
 const P256VERIFY: u16 = 0x100;
 
-/// Whether a precompiled contract is at `address`.
+/// Whether `address` is a precompiled contract.
 #[inline]
 pub(crate) fn is_precompile(fork: Fork, address: &Address) -> bool {
     let bytes = &address.0.0;
@@ -29,7 +29,7 @@ pub(crate) fn is_precompile(fork: Fork, address: &Address) -> bool {
     (1..=highest(fork)).contains(&number) || number == P256VERIFY && fork >= Fork::Osaka
 }
 
-/// The contract at `address`.
+/// The precompiled contract at `address`.
 pub(crate) fn get(fork: Fork, address: &Address) -> Option<&'static Precompile> {
     if !is_precompile(fork, address) {
         return None;
@@ -48,13 +48,13 @@ pub(crate) fn get(fork: Fork, address: &Address) -> Option<&'static Precompile> 
     Precompiles::new(set).get(address)
 }
 
-/// Gas used and output.
+/// Runs a precompiled contract; returns the gas used and the output.
 pub(crate) fn run(
     precompile: &Precompile,
     input: &[u8],
     gas_limit: u64,
 ) -> Result<(u64, Bytes), Halt> {
-    // Fatal errors exist only for contracts of other chains.
+    // Only contracts of other chains have fatal errors.
     let output = precompile
         .execute(input, gas_limit, 0)
         .map_err(|_| Halt::PrecompileFailed)?;
@@ -72,9 +72,9 @@ pub(crate) fn run(
 mod tests {
     use super::*;
 
-    /// What is said to exist does, and nothing else.
+    /// `is_precompile` agrees with revm's sets.
     #[test]
-    fn sets_are_whole() {
+    fn is_precompile_agrees_with_revm() {
         for fork in Fork::ALL {
             for number in 0..0x200u16 {
                 let mut address = Address::ZERO;

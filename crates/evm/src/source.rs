@@ -1,4 +1,4 @@
-//! Where state comes from: the trait, and a plain map that implements it.
+//! The source of state: the trait, and an implementation in maps.
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 /// An account without its code and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Wei.
+    /// The balance in wei.
     pub balance: U256,
-    /// Transactions sent, or contracts created.
+    /// The number of transactions sent, or of contracts created.
     pub nonce: u64,
-    /// Keccak-256 of the code; [`KECCAK256_EMPTY`] for none.
+    /// The Keccak-256 hash of the code; [`KECCAK256_EMPTY`] without code.
     pub code_hash: B256,
 }
 
 impl Account {
-    /// As EIP-161 defines it: no balance, no nonce, no code.
+    /// Whether it is empty as defined by EIP-161: no balance, no nonce, no code.
     pub fn is_empty(&self) -> bool {
         self.nonce == 0 && self.balance.is_zero() && self.code_hash == KECCAK256_EMPTY
     }
@@ -31,31 +31,30 @@ impl Default for Account {
     }
 }
 
-/// Read access to the state before execution. Each thing is asked for at most once
-/// per [`State`](crate::State), code once per hash and code cache.
+/// Read access to the state before execution. A [`State`](crate::State) reads each account and slot
+/// at most once, and code once per hash and code cache.
 ///
-/// An error travels out of the execution untouched, as
-/// [`Error::Source`](crate::Error::Source); it is never taken for an EVM failure.
+/// An error ends the execution and is returned as [`Error::Source`](crate::Error::Source). It is
+/// never treated as an EVM failure.
 pub trait StateSource {
-    /// Why something could not be read.
+    /// Why a read failed.
     type Error;
 
-    /// `None`: no such account.
+    /// Returns an account; `None` if it does not exist.
     fn account(&mut self, address: Address) -> Result<Option<Account>, Self::Error>;
 
-    /// Zero when never written.
+    /// Returns the value of a slot; zero if it was never written.
     fn storage(&mut self, address: Address, key: U256) -> Result<U256, Self::Error>;
 
-    /// The code with this hash, that an account named; never asked for
-    /// [`KECCAK256_EMPTY`].
+    /// Returns the code with this hash, which an account has. Never called for [`KECCAK256_EMPTY`].
     fn code(&mut self, code_hash: B256) -> Result<Bytes, Self::Error>;
 
-    /// Of one of the 256 blocks before the current one; zero if there is none.
+    /// Returns the hash of one of the 256 blocks before the current one; zero if it does not exist.
     fn block_hash(&mut self, number: u64) -> Result<B256, Self::Error>;
 
-    /// Whether any slot of the account was ever written. Asked only when a contract is
-    /// created where an account is (EIP-7610); 28 accounts of mainnet make a
-    /// difference, and nobody can create contracts there.
+    /// Whether the account has storage. Called only if a contract is created at an address that has
+    /// an account (EIP-7610). On mainnet the answer matters for 28 accounts, and contracts cannot
+    /// be created at these addresses.
     fn has_storage(&mut self, _address: Address) -> Result<bool, Self::Error> {
         Ok(false)
     }
@@ -85,12 +84,12 @@ impl<S: StateSource + ?Sized> StateSource for &mut S {
     }
 }
 
-/// The source failed; why is kept in [`Erased`].
+/// The source failed. [`Erased`] contains the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failed;
 
-/// A [`StateSource`] without its error's type, so that the interpreter is compiled
-/// once and not per source.
+/// A [`StateSource`] without its error type, so that the interpreter is compiled once and not once
+/// per source.
 pub(crate) trait Source {
     fn account(&mut self, address: Address) -> Result<Option<Account>, Failed>;
     fn storage(&mut self, address: Address, key: U256) -> Result<U256, Failed>;
@@ -99,7 +98,7 @@ pub(crate) trait Source {
     fn has_storage(&mut self, address: Address) -> Result<bool, Failed>;
 }
 
-/// Keeps the error while [`Failed`] travels out.
+/// Keeps the error while [`Failed`] is returned through the interpreter.
 #[derive(Debug)]
 pub(crate) struct Erased<'a, S: StateSource> {
     source: &'a mut S,
@@ -114,9 +113,10 @@ impl<'a, S: StateSource> Erased<'a, S> {
         }
     }
 
-    /// Why it failed.
+    /// The error of the failure.
     pub(crate) fn into_error(self, Failed: Failed) -> S::Error {
-        self.error.expect("kept when the source failed")
+        self.error
+            .expect("the error was kept when the source failed")
     }
 
     fn keep<T>(&mut self, read: impl FnOnce(&mut S) -> Result<T, S::Error>) -> Result<T, Failed> {
@@ -149,21 +149,21 @@ impl<S: StateSource> Source for Erased<'_, S> {
     }
 }
 
-/// A whole state in maps, sorted: for tests, tools and genesis files.
+/// A complete state in sorted maps, for tests, tools and genesis files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryState {
-    /// By address.
+    /// Accounts by address.
     pub accounts: BTreeMap<Address, Account>,
-    /// By address and key; zeros are absent.
+    /// Slots by address and key, without zeros.
     pub storage: BTreeMap<Address, BTreeMap<U256, U256>>,
-    /// By hash.
+    /// Code by hash.
     pub codes: BTreeMap<B256, Bytes>,
-    /// By number.
+    /// Block hashes by number.
     pub block_hashes: BTreeMap<u64, B256>,
 }
 
 impl MemoryState {
-    /// Adds or replaces an account; its storage stays.
+    /// Adds or replaces an account. Its storage stays.
     pub fn insert(&mut self, address: Address, balance: U256, nonce: u64, code: Bytes) {
         let code_hash = keccak256(&code);
         if !code.is_empty() {
@@ -190,11 +190,11 @@ impl MemoryState {
     }
 }
 
-/// What a map lacks.
+/// A [`MemoryState`] is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryStateError {
-    /// An account names code that is not there.
-    #[error("no code with hash {0} in the state; insert accounts with their code")]
+    /// An account has code that the state does not contain.
+    #[error("no code with hash {0} in the state; insert accounts together with their code")]
     NoCode(B256),
 }
 

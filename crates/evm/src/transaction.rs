@@ -1,5 +1,4 @@
-//! What surrounds the outermost frame of a transaction: whether it may be executed,
-//! what it pays, and what it gets back.
+//! The checks before a transaction, its intrinsic gas and its fees.
 
 use crate::{
     env::{Block, Transaction, TransactionType},
@@ -10,31 +9,31 @@ use crate::{
 };
 use alloy_primitives::U256;
 
-/// First byte of a blob's versioned hash (EIP-4844).
+/// The first byte of a blob's versioned hash (EIP-4844).
 const BLOB_HASH_VERSION: u8 = 1;
-/// Blobs of one transaction at most (EIP-7594).
+/// The maximum number of blobs of one transaction (EIP-7594).
 const BLOBS_PER_TRANSACTION: u64 = 6;
 
-/// What a transaction that may be executed pays before and after.
+/// The prices of a valid transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bill {
-    /// Gas before the first instruction.
+    /// The gas before the first instruction.
     pub(crate) intrinsic: Intrinsic,
-    /// Wei per gas, of which the base fee is burnt.
+    /// The wei per gas, of which the base fee is burnt.
     pub(crate) gas_price: U256,
-    /// Wei per gas for the beneficiary.
+    /// The wei per gas for the beneficiary.
     pub(crate) tip: U256,
-    /// Wei for blobs, burnt.
+    /// The wei for blobs, which are burnt.
     pub(crate) blob_fee: U256,
 }
 
-/// Gas for what a transaction is, before it does anything.
+/// The gas that a transaction costs before its first instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Intrinsic {
     pub(crate) regular: u64,
-    /// For growth of the state (EIP-8037).
+    /// Gas for growth of the state (EIP-8037).
     pub(crate) state: u64,
-    /// Regular gas at least, whatever it does (EIP-7623).
+    /// The minimum of regular gas, whatever the transaction executes (EIP-7623).
     pub(crate) floor: u64,
 }
 
@@ -44,7 +43,7 @@ impl Intrinsic {
     }
 }
 
-/// Checks that need nothing but block and transaction.
+/// The checks that need only the block and the transaction.
 pub(crate) fn check(
     fork: Fork,
     chain_id: u64,
@@ -99,7 +98,7 @@ fn check_type(fork: Fork, chain_id: u64, tx: &Transaction) -> Result<(), Invalid
     }
 }
 
-/// Wei per gas in all, and for the beneficiary (EIP-1559).
+/// Returns the wei per gas, in total and for the beneficiary (EIP-1559).
 fn check_fees(
     fork: Fork,
     block: &Block,
@@ -121,7 +120,7 @@ fn check_fees(
     Ok((base_fee + tip, tip))
 }
 
-/// Wei for the blobs (EIP-4844).
+/// Returns the wei for the blobs (EIP-4844).
 fn check_blobs(fork: Fork, block: &Block, tx: &Transaction) -> Result<U256, InvalidTransaction> {
     if tx.transaction_type != TransactionType::Blob {
         return Ok(U256::ZERO);
@@ -159,7 +158,7 @@ fn blob_gas(tx: &Transaction) -> U256 {
     U256::from(tx.blob_hashes.len() as u64 * gas::BLOB)
 }
 
-/// Intrinsic gas, for which the transaction's limit and that of the block must do.
+/// Returns the intrinsic gas. The limits of the transaction and of the block must cover it.
 fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, InvalidTransaction> {
     let (limit, cap) = (tx.gas_limit, gas::TRANSACTION_GAS_CAP);
     let intrinsic = intrinsic_gas(fork, block, tx);
@@ -183,8 +182,8 @@ fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, I
         return Err(InvalidTransaction::FloorGas { limit, need });
     }
     if fork >= Fork::Amsterdam {
-        // The cap is one of regular gas, and so much of it may become of the limit; the
-        // rest, or all but what is regular for sure, may become state gas (EIP-8037).
+        // Regular gas is at most the cap. All of the limit except the intrinsic regular gas may
+        // be used as state gas (EIP-8037).
         let need = intrinsic.regular.max(intrinsic.floor);
         if need > cap {
             return Err(InvalidTransaction::IntrinsicGas { limit: cap, need });
@@ -196,7 +195,7 @@ fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, I
     Ok(intrinsic)
 }
 
-/// Whether so much gas is left of a block's limit.
+/// Checks that a block has `limit` gas left.
 fn check_room(limit: u64, of_block: u64, used: u64) -> Result<(), InvalidTransaction> {
     let block = of_block.saturating_sub(used);
     if limit > block {
@@ -205,7 +204,7 @@ fn check_room(limit: u64, of_block: u64, used: u64) -> Result<(), InvalidTransac
     Ok(())
 }
 
-/// Gas for what the transaction is, before it does anything; and at least (EIP-7623).
+/// Computes the intrinsic gas and the floor (EIP-7623).
 fn intrinsic_gas(fork: Fork, block: &Block, tx: &Transaction) -> Intrinsic {
     const ADDRESS_BYTES: u64 = 20;
     const SLOT_BYTES: u64 = 32;
@@ -246,7 +245,7 @@ fn intrinsic_gas(fork: Fork, block: &Block, tx: &Transaction) -> Intrinsic {
     }
 }
 
-/// Checks of the sender's account; `has_own_code`: other than a delegation.
+/// Checks the account of the sender. `has_own_code`: it has code that is not a delegation.
 pub(crate) fn check_sender(
     tx: &Transaction,
     sender: &Account,

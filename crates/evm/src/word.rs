@@ -1,18 +1,16 @@
 //! The machine word: 256 bits as four scalars.
 //!
-//! Words are loaded and stored limb by limb, and the compiler is kept from merging
-//! the four accesses into wide ones ([`Word::load`]): a 16-byte load of what four
-//! 8-byte stores just wrote cannot be forwarded from the store buffer, and waits
-//! (factorial of 100: 2.5 µs merged, 1.6 µs unmerged).
+//! Words are loaded and stored limb by limb, and the compiler cannot merge the four accesses
+//! ([`Word::load`]). The processor cannot forward four 8-byte stores from the store buffer to one
+//! 16-byte load, which then waits (factorial of 100: 2.5 µs merged, 1.6 µs separate).
 //!
-//! Addition, multiplication, shifts and comparisons are our own, with the fast paths
-//! that real code takes; general division is ruint's. `tests` holds each against
-//! ruint.
+//! Addition, multiplication, shifts and comparisons are implemented here, with fast paths for common
+//! operands. General division is ruint's. The tests compare every operation with ruint.
 
 use alloy_primitives::{Address, B256, U256};
 use std::cmp::Ordering;
 
-/// 256 bits, least significant limb first.
+/// A word of 256 bits, least significant limb first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(8))]
 pub(crate) struct Word(pub(crate) [u64; 4]);
@@ -34,7 +32,7 @@ impl Word {
     /// - The four limbs there are initialised.
     /// - No other thread writes them at the same time.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "the module's documentation says why")]
+    #[expect(unsafe_code, reason = "see the documentation of the module")]
     pub(crate) unsafe fn load(from: *const Self) -> Self {
         debug_assert!(from.is_aligned(), "unaligned word");
         let limbs = from.cast::<u64>();
@@ -55,7 +53,7 @@ impl Word {
     /// - `to` is valid for writes of 32 bytes and aligned to 8.
     /// - No other thread reads or writes them at the same time.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "the module's documentation says why")]
+    #[expect(unsafe_code, reason = "see the documentation of the module")]
     pub(crate) unsafe fn store(self, to: *mut Self) {
         debug_assert!(to.is_aligned(), "unaligned word");
         let limbs = to.cast::<u64>();
@@ -78,7 +76,7 @@ impl Word {
         self.0[3] >> 63 != 0
     }
 
-    /// `None`: does not fit.
+    /// The value as `u64`; `None` if it does not fit.
     #[inline(always)]
     pub(crate) const fn to_u64(self) -> Option<u64> {
         if self.0[1] | self.0[2] | self.0[3] == 0 {
@@ -88,7 +86,7 @@ impl Word {
         }
     }
 
-    /// `u64::MAX` for what does not fit.
+    /// The value as `u64`; `u64::MAX` if it does not fit.
     #[inline(always)]
     pub(crate) const fn saturating_u64(self) -> u64 {
         if self.0[1] | self.0[2] | self.0[3] == 0 {
@@ -125,7 +123,7 @@ impl Word {
         bytes
     }
 
-    /// Of at most 32 bytes, big-endian.
+    /// A word from at most 32 bytes, big-endian.
     pub(crate) fn from_be_slice(bytes: &[u8]) -> Self {
         let mut padded = [0; 32];
         padded[32 - bytes.len()..].copy_from_slice(bytes);
@@ -162,7 +160,7 @@ impl Word {
         Self::ZERO.wrapping_sub(self)
     }
 
-    /// Schoolbook, the upper half left out; operands below 2^64 are most.
+    /// Schoolbook multiplication without the upper half. Most operands are below 2^64.
     #[inline(always)]
     pub(crate) fn wrapping_mul(self, other: Self) -> Self {
         let (Self(a), Self(b)) = (self, other);
@@ -183,7 +181,7 @@ impl Word {
         Self([r0, r1, r2, r3])
     }
 
-    /// Zero for a divisor of zero.
+    /// The quotient; zero for a divisor of zero.
     #[inline(always)]
     pub(crate) fn div(self, divisor: Self) -> Self {
         match (self.to_u64(), divisor.to_u64()) {
@@ -204,7 +202,7 @@ impl Word {
         }
     }
 
-    /// Zero for a modulus of zero.
+    /// The remainder; zero for a modulus of zero.
     #[inline(always)]
     pub(crate) fn rem(self, modulus: Self) -> Self {
         match (self.to_u64(), modulus.to_u64()) {
@@ -225,7 +223,7 @@ impl Word {
         }
     }
 
-    /// Two's complement, towards zero; zero for a divisor of zero.
+    /// The quotient in two's complement, rounded towards zero; zero for a divisor of zero.
     #[inline(always)]
     pub(crate) fn sdiv(self, divisor: Self) -> Self {
         let quotient = self.abs().div(divisor.abs());
@@ -236,7 +234,7 @@ impl Word {
         }
     }
 
-    /// Two's complement, with the sign of `self`; zero for a modulus of zero.
+    /// The remainder in two's complement, with the sign of `self`; zero for a modulus of zero.
     #[inline(always)]
     pub(crate) fn smod(self, modulus: Self) -> Self {
         let rest = self.abs().rem(modulus.abs());
@@ -268,7 +266,7 @@ impl Word {
 
     #[inline(never)]
     pub(crate) fn pow(self, exponent: Self) -> Self {
-        // Shifts in disguise: `2 ** n` and `256 ** n` are most of real code.
+        // Powers of `2` and `256`, the most common ones, are shifts.
         match (self.log2_exact(), exponent.to_u64()) {
             (_, Some(0)) => Self::ONE,
             (Some(0), _) => Self::ONE,
@@ -291,14 +289,14 @@ impl Word {
         }
     }
 
-    /// The exponent, when it is a power of two. Not by counting ones: without an
-    /// instruction for that it takes longer than a division of small words.
+    /// The exponent of a power of two; `None` for other values. Does not count ones: without an
+    /// instruction for it, that takes longer than a division of small words.
     fn log2_exact(self) -> Option<u32> {
         let one_bit = self.and(self.wrapping_sub(Self::ONE)).is_zero() && !self.is_zero();
         one_bit.then(|| 255 - self.leading_zeros())
     }
 
-    /// 256 for zero.
+    /// The number of leading zero bits; 256 for zero.
     #[inline(always)]
     pub(crate) const fn leading_zeros(self) -> u32 {
         let [a, b, c, d] = self.0;
@@ -332,7 +330,7 @@ impl Word {
         Self([a0, a1, a2, a3 ^ SIGN]).lt(Self([b0, b1, b2, b3 ^ SIGN]))
     }
 
-    /// Without a branch per limb.
+    /// Whether both are equal, without a branch per limb.
     #[inline(always)]
     pub(crate) const fn same(self, other: Self) -> bool {
         let (Self(a), Self(b)) = (self, other);
@@ -379,7 +377,7 @@ impl Word {
         }
     }
 
-    /// Copies of the sign come in from the left.
+    /// Shifts right and copies the sign bit in from the left.
     #[inline(always)]
     pub(crate) const fn sar(self, shift: Self) -> Self {
         let fill = if self.is_negative() {
@@ -387,16 +385,16 @@ impl Word {
         } else {
             Self::ZERO
         };
-        // What is shifted in is the complement of what a complement shifts in.
+        // For a negative word: the complement of the shifted complement.
         fill.xor(fill.xor(self).shr(shift))
     }
 
-    /// Below 256.
+    /// Shifts left by less than 256 bits.
     #[inline(always)]
     pub(crate) const fn shl_by(self, shift: u32) -> Self {
         let [a, b, c, d] = self.0;
-        // Whole limbs first, then bits: `x >> 1 >> (63 - n)` is `x >> (64 - n)`
-        // without its trap at zero.
+        // Whole limbs first, then bits. `x >> 1 >> (63 - n)` is `x >> (64 - n)`, but without
+        // overflow for `n` = 0.
         let [a, b, c, d] = match shift / 64 {
             0 => [a, b, c, d],
             1 => [0, a, b, c],
@@ -412,7 +410,7 @@ impl Word {
         ])
     }
 
-    /// Below 256.
+    /// Shifts right by less than 256 bits.
     #[inline(always)]
     pub(crate) const fn shr_by(self, shift: u32) -> Self {
         let [a, b, c, d] = self.0;
@@ -431,7 +429,7 @@ impl Word {
         ])
     }
 
-    /// Byte `index` counted from the most significant one; zero beyond.
+    /// Byte `index`, counted from the most significant one; zero beyond the last.
     #[inline(always)]
     pub(crate) const fn byte(self, index: Self) -> Self {
         match index.to_u64() {
@@ -449,13 +447,13 @@ impl Word {
         }
     }
 
-    /// `self` read as a number of `size` + 1 bytes, with its sign.
+    /// Extends the sign of a number of `size` + 1 bytes.
     #[inline(always)]
     pub(crate) fn sign_extend(self, size: Self) -> Self {
         let Some(size @ 0..31) = size.to_u64() else {
             return self;
         };
-        // Without a branch on the size: it differs from one use to the next.
+        // Without a branch on the size, which a predictor could not follow.
         let Self(limbs) = self;
         let (at, above) = (size / 8, 56 - size % 8 * 8);
         let [a, b, c, d] = limbs;
@@ -477,7 +475,7 @@ impl Word {
         ])
     }
 
-    /// Words as others see them.
+    /// Words as arrays of limbs, for inspectors.
     #[expect(unsafe_code, reason = "a view of the same memory")]
     pub(crate) fn limbs(words: &[Self]) -> &[[u64; 4]] {
         // SAFETY: `Word` is four `u64` and nothing else, with their alignment.
@@ -513,7 +511,7 @@ impl From<Address> for Word {
     }
 }
 
-/// Divisions of any width: ruint's.
+/// Divisions of any width, by ruint.
 #[cfg(not(miri))]
 mod wide {
     use alloy_primitives::U256;
@@ -539,7 +537,7 @@ mod wide {
     }
 }
 
-/// The same, bit by bit: ruint's are in assembly, which miri does not execute.
+/// The same, bit by bit. ruint divides in assembly, which miri cannot execute.
 #[cfg(miri)]
 mod wide {
     use alloy_primitives::U256;
@@ -594,7 +592,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Words as code has them: small, at the edges, wide.
+    /// Words that are common in code: small, at the limits, wide.
     fn word() -> impl Strategy<Value = Word> {
         let limb = prop_oneof![Just(0), Just(u64::MAX), 0..300u64, any::<u64>()];
         let small = (0..300u64).prop_map(Word::new);
@@ -641,10 +639,10 @@ mod tests {
             prop_assert_eq!(a.byte_len() as usize, x.byte_len());
         }
 
-        /// The signed ones against their definition over signed limbs.
+        /// Compares signed operations with alloy's signed integers.
         #[test]
         #[cfg_attr(miri, ignore = "ruint divides in assembly")]
-        fn signs(a in word(), b in word()) {
+        fn signed_operations_agree_with_alloy(a in word(), b in word()) {
             use alloy_primitives::I256;
             let (x, y) = (I256::from_raw(a.u256()), I256::from_raw(b.u256()));
             prop_assert_eq!(a.slt(b), x < y);
@@ -655,7 +653,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes(a in word(), index in 0..40u64) {
+        fn byte_operations_agree_with_byte_arrays(a in word(), index in 0..40u64) {
             let bytes = a.to_be_bytes();
             prop_assert_eq!(bytes, a.u256().to_be_bytes::<32>());
             prop_assert_eq!(Word::from_be_bytes(&bytes), a);

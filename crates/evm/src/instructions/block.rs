@@ -1,4 +1,4 @@
-//! What the block and the transaction say.
+//! Data of the block and the transaction.
 
 use crate::{
     fork::Fork,
@@ -7,7 +7,7 @@ use crate::{
     word::Word,
 };
 
-/// `BLOCKHASH`: of the 256 blocks before this one; zero for others.
+/// `BLOCKHASH`: the hash of one of the 256 blocks before this one; zero for others.
 pub(crate) fn block_hash(
     cx: &mut Context<'_>,
     _: &mut Frame,
@@ -24,7 +24,7 @@ pub(crate) fn block_hash(
     Ok(())
 }
 
-/// `DIFFICULTY`, since Paris `PREVRANDAO` (EIP-4399).
+/// `DIFFICULTY`; since Paris `PREVRANDAO` (EIP-4399).
 pub(crate) fn prevrandao(cx: &Context<'_>) -> Word {
     if cx.fork >= Fork::Paris {
         cx.block.prevrandao.into()
@@ -33,7 +33,7 @@ pub(crate) fn prevrandao(cx: &Context<'_>) -> Word {
     }
 }
 
-/// `BLOBHASH` (EIP-4844): zero beyond the last.
+/// `BLOBHASH` (EIP-4844); zero beyond the last.
 pub(crate) fn blob_hash(cx: &Context<'_>, index: Word) -> Word {
     let index = usize::try_from(index.saturating_u64()).unwrap_or(usize::MAX);
     cx.blob_hashes

@@ -10,10 +10,10 @@ use crate::{
     word::Word,
 };
 
-/// Pays for the call and leaves a [`Request`]; the frame is made outside of the loop.
+/// Charges for the call and stores a [`Request`]. The machine creates the frame.
 ///
-/// Operands: gas, address, (value,) place and length of the calldata, place and length
-/// for the output.
+/// Operands: gas, address, value (`CALL` and `CALLCODE` only), offset and length of the calldata,
+/// offset and length of the output.
 #[expect(
     unsafe_code,
     reason = "the frame requested reads the memory of this one"
@@ -60,11 +60,11 @@ pub(crate) fn call<const N: usize>(
     }
 
     cx.memory.returned.clear();
-    // SAFETY: this frame rests until the requested frame ended; that frame, which copies the
-    // input, is rebased before it runs and whenever it grows the buffer.
+    // SAFETY: this frame does not run until the requested frame has ended. That frame copies the
+    // input, and is rebased before it runs and whenever it grows the buffer.
     let input = unsafe { frame.input_of(input) };
     frame.output = output;
-    let own = kind == FrameKind::CallCode || kind == FrameKind::DelegateCall;
+    let keeps_address = kind == FrameKind::CallCode || kind == FrameKind::DelegateCall;
     let delegate = kind == FrameKind::DelegateCall;
     cx.request = Request {
         kind,
@@ -74,11 +74,19 @@ pub(crate) fn call<const N: usize>(
             frame.address
         },
         payer: frame.account,
-        address: if own { frame.address } else { code_address },
-        account: if own { frame.account } else { code_account },
+        address: if keeps_address {
+            frame.address
+        } else {
+            code_address
+        },
+        account: if keeps_address {
+            frame.account
+        } else {
+            code_account
+        },
         code_address,
         value: if delegate { frame.value } else { value },
-        transfer: if own { Word::ZERO } else { value },
+        transfer: if keeps_address { Word::ZERO } else { value },
         input,
         gas,
         is_static: frame.is_static || kind == FrameKind::StaticCall,
@@ -89,7 +97,7 @@ pub(crate) fn call<const N: usize>(
     Ok(())
 }
 
-/// Whether the call makes an account exist that did not, which costs more.
+/// Whether the call creates an account, which costs more.
 fn makes_account(cx: &Context<'_>, account: u32, value: Word) -> bool {
     let entry = cx.journal.account(account);
     if cx.fork >= Fork::SpuriousDragon {
@@ -99,8 +107,8 @@ fn makes_account(cx: &Context<'_>, account: u32, value: Word) -> bool {
     }
 }
 
-/// The code that a call of the account runs: its own, or since EIP-7702 that of
-/// another account, whose access is paid too.
+/// The code that a call of the account runs: its own, or since EIP-7702 that of another account.
+/// The frame pays for the access to that account too.
 fn code_of(
     cx: &mut Context<'_>,
     frame: &mut Frame,

@@ -1,4 +1,4 @@
-//! Copies into memory. Operands: where to, where from, how many bytes.
+//! Copies into memory. Operands: target, source, length in bytes.
 
 use crate::{
     frame::{Context, Fault, Frame},
@@ -7,7 +7,7 @@ use crate::{
     stack::Operands,
 };
 
-/// `CALLDATACOPY`: zeros beyond the end.
+/// `CALLDATACOPY`: reads zeros beyond the end.
 pub(crate) fn calldatacopy(
     cx: &mut Context<'_>,
     frame: &mut Frame,
@@ -21,7 +21,7 @@ pub(crate) fn calldatacopy(
     Ok(())
 }
 
-/// `CODECOPY`: zeros beyond the end.
+/// `CODECOPY`: reads zeros beyond the end.
 pub(crate) fn codecopy(
     cx: &mut Context<'_>,
     frame: &mut Frame,
@@ -35,7 +35,7 @@ pub(crate) fn codecopy(
     Ok(())
 }
 
-/// `EXTCODECOPY`: zeros beyond the end.
+/// `EXTCODECOPY`: reads zeros beyond the end.
 pub(crate) fn extcodecopy(
     cx: &mut Context<'_>,
     frame: &mut Frame,
@@ -75,7 +75,7 @@ pub(crate) fn mcopy(
 ) -> Result<(), Fault> {
     let (to, from, len) = (operands.at(0), operands.at(1), operands.at(2));
     frame.charge_copy(len)?;
-    // Memory grows to the end of whichever ends later.
+    // Memory grows to the end of the later range.
     let later = if to.lt(from) { from } else { to };
     frame.range(cx.memory, later, len)?;
     let (to, len) = frame.range(cx.memory, to, len)?;

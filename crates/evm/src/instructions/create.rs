@@ -10,10 +10,9 @@ use crate::{
     word::Word,
 };
 
-/// Pays for the creation and leaves a [`Request`]; the frame is made outside of the
-/// loop.
+/// Charges for the creation and stores a [`Request`]. The machine creates the frame.
 ///
-/// Operands: value, place and length of the init code(, salt).
+/// Operands: value, offset and length of the init code, salt (`CREATE2` only).
 #[expect(
     unsafe_code,
     reason = "the frame requested reads the memory of this one"
@@ -40,7 +39,7 @@ pub(crate) fn create<const N: usize>(
     };
     frame.charge_words(len, per_word)?;
     let input = frame.range(cx.memory, offset, len)?;
-    // Given back if nothing is created.
+    // Refunded if nothing is created.
     cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
 
     let mut gas = frame.gas;
@@ -49,8 +48,8 @@ pub(crate) fn create<const N: usize>(
     }
     frame.gas -= gas;
     cx.memory.returned.clear();
-    // SAFETY: this frame rests until the requested frame ended; that frame, which copies the
-    // input, is rebased before it runs and whenever it grows the buffer.
+    // SAFETY: this frame does not run until the requested frame has ended. The machine copies the
+    // init code before that frame runs.
     let input = unsafe { frame.input_of(input) };
     cx.request = Request {
         kind,

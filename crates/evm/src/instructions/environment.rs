@@ -1,4 +1,4 @@
-//! What is known of accounts and of the message.
+//! Data of accounts and of the message.
 
 use crate::{
     frame::{Context, Fault, Frame},
@@ -7,7 +7,7 @@ use crate::{
     word::Word,
 };
 
-/// The account whose address is on top; pays for it if it is cold.
+/// Accesses the account whose address is on top of the stack, and charges for a cold access.
 fn access(cx: &mut Context<'_>, frame: &mut Frame, operands: Operands<1>) -> Result<u32, Fault> {
     cx.visit(frame, operands.at(0).to_address(), COLD_ACCOUNT_EXTRA)
 }
@@ -57,7 +57,7 @@ pub(crate) fn extcodehash(
     Ok(())
 }
 
-/// `CALLDATALOAD`: zeros beyond the end.
+/// `CALLDATALOAD`: reads zeros beyond the end.
 #[inline(always)]
 pub(crate) fn calldataload(frame: &Frame, offset: Word) -> Word {
     let data = frame.input.bytes();

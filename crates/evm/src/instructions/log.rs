@@ -1,4 +1,4 @@
-//! `LOG0` to `LOG4`, and the logs that the protocol itself writes.
+//! `LOG0` to `LOG4`, and the logs of the protocol.
 
 use crate::{
     env::SYSTEM,
@@ -11,7 +11,8 @@ use crate::{
 };
 use alloy_primitives::{B256, Bytes, Log, b256};
 
-/// `LOG0` to `LOG4`: memory and topics.
+/// `LOG0` to `LOG4`. Operands: offset and length of the data. `topics` are the words below, the
+/// first topic last.
 pub(crate) fn log(
     cx: &mut Context<'_>,
     frame: &mut Frame,
@@ -40,7 +41,7 @@ const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628
 const BURN: B256 = b256!("cc16f5dbb4873280815c1ee09dbd06736cffcc184412cf7a71a0fdb75d397ca5");
 
 impl Context<'_> {
-    /// Tells that wei moved from one account to another (EIP-7708).
+    /// Logs that wei moved from one account to another (EIP-7708).
     pub(crate) fn log_transfer(&mut self, from: u32, to: u32, amount: Word) {
         if self.fork >= Fork::Amsterdam && from != to && !amount.is_zero() {
             let who = [from, to].map(|account| self.journal.account(account).address.into_word());
@@ -48,7 +49,7 @@ impl Context<'_> {
         }
     }
 
-    /// Tells that wei ceased to be (EIP-7708).
+    /// Logs that wei were destroyed (EIP-7708).
     pub(crate) fn log_burn(&mut self, account: u32, amount: Word) {
         if self.fork >= Fork::Amsterdam && !amount.is_zero() {
             let who = self.journal.account(account).address.into_word();

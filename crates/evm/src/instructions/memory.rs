@@ -1,4 +1,4 @@
-//! Memory, once the loop made sure that it covers what is accessed.
+//! Memory and output.
 
 use crate::{
     frame::{Context, Fault, Frame},
@@ -6,13 +6,13 @@ use crate::{
     word::Word,
 };
 
-/// `MSTORE8`
+/// `MSTORE8`; the loop has grown the memory.
 #[inline(always)]
 pub(crate) fn mstore8(frame: &mut Frame, offset: Word, word: Word) {
     frame.memory_mut()[offset.0[0] as usize] = word.0[0] as u8;
 }
 
-/// `RETURN` and `REVERT`: what the frame gives back.
+/// `RETURN` and `REVERT`: sets the output of the frame.
 pub(crate) fn output(
     cx: &mut Context<'_>,
     frame: &mut Frame,

@@ -1,10 +1,9 @@
-//! What instructions do that is more than words in, words out (those are in
-//! [`Word`](crate::word::Word)), by kind.
+//! The bodies of instructions that do more than compute words from words. (Those are in
+//! [`Word`](crate::word::Word).)
 //!
-//! A body finds its operands on the stack (`stack.at(0)` is the topmost), pays what
-//! depends on them, and leaves its result where the top will be once the loop has
-//! moved it: the loop has checked the stack's height and charged the base gas before,
-//! and moves the top after, by the numbers of the opcode's
+//! The loop has checked the height of the stack and charged the static gas before. A body reads its
+//! operands (`operands.at(0)` is the topmost), charges for what depends on them, and overwrites the
+//! lowest operand with its result. Then the loop moves the top, by the numbers in the opcode's
 //! [`Facts`](crate::opcode::Facts).
 
 mod arithmetic;

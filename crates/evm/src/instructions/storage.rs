@@ -1,4 +1,4 @@
-//! Slots, and the end of an account.
+//! Storage, transient storage, and `SELFDESTRUCT`.
 
 use crate::{
     fork::Fork,
@@ -28,13 +28,12 @@ pub(crate) fn sload(
     Ok(())
 }
 
-/// `SSTORE`; `later` is gas of the block that is paid already but not this
-/// instruction's.
+/// `SSTORE`; `paid_ahead` is the gas that the block has paid for later instructions.
 pub(crate) fn sstore(
     cx: &mut Context<'_>,
     frame: &mut Frame,
     operands: Operands<2>,
-    later: i64,
+    paid_ahead: i64,
 ) -> Result<(), Fault> {
     frame.may_change()?;
     cx.check_memory_limit(0)?;
@@ -44,7 +43,7 @@ pub(crate) fn sstore(
         stipend_guard: true,
         ..
     } = rule
-        && frame.gas + later <= CALL_STIPEND
+        && frame.gas + paid_ahead <= CALL_STIPEND
     {
         return Err(Halt::OutOfGas.into());
     }
@@ -60,7 +59,7 @@ pub(crate) fn sstore(
         return Ok(());
     }
     if cx.state_byte != 0 && original.is_zero() {
-        // The slot becomes part of the state, or ceases to be.
+        // The slot is added to the state, or removed from it.
         if present.is_zero() {
             cx.charge_state(frame, SLOT_STATE_BYTES)?;
         } else if value.is_zero() {
@@ -71,7 +70,7 @@ pub(crate) fn sstore(
     Ok(())
 }
 
-/// Gas and refund of writing `new` over `present`, where `original` stood before the
+/// The gas and the refund for writing `new` over `present`. `original` is the value before the
 /// transaction (EIP-1283, 2200, 3529).
 #[inline]
 fn sstore_cost(rule: SstoreRule, original: Word, present: Word, new: Word) -> (i64, i64) {
@@ -136,40 +135,40 @@ pub(crate) fn tstore(
     Ok(())
 }
 
-/// `SELFDESTRUCT`: all wei go to the beneficiary; the account ceases to exist, since
-/// EIP-6780 only if it was created in the same transaction.
+/// `SELFDESTRUCT`: all wei move to the beneficiary, and the account is deleted. Since EIP-6780 it is
+/// deleted only if it was created in the same transaction.
 pub(crate) fn selfdestruct(
     cx: &mut Context<'_>,
     frame: &mut Frame,
     operands: Operands<1>,
 ) -> Result<(), Fault> {
     frame.may_change()?;
-    let heir = operands.at(0).to_address();
-    let heir = cx.visit(frame, heir, COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;
+    let beneficiary = operands.at(0).to_address();
+    let beneficiary = cx.visit(frame, beneficiary, COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;
     let balance = cx.journal.account(frame.account).balance;
     let makes_account = match cx.fork {
         Fork::Frontier | Fork::Homestead => false,
-        Fork::TangerineWhistle => !cx.journal.account(heir).exists,
-        _ => !balance.is_zero() && cx.journal.account(heir).is_empty(),
+        Fork::TangerineWhistle => !cx.journal.account(beneficiary).exists,
+        _ => !balance.is_zero() && cx.journal.account(beneficiary).is_empty(),
     };
     if makes_account {
         frame.charge(cx.schedule.new_account)?;
         cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
     }
     if let Some(inspector) = &mut cx.inspector {
-        let heir = cx.journal.account(heir).address;
-        inspector.selfdestruct(frame.address, heir, balance.u256());
+        let beneficiary = cx.journal.account(beneficiary).address;
+        inspector.selfdestruct(frame.address, beneficiary, balance.u256());
     }
     let destroys = cx.fork < Fork::Cancun || cx.journal.was_created_now(frame.account);
-    if heir != frame.account {
+    if beneficiary != frame.account {
         let all = cx.journal.subtract_balance(frame.account, balance);
-        debug_assert!(all, "the balance is what it is");
-        cx.journal.add_balance(heir, balance);
-        cx.log_transfer(frame.account, heir, balance);
+        debug_assert!(all, "an account has its own balance");
+        cx.journal.add_balance(beneficiary, balance);
+        cx.log_transfer(frame.account, beneficiary, balance);
     } else if destroys {
-        // Its wei go with it.
+        // Its wei are destroyed with it.
         let all = cx.journal.subtract_balance(frame.account, balance);
-        debug_assert!(all, "the balance is what it is");
+        debug_assert!(all, "an account has its own balance");
         cx.log_burn(frame.account, balance);
     }
     if destroys && cx.journal.mark_destroyed(frame.account) && cx.fork < Fork::London {
@@ -183,8 +182,8 @@ mod tests {
     use super::*;
     use crate::gas::Schedule;
 
-    /// The examples of EIP-2200 and EIP-3529: original, then the values written one
-    /// after the other; gas and refund of all writes.
+    /// The examples of EIP-2200 and EIP-3529: the original value, then the values written in sequence;
+    /// the gas and the refund of all writes.
     #[test]
     fn net_metering() {
         let cases: [(&[u64], i64, i64); 6] = [

@@ -20,25 +20,25 @@ pub(crate) struct AccountEntry {
     pub(crate) balance: Word,
     pub(crate) nonce: u64,
     pub(crate) code_hash: B256,
-    /// Once it was needed.
+    /// The prepared code, once it was needed.
     pub(super) code: Option<Arc<Code>>,
-    /// Before EIP-161 an empty account may exist.
+    /// Whether the account exists. Before EIP-161 an empty account may exist.
     pub(crate) exists: bool,
-    /// What the source says of its storage is no longer true.
+    /// Whether its storage in the source is deleted.
     pub(super) storage_cleared: bool,
-    /// In the source.
+    /// The account in the source.
     pub(super) original: Option<Account>,
-    /// Of the slots that were read.
+    /// The first of its slots that were read, a linked list.
     pub(super) first_slot: u32,
-    /// The transaction in which it became warm (EIP-2929)…
+    /// The transaction in which it became warm (EIP-2929).
     pub(super) warm: u32,
-    /// …was touched (EIP-161)…
+    /// The transaction in which it was touched (EIP-161).
     pub(super) touched: u32,
-    /// …became a contract (EIP-6780)…
+    /// The transaction in which it became a contract (EIP-6780).
     pub(super) created: u32,
-    /// …was destroyed.
+    /// The transaction in which it was destroyed.
     pub(super) destroyed: u32,
-    /// It was accessed, in any transaction (EIP-7928).
+    /// Whether any transaction accessed it (EIP-7928).
     pub(super) accessed: bool,
 }
 
@@ -67,7 +67,7 @@ impl AccountEntry {
         self.code_hash != KECCAK256_EMPTY
     }
 
-    /// As EIP-161 defines it.
+    /// Whether it is empty as defined by EIP-161.
     pub(crate) fn is_empty(&self) -> bool {
         self.nonce == 0 && self.balance.is_zero() && !self.has_code()
     }
@@ -86,7 +86,7 @@ impl AccountEntry {
 }
 
 impl Journal {
-    /// The number of an account, which is read if it was not.
+    /// The number of an account, which is read on its first use.
     #[inline]
     pub(crate) fn load(
         &mut self,
@@ -118,7 +118,7 @@ impl Journal {
         &mut self.accounts[account as usize]
     }
 
-    /// Whether it was cold in this transaction; it no longer is.
+    /// Makes an account warm; returns whether it was cold in this transaction.
     #[inline(always)]
     pub(crate) fn warm_account(&mut self, account: u32) -> bool {
         let transaction = self.transaction;
@@ -131,8 +131,8 @@ impl Journal {
         true
     }
 
-    /// It is accessed: whoever does so has paid, and it belongs to the block's access list
-    /// whatever becomes of the frame (EIP-7928).
+    /// Marks an account as accessed. The access is paid, so it belongs to the block's access list even
+    /// if the frame fails (EIP-7928).
     #[inline(always)]
     pub(crate) fn mark_accessed(&mut self, account: u32) {
         self.entry(account).accessed = true;
@@ -156,7 +156,7 @@ impl Journal {
         self.changes.push(Change::Balance { account, before });
     }
 
-    /// Wraps where no state of a real chain gets.
+    /// Adds wei. Wraps at 2^256, which no chain reaches.
     pub(crate) fn add_balance(&mut self, account: u32, amount: Word) {
         if amount.is_zero() {
             self.touch(account);
@@ -166,7 +166,7 @@ impl Journal {
         }
     }
 
-    /// `false`: there is less.
+    /// Removes wei. Returns `false`, without a change, if the balance is too low.
     #[must_use]
     pub(crate) fn subtract_balance(&mut self, account: u32, amount: Word) -> bool {
         let balance = self.account(account).balance;
@@ -199,7 +199,7 @@ impl Journal {
         self.changes.push(Change::Code { account, before });
     }
 
-    /// The account becomes a contract.
+    /// Marks an account as a new contract.
     pub(crate) fn mark_created(&mut self, account: u32) {
         self.touch(account);
         let transaction = self.transaction;
@@ -211,7 +211,7 @@ impl Journal {
         self.account(account).created == self.transaction
     }
 
-    /// Whether it was not destroyed in this transaction before.
+    /// Marks an account as destroyed; returns whether it was not before, in this transaction.
     pub(crate) fn mark_destroyed(&mut self, account: u32) -> bool {
         self.touch(account);
         let transaction = self.transaction;
@@ -224,7 +224,7 @@ impl Journal {
         true
     }
 
-    /// Prepared code of an account.
+    /// The prepared code of an account.
     #[inline]
     pub(crate) fn code(
         &mut self,
@@ -257,7 +257,7 @@ impl Journal {
         Ok(code)
     }
 
-    /// Code as the state has it.
+    /// The code of an account, without preparing it.
     pub(super) fn code_bytes(
         &mut self,
         source: &mut dyn Source,

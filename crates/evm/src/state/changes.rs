@@ -3,32 +3,32 @@
 use crate::source::{Account, MemoryState};
 use alloy_primitives::{Address, Bytes, U256};
 
-/// An account that changed since the state was made.
+/// An account that differs from the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountChange {
-    /// Whose.
+    /// The address of the account.
     pub address: Address,
-    /// In the source; `None`: it did not exist.
+    /// The account in the source; `None` if it does not exist there.
     pub original: Option<Account>,
-    /// Now; `None`: it does not exist.
+    /// The present account; `None` if it does not exist.
     pub present: Option<Account>,
-    /// The code, if it changed; empty when a delegation was cleared (EIP-7702).
+    /// The code, if it changed; empty if a delegation was removed (EIP-7702).
     pub code: Option<Bytes>,
-    /// All storage that the source has is gone; what is there now is in `slots`.
+    /// Whether all storage of the source was deleted. The present storage is in `slots`.
     pub storage_cleared: bool,
-    /// Slots with another value than in the source, by key.
+    /// The slots that differ from the source, sorted by key.
     pub slots: Vec<SlotChange>,
 }
 
-/// A slot that changed since the state was made.
+/// A slot that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotChange {
-    /// Which.
+    /// The key of the slot.
     pub key: U256,
-    /// In the source. After the account's storage was cleared it is not read for new
-    /// slots, and zero here.
+    /// The value before. For an [`AccountChange`], the value in the source; if the account's storage
+    /// was cleared, new slots are not read from the source and have zero here.
     pub original: U256,
-    /// Now.
+    /// The present value.
     pub present: U256,
 }
 

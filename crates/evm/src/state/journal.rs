@@ -1,7 +1,7 @@
-//! What can be undone: every change is written down with what was there before.
+//! The journal: every change is recorded with the value before, so that it can be undone.
 //!
-//! Marks that hold for one transaction only (warm, touched, created, destroyed) are
-//! the number of that transaction, so that nothing is reset between transactions.
+//! Marks for one transaction (warm, touched, created, destroyed) are the number of that transaction,
+//! so that nothing is reset between transactions.
 
 use super::{
     AccountChange, SlotChange, Transition,
@@ -14,11 +14,11 @@ use crate::{code::Code, fork::Fork, word::Word};
 use alloy_primitives::{Address, B256, Log, U256, address};
 use std::sync::Arc;
 
-/// Touching it is never undone: one transaction of mainnet did so by a bug of all
-/// clients then, and rules follow (EIP-161, block 2,675,119).
+/// Touching this account is never undone. All clients had this bug when one transaction of mainnet
+/// depended on it (EIP-161, block 2,675,119), so it is part of the rules.
 const RIPEMD160: Address = address!("0000000000000000000000000000000000000003");
 
-/// One undoable step.
+/// One change that can be undone.
 #[derive(Debug)]
 pub(super) enum Change {
     AccountWarmed {
@@ -60,7 +60,7 @@ pub(super) enum Change {
     },
 }
 
-/// A place in the journal to go back to.
+/// A position in the journal to which changes can be undone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checkpoint {
     changes: usize,
@@ -70,7 +70,7 @@ pub(crate) struct Checkpoint {
     pub(super) spent: Spent,
 }
 
-/// Bytes that a log with `data` bytes of data uses, with its topics and allocations.
+/// The bytes that a log with `data` bytes of data uses, with its topics and allocations.
 pub(crate) const fn log_bytes(data: usize) -> usize {
     data + 384
 }
@@ -82,26 +82,26 @@ pub(crate) struct Journal {
     pub(super) account_ids: FoldMap<AddressKey, u32>,
     pub(super) slots: Vec<Slot>,
     pub(super) slot_ids: FoldMap<SlotKey, u32>,
-    /// Numbers of slots that were used lately, each at the place its key decides.
+    /// The numbers of slots that were used recently, each at an index that depends on its key.
     pub(super) recent_slots: [u32; RECENT_SLOTS],
     pub(super) transient: Vec<TransientSlot>,
     pub(super) transient_ids: FoldMap<SlotKey, u32>,
     pub(super) block_hashes: FoldMap<u64, B256>,
     pub(super) changes: Vec<Change>,
-    /// Accounts that were touched, some of them perhaps undone.
+    /// The accounts that were touched, including those whose touch was undone.
     pub(super) touched: Vec<u32>,
     pub(super) no_code: Arc<Code>,
-    /// Of the last transaction, if they are kept.
+    /// The transitions of the last transaction, if they are kept.
     pub(super) transitions: Option<Vec<Transition>>,
-    /// Number of the transaction, from 1.
+    /// The number of the current transaction, from 1.
     pub(super) transaction: u32,
-    /// Of the transaction so far.
+    /// The logs of the current transaction.
     pub(crate) logs: Vec<Log>,
-    /// Bytes of these logs, and those that code deployed by the transaction may use.
+    /// The bytes of these logs, and those that code deployed by the transaction may use.
     pub(super) bytes_kept: usize,
-    /// Gas to be given back; below zero within a frame sometimes.
+    /// The refund counter, which may be below zero within a transaction.
     pub(crate) refund: i64,
-    /// Of the transaction; nothing before Amsterdam.
+    /// The state gas of the current transaction; zero before Amsterdam.
     pub(crate) state_gas: StateGas,
 }
 
@@ -145,7 +145,7 @@ impl Journal {
         }
     }
 
-    /// Undoes everything since `checkpoint`, the last first.
+    /// Undoes all changes since `checkpoint`, in reverse order.
     pub(crate) fn revert(&mut self, checkpoint: Checkpoint) {
         while self.changes.len() > checkpoint.changes {
             if let Some(change) = self.changes.pop() {
@@ -163,8 +163,8 @@ impl Journal {
         self.logs.push(log);
     }
 
-    /// Bytes that the journal uses on the heap at most, to compare with the limit of an
-    /// untrusted run. Elements count twice because vectors and maps double when they are full.
+    /// The maximum number of bytes that the journal uses on the heap, for the limit of an untrusted
+    /// run. Elements count twice, because vectors and maps double when they are full.
     pub(crate) fn footprint(&self) -> usize {
         const ACCOUNT: usize = size_of::<AccountEntry>() + size_of::<(AddressKey, u32)>();
         const SLOT: usize = size_of::<Slot>() + size_of::<(SlotKey, u32)>();
@@ -198,8 +198,8 @@ impl Journal {
         }
     }
 
-    /// Settles a transaction: destroyed accounts go, and touched ones that are empty
-    /// (EIP-161). What was done can no longer be undone.
+    /// Ends a transaction: deletes destroyed accounts, and touched ones that are empty (EIP-161). Its
+    /// changes can no longer be undone.
     pub(crate) fn finish_transaction(&mut self, fork: Fork) {
         let mut before = self.transitions.is_some().then(|| self.before());
         let mut touched = std::mem::take(&mut self.touched);
@@ -211,7 +211,7 @@ impl Journal {
             let empty = fork >= Fork::SpuriousDragon && touched && entry.is_empty();
             if destroyed || empty {
                 if let Some(before) = &mut before {
-                    // A touch that was undone is no change of the journal.
+                    // The journal does not contain a touch that was undone.
                     let entry = &self.accounts[account as usize];
                     before.entry(account).or_insert_with(|| entry.into());
                 }
@@ -234,7 +234,7 @@ impl Journal {
 
     fn next_transaction(&mut self) {
         self.transaction = self.transaction.checked_add(1).unwrap_or_else(|| {
-            // Marks of four thousand million transactions ago would look new.
+            // The number wraps, and marks of four billion transactions ago would be current.
             for entry in &mut self.accounts {
                 entry.forget_marks();
             }
@@ -245,7 +245,7 @@ impl Journal {
         });
     }
 
-    /// Account and storage cease to exist.
+    /// Deletes an account and its storage.
     fn delete(&mut self, account: u32) {
         let entry = self.entry(account);
         entry.balance = Word::ZERO;

@@ -1,5 +1,5 @@
-//! The journaled state of a block: everything read and changed so far, over a source
-//! that is never written.
+//! The journaled state of a block: everything that was read and changed, over a source that is never
+//! written.
 
 mod accounts;
 mod changes;
@@ -20,8 +20,8 @@ use crate::{
 };
 use alloy_primitives::{Address, Bytes, U256};
 
-/// Reads what it must from `S`, once; keeps every change in memory. Lives as long as
-/// the transactions of a block, or of several blocks.
+/// A state that reads from `S`, everything at most once, and keeps all changes in memory. It covers
+/// the transactions of one block or of several.
 #[derive(Debug)]
 pub struct State<S> {
     pub(crate) journal: Journal,
@@ -29,7 +29,7 @@ pub struct State<S> {
 }
 
 impl<S: StateSource> State<S> {
-    /// Nothing read yet.
+    /// Creates a state without changes.
     pub fn new(source: S) -> Self {
         Self {
             journal: Journal::default(),
@@ -37,17 +37,17 @@ impl<S: StateSource> State<S> {
         }
     }
 
-    /// What lies below.
+    /// The source.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// What lies below; changes of what was read already are not noticed.
+    /// The source. Changes to parts that were already read have no effect on this state.
     pub fn source_mut(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// The account now.
+    /// Returns the present account.
     pub fn account(&mut self, address: Address) -> Result<Option<Account>, S::Error> {
         self.read(|journal, source| {
             let id = journal.load(source, address)?;
@@ -55,7 +55,7 @@ impl<S: StateSource> State<S> {
         })
     }
 
-    /// The slot now.
+    /// Returns the present value of a slot.
     pub fn storage(&mut self, address: Address, key: U256) -> Result<U256, S::Error> {
         self.read(|journal, source| {
             let id = journal.load(source, address)?;
@@ -64,7 +64,7 @@ impl<S: StateSource> State<S> {
         })
     }
 
-    /// The code now.
+    /// Returns the present code of an account.
     pub fn code(&mut self, address: Address) -> Result<Bytes, S::Error> {
         self.read(|journal, source| {
             let id = journal.load(source, address)?;
@@ -72,9 +72,8 @@ impl<S: StateSource> State<S> {
         })
     }
 
-    /// Adds wei outside of any transaction: withdrawals (EIP-4895), block rewards. By
-    /// the rules of `fork` an account that stays empty does not exist (EIP-161), or
-    /// begins to (before it).
+    /// Adds wei outside of transactions: withdrawals (EIP-4895), block rewards. An account that stays
+    /// empty is created before EIP-161 and deleted since, by the rules of `fork`.
     pub fn increase_balance(
         &mut self,
         fork: Fork,
@@ -90,44 +89,44 @@ impl<S: StateSource> State<S> {
         })
     }
 
-    /// Takes all wei from an account outside of any transaction, and tells how many
-    /// (EIP-779, the DAO's).
+    /// Removes all wei from an account outside of transactions, and returns the amount (EIP-779, the
+    /// DAO fork).
     pub fn drain_balance(&mut self, fork: Fork, address: Address) -> Result<U256, S::Error> {
         self.read(|journal, source| {
             let id = journal.load(source, address)?;
             let balance = journal.account(id).balance;
             let all = journal.subtract_balance(id, balance);
-            debug_assert!(all, "the balance is what it is");
+            debug_assert!(all, "an account has its own balance");
             journal.finish_transaction(fork);
             Ok(balance.u256())
         })
     }
 
-    /// Whether [`transitions`](Self::transitions) are kept from now on. They cost a pass
-    /// over all that a transaction changed.
+    /// Sets whether [`transitions`](Self::transitions) are kept. They cost one pass over the changes of
+    /// each transaction.
     pub fn keep_transitions(&mut self, keep: bool) {
         self.journal.keep_transitions(keep);
     }
 
-    /// What the last transaction (or system call, or other change) did, by address; as
-    /// long as they are [kept](Self::keep_transitions).
+    /// The changes by the last transaction, system call or other change, sorted by address. Empty
+    /// unless they are [kept](Self::keep_transitions).
     pub fn transitions(&self) -> &[Transition] {
         self.journal.transitions()
     }
 
-    /// Accounts that were accessed since the state was made, by address, each with its
-    /// slots that were, by key; also by frames that were undone (EIP-7928). What was
-    /// announced or looked at without being paid for is not among them.
+    /// The accounts that were accessed, sorted by address, each with its accessed slots, sorted by key.
+    /// Includes accesses by frames that were undone (EIP-7928). Excludes entries of access lists and
+    /// reads that were not paid for.
     pub fn accesses(&self) -> Vec<(Address, Vec<U256>)> {
         self.journal.accesses()
     }
 
-    /// What differs from the source, by address.
+    /// The differences from the source, sorted by address.
     pub fn changes(&self) -> Vec<AccountChange> {
         self.journal.changes()
     }
 
-    /// Forgets everything read and changed; keeps its memory for the next block.
+    /// Discards everything that was read and changed. Allocations are kept for the next block.
     pub fn clear(&mut self) {
         self.journal.clear();
     }

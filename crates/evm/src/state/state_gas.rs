@@ -1,34 +1,36 @@
-//! State gas of a transaction (EIP-8037): a second meter, for what makes the state grow.
+//! The state gas of a transaction (EIP-8037): a second meter, for growth of the state.
 //!
-//! It is paid of a *reservoir* that all frames share, then of the gas of the frame that
-//! charges. State that is undone was not paid for: when a frame fails, what it and its
-//! callees spent comes back, to the reservoir wherever it came from.
+//! It is paid from a *reservoir* that all frames share, then from the gas of the frame. State that is
+//! undone is not paid: when a frame fails, the state gas that it and its callees spent is returned
+//! to the reservoir, even if a frame had paid it.
 
 use super::journal::{Checkpoint, Journal};
 
-/// What a transaction has and spent.
+/// The state gas that a transaction has and has spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StateGas {
-    /// Left, beside the gas of the frames.
+    /// The gas left, in addition to the gas of frames.
     pub(crate) reservoir: i64,
     pub(crate) spent: Spent,
-    /// Came into the reservoir, or left it, and is gas of neither kind.
+    /// The gas that entered the reservoir, or left it if negative, and counts as neither kind of gas.
     pub(crate) neither: i64,
 }
 
-/// What a checkpoint keeps.
+/// The part that a checkpoint records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
-    /// Net of what was given back.
+    /// The gas used, without the gas given back.
     pub(crate) used: i64,
-    /// Given back within frames…
+    /// The gas given back within frames.
     given_back: i64,
-    /// …and not yet: a frame gives back no more than it and its callees spent.
+    /// The gas still to be given back: a frame gives back at most the gas that it and its callees
+    /// spent.
     owed: i64,
 }
 
 impl StateGas {
-    /// Takes `gas` if the reservoir and `frame_gas` hold so much: what the frame pays.
+    /// Takes `gas` from the reservoir, then from `frame_gas`. Returns the part of the frame; `None` if
+    /// both together do not suffice.
     pub(crate) fn take(&mut self, gas: i64, frame_gas: i64) -> Option<i64> {
         let of_frame = (gas - self.reservoir).max(0);
         if of_frame > frame_gas {
@@ -39,8 +41,8 @@ impl StateGas {
         Some(of_frame)
     }
 
-    /// Gives back `gas` to the frame that began at `begin`; what it has not spent is owed
-    /// to its callers.
+    /// Gives back `gas` to the frame that began at `begin`. The part that this frame has not spent is
+    /// owed to its callers.
     pub(crate) fn give_back(&mut self, gas: i64, begin: &Checkpoint) {
         let now = gas.min(self.spent.used - begin.spent.used);
         self.reservoir += now;
@@ -49,12 +51,12 @@ impl StateGas {
         self.spent.owed += gas - now;
     }
 
-    /// A frame begins: nothing is owed in it.
+    /// Begins a frame, in which nothing is owed.
     pub(crate) fn begin_frame(&mut self) {
         self.spent.owed = 0;
     }
 
-    /// A frame succeeded, that began at `begin`; what it owes is its caller's to give back.
+    /// Ends a frame that began at `begin` and succeeded. Its caller gives back what the frame owes.
     pub(crate) fn end_frame(&mut self, begin: &Checkpoint, caller: &Checkpoint) {
         let owed = std::mem::replace(&mut self.spent.owed, begin.spent.owed);
         if owed > 0 {
@@ -62,12 +64,12 @@ impl StateGas {
         }
     }
 
-    /// The outermost frame fails: nothing is taken again that was given back within it.
+    /// Before the outermost frame is undone: the gas that was given back within it is kept.
     pub(crate) fn keep_given_back(&mut self) {
         self.spent.given_back = 0;
     }
 
-    /// A frame failed, that began at `begin`. What was given back within it is taken
+    /// Undoes a frame that began at `begin` and failed. Takes the gas that was given back within it
     /// again.
     pub(super) fn undo(&mut self, begin: &Spent) {
         let taken = self.spent.given_back - begin.given_back;
@@ -78,18 +80,18 @@ impl StateGas {
 }
 
 impl Journal {
-    /// Accounts that `SELFDESTRUCT` deletes at the end of this transaction, by address.
+    /// The accounts that `SELFDESTRUCT` deletes at the end of this transaction, sorted by address.
     pub(crate) fn destroyed_now(&self) -> Vec<u32> {
         let mut destroyed: Vec<_> = (self.touched.iter().copied())
             .filter(|account| self.account(*account).destroyed == self.transaction)
             .collect();
         destroyed.sort_unstable_by_key(|account| self.account(*account).address);
-        // What was touched, undone and touched again is there twice.
+        // An account that was touched, undone and touched again is there twice.
         destroyed.dedup();
         destroyed
     }
 
-    /// Slots of an account that are not zero, of those that were read.
+    /// The number of slots of an account that were read and are not zero.
     pub(crate) fn slots_in_use(&self, account: u32) -> i64 {
         let slots = self.slots_of(account);
         slots.filter(|slot| !slot.present.is_zero()).count() as i64
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reservoir_is_emptied_first() {
+    fn reservoir_is_used_first() {
         let mut state_gas = StateGas {
             reservoir: 10,
             ..StateGas::default()
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_callee_did_not_spend_is_given_back_by_its_caller() {
+    fn caller_gives_back_what_its_callee_did_not_spend() {
         let mut state_gas = StateGas {
             reservoir: 10,
             ..StateGas::default()
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!(state_gas.reservoir, 0);
         state_gas.end_frame(&callee, &caller);
         assert_eq!((state_gas.reservoir, state_gas.spent.used), (10, 0));
-        // Had the caller failed then, it would have been spent after all.
+        // If the caller then fails, the gas is spent after all.
         state_gas.undo(&caller.spent);
         assert_eq!((state_gas.reservoir, state_gas.neither), (0, -10));
     }

@@ -10,10 +10,10 @@ use crate::{
 };
 use alloy_primitives::B256;
 
-/// How many slots are found without looking into the map.
+/// The number of slots that are found without the map.
 pub(super) const RECENT_SLOTS: usize = 128;
 
-/// End of an account's list of slots.
+/// The end of an account's list of slots.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// A slot that was read.
@@ -21,9 +21,9 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 pub(super) struct Slot {
     pub(super) account: u32,
     pub(super) key: Word,
-    /// In the source.
+    /// The value in the source.
     pub(super) source: Word,
-    /// Before the transaction `seen`.
+    /// The value before the transaction `seen`.
     pub(super) original: Word,
     pub(super) present: Word,
     /// The last transaction that used it.
@@ -32,7 +32,7 @@ pub(super) struct Slot {
     pub(super) warm: u32,
     /// The account's next slot.
     pub(super) next: u32,
-    /// It was accessed, in any transaction (EIP-7928).
+    /// Whether any transaction accessed it (EIP-7928).
     pub(super) accessed: bool,
 }
 
@@ -42,14 +42,14 @@ impl Slot {
     }
 }
 
-/// A slot that lives as long as its transaction (EIP-1153).
+/// A slot of transient storage, which is discarded after the transaction (EIP-1153).
 #[derive(Debug)]
 pub(super) struct TransientSlot {
     pub(super) present: Word,
 }
 
 impl Journal {
-    /// The number of a slot, which is read if it was not.
+    /// The number of a slot, which is read on its first use.
     #[inline]
     pub(crate) fn slot(
         &mut self,
@@ -57,7 +57,7 @@ impl Journal {
         account: u32,
         key: Word,
     ) -> Result<u32, Failed> {
-        // The low bits tell neighbours apart, and hashes from each other.
+        // The low bits differ for neighbouring slots and for hashes.
         let recent = (key.0[0] as usize ^ account as usize) % RECENT_SLOTS;
         let slot = self.recent_slots[recent];
         let slot = match self.slots.get(slot as usize) {
@@ -88,7 +88,7 @@ impl Journal {
         key: Word,
     ) -> Result<u32, Failed> {
         let entry = self.account(account);
-        // What did not exist has no storage, nor has what was created just now
+        // An account without original has no storage. Neither has one that was created now
         // (EIP-7610) or deleted before.
         let value =
             if entry.storage_cleared || entry.original.is_none() || self.was_created_now(account) {
@@ -114,7 +114,7 @@ impl Journal {
         Ok(slot)
     }
 
-    /// Whether it was cold in this transaction; it no longer is.
+    /// Makes a slot warm; returns whether it was cold in this transaction.
     #[inline(always)]
     pub(crate) fn warm_slot(&mut self, slot: u32) -> bool {
         let entry = &mut self.slots[slot as usize];
@@ -126,13 +126,13 @@ impl Journal {
         true
     }
 
-    /// As [`mark_accessed`](Self::mark_accessed), of a slot.
+    /// As [`mark_accessed`](Self::mark_accessed), for a slot.
     #[inline(always)]
     pub(crate) fn mark_slot_accessed(&mut self, slot: u32) {
         self.slots[slot as usize].accessed = true;
     }
 
-    /// Those of an account that were read, the last first.
+    /// The slots of an account that were read, the last one first.
     pub(super) fn slots_of(&self, account: u32) -> impl Iterator<Item = &Slot> {
         let slot = |number: u32| self.slots.get(number as usize);
         std::iter::successors(slot(self.account(account).first_slot), move |entry| {
@@ -145,7 +145,7 @@ impl Journal {
         self.slots[slot as usize].present
     }
 
-    /// Before this transaction.
+    /// The value before this transaction.
     #[inline(always)]
     pub(crate) fn slot_original(&self, slot: u32) -> Word {
         self.slots[slot as usize].original
@@ -197,7 +197,7 @@ impl Journal {
         self.changes.push(Change::Transient { slot, before });
     }
 
-    /// Of a block that lies in the window of `BLOCKHASH`.
+    /// The hash of a block within the window of `BLOCKHASH`.
     pub(crate) fn block_hash(
         &mut self,
         source: &mut dyn Source,

@@ -1,4 +1,4 @@
-//! What one transaction did to the state, from what the journal wrote down.
+//! The changes by one transaction, computed from the journal.
 
 use super::{
     SlotChange,
@@ -9,30 +9,28 @@ use crate::{code::Code, source::Account, word::Word};
 use alloy_primitives::{Address, B256, Bytes};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What one transaction did to an account.
+/// The change of an account by one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Whose.
+    /// The address of the account.
     pub address: Address,
-    /// Before it; `None`: it did not exist.
+    /// The account before; `None` if it did not exist.
     pub before: Option<Account>,
-    /// After it; `None`: it does not exist.
+    /// The account after; `None` if it does not exist.
     pub after: Option<Account>,
-    /// The code before it, if it was looked at; otherwise the source has it, under the
-    /// hash in `before`.
+    /// The code before, if it was used. Otherwise the source has it under the hash in `before`.
     pub code_before: Option<Bytes>,
-    /// The code after it, if that changed.
+    /// The code after, if it changed.
     pub code_after: Option<Bytes>,
-    /// It became a contract.
+    /// Whether it became a contract.
     pub created: bool,
-    /// `SELFDESTRUCT` deleted it, with all of its storage.
+    /// Whether `SELFDESTRUCT` deleted it with all of its storage.
     pub destroyed: bool,
-    /// Slots that were written and ended with another value, by key; `original` is that
-    /// before the transaction.
+    /// The slots whose value changed, sorted by key. `original` is the value before the transaction.
     pub slots: Vec<SlotChange>,
 }
 
-/// An account, and its slots that were written, before a transaction.
+/// An account and its written slots before a transaction.
 #[derive(Debug)]
 pub(super) struct Before {
     exists: bool,
@@ -40,7 +38,7 @@ pub(super) struct Before {
     nonce: u64,
     code_hash: B256,
     code: Option<Arc<Code>>,
-    /// By number: before the transaction, and at its end (also where it is deleted then).
+    /// By number: the value before the transaction, and at its end, before deletions.
     slots: BTreeMap<u32, (Word, Word)>,
 }
 
@@ -66,7 +64,8 @@ impl Journal {
         self.transitions.as_deref().unwrap_or_default()
     }
 
-    /// Undoes the journal on copies. To be called before anything is deleted.
+    /// The changed accounts before the transaction: undoes the journal on copies. To be called before
+    /// anything is deleted.
     pub(super) fn before(&self) -> BTreeMap<u32, Before> {
         let mut all: BTreeMap<u32, Before> = BTreeMap::new();
         let mut of = |account: u32, undo: &mut dyn FnMut(&mut Before)| {
@@ -100,7 +99,7 @@ impl Journal {
         all
     }
 
-    /// What changed since. To be called after everything is deleted that will be.
+    /// The changes since `before`. To be called after all deletions.
     pub(super) fn since(&self, before: BTreeMap<u32, Before>) -> Vec<Transition> {
         let mut transitions: Vec<_> = before
             .into_iter()
@@ -154,10 +153,10 @@ mod tests {
     use alloy_primitives::{Address, U256, bytes};
 
     const CONTRACT: Address = Address::repeat_byte(0xcc);
-    const HEIR: Address = Address::with_last_byte(0xbb);
+    const BENEFICIARY: Address = Address::with_last_byte(0xbb);
 
-    /// A contract with 7 wei, 5 in slot 1 and 9 in slot 2, that writes 6 into slot 1 and
-    /// destroys itself.
+    /// A contract with 7 wei, 5 in slot 1 and 9 in slot 2. It writes 6 into slot 1 and destroys
+    /// itself.
     fn state() -> State<MemoryState> {
         let mut source = MemoryState::default();
         let code = bytes!("60066001556002545060bbff");
@@ -180,14 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn a_destroyed_account_is_told_as_it_was() {
+    fn destroyed_account_keeps_its_values_before() {
         let mut state = state();
         call(&mut state, Fork::London, 100_000);
-        let [heir, contract] = state.transitions() else {
+        let [beneficiary, contract] = state.transitions() else {
             panic!("two accounts: {:?}", state.transitions());
         };
-        assert_eq!((heir.address, heir.before), (HEIR, None));
-        assert_eq!(heir.after.unwrap().balance, U256::from(7));
+        assert_eq!(
+            (beneficiary.address, beneficiary.before),
+            (BENEFICIARY, None)
+        );
+        assert_eq!(beneficiary.after.unwrap().balance, U256::from(7));
         assert_eq!((contract.address, contract.after), (CONTRACT, None));
         let before = contract.before.unwrap();
         assert_eq!((before.balance, before.nonce), (U256::from(7), 1));
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn since_cancun_it_stays() {
+    fn account_is_not_destroyed_since_cancun() {
         let mut state = state();
         call(&mut state, Fork::Cancun, 100_000);
         let contract = &state.transitions()[1];
@@ -210,25 +212,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undone_is_no_transition() {
+    fn undone_changes_are_no_transitions() {
         let mut state = state();
         call(&mut state, Fork::London, 6_000);
         assert_eq!(state.transitions(), []);
         call(&mut state, Fork::London, 100_000);
         assert_eq!(state.transitions().len(), 2);
-        let drained = state.drain_balance(Fork::London, HEIR).unwrap();
+        let drained = state.drain_balance(Fork::London, BENEFICIARY).unwrap();
         assert_eq!(drained, U256::from(7));
-        let [heir] = state.transitions() else {
+        let [beneficiary] = state.transitions() else {
             panic!("one account");
         };
         assert_eq!(
-            (heir.before.map(|a| a.balance), heir.after),
+            (beneficiary.before.map(|a| a.balance), beneficiary.after),
             (Some(drained), None)
         );
     }
 
-    /// A contract that calls `0x03` with `value` wei after it called one that does so with
-    /// none and reverts.
+    /// A contract that calls a second contract, then `0x03` with `value` wei. The second contract calls
+    /// `0x03` without wei and reverts.
     fn touches_ripemd(value: u8) -> MemoryState {
         const REVERTS: Address = Address::repeat_byte(0xdd);
         let mut source = MemoryState::default();
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_undone_touch_of_ripemd_is_not_its_last() {
+    fn account_3_can_be_touched_after_an_undone_touch() {
         let ripemd = Address::with_last_byte(3);
         let mut state = State::new(touches_ripemd(5));
         call(&mut state, Fork::Berlin, 200_000);
@@ -257,53 +259,53 @@ mod tests {
 
     /// Block 2,675,119 of mainnet.
     #[test]
-    fn an_empty_ripemd_goes_though_its_touch_is_undone() {
+    fn empty_account_3_is_deleted_after_an_undone_touch() {
         let ripemd = Address::with_last_byte(3);
         let mut source = touches_ripemd(0);
         source.insert(ripemd, U256::ZERO, 0, bytes!(""));
         // Only the call that reverts.
         let code = source.codes[&source.accounts[&CONTRACT].code_hash].slice(..33);
         source.insert(CONTRACT, U256::from(7), 1, code);
-        for (fork, goes) in [
+        for (fork, is_deleted) in [
             (Fork::TangerineWhistle, false),
             (Fork::SpuriousDragon, true),
         ] {
             let mut state = State::new(source.clone());
             state.keep_transitions(true);
-            // `REVERT` is unknown before Byzantium, which undoes as well.
+            // Before Byzantium `REVERT` is an invalid opcode, which undoes changes too.
             call(&mut state, fork, 200_000);
-            let told = state.transitions().iter().any(|transition| {
+            let has_transition = state.transitions().iter().any(|transition| {
                 transition.address == ripemd
                     && transition.before.is_some()
                     && transition.after.is_none()
             });
-            assert_eq!(told, goes, "{fork:?}");
+            assert_eq!(has_transition, is_deleted, "{fork:?}");
             let changes = state.changes();
-            let gone = changes.iter().any(|change| change.address == ripemd);
-            assert_eq!(gone, goes, "{fork:?}");
+            let has_change = changes.iter().any(|change| change.address == ripemd);
+            assert_eq!(has_change, is_deleted, "{fork:?}");
         }
     }
 
     #[test]
-    fn changes_become_the_state() {
+    fn applied_changes_are_the_new_source() {
         let mut state = state();
         call(&mut state, Fork::Cancun, 100_000);
         let changes = state.changes();
         let mut source = state.source().clone();
         source.apply(&changes);
         assert!(State::new(source.clone()).changes().is_empty());
-        assert_eq!(source.accounts[&HEIR].balance, U256::from(7));
+        assert_eq!(source.accounts[&BENEFICIARY].balance, U256::from(7));
         assert_eq!(source.storage[&CONTRACT][&U256::from(1)], U256::from(6));
 
         let mut state = self::state();
         call(&mut state, Fork::London, 100_000);
         let mut source = state.source().clone();
         source.apply(&state.changes());
-        let heir = Account {
+        let beneficiary = Account {
             balance: U256::from(7),
             ..Account::default()
         };
-        assert_eq!(source.accounts, [(HEIR, heir)].into());
+        assert_eq!(source.accounts, [(BENEFICIARY, beneficiary)].into());
         assert!(source.storage.is_empty());
     }
 }

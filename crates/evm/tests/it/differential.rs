@@ -1,8 +1,8 @@
-//! Random cases by revm, and by each form of the interpreter.
+//! Runs random cases on revm and on each form of the interpreter.
 //!
-//! `TXGRAPH_EVM_CASES` sets how many, `TXGRAPH_EVM_SEED` where to begin, and
-//! `TXGRAPH_EVM_WATCHED` every how many-th is watched, too: watching takes longer than all
-//! the rest, as loops are what cases spend their time in.
+//! `TXGRAPH_EVM_CASES` sets the number of cases and `TXGRAPH_EVM_SEED` the first one.
+//! `TXGRAPH_EVM_WATCHED=N` traces only every N-th case, because tracing takes longer than all other
+//! executions.
 
 use txgraph_evm::{Evm, Fork};
 use txgraph_revm_peer::{
@@ -17,22 +17,22 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     }
 }
 
-/// `check` with as many cases.
+/// Runs `check` for `otherwise` cases, or as many as the environment sets.
 fn for_cases(otherwise: u64, mut check: impl FnMut(&mut Evm, u64)) {
     let first = number("TXGRAPH_EVM_SEED", 0);
     let cases = number("TXGRAPH_EVM_CASES", otherwise);
-    let mut evm = Evm::new(Fork::Osaka, CHAIN_ID);
+    let mut evm = Evm::new(Fork::LATEST, CHAIN_ID);
     for seed in first..first + cases {
         check(&mut evm, seed);
     }
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "judges revm, too, and takes its time")]
+#[cfg_attr(miri, ignore = "runs revm, and takes too long")]
 fn agrees_with_revm() {
-    let watched = number("TXGRAPH_EVM_WATCHED", 1).max(1);
+    let traced_every = number("TXGRAPH_EVM_WATCHED", 1).max(1);
     for_cases(20_000, |evm, seed| {
-        assert_agreement(evm, &case(seed), seed.is_multiple_of(watched));
+        assert_agreement(evm, &case(seed), seed.is_multiple_of(traced_every));
     });
 }
 
@@ -53,7 +53,7 @@ fn agrees_with_itself() {
             case.fork = other.map_or(case.fork, |(_, fork)| *fork);
         }
         if cfg!(miri) {
-            // A thousand times as slow: not the loops of a case, but all else.
+            // miri is a thousand times slower, so cases do not get the gas for their loops.
             for transaction in &mut case.transactions {
                 transaction.gas_limit = transaction.gas_limit.min(80_000);
             }

@@ -1,4 +1,4 @@
-//! Counts what a thread has on the heap, so that tests can hold it to a limit.
+//! Counts the bytes that a thread has on the heap, so that tests can check limits.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -8,8 +8,8 @@ use std::{
 struct Counting;
 
 thread_local! {
-    /// Bytes of this thread: now, and at most since [`peak_of`] began. What another thread
-    /// frees is missing in its own count; a test that counts has one thread.
+    /// The bytes of this thread: present, and the maximum since [`peak_of`] began. Bytes that another
+    /// thread frees are counted wrongly, so a test that counts has only one thread.
     static BYTES: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
@@ -19,32 +19,32 @@ fn count(change: isize) {
     BYTES.set((now, peak.max(now)));
 }
 
-// SAFETY: all is done by the system's allocator; counting allocates nothing.
+// SAFETY: forwards to the system's allocator; counting allocates nothing.
 #[expect(unsafe_code, reason = "an allocator is unsafe to write")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of the caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of the caller.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Both exist while one is copied to the other.
+        // Both exist while the old one is copied.
         count(size.cast_signed());
         count(-layout.size().cast_signed());
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of the caller.
         unsafe { System.realloc(memory, layout, size) }
     }
 }
@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `work` gives, and how many bytes more than before it had on the heap at most.
+/// Returns the result of `work`, and the maximum number of bytes that it added to the heap.
 pub(crate) fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let (before, _) = BYTES.get();
     BYTES.set((before, before));
@@ -62,7 +62,7 @@ pub(crate) fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
 }
 
 #[test]
-fn the_peak_is_what_was_there_at_once() {
+fn peak_counts_only_simultaneous_allocations() {
     let ((), peak) = peak_of(|| {
         drop(vec![1u8; 1000]);
         drop(vec![1u8; 3000]);

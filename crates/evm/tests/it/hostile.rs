@@ -1,5 +1,4 @@
-//! Code that wants to hurt: bounded by its gas in time, and in memory by what the
-//! crate's documentation says.
+//! Hostile code: gas bounds its time, and the limits in the crate's documentation its memory.
 
 use crate::heap::peak_of;
 use alloy_primitives::{Address, Bytes, U256, hex};
@@ -9,15 +8,15 @@ use txgraph_evm::{
 };
 
 const ATTACKER: Address = Address::repeat_byte(0xaa);
-/// Of a block. Less where each instruction takes a thousand times as long.
+/// The gas of a block; less under miri, which is a thousand times slower.
 const GAS: u64 = if cfg!(miri) { 20_000 } else { 30_000_000 };
-/// Of a block before EIP-150, when reading was next to free.
+/// The gas of a block before EIP-150, when reads were cheap.
 const GAS_THEN: u64 = GAS / 6;
 
-/// What any code with the gas of a block may have on the heap at once: stacks (32 MiB when
-/// all depths were reached), memories, what was returned, the journal, the code as prepared.
+/// The maximum on the heap for code with the gas of a block: stacks (32 MiB if all depths are
+/// reached), memories, return data, the journal, prepared code.
 const HEAP_MAX: usize = 96 << 20;
-/// How long it may take; without optimisation, on a busy machine.
+/// The maximum time, for a build without optimisation on a loaded machine.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
@@ -31,7 +30,7 @@ fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
         ..Message::default()
     };
     let started = Instant::now();
-    // Twice: as new code, and decoded.
+    // Two runs: new code, then decoded.
     let ([first, second], heap) = peak_of(|| {
         [(); 2].map(|()| {
             state.clear();
@@ -41,7 +40,7 @@ fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
     assert_eq!(first, second);
     assert!(heap <= HEAP_MAX, "{heap} bytes on the heap");
     let time = started.elapsed();
-    assert!(time <= TIME_MAX || cfg!(miri), "it took {time:?}");
+    assert!(time <= TIME_MAX || cfg!(miri), "{time:?} exceed the limit");
     first
 }
 
@@ -53,8 +52,8 @@ fn run(code: Vec<u8>) -> Outcome {
     run_with(code, GAS)
 }
 
-/// `body` until the gas is used up.
-fn run_forever(fork: Fork, gas_limit: u64, body: &[u8]) {
+/// Repeats `body` until the gas is used up.
+fn run_in_a_loop(fork: Fork, gas_limit: u64, body: &[u8]) {
     let code = [&[JUMPDEST][..], body, &[PUSH1, 0, JUMP]].concat();
     let outcome = run_on(fork, code, gas_limit);
     assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
@@ -66,8 +65,8 @@ fn push32(value: U256) -> Vec<u8> {
 
 /// Every instruction that takes an offset or a length, with 2^256 - 1 and 2^64 - 1.
 #[test]
-fn offsets_beyond_everything() {
-    let takers = [
+fn huge_offsets_and_lengths_halt() {
+    let opcodes = [
         KECCAK256,
         CALLDATACOPY,
         CODECOPY,
@@ -89,33 +88,33 @@ fn offsets_beyond_everything() {
         REVERT,
     ];
     for huge in [U256::MAX, U256::from(u64::MAX), U256::from(1u64 << 40)] {
-        for taker in takers {
-            let operands = usize::from(FACTS[usize::from(taker)].inputs);
-            let code = [push32(huge).repeat(operands), vec![taker]].concat();
+        for opcode in opcodes {
+            let operands = usize::from(FACTS[usize::from(opcode)].inputs);
+            let code = [push32(huge).repeat(operands), vec![opcode]].concat();
             let outcome = run(code);
             assert!(
                 matches!(outcome.status, Status::Halt(_)),
-                "0x{taker:02x}: {outcome:?}"
+                "0x{opcode:02x}: {outcome:?}"
             );
             assert_eq!(outcome.gas_used, GAS);
         }
     }
-    // Offsets without a length are harmless.
+    // An offset does not matter if the length is zero.
     let code = [push32(U256::ZERO), push32(U256::MAX), vec![KECCAK256, STOP]].concat();
     assert!(run(code).is_success());
 }
 
-/// Gas that no chain has does not buy memory beyond the limit.
+/// Memory has a limit for any amount of gas.
 #[test]
-fn memory_has_a_limit() {
+fn memory_of_all_frames_is_limited() {
     let code = [push32(U256::from(1u64 << 31)), vec![MLOAD, STOP]].concat();
     let outcome = run_with(code, u64::MAX >> 1);
     assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
 }
 
-/// Calls itself with all its gas until that, or the depth, is used up.
+/// A contract that calls itself with all its gas.
 #[test]
-fn deep_calls() {
+fn nested_calls_to_the_depth_limit() {
     let code = [
         vec![PUSH0; 5],
         vec![PUSH1 + 19],
@@ -124,16 +123,16 @@ fn deep_calls() {
     ]
     .concat();
     assert!(run(code.clone()).is_success());
-    // Enough for every depth there is: the 63/64 rule alone would end earlier.
+    // Enough for all depths in spite of the 63/64 rule.
     let gas_limit = if cfg!(miri) { GAS } else { 1 << 40 };
     assert!(run_with(code, gas_limit).is_success());
 }
 
 const GAS_OP: u8 = txgraph_evm::opcode::GAS;
 
-/// The identity contract gives back a megabyte again and again.
+/// A megabyte returned by the identity contract, in a loop.
 #[test]
-fn return_data_again_and_again() {
+fn return_data_in_a_loop() {
     let mut code = vec![JUMPDEST];
     code.extend([
         PUSH0,
@@ -154,9 +153,9 @@ fn return_data_again_and_again() {
     assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
 }
 
-/// Memory at every depth, all of them at once, and each gives its own back.
+/// Memory at every depth at the same time, all of it returned.
 #[test]
-fn deep_memories() {
+fn memory_at_every_depth() {
     let reach = [PUSH1 + 2, 1, 0, 0];
     let code = [
         &[PUSH0][..],
@@ -175,24 +174,24 @@ fn deep_memories() {
     assert_eq!(outcome.output.len(), 1 << 16);
 }
 
-/// Something new with each round, so that the journal remembers it.
+/// A new change in every round, which the journal must keep.
 #[test]
-fn changes_without_end() {
-    run_forever(Fork::Osaka, GAS, &[PUSH1, 1, GAS_OP, TSTORE]);
-    run_forever(
+fn journal_entries_in_a_loop() {
+    run_in_a_loop(Fork::Osaka, GAS, &[PUSH1, 1, GAS_OP, TSTORE]);
+    run_in_a_loop(
         Fork::Osaka,
         GAS,
         &[PUSH1, 1, PUSH1, 2, SSTORE, PUSH0, PUSH1, 2, SSTORE],
     );
-    run_forever(Fork::Osaka, GAS, &[PUSH0, PUSH0, PUSH0, CREATE, POP]);
-    run_forever(Fork::Osaka, GAS, &[PUSH1 + 1, 4, 0, PUSH0, LOG0]);
-    run_forever(Fork::Frontier, GAS_THEN, &[GAS_OP, SLOAD, POP]);
-    run_forever(Fork::Frontier, GAS_THEN, &[GAS_OP, BALANCE, POP]);
+    run_in_a_loop(Fork::Osaka, GAS, &[PUSH0, PUSH0, PUSH0, CREATE, POP]);
+    run_in_a_loop(Fork::Osaka, GAS, &[PUSH1 + 1, 4, 0, PUSH0, LOG0]);
+    run_in_a_loop(Fork::Frontier, GAS_THEN, &[GAS_OP, SLOAD, POP]);
+    run_in_a_loop(Fork::Frontier, GAS_THEN, &[GAS_OP, BALANCE, POP]);
 }
 
-/// Code that is many times as long decoded.
+/// Code that is many times as long when it is decoded.
 #[test]
-fn code_that_swells() {
+fn code_that_grows_when_decoded() {
     for piece in [
         &[JUMPI][..],
         &[JUMPDEST],
@@ -205,20 +204,20 @@ fn code_that_swells() {
     }
 }
 
-/// Nothing but places to jump to, and jumps among them.
+/// Code of jump destinations only.
 #[test]
-fn jump_destinations_everywhere() {
+fn code_of_jump_destinations() {
     let mut code = vec![JUMPDEST; if cfg!(miri) { 500 } else { 24_570 }];
     code.extend([PUSH0, JUMP]);
     let outcome = run(code);
     assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
-    // And none where they seem to be.
+    // Data of a push is not a destination.
     let mut code = vec![PUSH1, 4, JUMP, PUSH1, JUMPDEST];
     code.resize(24_576, JUMPDEST);
     assert_eq!(run(code).status, Status::Halt(Halt::InvalidJump));
 }
 
-/// The largest init code, created again and again.
+/// Init code of the maximum size, in a loop.
 #[test]
 fn init_code_of_maximum_size() {
     let size = 2 * 24_576u32;
@@ -232,14 +231,14 @@ fn init_code_of_maximum_size() {
     // One byte more is refused.
     let [_, high, middle, low] = (size + 1).to_be_bytes();
     let code = vec![PUSH1 + 2, high, middle, low, PUSH0, PUSH0, CREATE, STOP];
-    // With the gas for its memory, which miri's short runs do not have.
+    // With the gas for its memory, which runs under miri do not have.
     let outcome = run_with(code, 100_000);
     assert_eq!(outcome.status, Status::Halt(Halt::InitCodeTooLarge));
 }
 
-/// The stack's both ends, in code that is decoded and code that is not.
+/// Underflow and overflow of the stack, in new and in decoded code.
 #[test]
-fn stack_ends() {
+fn stack_limits() {
     assert!(run(vec![PUSH0; 1024]).is_success());
     assert_eq!(
         run(vec![PUSH0; 1025]).status,
@@ -254,7 +253,7 @@ fn stack_ends() {
     assert!(run(code).is_success());
 }
 
-/// A block that cannot be paid is out of gas, whatever stands at its end.
+/// A block that cannot be paid is out of gas, whatever its last instruction is.
 #[test]
 fn out_of_gas_within_a_block() {
     let code: Vec<u8> = vec![PUSH1, 1, PUSH1, 2, ADD, PUSH0, MSTORE, STOP];
@@ -268,9 +267,9 @@ fn out_of_gas_within_a_block() {
     assert!(run_with(code, whole).is_success());
 }
 
-/// `GAS` is exact in the midst of a block.
+/// `GAS` is exact within a block.
 #[test]
-fn gas_is_exact() {
+fn gas_opcode_is_exact_within_a_block() {
     let code = vec![
         GAS_OP, PUSH0, MSTORE, GAS_OP, PUSH1, 32, MSTORE, PUSH1, 64, PUSH0, RETURN,
     ];
@@ -284,10 +283,10 @@ fn gas_is_exact() {
     );
 }
 
-/// What a limited run may use in the tests below.
+/// The memory limit in the tests below.
 const LIMIT: usize = 24 << 20;
 
-/// Runs code with more gas than any chain has, and a limit of memory.
+/// Runs code with a memory limit and more gas than any chain has.
 fn run_limited(fork: Fork, code: &[u8]) -> Outcome {
     let mut source = MemoryState::default();
     source.insert(ATTACKER, U256::from(1_000_000), 1, code.to_vec().into());
@@ -356,7 +355,7 @@ fn limited_runs_count_code() {
     ];
     let code = [&store[..], &create].concat();
     let outcome = run_limited(Fork::LATEST, &code);
-    // The creation fails, not its creator, which goes on until its own changes are too many.
+    // The creations fail at the limit. Their creator continues until its own changes exceed it.
     assert_eq!(outcome.status, Status::Halt(Halt::MemoryLimit));
 
     // One megabyte of init code would use 40 when decoded; there was no limit before EIP-3860.
@@ -396,9 +395,9 @@ fn limits_do_not_change_what_stays_below_them() {
     assert_eq!(outcomes[0], outcomes[1]);
 }
 
-/// Whatever bytes: no panic, and the same twice.
+/// Random bytes do not panic, and give the same result twice.
 #[test]
-fn noise() {
+fn random_bytes_do_not_panic() {
     use rand::{RngCore, SeedableRng, rngs::SmallRng};
     let mut random = SmallRng::seed_from_u64(7);
     for len in 0..if cfg!(miri) { 30 } else { 2_000 } {

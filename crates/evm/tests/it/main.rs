@@ -1,4 +1,4 @@
-//! The interpreter against revm, against hostile code, and against its own careful half.
+//! Compares the interpreter with revm and its own careful form, and runs hostile code.
 
 mod differential;
 mod heap;
