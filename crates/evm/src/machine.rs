@@ -306,7 +306,7 @@ fn transfer(cx: &mut Context<'_>, account: u32) {
         return;
     }
     let enough = cx.journal.subtract_balance(cx.request.payer, amount);
-    debug_assert!(enough, "the balance was looked at");
+    debug_assert!(enough, "the balance was checked");
     cx.journal.add_balance(account, amount);
     cx.log_transfer(cx.request.payer, account, amount);
 }

@@ -1,7 +1,6 @@
 //! Accounts in the journal.
 
 use super::{
-    hash::AddressKey,
     journal::{Change, Journal},
     storage::NO_SLOT,
 };
@@ -93,7 +92,7 @@ impl Journal {
         source: &mut dyn Source,
         address: Address,
     ) -> Result<u32, Failed> {
-        match self.account_ids.get(&AddressKey(address)) {
+        match self.account_ids.get(&address) {
             Some(account) => Ok(*account),
             None => self.load_new(source, address),
         }
@@ -104,7 +103,7 @@ impl Journal {
         let original = source.account(address)?;
         let account = self.accounts.len() as u32;
         self.accounts.push(AccountEntry::new(address, original));
-        self.account_ids.insert(AddressKey(address), account);
+        self.account_ids.insert(address, account);
         Ok(account)
     }
 

@@ -6,12 +6,15 @@
 use super::{
     AccountChange, SlotChange, Transition,
     accounts::AccountEntry,
-    hash::{AddressKey, FoldMap, SlotKey},
+    keys::SlotKey,
     state_gas::{Spent, StateGas},
     storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
 };
 use crate::{code::Code, fork::Fork, word::Word};
-use alloy_primitives::{Address, B256, Log, U256, address};
+use alloy_primitives::{
+    Address, B256, Log, U256, address,
+    map::{AddressMap, HashMap},
+};
 use std::sync::Arc;
 
 /// Touching this account is never undone. All clients had this bug when one transaction of mainnet
@@ -79,14 +82,14 @@ pub(crate) const fn log_bytes(data: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Journal {
     pub(super) accounts: Vec<AccountEntry>,
-    pub(super) account_ids: FoldMap<AddressKey, u32>,
+    pub(super) account_ids: AddressMap<u32>,
     pub(super) slots: Vec<Slot>,
-    pub(super) slot_ids: FoldMap<SlotKey, u32>,
+    pub(super) slot_ids: HashMap<SlotKey, u32>,
     /// The numbers of slots that were used recently, each at an index that depends on its key.
     pub(super) recent_slots: [u32; RECENT_SLOTS],
     pub(super) transient: Vec<TransientSlot>,
-    pub(super) transient_ids: FoldMap<SlotKey, u32>,
-    pub(super) block_hashes: FoldMap<u64, B256>,
+    pub(super) transient_ids: HashMap<SlotKey, u32>,
+    pub(super) block_hashes: HashMap<u64, B256>,
     pub(super) changes: Vec<Change>,
     /// The accounts that were touched, including those whose touch was undone.
     pub(super) touched: Vec<u32>,
@@ -109,13 +112,13 @@ impl Default for Journal {
     fn default() -> Self {
         Self {
             accounts: Vec::new(),
-            account_ids: FoldMap::default(),
+            account_ids: AddressMap::default(),
             slots: Vec::new(),
-            slot_ids: FoldMap::default(),
+            slot_ids: HashMap::default(),
             recent_slots: [NO_SLOT; RECENT_SLOTS],
             transient: Vec::new(),
-            transient_ids: FoldMap::default(),
-            block_hashes: FoldMap::default(),
+            transient_ids: HashMap::default(),
+            block_hashes: HashMap::default(),
             changes: Vec::new(),
             touched: Vec::new(),
             no_code: Arc::new(Code::new(alloy_primitives::Bytes::new())),
@@ -166,7 +169,7 @@ impl Journal {
     /// The maximum number of bytes that the journal uses on the heap, for the limit of an untrusted
     /// run. Elements count twice, because vectors and maps double when they are full.
     pub(crate) fn footprint(&self) -> usize {
-        const ACCOUNT: usize = size_of::<AccountEntry>() + size_of::<(AddressKey, u32)>();
+        const ACCOUNT: usize = size_of::<AccountEntry>() + size_of::<(Address, u32)>();
         const SLOT: usize = size_of::<Slot>() + size_of::<(SlotKey, u32)>();
         const TRANSIENT: usize = size_of::<TransientSlot>() + size_of::<(SlotKey, u32)>();
         let elements = self.changes.len() * size_of::<Change>()

@@ -3,8 +3,8 @@
 
 mod accounts;
 mod changes;
-mod hash;
 mod journal;
+mod keys;
 mod state_gas;
 mod storage;
 mod transition;

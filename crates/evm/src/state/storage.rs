@@ -1,8 +1,8 @@
 //! Slots in the journal, persistent and transient.
 
 use super::{
-    hash::SlotKey,
     journal::{Change, Journal},
+    keys::SlotKey,
 };
 use crate::{
     source::{Failed, Source},
