@@ -460,6 +460,15 @@ impl Frame {
         unsafe { (self.memory.add(offset as usize).cast::<[u8; 32]>()).write(word.to_be_bytes()) };
     }
 
+    /// Writes the result of a call or creation on top of the stack, where the loop left room for it.
+    #[expect(unsafe_code, reason = "the height is checked here")]
+    pub(crate) fn put_result(&mut self, result: Word) {
+        assert!(self.stack.height() > 0, "no room for a result");
+        // SAFETY: the height is at least one. The machine owns the stack of each frame as long as
+        // the frame, and nothing else accesses it while the frame does not run.
+        unsafe { self.stack.put(0, result) }
+    }
+
     /// A part of the memory as the input of a callee.
     ///
     /// # Safety

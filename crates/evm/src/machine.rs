@@ -393,13 +393,13 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
             Status::Success => callee.address.into(),
             _ => Word::ZERO,
         };
-        put_result(caller, address);
+        caller.put_result(address);
         if status == Status::Revert {
             cx.memory.returned.extend_from_slice(output);
         }
     } else {
         let success = status == Status::Success;
-        put_result(caller, Word::from_bool(success));
+        caller.put_result(Word::from_bool(success));
         cx.memory.returned.extend_from_slice(output);
         copy_output(caller, output);
     }
@@ -414,17 +414,9 @@ fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) 
         cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
     }
     // A creation without a frame has failed.
-    put_result(caller, Word::from_bool(success && !creates));
+    caller.put_result(Word::from_bool(success && !creates));
     cx.memory.returned.extend_from_slice(&ended.output);
     copy_output(caller, &ended.output);
-}
-
-/// Writes the result of a call or creation where the loop left room for it.
-#[expect(unsafe_code, reason = "the loop has moved the top above the result")]
-fn put_result(caller: &mut Frame, result: Word) {
-    // SAFETY: calls and creations pop at least three words and push one. The loop has moved the
-    // top accordingly, so the height is at least one; the machine owns the stack of each frame.
-    unsafe { caller.stack.put(0, result) }
 }
 
 /// Copies the output into the memory of the caller, as far as the caller has reserved room.

@@ -37,7 +37,6 @@ const AVOIDED_MAX: usize = 3;
 const AVOIDED_ALLOWED: &[(&str, usize)] = &[
     ("crates/analysis", 14),
     ("crates/cli", 138),
-    ("crates/evm", 36),
     ("crates/export", 43),
     ("crates/graph", 4),
     ("crates/index", 62),
@@ -54,8 +53,7 @@ const AVOIDED_ALLOWED: &[(&str, usize)] = &[
 const SENTENCE_WORDS_MAX: f64 = 20.0;
 
 /// Pages that are not rewritten yet, with their average, rounded up. These numbers only fall.
-const SENTENCE_WORDS_ALLOWED: &[(&str, f64)] =
-    &[("docs/evm.md", 26.1), ("docs/gas-accounting.md", 21.8)];
+const SENTENCE_WORDS_ALLOWED: &[(&str, f64)] = &[];
 
 /// The crate, folder or root that a file belongs to.
 fn place(name: &str) -> String {
