@@ -35,7 +35,7 @@ pub(crate) struct Arrow {
 }
 
 /// An arrow without its row: what its picture is made from.
-pub(crate) struct Ends {
+pub(crate) struct ArrowParts {
     pub(crate) source: (VertexId, Address),
     pub(crate) target: (VertexId, Address),
     pub(crate) asset: Asset,
@@ -117,12 +117,12 @@ impl<'a> Arrows<'a> {
     }
 
     /// An arrow by its number in [`Self::iter`].
-    pub(crate) fn ends(&self, number: usize) -> Ends {
+    pub(crate) fn parts(&self, number: usize) -> ArrowParts {
         match &self.merged {
             Some(merged) => {
                 let edge = &merged[number];
                 let end = |vertex: VertexId| (vertex, self.graph.graph[vertex].address);
-                Ends {
+                ArrowParts {
                     source: end(edge.source),
                     target: end(edge.target),
                     asset: edge.asset,
@@ -133,7 +133,7 @@ impl<'a> Arrows<'a> {
             None => {
                 let edge = &self.graph.graph.raw_edges()[number];
                 let transfer = &edge.weight.transfer;
-                Ends {
+                ArrowParts {
                     source: (edge.source(), transfer.from_address),
                     target: (edge.target(), transfer.to_address),
                     asset: Asset::of(transfer),

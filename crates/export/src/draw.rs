@@ -2,7 +2,7 @@
 
 use crate::{
     DocumentFormat, Drawing, Error, GraphOptions, Metadata, Result, Written, arrows::Arrows, dot,
-    output::Output,
+    output::Output, text::printable_short,
 };
 use std::{
     io::{self, Read, Write},
@@ -11,6 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_graph::TransferGraph;
+
+/// Characters of a reason why text does not parse.
+const REASON_CHARS: usize = 300;
 
 /// How much of what Graphviz complains about is kept.
 const COMPLAINT_BYTES: u64 = 4096;
@@ -36,12 +39,24 @@ pub(crate) fn write(
         }
     }
     let text = dot::text(graph, &arrows, options, metadata)?;
+    check_syntax(&text)?;
     let picture = run(drawing, format, text)?;
     output.put(&picture)?;
     output.finish(Some(metadata), arrows.len() as u64)
 }
 
-/// Runs Graphviz on `text`, within the limits of time and size.
+/// Checks that a parser other than Graphviz's reads one graph. The text holds labels from
+/// outside, and Graphviz never receives what only looks like a graph.
+fn check_syntax(text: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(text);
+    match graphviz_rust::parse(&text) {
+        Ok(_) => Ok(()),
+        Err(reason) => Err(Error::DotSyntax(printable_short(&reason, REASON_CHARS))),
+    }
+}
+
+/// Runs Graphviz on `text`, within the limits of time and size. The `exec` of
+/// `graphviz-rust` has neither limit, nor a choice of the program.
 fn run(drawing: &Drawing, format: DocumentFormat, text: Vec<u8>) -> Result<Vec<u8>> {
     let program = &drawing.program;
     let failed = |reason: String| Error::Graphviz {
@@ -129,4 +144,22 @@ fn stop(child: &mut Child) {
     // Both fail only when it has ended by itself.
     let _ = child.kill();
     let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_no_single_graph_is_refused() {
+        check_syntax(b"digraph \"g\" { \"a\" -> \"b\" [label=\"x\"] }").unwrap();
+        for text in [
+            &b"digraph \"g\" { \"a\" [label=\"x\"y\"] }"[..],
+            b"digraph \"g\" { \"a\" }\nrm -rf",
+            b"",
+        ] {
+            let error = check_syntax(text).unwrap_err();
+            assert!(matches!(error, Error::DotSyntax(_)), "{error}");
+        }
+    }
 }

@@ -87,6 +87,9 @@ pub enum Error {
         /// [`crate::Drawing::vertices_max`] or [`crate::Drawing::edges_max`].
         limit: usize,
     },
+    /// The DOT that was to be drawn does not parse; this is a bug of txgraph.
+    #[error("the drawing is no valid DOT: {0}; write DOT and report it")]
+    DotSyntax(String),
     /// The programme that draws is not installed.
     #[error("{}: not found; drawing SVG or PNG needs Graphviz", program.display())]
     NoGraphviz {

@@ -25,7 +25,6 @@ mod value;
 // Graphs.
 mod arrows;
 mod dot;
-mod dot_rows;
 mod draw;
 #[cfg(test)]
 mod fixtures;

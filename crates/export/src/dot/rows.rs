@@ -1,24 +1,24 @@
-//! The vertices and arrows of a DOT file, formatted into bytes without an
-//! allocation for each. What people read of an asset is put together once; the
-//! capitals of an address (EIP-55) cost a keccak, so they are found once for each
-//! vertex and kept as 40 bits. The plain twin is the syntax tree in `dot`.
+//! The vertices and arrows of a DOT file, formatted into bytes without an allocation for
+//! each. The unit of each asset is put together once.
 
+use super::{
+    checksum::{Capitals, all_capitals},
+    style::{AMOUNT_CHARS, LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle, escaped},
+};
 use crate::{
     TokenList,
-    arrows::{Arrows, Ends, with_count},
+    arrows::{ArrowParts, Arrows, with_count},
     decimal::{push_integer, push_scaled},
-    dot::{AMOUNT_CHARS, LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, escaped, look},
     line::Line,
     text::printable_short,
     views::expansion_word,
 };
-use alloy_primitives::{Address, B256, hex, map::HashMap};
-use std::{ops::Range, thread};
+use alloy_primitives::{Address, map::HashMap};
+use std::ops::Range;
 use txgraph_graph::{AmountSum, Asset, TransferGraph, Vertex};
-use txgraph_keccak::{LANES_MAX, keccak256_each};
 
 /// The rows of one file.
-pub(crate) struct Rows<'a> {
+pub(super) struct Rows<'a> {
     graph: &'a TransferGraph,
     arrows: &'a Arrows<'a>,
     is_root: Vec<bool>,
@@ -28,7 +28,7 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(
+    pub(super) fn new(
         graph: &'a TransferGraph,
         arrows: &'a Arrows<'a>,
         tokens: &TokenList,
@@ -50,13 +50,13 @@ impl<'a> Rows<'a> {
     }
 
     /// Appends vertices.
-    pub(crate) fn vertices(&self, numbers: Range<usize>, out: &mut Vec<u8>) {
+    pub(super) fn vertices(&self, numbers: Range<usize>, out: &mut Vec<u8>) {
         let mut line = Line::new();
         numbers.for_each(|number| self.vertex(number, &mut line, out));
     }
 
     /// Appends arrows.
-    pub(crate) fn arrows(&self, numbers: Range<usize>, out: &mut Vec<u8>) {
+    pub(super) fn arrows(&self, numbers: Range<usize>, out: &mut Vec<u8>) {
         let mut line = Line::new();
         numbers.for_each(|number| self.arrow(number, &mut line, out));
     }
@@ -64,7 +64,7 @@ impl<'a> Rows<'a> {
     fn vertex(&self, number: usize, line: &mut Line, out: &mut Vec<u8>) {
         let vertex = &self.graph.graph.raw_nodes()[number].weight;
         let is_root = self.is_root[number];
-        let look = look(vertex.expansion, is_root);
+        let style = VertexStyle::new(vertex.expansion, is_root);
         push_id(out, line, b"  ", vertex.address);
         line.clear();
         self.capitals[number].push(line, vertex.address);
@@ -77,21 +77,21 @@ impl<'a> Rows<'a> {
         out.extend_from_slice(&checksum[..6]);
         out.extend_from_slice("…".as_bytes());
         out.extend_from_slice(&checksum[38..]);
-        if !look.note.is_empty() {
+        if !style.note.is_empty() {
             out.extend_from_slice(b"\\n");
-            out.extend_from_slice(look.note.as_bytes());
+            out.extend_from_slice(style.note.as_bytes());
         }
         out.extend_from_slice(b"\" tooltip=\"");
         out.extend_from_slice(checksum);
         self.push_tooltip(vertex, is_root, out);
         out.push(b'"');
-        if look.shape != "ellipse" {
+        if style.shape != "ellipse" {
             out.extend_from_slice(b" shape=");
-            out.extend_from_slice(look.shape.as_bytes());
+            out.extend_from_slice(style.shape.as_bytes());
         }
         for (name, value, usual) in [
-            ("style", look.style, "filled"),
-            ("fillcolor", look.fill, "#FFFFFF"),
+            ("style", style.style, "filled"),
+            ("fillcolor", style.fill, "#FFFFFF"),
         ] {
             if value != usual {
                 for piece in [" ", name, "=\"", value, "\""] {
@@ -148,8 +148,8 @@ impl<'a> Rows<'a> {
     }
 
     fn arrow(&self, number: usize, line: &mut Line, out: &mut Vec<u8>) {
-        let arrow = self.arrows.ends(number);
-        let Ends {
+        let arrow = self.arrows.parts(number);
+        let ArrowParts {
             source,
             target,
             asset,
@@ -287,69 +287,4 @@ impl Unit {
         }
         chars
     }
-}
-
-/// Which of the 40 digits of an address are capitals (EIP-55), the first in the
-/// lowest bit.
-#[derive(Clone, Copy, Default)]
-struct Capitals(u64);
-
-impl Capitals {
-    /// A letter is one where the same digit of the keccak of the text is above 7.
-    fn new(text: &[u8; 40], hash: &B256) -> Self {
-        let bit = |(at, character): (usize, &u8)| {
-            let digit = hash[at / 2] >> (4 * (1 - at % 2));
-            u64::from(character.is_ascii_lowercase() && digit & 8 != 0) << at
-        };
-        Self(text.iter().enumerate().map(bit).sum())
-    }
-
-    /// Of several addresses at once, in `places` of as many.
-    fn of_each<'a>(addresses: impl Iterator<Item = &'a Address>, places: &mut [Self]) {
-        let mut texts = [[0; 40]; LANES_MAX];
-        let count = places.len().min(LANES_MAX);
-        for (text, address) in texts.iter_mut().zip(addresses.take(count)) {
-            let encoded = hex::encode_to_slice(address, text);
-            debug_assert!(encoded.is_ok(), "the text is twice the bytes");
-        }
-        let mut hashes = [B256::ZERO; LANES_MAX];
-        let messages = texts.each_ref().map(|text| &text[..]);
-        keccak256_each(&messages[..count], &mut hashes[..count]);
-        for (place, (text, hash)) in places.iter_mut().zip(texts.iter().zip(&hashes)) {
-            *place = Self::new(text, hash);
-        }
-    }
-
-    /// Appends the address.
-    #[inline]
-    fn push(self, line: &mut Line, address: Address) {
-        line.text(b"0x");
-        line.hex_with_capitals(&address, self.0);
-    }
-}
-
-fn all_capitals(graph: &TransferGraph, threads: usize) -> Vec<Capitals> {
-    /// Vertices that are worth a thread.
-    const PART: usize = 4096;
-    let vertices = graph.graph.raw_nodes();
-    let mut capitals = vec![Capitals::default(); vertices.len()];
-    let part = vertices.len().div_ceil(threads).max(PART);
-    let find = |number: usize, capitals: &mut [Capitals]| {
-        let places = capitals.chunks_mut(LANES_MAX);
-        for (places, vertices) in places.zip(vertices[number * part..].chunks(LANES_MAX)) {
-            let addresses = vertices.iter().map(|vertex| &vertex.weight.address);
-            Capitals::of_each(addresses, places);
-        }
-    };
-    thread::scope(|scope| {
-        let mut parts = capitals.chunks_mut(part).enumerate();
-        let first = parts.next();
-        for (number, part) in parts {
-            scope.spawn(move || find(number, part));
-        }
-        first
-            .into_iter()
-            .for_each(|(number, part)| find(number, part));
-    });
-    capitals
 }

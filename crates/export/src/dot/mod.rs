@@ -1,0 +1,203 @@
+//! The language of Graphviz (<https://graphviz.org/doc/info/lang.html>), written by
+//! hand: the printer of `graphviz-rust` allocates for each attribute. Its syntax tree is
+//! the oracle of the tests, and its parser checks what is handed to Graphviz.
+//!
+//! Labels and symbols come from outside. They are always quoted strings, so Graphviz
+//! takes none of them for HTML, and characters that are not seen as they are (line
+//! breaks, control characters, changes of direction) are replaced.
+
+mod checksum;
+#[cfg(test)]
+mod oracle;
+mod rows;
+mod style;
+
+use crate::{
+    GraphOptions, Metadata, Result, TokenList, Written,
+    arrows::Arrows,
+    output::{Output, TextOutput},
+    pieces::thread_count,
+    text::{counted, printable},
+};
+use rows::Rows;
+use style::escaped;
+use txgraph_graph::{LimitHit, TransferGraph};
+
+/// Assets of the legend.
+const LEGEND_MAX: usize = 12;
+
+pub(crate) fn write(
+    graph: &TransferGraph,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    output: Output,
+) -> Result<Written> {
+    let threads = thread_count(options.table.threads);
+    let mut text = TextOutput::with_threads(output, Some(threads));
+    let arrows = Arrows::new(graph, !options.drawing.every_transfer, threads);
+    let tokens = options.tokens.clone().unwrap_or_default();
+    let rows = Rows::new(graph, &arrows, &tokens, threads);
+    push_head(&mut text.buffer, graph, &arrows, &tokens, metadata)?;
+    text.write_items(graph.graph.node_count(), &|numbers, out| {
+        rows.vertices(numbers, out);
+        Ok(())
+    })?;
+    text.write_rows(arrows.len(), &|numbers, out| {
+        rows.arrows(numbers, out);
+        Ok(())
+    })?;
+    text.buffer.extend_from_slice(TAIL);
+    text.finish(Some(metadata))
+}
+
+/// The file in memory, for a graph that is small enough to be drawn.
+pub(crate) fn text(
+    graph: &TransferGraph,
+    arrows: &Arrows<'_>,
+    options: &GraphOptions,
+    metadata: &Metadata,
+) -> Result<Vec<u8>> {
+    let tokens = options.tokens.clone().unwrap_or_default();
+    let rows = Rows::new(graph, arrows, &tokens, 1);
+    let mut text = Vec::new();
+    push_head(&mut text, graph, arrows, &tokens, metadata)?;
+    rows.vertices(0..graph.graph.node_count(), &mut text);
+    rows.arrows(0..arrows.len(), &mut text);
+    text.extend_from_slice(TAIL);
+    Ok(text)
+}
+
+/// What follows the last arrow.
+const TAIL: &[u8] = b"}\n";
+
+/// Appends what precedes the first vertex: attributes for all, and the legend.
+fn push_head(
+    out: &mut Vec<u8>,
+    graph: &TransferGraph,
+    arrows: &Arrows<'_>,
+    tokens: &TokenList,
+    metadata: &Metadata,
+) -> Result<()> {
+    let comment = not_shown(&metadata.to_json()?);
+    let title = escaped(&title(graph, arrows, metadata), "\\l");
+    let mut head = format!(
+        "digraph \"transfers\" {{\n  \
+         graph[comment=\"{comment}\" label=\"{title}\" labelloc=b labeljust=l fontsize=12 \
+         rankdir=LR fontname=\"Helvetica\" tooltip=\"\"]\n  \
+         node[shape=ellipse style=filled fillcolor=\"#FFFFFF\" fontname=\"Helvetica\" fontsize=10]\n  \
+         edge[fontname=\"Helvetica\" fontsize=8 arrowsize=0.6]\n  \
+         subgraph \"cluster legend\" {{\n    \
+         label=\"assets\"\n    labelloc=t\n    color=\"#CCCCCC\"\n"
+    );
+    for (i, entry) in legend(graph, arrows, tokens).iter().enumerate() {
+        let LegendEntry {
+            label,
+            tooltip,
+            color,
+        } = entry;
+        let (label, tooltip) = (escaped(label, "\\n"), escaped(tooltip, "\\n"));
+        head += &format!(
+            "    \"legend {i}\"[shape=box label=\"{label}\" tooltip=\"{tooltip}\" \
+             fontcolor=\"#FFFFFF\" color=\"{color}\" fillcolor=\"{color}\"]\n"
+        );
+    }
+    head += "  }\n";
+    out.extend_from_slice(head.as_bytes());
+    Ok(())
+}
+
+/// Text of an attribute that is not shown, where Graphviz knows no escape but that of the
+/// quote. JSON never ends in a backslash, which would hide the last quote.
+fn not_shown(text: &str) -> String {
+    debug_assert!(!text.ends_with('\\'));
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// A box of the legend.
+struct LegendEntry {
+    label: String,
+    tooltip: String,
+    color: &'static str,
+}
+
+/// An entry for each of the busiest assets, in its colour, and one for all others.
+fn legend(graph: &TransferGraph, arrows: &Arrows<'_>, tokens: &TokenList) -> Vec<LegendEntry> {
+    let assets = arrows.legend();
+    let mut entries = Vec::new();
+    for asset in assets.iter().take(LEGEND_MAX) {
+        let name = tokens.format_asset(graph.chain.chain_id, asset);
+        let label = format!("{name} ({})", asset.token_standard);
+        let tooltip = match asset.token_address {
+            Some(token) => format!("{label}\n{}", token.to_checksum(None)),
+            None => label.clone(),
+        };
+        let color = arrows.color(asset);
+        entries.push(LegendEntry {
+            label,
+            tooltip,
+            color,
+        });
+    }
+    if let more @ 1.. = assets.len().saturating_sub(LEGEND_MAX) {
+        let label = format!("{more} more");
+        entries.push(LegendEntry {
+            tooltip: label.clone(),
+            label,
+            color: "#999999",
+        });
+    }
+    entries
+}
+
+/// What the drawing shows, and in letters as large what it leaves out.
+fn title(graph: &TransferGraph, arrows: &Arrows<'_>, metadata: &Metadata) -> String {
+    let mut lines = vec![format!(
+        "chain {}, blocks {}",
+        graph.chain.chain_id, graph.blocks
+    )];
+    let (vertices, transfers) = (graph.graph.node_count(), graph.graph.edge_count());
+    let merged = if arrows.len() < transfers {
+        format!(" in {} arrows", arrows.len())
+    } else {
+        String::new()
+    };
+    let addresses = if vertices == 1 {
+        "address"
+    } else {
+        "addresses"
+    };
+    let transfers = counted(transfers as u64, "transfer");
+    lines.push(format!("{vertices} {addresses}, {transfers}{merged}"));
+    for gap in &metadata.scan.missing {
+        lines.push(format!(
+            "INCOMPLETE: blocks {} are missing ({})",
+            gap.blocks, gap.reason
+        ));
+    }
+    lines.extend(graph.limits.iter().map(|limit| match limit {
+        LimitHit::MaxDegree { limit, vertices } => {
+            let hubs = counted(*vertices, "hub");
+            format!("{hubs} not expanded (more than {limit} counterparties)")
+        }
+        LimitHit::StopList { vertices } => {
+            format!("not expanded because of the stop list: {vertices}")
+        }
+        LimitHit::ZeroAddress => "the zero address is not expanded".to_owned(),
+        LimitHit::MaxVertices {
+            limit,
+            transfers_left_out,
+        } => {
+            format!("cut at {limit} vertices: at least {transfers_left_out} transfers left out")
+        }
+        LimitHit::MaxEdges {
+            limit,
+            transfers_left_out,
+        } => {
+            format!("cut at {limit} edges: at least {transfers_left_out} transfers left out")
+        }
+    }));
+    lines
+        .iter()
+        .map(|line| format!("{}\n", printable(line)))
+        .collect()
+}
