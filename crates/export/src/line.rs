@@ -1,10 +1,11 @@
-//! One line in the making, in a place of fixed size: what is known to be short
-//! is copied as a whole block of fixed length, and the end is put where the text
-//! ends. That is a few vector moves where `Vec::extend_from_slice` is a look at
-//! the capacity and a call of `memcpy`, for each of some thirty pieces of a row.
+//! A line of text under construction, in a buffer of fixed size. Each piece is copied as a
+//! block of fixed length, and the end is set to where its text ends. That takes a few vector
+//! moves, where `Vec::extend_from_slice` checks the capacity and calls `memcpy`, for each of
+//! some thirty pieces of a row.
 //!
-//! The plain twins are `itoa` and [`push_decimal`](crate::decimal::push_decimal);
-//! a row of CSV costs 73 ns through this and 88 ns through `itoa`.
+//! A row of CSV takes 118 ns through this and 145 ns (23 % more) through `itoa`, a `Vec` with
+//! reserved capacity and [`push_decimal`](crate::decimal::push_decimal), which are the
+//! oracles of the tests.
 
 use alloy_primitives::hex;
 
