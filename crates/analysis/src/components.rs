@@ -1,45 +1,36 @@
-//! Weakly connected components: which parts of the graph hang together, whichever
-//! way the transfers went. Union-find with path halving and union by size.
+//! Weakly connected components: the parts of the graph that transfers connect, in
+//! whichever direction. The zero address connects nothing: sharing a token's mints and
+//! burns ties no two addresses together. It is a component of its own.
 
-use crate::{CellKind, Table, ratio::share_of_count};
+use crate::{CellKind, MeasureResult, Table, ratio::share_of_count};
 use alloy_primitives::Address;
-use petgraph::visit::EdgeRef;
-use serde::{Deserialize, Serialize};
+use petgraph::{graph::NodeIndex, unionfind::UnionFind, visit::EdgeRef};
+use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_graph::TransferGraph;
-
-/// How to find components.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ComponentSettings {
-    /// Whether mints and burns connect. Default no: sharing a token's zero address
-    /// ties nobody together. It is then a component of its own.
-    pub through_zero: bool,
-    /// How many components to list, the largest first. Default: all.
-    pub limit: Option<usize>,
-}
 
 /// The components of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Components {
-    /// How many there are, listed or not.
+    /// The number of components, listed or not.
     pub total: u64,
-    /// Part of all vertices that lies in the largest; absent when there are none.
+    /// The largest component's part of all vertices; absent when there are none.
     pub largest_share: Option<f64>,
-    /// How many components have how many vertices: (vertices, components), ascending.
+    /// The number of components of each size: (vertices, components), ascending.
     pub sizes: Vec<(u64, u64)>,
-    /// Those listed, by vertices, then transfers, largest first, then by lowest address.
+    /// The listed components, by vertices, then transfers, largest first, then by lowest
+    /// address.
     pub components: Vec<Component>,
 }
 
-/// Addresses connected by transfers, and with nothing else.
+/// Addresses connected with each other by transfers, and with no others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Component {
     /// Addresses.
     pub vertices: u64,
-    /// Transfers among them. Without `through_zero` their mints and burns too.
+    /// Transfers among them, and their mints and burns.
     pub transfers: u64,
-    /// The lowest of the addresses: names the component.
+    /// The lowest of the addresses, which identifies the component.
     pub lowest_address: Address,
     /// Roots of the search among them, in the order of their vertices.
     pub roots: Vec<Address>,
@@ -49,10 +40,11 @@ pub struct Component {
     pub last_block: Option<u64>,
 }
 
-/// Finds the weakly connected components of `graph`. Near linear.
-pub fn components(graph: &TransferGraph, settings: &ComponentSettings) -> Components {
-    let address = |vertex: usize| graph.graph[petgraph::graph::NodeIndex::new(vertex)].address;
-    let connects = |vertex: usize| settings.through_zero || !address(vertex).is_zero();
+/// Finds the weakly connected components of `graph`, and lists at most `limit` of them.
+/// Near linear.
+pub fn components(graph: &TransferGraph, limit: Option<usize>) -> Components {
+    let address = |vertex: usize| graph.graph[NodeIndex::new(vertex)].address;
+    let connects = |vertex: usize| !address(vertex).is_zero();
     let edges = || {
         graph.graph.edge_references().map(|edge| {
             (
@@ -62,7 +54,7 @@ pub fn components(graph: &TransferGraph, settings: &ComponentSettings) -> Compon
             )
         })
     };
-    let mut sets = Sets::new(graph.graph.node_count());
+    let mut sets = UnionFind::<usize>::new(graph.graph.node_count());
     for (source, target, _) in edges() {
         if connects(source) && connects(target) {
             sets.union(source, target);
@@ -71,8 +63,7 @@ pub fn components(graph: &TransferGraph, settings: &ComponentSettings) -> Compon
 
     let mut number = vec![usize::MAX; graph.graph.node_count()];
     let mut found: Vec<Component> = Vec::new();
-    for vertex in 0..graph.graph.node_count() {
-        let representative = sets.find(vertex);
+    for (vertex, representative) in sets.into_labeling().into_iter().enumerate() {
         if number[representative] == usize::MAX {
             number[representative] = found.len();
             found.push(Component {
@@ -120,7 +111,7 @@ pub fn components(graph: &TransferGraph, settings: &ComponentSettings) -> Compon
     let largest_share = found
         .first()
         .and_then(|largest| share_of_count(largest.vertices, graph.graph.node_count() as u64));
-    found.truncate(settings.limit.unwrap_or(usize::MAX));
+    found.truncate(limit.unwrap_or(usize::MAX));
     Components {
         total,
         largest_share,
@@ -129,51 +120,16 @@ pub fn components(graph: &TransferGraph, settings: &ComponentSettings) -> Compon
     }
 }
 
-/// Disjoint sets of the numbers `0..n`.
-struct Sets {
-    parent: Vec<usize>,
-    size: Vec<usize>,
-}
-
-impl Sets {
-    fn new(n: usize) -> Self {
-        Self {
-            parent: (0..n).collect(),
-            size: vec![1; n],
-        }
-    }
-
-    fn find(&mut self, mut member: usize) -> usize {
-        while self.parent[member] != member {
-            self.parent[member] = self.parent[self.parent[member]];
-            member = self.parent[member];
-        }
-        member
-    }
-
-    fn union(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
-        if a != b {
-            let (small, large) = if self.size[a] < self.size[b] {
-                (a, b)
-            } else {
-                (b, a)
-            };
-            self.parent[small] = large;
-            self.size[large] += self.size[small];
-        }
-    }
-}
-
-impl Components {
-    /// As tables: components, and how many there are of each size.
-    pub fn tables(&self) -> Vec<Table> {
+impl MeasureResult for Components {
+    /// Components, and the number of each size.
+    fn tables(&self) -> Vec<Table> {
         use CellKind::{Address, Integer};
         let title = match self.total - self.components.len() as u64 {
             0 => "Components".to_owned(),
             more => format!("Components (the largest; {more} more)"),
         };
         let mut components = Table::new(
+            "components",
             title,
             &[
                 ("component", Integer),
@@ -197,7 +153,7 @@ impl Components {
             ]);
         }
         let columns = [("vertices", Integer), ("components", Integer)];
-        let mut sizes = Table::new("Components by size", &columns);
+        let mut sizes = Table::new("components-by-size", "Components by size", &columns);
         for (vertices, count) in &self.sizes {
             sizes.push(vec![(*vertices).into(), (*count).into()]);
         }
@@ -212,13 +168,9 @@ mod tests {
     use std::collections::BTreeSet;
     use txgraph_graph::testing;
 
-    fn check(text: &str, through_zero: bool, expected: &[&str]) {
+    fn check(text: &str, expected: &[&str]) {
         let graph = testing::graph(testing::transfers(text));
-        let settings = ComponentSettings {
-            through_zero,
-            limit: None,
-        };
-        let found = components(&graph, &settings);
+        let found = components(&graph, None);
         let shown: Vec<_> = found
             .components
             .iter()
@@ -236,41 +188,27 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_graphs() {
-        check("", false, &[]);
-        check("a>b", false, &["a 2v 1t 100..100"]);
-        check(
-            "c>b a>b d>e d>e",
-            false,
-            &["a 3v 2t 100..101", "d 2v 2t 102..103"],
-        );
-        check(
-            "x>x a>b a>b",
-            false,
-            &["a 2v 2t 101..102", "x 1v 1t 100..100"],
-        );
+    fn lists_components_of_small_graphs() {
+        check("", &[]);
+        check("a>b", &["a 2v 1t 100..100"]);
+        check("c>b a>b d>e d>e", &["a 3v 2t 100..101", "d 2v 2t 102..103"]);
+        check("x>x a>b a>b", &["a 2v 2t 101..102", "x 1v 1t 100..100"]);
         let minted = "0>a 0>b b>0 0>0";
-        check(minted, true, &["0 3v 4t 100..103"]);
         check(
             minted,
-            false,
             &["b 1v 2t 101..102", "0 1v 1t 103..103", "a 1v 1t 100..100"],
         );
     }
 
     #[test]
-    fn roots_limit_and_sizes() {
+    fn counts_roots_and_sizes_beyond_the_limit() {
         let mut graph = testing::graph(testing::transfers("a>b c>d e>e"));
         graph.roots = graph
             .graph
             .node_indices()
             .filter(|id| id.index() > 1)
             .collect();
-        let settings = ComponentSettings {
-            limit: Some(2),
-            ..Default::default()
-        };
-        let found = components(&graph, &settings);
+        let found = components(&graph, Some(2));
         assert_eq!((found.total, found.largest_share), (3, Some(0.4)));
         assert_eq!(found.sizes, [(1, 1), (2, 2)]);
         let roots: Vec<_> = found.components.iter().map(|c| c.roots.clone()).collect();
@@ -284,11 +222,11 @@ mod tests {
     proptest! {
         /// Addresses spread until nothing changes are one component.
         #[test]
-        fn agree_with_flooding(transfers in crate::oracle::some_transfers(), through_zero in any::<bool>()) {
+        fn components_agree_with_flooding(transfers in crate::oracle::some_transfers()) {
             let connected: Vec<_> = transfers
                 .iter()
                 .map(|t| (t.from_address, t.to_address))
-                .filter(|(from, to)| through_zero || !(from.is_zero() || to.is_zero()))
+                .filter(|(from, to)| !(from.is_zero() || to.is_zero()))
                 .collect();
             let mut expected = BTreeMap::new();
             for start in transfers.iter().flat_map(|t| [t.from_address, t.to_address]) {
@@ -307,8 +245,7 @@ mod tests {
                 expected.insert(*reached.first().unwrap(), reached.len() as u64);
             }
             let graph = testing::graph(transfers.clone());
-            let settings = ComponentSettings { through_zero, limit: None };
-            let found = components(&graph, &settings);
+            let found = components(&graph, None);
             let sizes: BTreeMap<_, _> = found.components.iter().map(|c| (c.lowest_address, c.vertices)).collect();
             prop_assert_eq!(sizes, expected);
             prop_assert_eq!(found.components.iter().map(|c| c.transfers).sum::<u64>(), transfers.len() as u64);

@@ -9,6 +9,9 @@ use alloy_primitives::Address;
 use serde::Serialize;
 use txgraph_graph::{AmountSum, TransferGraph, VertexId};
 
+/// How many of the largest addresses have their share shown.
+pub(crate) const TOP_SHARES: [usize; 3] = [1, 10, 100];
+
 /// All senders, or all receivers, of one asset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
@@ -20,8 +23,8 @@ pub struct Side {
     /// Gini coefficient of their amounts: 0 when all are equal, towards 1 when one
     /// has all. Absent when the amounts are all zero.
     pub gini: Option<f64>,
-    /// Share of the largest N, for each N asked for.
-    pub top_shares: Vec<TopShare>,
+    /// Share of the 1, 10 and 100 largest.
+    pub top_shares: [TopShare; TOP_SHARES.len()],
     /// The largest by amount; by transfers, then by address, where amounts are equal.
     pub top: Vec<TopAddress>,
 }
@@ -64,7 +67,6 @@ impl Side {
         graph: &TransferGraph,
         mut participants: Vec<Participant>,
         top: usize,
-        top_shares: &[u64],
     ) -> Self {
         let address = |participant: &Participant| graph.graph[participant.vertex].address;
         participants.sort_unstable_by(|a, b| {
@@ -78,18 +80,13 @@ impl Side {
         };
         let amount = sum(&participants);
         let ascending: Vec<_> = participants.iter().rev().map(|each| each.amount).collect();
-        let top_shares = top_shares
-            .iter()
-            .map(|&n| {
-                let largest = usize::try_from(n)
-                    .unwrap_or(usize::MAX)
-                    .min(participants.len());
-                TopShare {
-                    n,
-                    share: share(sum(&participants[..largest]), amount),
-                }
-            })
-            .collect();
+        let top_shares = TOP_SHARES.map(|n| {
+            let largest = n.min(participants.len());
+            TopShare {
+                n: n as u64,
+                share: share(sum(&participants[..largest]), amount),
+            }
+        });
         let top = participants
             .iter()
             .take(top)

@@ -1,30 +1,12 @@
 //! How many counterparties and transfers the vertices have.
 
-use crate::{CellKind, Table, ratio::share_of_count};
+use crate::{CellKind, MeasureResult, Table, ratio::share_of_count};
 use petgraph::visit::EdgeRef;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use txgraph_graph::TransferGraph;
 
-/// How to count degrees.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DegreeSettings {
-    /// For which N to tell the share of vertices with at least N transfers.
-    /// Default 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000.
-    pub at_least: Vec<u64>,
-    /// One row of the distribution for each number that occurs. Default no: rows of
-    /// doubling width (0, 1, 2, 3..=4, 5..=8, …).
-    pub exact: bool,
-}
-
-impl Default for DegreeSettings {
-    fn default() -> Self {
-        Self {
-            at_least: vec![1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000],
-            exact: false,
-        }
-    }
-}
+/// The bounds of [`Degrees::at_least`].
+const AT_LEAST: [u64; 11] = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /// Degrees of a graph. The zero address is a vertex like others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -88,7 +70,7 @@ pub struct AtLeast {
 }
 
 /// Counts the degrees of `graph`. Sorts five numbers per vertex; else linear.
-pub fn degrees(graph: &TransferGraph, settings: &DegreeSettings) -> Degrees {
+pub fn degrees(graph: &TransferGraph) -> Degrees {
     let vertices = || graph.graph.node_weights();
     let mut transfers = vec![0u64; graph.graph.node_count()];
     let (mut received, mut sent) = (transfers.clone(), transfers.clone());
@@ -111,10 +93,9 @@ pub fn degrees(graph: &TransferGraph, settings: &DegreeSettings) -> Degrees {
 
     // All ascending now.
     let count = transfers.len() as u64;
-    let at_least = settings
-        .at_least
-        .iter()
-        .map(|&least| {
+    let at_least = AT_LEAST
+        .into_iter()
+        .map(|least| {
             let vertices = count - below(&transfers, least);
             AtLeast {
                 transfers: least,
@@ -126,7 +107,7 @@ pub fn degrees(graph: &TransferGraph, settings: &DegreeSettings) -> Degrees {
     Degrees {
         vertices: count,
         stats: stats.into_iter().flatten().collect(),
-        distribution: distribution([&in_degree, &out_degree, &transfers], settings.exact),
+        distribution: distribution([&in_degree, &out_degree, &transfers]),
         at_least,
     }
 }
@@ -154,7 +135,7 @@ fn below(ascending: &[u64], bound: u64) -> u64 {
     ascending.partition_point(|number| *number < bound) as u64
 }
 
-fn distribution(ascending: [&[u64]; 3], exact: bool) -> Vec<DegreeBucket> {
+fn distribution(ascending: [&[u64]; 3]) -> Vec<DegreeBucket> {
     let Some(max) = ascending
         .iter()
         .filter_map(|numbers| numbers.last())
@@ -163,19 +144,11 @@ fn distribution(ascending: [&[u64]; 3], exact: bool) -> Vec<DegreeBucket> {
     else {
         return Vec::new();
     };
-    let bounds: Vec<(u64, u64)> = if exact {
-        let mut all = ascending.concat();
-        all.sort_unstable();
-        all.dedup();
-        all.into_iter().map(|number| (number, number)).collect()
-    } else {
-        let doubling = std::iter::successors(Some((1u64, 1u64)), |(_, last)| {
-            Some((last + 1, last.checked_mul(2)?))
-        });
-        std::iter::once((0, 0))
-            .chain(doubling.take_while(|(first, _)| *first <= max))
-            .collect()
-    };
+    // Of doubling width: 0, 1, 2, 3..=4, 5..=8, …
+    let doubling = std::iter::successors(Some((1u64, 1u64)), |(_, last)| {
+        Some((last + 1, last.checked_mul(2)?))
+    });
+    let bounds = std::iter::once((0, 0)).chain(doubling.take_while(|(first, _)| *first <= max));
     let bucket = |(first, last): (u64, u64)| {
         let within = |numbers: &[u64]| below(numbers, last + 1) - below(numbers, first);
         let [by_in_degree, by_out_degree, by_transfers] = ascending.map(within);
@@ -187,14 +160,15 @@ fn distribution(ascending: [&[u64]; 3], exact: bool) -> Vec<DegreeBucket> {
             by_transfers,
         }
     };
-    bounds.into_iter().map(bucket).collect()
+    bounds.map(bucket).collect()
 }
 
-impl Degrees {
-    /// As tables: statistics, vertices with at least N transfers, distribution.
-    pub fn tables(&self) -> Vec<Table> {
+impl MeasureResult for Degrees {
+    /// Statistics, vertices with at least N transfers, distribution.
+    fn tables(&self) -> Vec<Table> {
         use CellKind::{Integer, Ratio, Text};
         let mut stats = Table::new(
+            "degrees",
             "Degrees",
             &[
                 ("measure", Text),
@@ -218,6 +192,7 @@ impl Degrees {
             ]);
         }
         let mut at_least = Table::new(
+            "vertices-with-at-least-n-transfers",
             "Vertices with at least N transfers",
             &[
                 ("transfers", Integer),
@@ -233,6 +208,7 @@ impl Degrees {
             ]);
         }
         let mut distribution = Table::new(
+            "distribution-of-degrees",
             "Distribution of degrees",
             &[
                 ("first", Integer),
@@ -261,13 +237,9 @@ mod tests {
     use proptest::prelude::*;
     use txgraph_graph::testing;
 
-    fn check(text: &str, exact: bool, stats: &[&str], distribution: &[&str]) {
-        let settings = DegreeSettings {
-            exact,
-            at_least: vec![0, 1, 2, 9],
-        };
+    fn check(text: &str, stats: &[&str], distribution: &[&str]) {
         let graph = testing::graph(testing::transfers(text));
-        let degrees = degrees(&graph, &settings);
+        let degrees = degrees(&graph);
         let shown: Vec<_> = degrees
             .stats
             .iter()
@@ -305,11 +277,10 @@ mod tests {
 
     #[test]
     fn stars_and_loops() {
-        check("", false, &[], &[]);
+        check("", &[], &[]);
         // Four vertices: a sends 4 to three, d sends to itself as well.
         check(
             "a>b a>b a>c a>d d>d",
-            false,
             &[
                 "in_degree 0 1 1 2 2 2",
                 "out_degree 0 1 0 3 3 3",
@@ -334,18 +305,16 @@ mod tests {
         .map(|measure| format!("{measure} 1 1 1 1 1 1"));
         check(
             "a>a",
-            true,
             &same.each_ref().map(String::as_str),
-            &["1..=1: 1 1 1"],
+            &["0..=0: 0 0 0", "1..=1: 1 1 1"],
         );
     }
 
     proptest! {
         #[test]
-        fn agree_with_counting(transfers in crate::oracle::some_transfers(), exact in any::<bool>()) {
+        fn degrees_agree_with_counting(transfers in crate::oracle::some_transfers()) {
             let graph = testing::graph(transfers.clone());
-            let settings = DegreeSettings { exact, ..DegreeSettings::default() };
-            let found = degrees(&graph, &settings);
+            let found = degrees(&graph);
             let addresses: Vec<_> = graph.graph.node_weights().map(|v| v.address).collect();
             let touching = |address| {
                 transfers.iter().filter(|t| t.from_address == address || t.to_address == address).count() as u64

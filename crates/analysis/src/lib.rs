@@ -20,13 +20,13 @@ mod table;
 #[cfg(test)]
 mod oracle;
 
-pub use components::{Component, ComponentSettings, Components, components};
+pub use components::{Component, Components, components};
 pub use concentration::{Side, TopAddress, TopShare};
-pub use degree::{AtLeast, DegreeBucket, DegreeSettings, DegreeStats, Degrees, degrees};
-pub use loops::{Loop, LoopAsset, LoopScope, LoopSettings, Loops, SelfLoop, loops};
+pub use degree::{AtLeast, DegreeBucket, DegreeStats, Degrees, degrees};
+pub use loops::{Loop, LoopAsset, Loops, SelfLoop, loops};
 pub use pairs::{Pair, PairOrder, PairSettings, Pairs, pairs};
 pub use summary::{
     AssetSummary, BusyAddress, ExpansionCount, HopCount, KindCount, Summary, SummarySettings,
     summary,
 };
-pub use table::{Cell, CellKind, Column, Table};
+pub use table::{Cell, CellKind, Column, MeasureResult, Table};

@@ -1,74 +1,33 @@
-//! Closed loops: addresses that money left and came back to. These are the strongly
-//! connected components of two or more vertices, each with its subgraph and one
-//! short cycle as an example. O(V + E) but for the sorting of each loop's edges.
+//! Closed loops: groups of addresses that tokens left and came back to. These are the
+//! strongly connected components of two or more vertices, over transfers of any assets,
+//! each with its subgraph and one short cycle as an example. No loop runs through the
+//! zero address: what was burned does not come back as what is minted. O(V + E) except
+//! for sorting the edges of each loop.
 
-use crate::{
-    CellKind, Table,
-    scc::{Csr, NONE, strong_components},
-    serial::decimal,
-};
+use crate::{CellKind, MeasureResult, Table, scc::strong_components, serial::decimal};
 use alloy_primitives::Address;
 use petgraph::graph::{EdgeIndex, NodeIndex};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_graph::{AmountSum, Asset, SearchError, TransferGraph, VertexId, widen};
 
 mod cycle;
 
-/// What may form a loop together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoopScope {
-    /// Transfers of any assets: also finds who buys with one and sells for another.
-    #[default]
-    AnyAsset,
-    /// Transfers of one asset at a time: the same token comes back.
-    SameAsset,
-}
-
-/// How to find loops.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LoopSettings {
-    /// What may form a loop together. Default: any assets.
-    pub scope: LoopScope,
-    /// Loops of fewer vertices are left out. Default 2, and not less.
-    pub vertices_min: u64,
-    /// Whether loops may run through the zero address. Default no: what was burned
-    /// does not come back as what is minted.
-    pub through_zero: bool,
-    /// How many loops to list, the largest first. Default: all.
-    pub limit: Option<usize>,
-}
-
-impl Default for LoopSettings {
-    fn default() -> Self {
-        Self {
-            scope: LoopScope::AnyAsset,
-            vertices_min: 2,
-            through_zero: false,
-            limit: None,
-        }
-    }
-}
-
 /// The loops of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loops {
-    /// How many loops there are, listed or not.
+    /// The number of loops, listed or not.
     pub total: u64,
-    /// Those listed: by vertices, then transfers, largest first; then by lowest
-    /// address and asset.
+    /// The listed loops, by vertices, then transfers, largest first; then by lowest
+    /// address.
     pub loops: Vec<Loop>,
-    /// Who sent to themselves, by address and asset. Self-transfers are part of no loop.
+    /// Transfers from an address to itself, by address and asset. They are part of no loop.
     pub self_loops: Vec<SelfLoop>,
 }
 
-/// A set of addresses each of which reaches each other, as large as possible.
+/// A maximal set of addresses that all reach each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loop {
-    /// The asset, when loops are of one asset.
-    pub asset: Option<Asset>,
     /// Its addresses, ascending.
     pub vertices: Vec<Address>,
     /// Distinct (from, to) among them.
@@ -122,44 +81,22 @@ pub struct SelfLoop {
     pub last_block: u64,
 }
 
-/// Finds the closed loops of `graph`.
-pub fn loops(graph: &TransferGraph, settings: &LoopSettings) -> Loops {
-    let zero = |id: VertexId| !settings.through_zero && graph.graph[id].address.is_zero();
+/// Finds the closed loops of `graph`, and lists at most `limit` of them.
+pub fn loops(graph: &TransferGraph, limit: Option<usize>) -> Loops {
+    let zero = |id: VertexId| graph.graph[id].address.is_zero();
     let edges = graph.graph.edge_indices().filter(|edge| {
         let ends = graph.graph.edge_endpoints(*edge);
         ends.is_some_and(|(from, to)| from != to && !zero(from) && !zero(to))
     });
-    let mut finder = Finder {
-        graph,
-        vertices_min: usize::try_from(settings.vertices_min.max(2)).unwrap_or(usize::MAX),
-        numbers: vec![NONE; graph.graph.node_count()],
-        found: Vec::new(),
-    };
-    match settings.scope {
-        LoopScope::AnyAsset => finder.search(&edges.collect::<Vec<_>>(), None),
-        LoopScope::SameAsset => {
-            let mut by_asset: BTreeMap<Asset, Vec<EdgeIndex>> = BTreeMap::new();
-            for edge in edges {
-                by_asset
-                    .entry(Asset::of(&graph.graph[edge].transfer))
-                    .or_default()
-                    .push(edge);
-            }
-            for (asset, edges) in by_asset {
-                finder.search(&edges, Some(asset));
-            }
-        }
-    }
-    let mut loops = finder.found;
+    let mut loops = find(graph, &edges.collect::<Vec<_>>());
     loops.sort_by_cached_key(|each| {
         (
             Reverse((each.vertices.len(), each.transfers)),
             each.vertices[0],
-            each.asset,
         )
     });
     let total = loops.len() as u64;
-    loops.truncate(settings.limit.unwrap_or(usize::MAX));
+    loops.truncate(limit.unwrap_or(usize::MAX));
     Loops {
         total,
         loops,
@@ -185,129 +122,109 @@ fn self_loops(graph: &TransferGraph) -> Vec<SelfLoop> {
     self_loops
 }
 
-struct Finder<'g> {
-    graph: &'g TransferGraph,
-    vertices_min: usize,
-    /// Vertex of the graph to vertex of the current search; kept between searches,
-    /// so that each costs only what it touches.
-    numbers: Vec<u32>,
-    found: Vec<Loop>,
+/// No number.
+const NONE: u32 = u32::MAX;
+
+/// The loops that these edges form, in no order. None of the edges is a self-loop.
+fn find(graph: &TransferGraph, edges: &[EdgeIndex]) -> Vec<Loop> {
+    let vertices = graph.graph.node_count();
+    // Vertices are numbered in `u32`.
+    let number = |vertex: NodeIndex| u32::try_from(vertex.index()).unwrap_or(NONE);
+    let ends: Vec<_> = edges
+        .iter()
+        .filter_map(|edge| graph.graph.edge_endpoints(*edge))
+        .map(|(from, to)| (number(from), number(to)))
+        .collect();
+    let (component, components) = strong_components(vertices, &ends);
+
+    let mut members = vec![Vec::new(); components as usize];
+    for (vertex, component) in graph.graph.node_indices().zip(&component) {
+        members[*component as usize].push(vertex);
+    }
+    let mut inside = vec![Vec::new(); components as usize];
+    for (edge, (from, to)) in edges.iter().zip(ends) {
+        let of = component[from as usize];
+        if of == component[to as usize] {
+            inside[of as usize].push(*edge);
+        }
+    }
+    // One table for all loops, so that each costs only what it touches.
+    let mut numbers = vec![NONE; vertices];
+    members
+        .into_iter()
+        .zip(inside)
+        .filter(|(members, _)| members.len() > 1)
+        .map(|(members, edges)| describe(graph, members, edges, &mut numbers))
+        .collect()
 }
 
-impl Finder<'_> {
-    /// Finds the loops that these edges form. None of them is a self-loop.
-    fn search(&mut self, edges: &[EdgeIndex], asset: Option<Asset>) {
-        let mut vertices: Vec<NodeIndex> = Vec::new();
-        let mut ends = Vec::with_capacity(edges.len());
-        for edge in edges {
-            let Some((from, to)) = self.graph.graph.edge_endpoints(*edge) else {
-                continue;
-            };
-            ends.push((
-                self.number(from, &mut vertices),
-                self.number(to, &mut vertices),
-            ));
-        }
-        let (component, components) = strong_components(&Csr::new(vertices.len(), &ends));
-
-        let mut members = vec![Vec::new(); components as usize];
-        for (vertex, component) in vertices.iter().zip(&component) {
-            self.numbers[vertex.index()] = NONE;
-            members[*component as usize].push(*vertex);
-        }
-        let mut inside = vec![Vec::new(); components as usize];
-        for (edge, (from, to)) in edges.iter().zip(ends) {
-            let home = component[from as usize];
-            if home == component[to as usize] {
-                inside[home as usize].push(*edge);
-            }
-        }
-        for (members, edges) in members.into_iter().zip(inside) {
-            if members.len() >= self.vertices_min {
-                let found = self.describe(members, edges, asset);
-                self.found.push(found);
-            }
-        }
+/// Describes the loop of these vertices and edges. `numbers` has [`NONE`] for every vertex,
+/// before and after.
+fn describe(
+    transfers: &TransferGraph,
+    mut members: Vec<NodeIndex>,
+    edges: Vec<EdgeIndex>,
+    numbers: &mut [u32],
+) -> Loop {
+    let graph = &transfers.graph;
+    let ends: Vec<_> = edges
+        .iter()
+        .filter_map(|edge| graph.edge_endpoints(*edge))
+        .collect();
+    // Busiest first, because the example starts from those.
+    for end in ends.iter().flat_map(|(from, to)| [from, to]) {
+        let count = &mut numbers[end.index()];
+        *count = count.wrapping_add(1);
+    }
+    // NONE plus the count, so one less than it: the order is the same.
+    members.sort_unstable_by_key(|id| (Reverse(numbers[id.index()]), graph[*id].address));
+    for (rank, member) in (0..).zip(&members) {
+        numbers[member.index()] = rank;
+    }
+    let mut pairs: Vec<_> = ends
+        .iter()
+        .map(|(from, to)| (numbers[from.index()], numbers[to.index()]))
+        .collect();
+    for member in &members {
+        numbers[member.index()] = NONE;
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut cycle: Vec<_> = cycle::short(members.len(), &pairs)
+        .into_iter()
+        .map(|rank| graph[members[rank as usize]].address)
+        .collect();
+    if let Some(lowest) = (0..cycle.len()).min_by_key(|place| cycle[*place]) {
+        cycle.rotate_left(lowest);
     }
 
-    /// The number of a vertex in this search, a new one if it was not met before.
-    fn number(&mut self, vertex: NodeIndex, vertices: &mut Vec<NodeIndex>) -> u32 {
-        let number = &mut self.numbers[vertex.index()];
-        if *number == NONE {
-            // Fewer than the vertices of the graph, which are numbered in u32.
-            *number = u32::try_from(vertices.len()).unwrap_or(NONE);
-            vertices.push(vertex);
-        }
-        *number
-    }
-
-    fn describe(
-        &mut self,
-        mut members: Vec<NodeIndex>,
-        edges: Vec<EdgeIndex>,
-        asset: Option<Asset>,
-    ) -> Loop {
-        let graph = &self.graph.graph;
-        let ends: Vec<_> = edges
-            .iter()
-            .filter_map(|edge| graph.edge_endpoints(*edge))
-            .collect();
-        // Busiest first, which is how the example is chosen.
-        for end in ends.iter().flat_map(|(from, to)| [from, to]) {
-            let count = &mut self.numbers[end.index()];
-            *count = count.wrapping_add(1);
-        }
-        // NONE plus the count, so one less than it: the order is the same.
-        members.sort_unstable_by_key(|id| (Reverse(self.numbers[id.index()]), graph[*id].address));
-        for (rank, member) in (0..).zip(&members) {
-            self.numbers[member.index()] = rank;
-        }
-        let mut pairs: Vec<_> = ends
-            .iter()
-            .map(|(from, to)| (self.numbers[from.index()], self.numbers[to.index()]))
-            .collect();
-        for member in &members {
-            self.numbers[member.index()] = NONE;
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        let mut cycle: Vec<_> = cycle::short(members.len(), &pairs)
-            .into_iter()
-            .map(|rank| graph[members[rank as usize]].address)
-            .collect();
-        if let Some(lowest) = (0..cycle.len()).min_by_key(|place| cycle[*place]) {
-            cycle.rotate_left(lowest);
-        }
-
-        let mut assets: BTreeMap<Asset, LoopAsset> = BTreeMap::new();
-        let (mut first_block, mut last_block) = (u64::MAX, 0);
-        for edge in &edges {
-            let transfer = &graph[*edge].transfer;
-            first_block = first_block.min(transfer.block_number);
-            last_block = last_block.max(transfer.block_number);
-            let asset = Asset::of(transfer);
-            let total = LoopAsset {
-                asset,
-                transfers: 0,
-                amount: AmountSum::ZERO,
-            };
-            let total = assets.entry(asset).or_insert(total);
-            total.transfers += 1;
-            total.amount += widen(transfer.value);
-        }
-        let mut vertices: Vec<_> = members.iter().map(|id| graph[*id].address).collect();
-        vertices.sort_unstable();
-        Loop {
+    let mut assets: BTreeMap<Asset, LoopAsset> = BTreeMap::new();
+    let (mut first_block, mut last_block) = (u64::MAX, 0);
+    for edge in &edges {
+        let transfer = &graph[*edge].transfer;
+        first_block = first_block.min(transfer.block_number);
+        last_block = last_block.max(transfer.block_number);
+        let asset = Asset::of(transfer);
+        let total = LoopAsset {
             asset,
-            vertices,
-            pairs: pairs.len() as u64,
-            transfers: edges.len() as u64,
-            assets: assets.into_values().collect(),
-            first_block,
-            last_block,
-            cycle,
-            edges,
-        }
+            transfers: 0,
+            amount: AmountSum::ZERO,
+        };
+        let total = assets.entry(asset).or_insert(total);
+        total.transfers += 1;
+        total.amount += widen(transfer.value);
+    }
+    let mut vertices: Vec<_> = members.iter().map(|id| graph[*id].address).collect();
+    vertices.sort_unstable();
+    Loop {
+        vertices,
+        pairs: pairs.len() as u64,
+        transfers: edges.len() as u64,
+        assets: assets.into_values().collect(),
+        first_block,
+        last_block,
+        cycle,
+        edges,
     }
 }
 
@@ -339,10 +256,10 @@ impl Loop {
     }
 }
 
-impl Loops {
-    /// As tables: loops, what they moved, who is in them, an example of each, and
-    /// self-transfers. Loops are numbered from 1.
-    pub fn tables(&self) -> Vec<Table> {
+impl MeasureResult for Loops {
+    /// Loops, what they moved, their addresses, an example of each, and self-transfers.
+    /// Loops are numbered from 1.
+    fn tables(&self) -> Vec<Table> {
         vec![
             self.overview(),
             self.moved(),
@@ -351,7 +268,9 @@ impl Loops {
             self.to_self(),
         ]
     }
+}
 
+impl Loops {
     fn numbered(&self) -> impl Iterator<Item = (u64, &Loop)> {
         (1..).zip(&self.loops)
     }
@@ -363,6 +282,7 @@ impl Loops {
             more => format!("Closed loops (the largest; {more} more)"),
         };
         let mut table = Table::new(
+            "closed-loops",
             title,
             &[
                 ("loop", Integer),
@@ -378,7 +298,7 @@ impl Loops {
             ],
         );
         for (number, each) in self.numbered() {
-            // Loops of any asset often hold just one: then that is worth telling.
+            // Many loops move a single asset, which is then shown.
             let single = match &each.assets[..] {
                 [only] => Some(only.asset),
                 _ => None,
@@ -402,6 +322,7 @@ impl Loops {
     fn moved(&self) -> Table {
         use CellKind::{Address, Amount, Integer, Text};
         let mut table = Table::new(
+            "moved-within-loops",
             "Moved within loops",
             &[
                 ("loop", Integer),
@@ -427,7 +348,7 @@ impl Loops {
 
     fn members(&self) -> Table {
         let columns = [("loop", CellKind::Integer), ("address", CellKind::Address)];
-        let mut table = Table::new("Addresses in loops", &columns);
+        let mut table = Table::new("addresses-in-loops", "Addresses in loops", &columns);
         for (number, each) in self.numbered() {
             for address in &each.vertices {
                 table.push(vec![number.into(), (*address).into()]);
@@ -444,7 +365,11 @@ impl Loops {
             ("from_address", Address),
             ("to_address", Address),
         ];
-        let mut table = Table::new("An example cycle of each loop", &columns);
+        let mut table = Table::new(
+            "an-example-cycle-of-each-loop",
+            "An example cycle of each loop",
+            &columns,
+        );
         for (number, each) in self.numbered() {
             let next = each.cycle.iter().cycle().skip(1);
             for (step, (from, to)) in (1u64..).zip(each.cycle.iter().zip(next)) {
@@ -462,6 +387,7 @@ impl Loops {
     fn to_self(&self) -> Table {
         use CellKind::{Address, Amount, Integer, Text};
         let mut table = Table::new(
+            "self-transfers",
             "Self-transfers",
             &[
                 ("address", Address),

@@ -1,6 +1,6 @@
 //! Who sent how much of what to whom: transfers aggregated by (from, to, asset).
 
-use crate::{CellKind, Table, serial::decimal};
+use crate::{CellKind, MeasureResult, Table, serial::decimal};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use txgraph_graph::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId};
@@ -108,15 +108,16 @@ pub fn pairs(graph: &TransferGraph, settings: &PairSettings) -> Pairs {
     Pairs { total, pairs }
 }
 
-impl Pairs {
-    /// As one table.
-    pub fn tables(&self) -> Vec<Table> {
+impl MeasureResult for Pairs {
+    /// One table.
+    fn tables(&self) -> Vec<Table> {
         use CellKind::{Address, Amount, Integer, Text};
         let title = match self.total - self.pairs.len() as u64 {
             0 => "Pairs".to_owned(),
             more => format!("Pairs ({more} more)"),
         };
         let mut table = Table::new(
+            "pairs",
             title,
             &[
                 ("from_address", Address),

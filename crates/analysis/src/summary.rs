@@ -1,7 +1,10 @@
 //! What is in the graph, in numbers: size, hops, assets, and who moves most.
 
 use crate::{
-    Cell, CellKind, Side, Table, concentration::Participant, ratio::share_of_count, serial::decimal,
+    Cell, CellKind, MeasureResult, Side, Table,
+    concentration::{Participant, TOP_SHARES},
+    ratio::share_of_count,
+    serial::decimal,
 };
 use alloy_primitives::Address;
 use petgraph::visit::EdgeRef;
@@ -16,22 +19,15 @@ use txgraph_transfers::Kind;
 pub struct SummarySettings {
     /// Length of the lists of top addresses. Default 10.
     pub top: usize,
-    /// For which N to tell the share of the N largest. Default 1, 10, 100.
-    pub top_shares: Vec<u64>,
-    /// How many assets to tell of, those with most transfers first. Default 50.
+    /// How many assets to list, those with most transfers first. Default 50.
     pub assets: usize,
-    /// Whether the zero address counts among senders and receivers. Default no:
-    /// what it sends is minted, what it receives is burned, and it is nobody.
-    pub zero_address: bool,
 }
 
 impl Default for SummarySettings {
     fn default() -> Self {
         Self {
             top: 10,
-            top_shares: vec![1, 10, 100],
             assets: 50,
-            zero_address: false,
         }
     }
 }
@@ -289,8 +285,10 @@ enum Way {
 }
 use Way::{Receives, Sends};
 
-fn counts(vertex: &Vertex, settings: &SummarySettings) -> bool {
-    settings.zero_address || !vertex.address.is_zero()
+/// Whether a vertex counts among senders and receivers. What the zero address sends is
+/// minted, and what it receives is burned.
+fn counts(vertex: &Vertex) -> bool {
+    !vertex.address.is_zero()
 }
 
 fn busiest(
@@ -303,7 +301,7 @@ fn busiest(
         .graph
         .node_indices()
         .map(|id| (id, &graph.graph[id]))
-        .filter(|(_, vertex)| counts(vertex, settings))
+        .filter(|(_, vertex)| counts(vertex))
         .map(|(id, vertex)| {
             let count = vertex.totals.iter().map(|totals| match way {
                 Sends => totals.out_transfers,
@@ -347,7 +345,7 @@ fn summarise_assets(
     }
     let mut sides = vec![(Vec::new(), Vec::new()); listed.len()];
     for vertex in graph.graph.node_indices() {
-        if !counts(&graph.graph[vertex], settings) {
+        if !counts(&graph.graph[vertex]) {
             continue;
         }
         for total in &graph.graph[vertex].totals {
@@ -369,7 +367,7 @@ fn summarise_assets(
             add(receivers, total.in_transfers, total.in_amount);
         }
     }
-    let side = |participants| Side::new(graph, participants, settings.top, &settings.top_shares);
+    let side = |participants| Side::new(graph, participants, settings.top);
     listed
         .iter()
         .zip(sides)
@@ -393,28 +391,43 @@ fn summarise_assets(
         .collect()
 }
 
-impl Summary {
-    /// As tables: totals, hops, kinds, assets, concentration, top addresses.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut tables = vec![self.totals(), self.hops(), self.kinds(), self.assets()];
-        tables.push(self.concentration());
-        tables.push(self.top_by_amount("Top senders by amount", |asset| &asset.senders));
-        tables.push(self.top_by_amount("Top receivers by amount", |asset| &asset.receivers));
-        tables.push(busy_table(
-            "Top senders by transfers",
-            "receivers",
-            &self.top_senders,
-        ));
-        tables.push(busy_table(
-            "Top receivers by transfers",
-            "senders",
-            &self.top_receivers,
-        ));
-        tables
+impl MeasureResult for Summary {
+    /// Totals, hops, kinds, assets, concentration, top addresses.
+    fn tables(&self) -> Vec<Table> {
+        vec![
+            self.totals(),
+            self.hops(),
+            self.kinds(),
+            self.assets(),
+            self.concentration(),
+            self.top_by_amount("top-senders-by-amount", "Top senders by amount", |asset| {
+                &asset.senders
+            }),
+            self.top_by_amount(
+                "top-receivers-by-amount",
+                "Top receivers by amount",
+                |asset| &asset.receivers,
+            ),
+            busy_table(
+                "top-senders-by-transfers",
+                "Top senders by transfers",
+                "receivers",
+                &self.top_senders,
+            ),
+            busy_table(
+                "top-receivers-by-transfers",
+                "Top receivers by transfers",
+                "senders",
+                &self.top_receivers,
+            ),
+        ]
     }
+}
 
+impl Summary {
     fn totals(&self) -> Table {
         let mut table = Table::new(
+            "summary",
             "Summary",
             &[("measure", CellKind::Text), ("count", CellKind::Integer)],
         );
@@ -442,7 +455,7 @@ impl Summary {
             ("vertices", Integer),
             ("transfers", Integer),
         ];
-        let mut table = Table::new("By hop", &columns);
+        let mut table = Table::new("by-hop", "By hop", &columns);
         for hop in &self.hops {
             table.push(vec![
                 hop.hop.into(),
@@ -455,7 +468,7 @@ impl Summary {
 
     fn kinds(&self) -> Table {
         let columns = [("kind", CellKind::Text), ("transfers", CellKind::Integer)];
-        let mut table = Table::new("By kind", &columns);
+        let mut table = Table::new("by-kind", "By kind", &columns);
         for count in &self.kinds {
             table.push(vec![count.kind.as_str().into(), count.transfers.into()]);
         }
@@ -469,6 +482,7 @@ impl Summary {
             more => format!("Assets (those with most transfers; {more} more)"),
         };
         let mut table = Table::new(
+            "assets",
             title,
             &[
                 ("token_address", Address),
@@ -508,14 +522,7 @@ impl Summary {
 
     fn concentration(&self) -> Table {
         use CellKind::{Address, Amount, Integer, Ratio, Text};
-        let shares: Vec<String> = self.assets.first().map_or(vec![], |asset| {
-            asset
-                .senders
-                .top_shares
-                .iter()
-                .map(|top| format!("top_{}_share", top.n))
-                .collect()
-        });
+        let shares = TOP_SHARES.map(|n| format!("top_{n}_share"));
         let mut columns = vec![
             ("token_address", Address),
             ("token_standard", Text),
@@ -525,7 +532,7 @@ impl Summary {
             ("gini", Ratio),
         ];
         columns.extend(shares.iter().map(|name| (name.as_str(), Ratio)));
-        let mut table = Table::new("Concentration", &columns);
+        let mut table = Table::new("concentration", "Concentration", &columns);
         for asset in &self.assets {
             for (name, side) in [("senders", &asset.senders), ("receivers", &asset.receivers)] {
                 let mut row: Vec<Cell> = vec![
@@ -540,9 +547,15 @@ impl Summary {
         table
     }
 
-    fn top_by_amount(&self, title: &str, side: fn(&AssetSummary) -> &Side) -> Table {
+    fn top_by_amount(
+        &self,
+        id: &'static str,
+        title: &str,
+        side: fn(&AssetSummary) -> &Side,
+    ) -> Table {
         use CellKind::{Address, Amount, Integer, Ratio, Text};
         let mut table = Table::new(
+            id,
             title,
             &[
                 ("token_address", Address),
@@ -573,9 +586,10 @@ impl Summary {
     }
 }
 
-fn busy_table(title: &str, counterparties: &str, busy: &[BusyAddress]) -> Table {
+fn busy_table(id: &'static str, title: &str, counterparties: &str, busy: &[BusyAddress]) -> Table {
     use CellKind::{Address, Integer, Ratio, Text};
     let mut table = Table::new(
+        id,
         title,
         &[
             ("rank", Integer),

@@ -1,5 +1,5 @@
-//! A titled table of typed cells. Every measure can turn itself into one or
-//! more of these, so that a terminal, CSV or JSON writer needs to know no measure.
+//! A table of typed cells. The result of every measure turns into one or more of them, so
+//! that a terminal or a CSV writer depends on no measure.
 
 use alloy_primitives::Address;
 use serde::{Serialize, Serializer};
@@ -127,10 +127,20 @@ impl Serialize for Cell {
     }
 }
 
+/// The result of a measure. Serialised, it holds everything; its tables may leave out
+/// what does not fit rows.
+pub trait MeasureResult: Serialize {
+    /// The result as tables, the main one first.
+    fn tables(&self) -> Vec<Table>;
+}
+
 /// A table. Every row has one cell per column, of the column's kind or absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// What it shows, for a heading.
+    /// Names the table among those of its measure: `top-senders-by-amount`. Part of the
+    /// interface of programs; the title is not.
+    pub id: &'static str,
+    /// A heading, with remarks such as how much was left out.
     pub title: String,
     /// Columns, in order.
     pub columns: Vec<Column>,
@@ -140,12 +150,13 @@ pub struct Table {
 
 impl Table {
     /// A table without rows.
-    pub fn new(title: impl Into<String>, columns: &[(&str, CellKind)]) -> Self {
+    pub fn new(id: &'static str, title: impl Into<String>, columns: &[(&str, CellKind)]) -> Self {
         let column = |&(name, kind): &(&str, _)| Column {
             name: name.to_owned(),
             kind,
         };
         Self {
+            id,
             title: title.into(),
             columns: columns.iter().map(column).collect(),
             rows: Vec::new(),
@@ -202,6 +213,6 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "title")]
     fn a_row_of_the_wrong_kind_is_a_bug() {
-        Table::new("title", &[("n", CellKind::Integer)]).push(vec!["x".into()]);
+        Table::new("id", "title", &[("n", CellKind::Integer)]).push(vec!["x".into()]);
     }
 }

@@ -58,10 +58,7 @@ pub(crate) fn draw(
     let more = table.rows.len() - rows.len();
     if more > 0 {
         let more = thousands(more as u64);
-        text += &format!(
-            "… and {more} more rows (--table {})\n",
-            txgraph::table_name(table)
-        );
+        text += &format!("… and {more} more rows (--table {})\n", table.id);
     }
     text
 }
@@ -214,7 +211,7 @@ mod tests {
             ("note", CellKind::Text),
             ("n", CellKind::Integer),
         ];
-        let mut table = Table::new("Title", &columns);
+        let mut table = Table::new("title", "Title", &columns);
         let address = txgraph::parse_address(
             "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
             txgraph::Checksum::Verify,

@@ -1,62 +1,75 @@
-//! Which transfers can be followed from each address: compressed sparse rows.
+//! Numbers grouped by key: compressed sparse rows.
+//!
+//! `petgraph::csr::Csr` is no replacement: it holds the neighbours of a vertex, one edge
+//! for each, sorted by the caller first. A search groups the numbers of its transfers,
+//! of which many may connect the same two addresses.
 
 use crate::rows::Row;
 use txgraph_transfers::Direction;
 
-/// For each address the numbers of its rows in the direction followed, ascending.
-#[derive(Debug)]
-pub(crate) struct Csr {
-    /// Where the rows of each address start; one more than there are addresses.
+/// Numbers grouped by a key, in the order in which they came.
+#[derive(Clone, Debug)]
+pub struct Csr {
+    /// Where the items of each key start; one more than there are keys.
     starts: Vec<u32>,
-    rows: Vec<u32>,
+    items: Vec<u32>,
 }
 
 impl Csr {
-    /// Groups `rows` by sender (`Out`), receiver (`In`) or both (`Both`; a transfer
-    /// to itself once). Ends are numbers below `addresses`.
-    pub(crate) fn new(rows: &[Row], direction: Direction, addresses: usize) -> Self {
+    /// Groups (key, item) pairs, of which there are fewer than 2^32. `pairs` is called
+    /// twice and must give the same pairs; keys are below `keys`.
+    pub fn group<I: Iterator<Item = (u32, u32)>>(keys: usize, pairs: impl Fn() -> I) -> Self {
+        // A counting sort: how many items each key has, where each starts, then fill. The
+        // second loop moves each start to its end, which is the start of the next.
+        let mut starts = vec![0u32; keys + 1];
+        // `for_each` runs nested iterators as nested loops.
+        pairs().for_each(|(key, _)| starts[key as usize] += 1);
+        let mut total = 0;
+        for start in &mut starts {
+            total += std::mem::replace(start, total);
+        }
+        let mut items = vec![0; total as usize];
+        pairs().for_each(|(key, item)| {
+            let at = &mut starts[key as usize];
+            items[*at as usize] = item;
+            *at += 1;
+        });
+        starts.rotate_right(1);
+        starts[0] = 0;
+        Self { starts, items }
+    }
+
+    /// The numbers of the transfers that can be followed from each address: those that it
+    /// sent (`Out`), received (`In`) or both (`Both`; a transfer to itself once).
+    pub(crate) fn of_rows(rows: &[Row], direction: Direction, addresses: usize) -> Self {
         let ends = |row: &Row| match direction {
             Direction::Out => (row.from, None),
             Direction::In => (row.to, None),
             Direction::Both => (row.from, (row.to != row.from).then_some(row.to)),
         };
-        // A counting sort: how many each has, where each starts, then fill. The second
-        // loop moves each start to its end, which is the start of the next.
-        let mut starts = vec![0u32; addresses + 1];
-        for (one, other) in rows.iter().map(ends) {
-            starts[one as usize] += 1;
-            other
-                .into_iter()
-                .for_each(|other| starts[other as usize] += 1);
-        }
-        let mut total = 0;
-        for start in &mut starts {
-            total += std::mem::replace(start, total);
-        }
-        let mut grouped = vec![0; total as usize];
-        for (number, (one, other)) in (0..).zip(rows.iter().map(ends)) {
-            for end in std::iter::once(one).chain(other) {
-                let at = &mut starts[end as usize];
-                grouped[*at as usize] = number;
-                *at += 1;
-            }
-        }
-        starts.rotate_right(1);
-        starts[0] = 0;
-        Self {
-            starts,
-            rows: grouped,
-        }
+        Self::group(addresses, || {
+            (0u32..).zip(rows).flat_map(|(number, row)| {
+                let (one, other) = ends(row);
+                std::iter::once(one)
+                    .chain(other)
+                    .map(move |end| (end, number))
+            })
+        })
     }
 
-    /// The rows of one address, in the order of the rows.
+    /// The items of one key.
     #[inline]
-    pub(crate) fn of(&self, address: u32) -> &[u32] {
-        let at = address as usize;
-        &self.rows[self.starts[at] as usize..self.starts[at + 1] as usize]
+    pub fn of(&self, key: u32) -> &[u32] {
+        let at = key as usize;
+        &self.items[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// Memory that grouping `rows` rows of `addresses` addresses takes.
+    /// How many keys there are.
+    pub fn keys(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Memory that grouping `rows` transfers of `addresses` addresses takes.
     pub(crate) fn bytes(rows: usize, direction: Direction, addresses: usize) -> usize {
         let ends = if direction == Direction::Both {
             2 * rows
@@ -77,7 +90,8 @@ mod tests {
         for transfer in testing::transfers(text) {
             RowStore::push(&mut store, &transfer, &mut names).unwrap();
         }
-        let csr = Csr::new(store.rows(), direction, names.addresses.len());
+        let csr = Csr::of_rows(store.rows(), direction, names.addresses.len());
+        assert_eq!(csr.keys(), names.addresses.len());
         let mut found: Vec<_> = (0..u32::try_from(names.addresses.len()).unwrap())
             .map(|id| {
                 format!(
@@ -92,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_by_the_end_followed() {
+    fn groups_rows_by_direction() {
         check("a>b c>b a>a b>a", Direction::Out, "a[0, 2] b[3] c[1]");
         check("a>b c>b a>a b>a", Direction::In, "a[2, 3] b[0, 1] c[]");
         check(
@@ -101,5 +115,15 @@ mod tests {
             "a[0, 2, 3] b[0, 1, 3] c[1]",
         );
         check("", Direction::Both, "");
+    }
+
+    #[test]
+    fn items_keep_their_order() {
+        let pairs = [(2, 9), (0, 7), (2, 8), (2, 9)];
+        let csr = Csr::group(4, || pairs.into_iter());
+        assert_eq!(
+            [0, 1, 2, 3].map(|key| csr.of(key)),
+            [&[7][..], &[], &[9, 8, 9], &[]]
+        );
     }
 }

@@ -28,6 +28,7 @@ mod totals;
 pub mod testing;
 
 pub use amount::{AmountSum, widen};
+pub use csr::Csr;
 pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
 };

@@ -102,7 +102,7 @@ fn walk_in_memory(
     fetched: &Fetched,
     names: &Names,
 ) -> Vec<Kept> {
-    let csr = Csr::new(
+    let csr = Csr::of_rows(
         fetched.rows.rows(),
         request.direction,
         names.addresses.len(),
@@ -133,7 +133,7 @@ fn walk_by_scans(
     let mut kept = Vec::new();
     let mut hop = 0;
     loop {
-        let csr = Csr::new(
+        let csr = Csr::of_rows(
             fetched.rows.rows(),
             request.direction,
             names.addresses.len(),

@@ -32,7 +32,7 @@ pub use run::{
     Analysis, AnalysisFormat, CallQuery, Called, Control, Explain, GraphAnswer, GraphRequest,
     IndexBuild, IndexState, Node, ReplayQuery, Replayed, TokenNames, Trace, TransfersAnswer,
     analyze, call, graph, index_build, index_drop, index_status, index_update, index_verify, info,
-    open, replay, table_name, token_metadata, transfers, write_analysis, write_graph, write_replay,
+    open, replay, token_metadata, transfers, write_analysis, write_graph, write_replay,
     write_transfers,
 };
 

@@ -1,6 +1,7 @@
 //! A short cycle in a strongly connected graph.
 
-use crate::scc::{Csr, NONE};
+use super::NONE;
+use txgraph_graph::Csr;
 
 /// How many vertices to start from. With a bound the work stays linear in the
 /// loop; exact for loops up to this size, which are those that one looks at.
@@ -16,7 +17,7 @@ pub(super) fn short(vertices: usize, edges: &[(u32, u32)]) -> Vec<u32> {
     {
         return vec![from, to];
     }
-    let graph = Csr::new(vertices, edges);
+    let graph = Csr::group(vertices, || edges.iter().copied());
     let mut search = Search {
         graph: &graph,
         parent: vec![NONE; vertices],
@@ -56,7 +57,7 @@ impl Search<'_> {
             }
             let vertex = self.reached[next];
             next += 1;
-            for &target in self.graph.targets(vertex) {
+            for &target in self.graph.of(vertex) {
                 if target == start {
                     self.best = self.way_back(vertex);
                     break 'search;

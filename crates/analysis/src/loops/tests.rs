@@ -13,13 +13,13 @@ fn names(addresses: &[Address]) -> String {
         .concat()
 }
 
-fn find(text: &str, settings: &LoopSettings) -> Loops {
-    loops(&testing::graph(testing::transfers(text)), settings)
+fn found(text: &str, limit: Option<usize>) -> Loops {
+    loops(&testing::graph(testing::transfers(text)), limit)
 }
 
 /// `vertices: cycle pairs/transfers` of each loop.
 fn check(text: &str, expected: &[&str]) {
-    let found = find(text, &LoopSettings::default());
+    let found = found(text, None);
     let shown: Vec<_> = found
         .loops
         .iter()
@@ -56,49 +56,15 @@ fn loops_and_their_examples() {
 
 #[test]
 fn what_is_burned_does_not_come_back() {
-    let text = "a>0>b>a";
-    check(text, &[]);
-    let through_zero = LoopSettings {
-        through_zero: true,
-        ..LoopSettings::default()
-    };
-    assert_eq!(names(&find(text, &through_zero).loops[0].cycle), "0ba");
+    check("a>0>b>a", &[]);
+    check("a>0>b>a>b", &["ab: ab 2/2"]);
 }
 
 #[test]
-fn scope_minimum_and_limit() {
+fn loops_cross_assets_and_are_counted_beyond_the_limit() {
     let text = "a>b@T b>a@U x>y>z>x@T";
     check(text, &["xyz: xyz 3/3", "ab: ab 2/2"]);
-    let same = LoopSettings {
-        scope: LoopScope::SameAsset,
-        ..LoopSettings::default()
-    };
-    let found = find(text, &same);
-    assert_eq!(found.total, 1);
-    assert_eq!(
-        found.loops[0].asset.unwrap().token_address,
-        Some(testing::address("T"))
-    );
-    // One asset after another in the same search state.
-    let twice = find("a>b>a@T a>b>a@U b>c>b@U", &same);
-    let shown: Vec<_> = twice
-        .loops
-        .iter()
-        .map(|each| names(&each.vertices))
-        .collect();
-    assert_eq!(shown, ["abc", "ab"]);
-
-    let large = LoopSettings {
-        vertices_min: 3,
-        ..LoopSettings::default()
-    };
-    assert_eq!(find(text, &large).total, 1);
-    let first = LoopSettings {
-        limit: Some(1),
-        vertices_min: 0,
-        ..LoopSettings::default()
-    };
-    let found = find(text, &first);
+    let found = found(text, Some(1));
     assert_eq!((found.total, found.loops.len()), (2, 1));
     assert_eq!(
         found.tables()[0].title,
@@ -108,10 +74,7 @@ fn scope_minimum_and_limit() {
 
 #[test]
 fn amounts_blocks_and_self_loops() {
-    let found = find(
-        "a>b:5 b>a:7 a>b:1@T b>b:9 b>b:1 c>a:100",
-        &LoopSettings::default(),
-    );
+    let found = found("a>b:5 b>a:7 a>b:1@T b>b:9 b>b:1 c>a:100", None);
     let each = &found.loops[0];
     assert_eq!(
         (each.first_block, each.last_block, each.transfers),
@@ -140,7 +103,7 @@ fn a_loop_is_a_graph_of_its_own() {
     for vertex in graph.graph.node_weights_mut() {
         vertex.label = Some(format!("label of {}", testing::name(vertex.address)));
     }
-    let found = loops(&graph, &LoopSettings::default());
+    let found = loops(&graph, None);
     let part = found.loops[0].subgraph(&graph).unwrap();
     assert_eq!((part.graph.node_count(), part.graph.edge_count()), (2, 2));
     let b = part
@@ -173,58 +136,42 @@ fn girth(vertices: &BTreeSet<Address>, edges: &BTreeSet<(Address, Address)>) -> 
 
 proptest! {
     #[test]
-    fn agree_with_reachability(
-        transfers in some_transfers(),
-        through_zero in any::<bool>(),
-        same in any::<bool>(),
-    ) {
-        let scope = if same { LoopScope::SameAsset } else { LoopScope::AnyAsset };
-        let settings = LoopSettings { scope, through_zero, ..LoopSettings::default() };
+    fn loops_agree_with_reachability(transfers in some_transfers()) {
         let graph = testing::graph(transfers.clone());
-        let found = loops(&graph, &settings);
+        let found = loops(&graph, None);
 
-        let assets: BTreeSet<_> = if same {
-            transfers.iter().map(|t| Some(Asset::of(t))).collect()
-        } else {
-            [None].into()
-        };
         let mut expected = BTreeMap::new();
-        for asset in assets {
-            let edges: BTreeSet<_> = transfers
-                .iter()
-                .filter(|t| asset.is_none_or(|asset| asset == Asset::of(t)))
-                .map(|t| (t.from_address, t.to_address))
-                .filter(|(from, to)| from != to)
-                .filter(|(from, to)| through_zero || !(from.is_zero() || to.is_zero()))
-                .collect();
-            let reach = |start: Address| {
-                let mut reached = BTreeSet::from([start]);
-                loop {
-                    let before = reached.len();
-                    let more: Vec<_> = edges.iter().filter(|(from, _)| reached.contains(from)).map(|(_, to)| *to).collect();
-                    reached.extend(more);
-                    if reached.len() == before {
-                        return reached;
-                    }
+        let edges: BTreeSet<_> = transfers
+            .iter()
+            .map(|t| (t.from_address, t.to_address))
+            .filter(|(from, to)| from != to && !from.is_zero() && !to.is_zero())
+            .collect();
+        let reach = |start: Address| {
+            let mut reached = BTreeSet::from([start]);
+            loop {
+                let before = reached.len();
+                let more: Vec<_> = edges.iter().filter(|(from, _)| reached.contains(from)).map(|(_, to)| *to).collect();
+                reached.extend(more);
+                if reached.len() == before {
+                    return reached;
                 }
-            };
-            for (start, _) in &edges {
-                let members: BTreeSet<_> = reach(*start).into_iter().filter(|other| reach(*other).contains(start)).collect();
-                if members.len() > 1 {
-                    let inner: BTreeSet<_> = edges.iter().copied().filter(|(from, to)| members.contains(from) && members.contains(to)).collect();
-                    expected.insert((asset, members), inner);
-                }
+            }
+        };
+        for (start, _) in &edges {
+            let members: BTreeSet<_> = reach(*start).into_iter().filter(|other| reach(*other).contains(start)).collect();
+            if members.len() > 1 {
+                let inner: BTreeSet<_> = edges.iter().copied().filter(|(from, to)| members.contains(from) && members.contains(to)).collect();
+                expected.insert(members, inner);
             }
         }
 
         prop_assert_eq!(found.total, expected.len() as u64);
         for each in &found.loops {
             let members: BTreeSet<_> = each.vertices.iter().copied().collect();
-            let inner = &expected[&(each.asset, members.clone())];
+            let inner = &expected[&members];
             prop_assert_eq!(each.pairs, inner.len() as u64);
             let inside = |t: &&txgraph_transfers::Transfer| {
                 inner.contains(&(t.from_address, t.to_address))
-                    && each.asset.is_none_or(|asset| asset == Asset::of(t))
             };
             prop_assert_eq!(each.transfers, transfers.iter().filter(inside).count() as u64);
             prop_assert_eq!(each.edges.len() as u64, each.transfers);
@@ -236,7 +183,7 @@ proptest! {
             prop_assert_eq!(each.cycle.len(), girth(&members, inner));
             prop_assert_eq!(each.cycle.iter().min(), each.cycle.first());
         }
-        let sorted = found.loops.is_sorted_by_key(|each| (Reverse((each.vertices.len(), each.transfers)), each.vertices[0], each.asset));
+        let sorted = found.loops.is_sorted_by_key(|each| (Reverse((each.vertices.len(), each.transfers)), each.vertices[0]));
         prop_assert!(sorted);
         let own = transfers.iter().filter(|t| t.from_address == t.to_address).count() as u64;
         prop_assert_eq!(found.self_loops.iter().map(|each| each.transfers).sum::<u64>(), own);

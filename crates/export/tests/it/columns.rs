@@ -315,6 +315,7 @@ fn sums_beyond_256_bits_have_40_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let mut table = Table::new(
         "t",
+        "t",
         &[
             ("who", CellKind::Address),
             ("sum", CellKind::Amount),

@@ -193,6 +193,7 @@ fn many_rows_are_the_same_on_any_number_of_threads() {
 fn table() -> Table {
     let mut table = Table::new(
         "senders",
+        "senders",
         &[
             ("name", CellKind::Text),
             ("address", CellKind::Address),

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{ops::ControlFlow, path::PathBuf};
 use txgraph_analysis::{
-    ComponentSettings, DegreeSettings, LoopSettings, PairOrder, PairSettings, SummarySettings,
-    Table, components, degrees, loops, pairs, summary,
+    MeasureResult, PairOrder, PairSettings, SummarySettings, Table, components, degrees, loops,
+    pairs, summary,
 };
 use txgraph_export::{Metadata, TableFormat, Target, Written};
 use txgraph_graph::{SearchRequest, TransferGraph};
@@ -166,41 +166,16 @@ pub fn analyze(node: &Node, query: &AnalyzeQuery, request: &GraphRequest) -> Res
         Measure::Summary => {
             let mut settings = SummarySettings::default();
             if format == AnalysisFormat::Tables {
-                // A page or two; programs get the length that the measure thinks right.
+                // A page or two; programs get the measure's own defaults.
                 (settings.top, settings.assets) = (5, 10);
             }
             settings.top = query.top.unwrap_or(settings.top);
-            let result = summary(&graph, &settings);
-            (result.tables(), value(&result)?)
+            answer(&summary(&graph, &settings))?
         }
-        Measure::Pairs => {
-            let result = pairs(&graph, &PairSettings { order, limit });
-            (result.tables(), value(&result)?)
-        }
-        Measure::Degrees => {
-            let result = degrees(&graph, &DegreeSettings::default());
-            (result.tables(), value(&result)?)
-        }
-        Measure::Loops => {
-            let result = loops(
-                &graph,
-                &LoopSettings {
-                    limit,
-                    ..Default::default()
-                },
-            );
-            (result.tables(), value(&result)?)
-        }
-        Measure::Components => {
-            let result = components(
-                &graph,
-                &ComponentSettings {
-                    limit,
-                    ..Default::default()
-                },
-            );
-            (result.tables(), value(&result)?)
-        }
+        Measure::Pairs => answer(&pairs(&graph, &PairSettings { order, limit }))?,
+        Measure::Degrees => answer(&degrees(&graph))?,
+        Measure::Loops => answer(&loops(&graph, limit))?,
+        Measure::Components => answer(&components(&graph, limit))?,
     };
     let about = about(&Query::Analyze(query.clone()), &graph);
     Ok(Analysis {
@@ -244,6 +219,11 @@ fn everything(node: &Node, request: &ScanRequest) -> Result<TransferGraph> {
     })
 }
 
+/// The tables and the whole of a result.
+fn answer(result: &impl MeasureResult) -> Result<(Vec<Table>, Value)> {
+    Ok((result.tables(), value(result)?))
+}
+
 fn value(result: &impl Serialize) -> Result<Value> {
     serde_json::to_value(result).map_err(|error| txgraph_export::Error::from(error).into())
 }
@@ -253,10 +233,10 @@ impl Analysis {
     pub fn table(&self, name: Option<&str>) -> Result<&Table> {
         let found = match name {
             None => self.tables.first(),
-            Some(name) => self.tables.iter().find(|table| table_name(table) == name),
+            Some(name) => self.tables.iter().find(|table| table.id == name),
         };
         found.ok_or_else(|| {
-            let known: Vec<_> = self.tables.iter().map(table_name).collect();
+            let known: Vec<_> = self.tables.iter().map(|table| table.id).collect();
             Error::usage(format!(
                 "there is no table `{}`; one of {}",
                 name.unwrap_or_default(),
@@ -264,19 +244,6 @@ impl Analysis {
             ))
         })
     }
-}
-
-/// What `--table` calls a table: its title without remarks, `top-senders-by-amount`.
-pub fn table_name(table: &Table) -> String {
-    let title = table
-        .title
-        .split('(')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_lowercase();
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    title.chars().map(plain).collect()
 }
 
 /// Writes the answer, unless it is tables for people: those are the caller's to draw.

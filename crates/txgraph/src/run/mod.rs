@@ -7,7 +7,7 @@ mod info;
 mod replay;
 mod transfers;
 
-pub use analyze::{Analysis, AnalysisFormat, GraphRequest, analyze, table_name, write_analysis};
+pub use analyze::{Analysis, AnalysisFormat, GraphRequest, analyze, write_analysis};
 pub use graph::{GraphAnswer, graph, write_graph};
 pub use index::{
     IndexBuild, IndexState, index_build, index_drop, index_status, index_update, index_verify,
