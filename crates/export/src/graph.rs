@@ -4,8 +4,9 @@ use crate::{
     Column, ColumnType, DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat,
     TableWriter, Target, TransferTableOptions, Value, Written, dot, draw, gexf, graphml, json,
     json_text::push_json_pretty,
-    output::{Output, TextOutput},
+    output::Output,
     table::{TransferRows, transfer_encoder},
+    text_output::TextOutput,
     views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
 };
 use serde::Serialize;

@@ -6,9 +6,10 @@ use crate::{
     Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
-    output::{Output, TextOutput},
+    output::Output,
     pieces::thread_count,
     text::short_address,
+    text_output::TextOutput,
     views::{vertex_columns, vertices},
     xml::{DECLARATION, push_attribute, push_text},
 };

@@ -4,8 +4,9 @@ use crate::{
     GraphOptions, Metadata, Result, Written,
     json_text::push_json,
     line::Line,
-    output::{Output, TextOutput},
+    output::Output,
     table::jsonl::Keys,
+    text_output::TextOutput,
     value::push_object,
     views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
 };

@@ -19,6 +19,7 @@ mod lines;
 mod output;
 mod pieces;
 mod text;
+mod text_output;
 // Rows.
 mod table;
 mod value;

@@ -15,9 +15,10 @@ mod style;
 use crate::{
     GraphOptions, Metadata, Result, TokenList, Written,
     arrows::Arrows,
-    output::{Output, TextOutput},
+    output::Output,
     pieces::thread_count,
     text::{counted, printable},
+    text_output::TextOutput,
 };
 use rows::Rows;
 use style::escaped;

@@ -5,9 +5,10 @@ use super::{RowEncoder, TransferEncoder, TransferRows};
 use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
     line::{Line, Word},
-    output::{Output, TextOutput},
+    output::Output,
     schema::HOP,
     text::printable,
+    text_output::TextOutput,
 };
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 

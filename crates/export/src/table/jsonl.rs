@@ -5,8 +5,9 @@ use super::{RowEncoder, TransferEncoder, TransferRows};
 use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
     line::{Line, Word},
-    output::{Output, TextOutput},
+    output::Output,
     schema::HOP,
+    text_output::TextOutput,
     value::push_object,
 };
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
