@@ -1,5 +1,5 @@
-//! The edges of a graph as pictures and graph programmes want them: one arrow
-//! per transfer, or one per (from, to, asset), with its style.
+//! The edges of a graph for drawings and graph programs: one arrow per transfer, or one per
+//! (source, target, asset), with its style.
 
 use crate::{
     Column, TokenList, Value,
@@ -9,38 +9,38 @@ use alloy_primitives::{Address, map::HashMap};
 use std::{cmp::Reverse, ops::Range, panic::resume_unwind, thread};
 use txgraph_graph::{AmountSum, Asset, TransferGraph, VertexId, widen};
 
-/// Colours that are told apart by most people and on paper (Paul Tol's "bright"
-/// and "vibrant"). Tokens with most transfers first.
+/// Colours that most people can distinguish, also on paper (Paul Tol's "bright" and
+/// "vibrant"). Tokens with most transfers get the first.
 const PALETTE: [&str; 9] = [
     "#4477AA", "#EE6677", "#228833", "#EE7733", "#AA3377", "#66CCEE", "#CCBB44", "#009988",
     "#CC3311",
 ];
 
-/// The native coin.
+/// Colour of the native coin.
 const NATIVE_COLOR: &str = "#333333";
 
-/// Tokens beyond the palette.
+/// Colour of tokens beyond the palette.
 const OTHER_COLOR: &str = "#999999";
 
-/// An edge with everything that a drawing of it shows.
+/// An edge with everything that a graph program shows of it.
 pub(crate) struct Arrow {
     pub(crate) source: Address,
     pub(crate) target: Address,
     pub(crate) asset: Asset,
     pub(crate) amount: AmountSum,
-    /// How many transfers it stands for.
+    /// The number of its transfers.
     pub(crate) count: u64,
     /// Its values of [`Arrows::columns`].
     pub(crate) row: Vec<Value<'static>>,
 }
 
-/// An arrow without its row: what its picture is made from.
+/// An arrow without its row, which a drawing does not need.
 pub(crate) struct ArrowParts {
     pub(crate) source: (VertexId, Address),
     pub(crate) target: (VertexId, Address),
     pub(crate) asset: Asset,
     pub(crate) amount: AmountSum,
-    /// How many transfers it stands for.
+    /// The number of its transfers.
     pub(crate) count: u64,
 }
 
@@ -61,7 +61,7 @@ struct Style {
 }
 
 impl<'a> Arrows<'a> {
-    /// With so many threads to count what each asset moved.
+    /// Prepares the arrows. Up to `threads` threads sum up the assets.
     pub(crate) fn new(graph: &'a TransferGraph, merge: bool, threads: usize) -> Self {
         let mut styles = count_styles(graph, threads);
         let mut legend: Vec<_> = styles
@@ -93,7 +93,7 @@ impl<'a> Arrows<'a> {
             .map_or(self.graph.graph.edge_count(), Vec::len)
     }
 
-    /// The arrows, in order.
+    /// Returns the arrows, in order.
     pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = Arrow> + '_> {
         let graph = self.graph;
         match &self.merged {
@@ -116,7 +116,7 @@ impl<'a> Arrows<'a> {
         }
     }
 
-    /// An arrow by its number in [`Self::iter`].
+    /// Returns an arrow by its number in [`Self::iter`].
     pub(crate) fn parts(&self, number: usize) -> ArrowParts {
         match &self.merged {
             Some(merged) => {
@@ -144,7 +144,7 @@ impl<'a> Arrows<'a> {
         }
     }
 
-    /// Headings of [`Arrow::row`].
+    /// Returns the columns of [`Arrow::row`].
     pub(crate) fn columns(&self) -> Vec<Column> {
         if self.merged.is_some() {
             merged_columns().split_off(ENDS)
@@ -153,14 +153,14 @@ impl<'a> Arrows<'a> {
         }
     }
 
-    /// Assets with most transfers first.
+    /// Returns the assets, those with most transfers first.
     pub(crate) fn legend(&self) -> &[Asset] {
         &self.legend
     }
 
-    /// Its colour, `#rrggbb`, and how thick an arrow is, in tenths: 50 for all there
-    /// is of its asset, four less each time the share is halved, never below 8. Whole
-    /// numbers, so that every machine draws the same.
+    /// Returns the colour of an asset (`#rrggbb`) and the width of an arrow in tenths: 50
+    /// for the whole amount of the asset, 4 less for each halving of the share, at least 8.
+    /// Integers only, so that every machine draws the same.
     pub(crate) fn color_and_width(
         &self,
         asset: &Asset,
@@ -173,15 +173,15 @@ impl<'a> Arrows<'a> {
         (color, 50usize.saturating_sub(4 * halvings).max(8))
     }
 
-    /// `#rrggbb`.
+    /// Returns the colour of an asset (`#rrggbb`).
     pub(crate) fn color(&self, asset: &Asset) -> &'static str {
         self.color_and_width(asset, AmountSum::ZERO).0
     }
 }
 
-/// How often and how much each asset moved.
+/// Counts the transfers and sums up the amounts of each asset.
 fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> {
-    /// Edges that are worth a thread.
+    /// Fewer edges are not worth a thread.
     const PART: usize = 8192;
     let edges = graph.graph.raw_edges();
     let count = |range: Range<usize>| {
@@ -208,7 +208,7 @@ fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> 
         std::iter::once(first).chain(others).collect()
     });
     let mut all: HashMap<Asset, Style> = HashMap::default();
-    // Sums do not depend on the order.
+    // The sums do not depend on the order.
     counted.into_iter().flatten().for_each(|(asset, style)| {
         let sum = all.entry(asset).or_default();
         sum.transfers += style.transfers;
@@ -217,16 +217,16 @@ fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> 
     all
 }
 
-/// `source` and `target` come first in merged rows, and stand elsewhere here.
+/// The columns `source` and `target`, which come first in merged rows.
 const ENDS: usize = 2;
 
-/// What people read on an arrow: how much, and in how many transfers.
+/// Returns the label of an arrow: its amount, and its number of transfers unless it is one.
 pub(crate) fn arrow_label(arrow: &Arrow, tokens: &TokenList, chain_id: u64) -> String {
     let amount = tokens.format_amount(chain_id, &arrow.asset, arrow.amount);
     with_count(amount, arrow.count)
 }
 
-/// Adds to an amount in how many transfers it moved, unless in one.
+/// Appends the number of transfers to an amount, unless it is one.
 pub(crate) fn with_count(amount: String, transfers: u64) -> String {
     if transfers == 1 {
         amount

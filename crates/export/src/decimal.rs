@@ -1,20 +1,19 @@
-//! Numbers of 256 and more bits as text, bytes and doubles. A number is given
-//! by its limbs, least significant first, so that one function serves amounts
-//! (4 limbs) and their sums (5).
+//! Numbers of 256 and more bits as text, bytes and doubles. Functions take the limbs of a
+//! number, least significant first, so that they serve amounts (4 limbs) and sums (5).
 
-/// The largest power of ten below 2^64, and its zeros.
+/// The largest power of ten below 2^64, and its number of zeros.
 const PART: u64 = 10_000_000_000_000_000_000;
 const PART_DIGITS: usize = 19;
 
-/// Limbs of the widest number (`AmountSum`).
+/// The limbs of the widest number (`AmountSum`).
 pub(crate) const LIMBS_MAX: usize = 5;
 
-/// Appends the decimal digits of an integer of the machine.
+/// Appends the decimal digits of a primitive integer.
 pub(crate) fn push_integer(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Appends the decimal digits.
+/// Appends the decimal digits of a number.
 pub(crate) fn push_decimal(out: &mut Vec<u8>, limbs: &[u64]) {
     let limbs = significant(limbs);
     let mut digits = itoa::Buffer::new();
@@ -29,7 +28,7 @@ pub(crate) fn push_decimal(out: &mut Vec<u8>, limbs: &[u64]) {
     }
 }
 
-/// Long division by [`PART`], then each remainder with its leading zeros.
+/// Divides by [`PART`] repeatedly, then appends each remainder with its leading zeros.
 fn push_wide(out: &mut Vec<u8>, limbs: &[u64]) {
     let mut rest = [0; LIMBS_MAX];
     let rest = &mut rest[..limbs.len()];
@@ -58,7 +57,10 @@ fn push_wide(out: &mut Vec<u8>, limbs: &[u64]) {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "cutting is the point")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low half is what is wanted"
+)]
 const fn low(number: u128) -> u64 {
     number as u64
 }
@@ -71,7 +73,7 @@ fn significant(limbs: &[u64]) -> &[u64] {
     &limbs[..len]
 }
 
-/// The bytes, most significant first, in the space given.
+/// Writes the bytes, most significant first, into `space`, and returns them.
 pub(crate) fn big_endian<'a>(limbs: &[u64], space: &'a mut [u8; 8 * LIMBS_MAX]) -> &'a [u8] {
     let bytes = &mut space[..8 * limbs.len()];
     for (place, limb) in bytes.chunks_exact_mut(8).zip(limbs.iter().rev()) {
@@ -80,14 +82,14 @@ pub(crate) fn big_endian<'a>(limbs: &[u64], space: &'a mut [u8; 8 * LIMBS_MAX]) 
     bytes
 }
 
-/// The nearest double, ties to even, on every machine.
+/// Returns the nearest double, ties to even; the same on every machine.
 pub(crate) fn to_f64(limbs: &[u64]) -> f64 {
     match *significant(limbs) {
         [] => 0.0,
         [low] => low as f64,
         [ref lower @ .., low, high] => {
             let top = u128::from(high) << 64 | u128::from(low);
-            // At least 65 bits stand above the sticky one, so it decides ties only.
+            // At least 65 bits are above the sticky one, so it decides only ties.
             let sticky = u128::from(lower.iter().any(|limb| *limb != 0));
             let scale = f64::from_bits((1023 + 64 * lower.len() as u64) << 52);
             (top | sticky) as f64 * scale
@@ -95,15 +97,15 @@ pub(crate) fn to_f64(limbs: &[u64]) -> f64 {
     }
 }
 
-/// An exact amount with this many decimal places, for people: thousands are
-/// set apart, zeros at the end left out.
+/// Formats an exact amount with this many decimal places, for people to read: with
+/// thousands separators and without trailing zeros.
 pub(crate) fn scaled(limbs: &[u64], decimals: u8) -> String {
     let mut text = Vec::new();
     push_scaled(&mut text, limbs, decimals);
     text.into_iter().map(char::from).collect()
 }
 
-/// Appends what [`scaled`] says.
+/// Appends the text of [`scaled`].
 pub(crate) fn push_scaled(out: &mut Vec<u8>, limbs: &[u64], decimals: u8) {
     let start = out.len();
     push_decimal(out, limbs);
@@ -158,25 +160,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decimals_are_those_of_the_number_type(number in numbers()) {
+        fn decimals_agree_with_ruint(number in numbers()) {
             prop_assert_eq!(decimal(number), number.to_string());
         }
 
         #[test]
-        fn doubles_are_the_nearest(number in numbers()) {
+        fn doubles_are_nearest(number in numbers()) {
             // The standard library parses decimals with correct rounding.
             let nearest: f64 = number.to_string().parse().unwrap();
             prop_assert_eq!(to_f64(number.as_limbs()).to_bits(), nearest.to_bits());
         }
 
         #[test]
-        fn bytes_read_back(number in numbers()) {
+        fn big_endian_bytes_agree_with_ruint(number in numbers()) {
             let mut space = [0; 40];
             prop_assert_eq!(big_endian(number.as_limbs(), &mut space), number.to_be_bytes::<40>());
         }
 
         #[test]
-        fn scaled_amounts_lose_nothing(number in numbers(), decimals: u8) {
+        fn scaled_amounts_are_exact(number in numbers(), decimals: u8) {
             let text = scaled(number.as_limbs(), decimals).replace(',', "");
             let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
             prop_assert!(!fraction.ends_with('0'));
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_to_even_and_the_lowest_bit_breaks_them() {
+    fn doubles_round_ties_to_even() {
         let half = (U320::from(1u64 << 53) << 200usize) + (U320::from(1) << 200usize >> 1usize);
         assert_eq!(to_f64(half.as_limbs()), 2f64.powi(253));
         let more = half + U320::from(1);
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read() {
+    fn scaled_amounts_have_separators_and_no_trailing_zeros() {
         let cases = [
             (0u64, 18, "0"),
             (1, 18, "0.000000000000000001"),

@@ -1,4 +1,4 @@
-//! Pictures, drawn by Graphviz's programme from our DOT.
+//! SVG and PNG, drawn from DOT by the `dot` program of Graphviz.
 
 use crate::{
     DocumentFormat, Drawing, Error, GraphOptions, Metadata, Result, Written, arrows::Arrows, dot,
@@ -15,11 +15,11 @@ use txgraph_graph::TransferGraph;
 /// Characters of a reason why text does not parse.
 const REASON_CHARS: usize = 300;
 
-/// How much of what Graphviz complains about is kept.
-const COMPLAINT_BYTES: u64 = 4096;
+/// Bytes of the messages of Graphviz that are kept.
+const MESSAGE_BYTES: u64 = 4096;
 
-/// How often to look whether it has finished.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// How often to check whether it has finished.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(crate) fn write(
     graph: &TransferGraph,
@@ -76,16 +76,16 @@ fn run(drawing: &Drawing, format: DocumentFormat, text: Vec<u8>) -> Result<Vec<u
         _ => failed(error.to_string()),
     })?;
     let deadline = Instant::now() + drawing.time_max;
-    let (Some(mut input), Some(picture), Some(complaint)) =
+    let (Some(mut input), Some(picture), Some(message)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(failed("its pipes are missing".to_owned()));
+        return Err(failed("it has no pipes".to_owned()));
     };
-    // A programme that stops reading is told by its exit, not by our write.
+    // If the program stops reading, its exit status shows the reason, not this write.
     let _writer = thread::spawn(move || input.write_all(&text));
-    // One byte more than allowed shows that there was more.
+    // One byte more than the limit shows that the picture is too large.
     let picture = reader(picture, drawing.bytes_max as u64 + 1);
-    let complaint = reader(complaint, COMPLAINT_BYTES);
+    let message = reader(message, MESSAGE_BYTES);
 
     let status = loop {
         if let Some(status) = child
@@ -102,29 +102,29 @@ fn run(drawing: &Drawing, format: DocumentFormat, text: Vec<u8>) -> Result<Vec<u
                 limit,
             });
         }
-        thread::sleep(PATIENCE);
+        thread::sleep(POLL_INTERVAL);
     };
     let picture = collected(picture).map_err(|error| failed(error.to_string()))?;
     if picture.len() > drawing.bytes_max {
         return Err(failed(format!(
-            "its picture is larger than {} bytes",
+            "the picture is larger than {} bytes",
             drawing.bytes_max
         )));
     }
-    let complaint = collected(complaint).unwrap_or_default();
-    let complaint = String::from_utf8_lossy(&complaint);
+    let message = collected(message).unwrap_or_default();
+    let message = String::from_utf8_lossy(&message);
     if !status.success() {
-        return Err(failed(format!("{status}: {}", complaint.trim())));
+        return Err(failed(format!("{status}: {}", message.trim())));
     }
-    if !complaint.is_empty() {
-        tracing::debug!(program = %program.display(), "{}", complaint.trim());
+    if !message.is_empty() {
+        tracing::debug!(program = %program.display(), "{}", message.trim());
     }
     Ok(picture)
 }
 
 type Reader = thread::JoinHandle<io::Result<Vec<u8>>>;
 
-/// Reads at most this much, then closes the pipe.
+/// Reads at most `bytes_max` bytes on a thread, then closes the pipe.
 fn reader(pipe: impl Read + Send + 'static, bytes_max: u64) -> Reader {
     thread::spawn(move || {
         let mut data = Vec::new();
@@ -136,12 +136,12 @@ fn reader(pipe: impl Read + Send + 'static, bytes_max: u64) -> Reader {
 fn collected(reader: Reader) -> io::Result<Vec<u8>> {
     reader
         .join()
-        .unwrap_or_else(|_| Err(io::Error::other("reading its output failed")))
+        .unwrap_or_else(|_| Err(io::Error::other("its output cannot be read")))
 }
 
-/// Ends the programme that we started, and waits until it is gone.
+/// Kills the program, and waits until it has ended.
 fn stop(child: &mut Child) {
-    // Both fail only when it has ended by itself.
+    // Both calls fail only if it has ended.
     let _ = child.kill();
     let _ = child.wait();
 }

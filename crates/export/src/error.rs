@@ -1,4 +1,4 @@
-//! Why an export failed.
+//! Errors of exports.
 
 use crate::{ColumnType, U256Type};
 use std::{io, path::PathBuf, time::Duration};
@@ -6,29 +6,29 @@ use std::{io, path::PathBuf, time::Duration};
 /// Result of an export.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an export failed. No file of the final name was made or changed.
+/// An error of an export. No file under the final name was created or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is there already.
+    /// The file exists already.
     #[error("{}: already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// There is no such folder to write into.
+    /// The folder of the file does not exist.
     #[error("{}: its folder does not exist", path.display())]
     NoFolder {
-        /// The file that was to be written.
+        /// The file to write.
         path: PathBuf,
     },
     /// The disk (or the quota) is full.
     #[error("{}: no space left", path.display())]
     NoSpace {
-        /// The file that was to be written.
+        /// The file to write.
         path: PathBuf,
     },
-    /// Whoever read the output has closed it. Not a failure for a command line.
+    /// The reader of the output has closed it. Command lines do not report this.
     #[error("the reader of the output has closed it")]
     BrokenPipe,
     /// Reading or writing failed otherwise.
@@ -36,7 +36,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A way to write 256-bit numbers is listed twice.
@@ -69,45 +69,45 @@ pub enum Error {
     /// The thread that encodes columns could not be started.
     #[error("cannot start the thread that encodes columns: {0}")]
     Thread(io::Error),
-    /// A token list does not say what it should.
+    /// A token list is invalid.
     #[error("{}: {reason}", path.display())]
     TokenList {
         /// The file.
         path: PathBuf,
-        /// Which entry, and what is wrong with it.
+        /// The entry, and the reason.
         reason: String,
     },
-    /// The graph has more vertices or edges than a readable picture.
+    /// The graph has too many vertices or edges for a readable drawing.
     #[error("{count} {what} are too many to draw (limit {limit})")]
     TooLargeToDraw {
         /// `vertices` or `edges`.
         what: &'static str,
-        /// How many there are.
+        /// The number of them.
         count: usize,
         /// [`crate::Drawing::vertices_max`] or [`crate::Drawing::edges_max`].
         limit: usize,
     },
-    /// The DOT that was to be drawn does not parse; this is a bug of txgraph.
-    #[error("the drawing is no valid DOT: {0}; write DOT and report it")]
+    /// The DOT to draw does not parse, which is a bug of this crate.
+    #[error("the drawing is not valid DOT, which is a bug: {0}")]
     DotSyntax(String),
-    /// The programme that draws is not installed.
+    /// Graphviz is not installed.
     #[error("{}: not found; drawing SVG or PNG needs Graphviz", program.display())]
     NoGraphviz {
-        /// What was looked for.
+        /// The program that was not found.
         program: PathBuf,
     },
-    /// The programme that draws failed.
+    /// Graphviz failed.
     #[error("{} failed: {reason}", program.display())]
     Graphviz {
-        /// What was run.
+        /// The program that ran.
         program: PathBuf,
-        /// What it said, or what was wrong with it.
+        /// Its message, or what was wrong with its output.
         reason: String,
     },
-    /// The programme that draws took too long and was stopped.
+    /// Graphviz took too long and was stopped.
     #[error("{} did not finish within {} s", program.display(), limit.as_secs())]
     GraphvizTooSlow {
-        /// What was run.
+        /// The program that ran.
         program: PathBuf,
         /// [`crate::Drawing::time_max`].
         limit: Duration,
@@ -121,7 +121,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether only the reader of the output went away.
+    /// Whether the reader of the output has closed it.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::BrokenPipe)
     }
@@ -131,7 +131,7 @@ impl Error {
         matches!(self, Self::U256TypeTwice(_) | Self::NoU256Type)
     }
 
-    /// What to do about it, where that is known.
+    /// Returns what to do about the error, if that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Exists { .. } => Some("choose another name, or allow the file to be replaced"),

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256, U256};
 use proptest::{option, prelude::*, sample::select};
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
-/// Any transfer that the types allow.
+/// Generates any transfer that the types allow.
 pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
     let address = || any::<[u8; 20]>().prop_map(Address::from);
     let number = || {
@@ -49,7 +49,7 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
         })
 }
 
-/// The text of each column, made the slow way.
+/// Returns the text of each column, formatted by the standard library.
 pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<String>> {
     let address = |address: Address| format!("{address:#x}");
     vec![
@@ -70,7 +70,7 @@ pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<Stri
     ]
 }
 
-/// Every field as long as it gets.
+/// Returns a transfer with the longest text in every field.
 pub(crate) fn longest_transfer() -> Transfer {
     Transfer {
         block_number: u64::MAX,

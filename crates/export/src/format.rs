@@ -1,10 +1,10 @@
-//! The words of the command line for formats, schemas and encodings.
+//! Formats, schemas and encodings, with the words for them.
 
 use std::{fmt, path::Path, str::FromStr};
 use txgraph_base::{UnknownWord, words};
 
 words! {
-    /// A format for rows.
+    /// A format for tables.
     pub enum TableFormat: "table format" {
         /// Comma-separated values, RFC 4180, with a header line.
         Csv = "csv",
@@ -45,25 +45,25 @@ pub enum GraphFormat {
 }
 
 words! {
-    /// Whose column names to use. See `docs/schemas.md`.
+    /// A set of column names for transfers. See `docs/schemas.md`.
     pub enum Schema: "schema" {
-        /// Ours.
+        /// The names of txgraph.
         Txgraph = "txgraph",
-        /// Those of cryo's datasets.
+        /// The names of cryo's datasets.
         Cryo = "cryo",
-        /// Those of ethereum-etl's tables.
+        /// The names of ethereum-etl's tables.
         Etl = "etl" | "ethereum-etl",
     }
 }
 
 words! {
-    /// How a 256-bit number is written to Parquet and Arrow IPC.
+    /// The type of a 256-bit number in Parquet and Arrow IPC.
     pub enum U256Type: "u256 type" {
-        /// 32 bytes, most significant first. Exact, and sorts by amount.
+        /// 32 bytes, most significant first. Exact; sorts as the numbers do.
         Binary = "binary",
-        /// Decimal. Exact.
+        /// Decimal text. Exact.
         String = "string",
-        /// The nearest double. For ranking only.
+        /// The nearest double. Only for ranking.
         F64 = "f64" | "float64",
     }
 }
@@ -83,7 +83,7 @@ impl TableFormat {
         self.is_text()
     }
 
-    /// The format that the extension of a file name stands for.
+    /// Returns the format of a file name, by its extension.
     pub fn from_extension(path: &Path) -> Option<Self> {
         path.extension()?.to_str()?.parse().ok()
     }
@@ -127,7 +127,7 @@ impl GraphFormat {
         }
     }
 
-    /// The format that the extension of a file name stands for.
+    /// Returns the format of a file name, by its extension.
     pub fn from_extension(path: &Path) -> Option<Self> {
         path.extension()?.to_str()?.parse().ok()
     }
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_read_back() {
+    fn words_and_extensions_parse() {
         for format in GraphFormat::ALL {
             assert_eq!(format.as_str().parse(), Ok(*format));
             let path = format!("a.b/graph.{}", format.as_str().to_uppercase());

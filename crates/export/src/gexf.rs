@@ -1,6 +1,6 @@
-//! GEXF 1.3 (<https://gexf.net>), the format of Gephi. Parallel edges are told
-//! apart by `kind`, their asset; exact amounts are its `biginteger`, with a
-//! rounded double beside them to rank by.
+//! GEXF 1.3 (<https://gexf.net>), the format of Gephi. The `kind` of an edge is its asset,
+//! which distinguishes parallel edges. Exact amounts are strings, each next to a rounded
+//! double for ranking.
 
 use crate::{
     Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
@@ -76,7 +76,7 @@ pub(crate) fn write(
             },
         );
         out.extend_from_slice(b"      </node>\n");
-        text.hand_on()?;
+        text.write_if_full()?;
     }
     let out = &mut text.buffer;
     out.extend_from_slice(b"    </nodes>\n    <edges");
@@ -173,7 +173,7 @@ fn push_row(out: &mut Vec<u8>, columns: &[Column], row: &[Value<'_>]) {
     out.extend_from_slice(b"        </attvalues>\n");
 }
 
-/// Appends `#rrggbb` as GEXF says it.
+/// Appends a colour, given as `#rrggbb`.
 fn push_color(out: &mut Vec<u8>, color: &str) {
     out.extend_from_slice(b"        <viz:color");
     for (name, digits) in [("r", 1..3), ("g", 3..5), ("b", 5..7)] {

@@ -1,4 +1,4 @@
-//! One function for each thing that can be written.
+//! The functions that write graphs, vertices, tables of an analysis and JSON.
 
 use crate::{
     Column, ColumnType, DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat,
@@ -13,7 +13,7 @@ use serde::Serialize;
 use txgraph_analysis::{Cell, CellKind, Table};
 use txgraph_graph::TransferGraph;
 
-/// Writes a graph. Formats for rows get its edges: transfers with their hop, or
+/// Writes a graph. Table formats get its edges: transfers with their hop, or
 /// with [`GraphOptions::merge`] one row per (source, target, asset).
 pub fn write_graph(
     graph: &TransferGraph,
@@ -64,8 +64,8 @@ fn write_edges(
     encoder.finish(Some(metadata))
 }
 
-/// Writes the vertices of a graph, a row each. JSONL adds what each received
-/// and sent of each asset (`totals`).
+/// Writes the vertices of a graph, one row each. JSONL adds `totals`: the transfers and
+/// amounts that the vertex received and sent, by asset.
 pub fn write_vertices(
     graph: &TransferGraph,
     format: TableFormat,
@@ -127,7 +127,7 @@ fn cell_value(cell: &Cell) -> Value<'_> {
     }
 }
 
-/// Writes anything that serialises as one JSON document, indented.
+/// Writes a serialisable value as one JSON document, indented.
 pub fn write_json(value: &impl Serialize, target: &Target, overwrite: bool) -> Result<Written> {
     let mut text = TextOutput::new(Output::open(target, overwrite, false)?);
     push_json_pretty(&mut text.buffer, value)?;

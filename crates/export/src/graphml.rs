@@ -1,6 +1,6 @@
-//! GraphML (<http://graphml.graphdrawing.org/specification.html>), as Gephi,
-//! Cytoscape, yEd, networkx and igraph read it. GraphML has no type for numbers
-//! of 256 bits: exact amounts are strings, with a rounded double beside them.
+//! GraphML (<http://graphml.graphdrawing.org/specification.html>), as Gephi, Cytoscape,
+//! yEd, networkx and igraph read it. GraphML has no type for numbers of 256 bits: exact
+//! amounts are strings, each next to a rounded double.
 
 use crate::{
     Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
@@ -35,7 +35,7 @@ pub(crate) fn write(
     out.extend_from_slice(DECLARATION);
     out.extend_from_slice(OPEN);
 
-    // A vertex has its address as id, and always a label that people read.
+    // The address of a vertex is its id; every vertex has a label.
     let vertex_columns = vertex_columns().split_off(1);
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
@@ -78,7 +78,7 @@ pub(crate) fn write(
         out.extend_from_slice(b"\">\n");
         push_row(out, "v_", &vertex_columns, &row);
         out.extend_from_slice(b"    </node>\n");
-        text.hand_on()?;
+        text.write_if_full()?;
     }
     for (i, arrow) in arrows.iter().enumerate() {
         let out = &mut text.buffer;
@@ -100,7 +100,7 @@ pub(crate) fn write(
 
 const fn type_word(column_type: ColumnType) -> &'static str {
     match column_type {
-        // GraphML's int and long are signed; only long holds all of ours.
+        // GraphML's `int` and `long` are signed; only `long` holds a `u32`.
         ColumnType::U32 | ColumnType::U64 => "long",
         ColumnType::F64 => "double",
         ColumnType::Bool => "boolean",

@@ -1,4 +1,4 @@
-//! The graph as one JSON document: metadata, vertices, edges; one of each per line.
+//! A graph as one JSON document: metadata, vertices and edges, one of each per line.
 
 use crate::{
     GraphOptions, Metadata, Result, Written,
@@ -59,7 +59,7 @@ pub(crate) fn write(
 
 fn next(text: &mut TextOutput, i: usize) -> Result<()> {
     text.buffer.extend_from_slice(between(i));
-    text.hand_on()
+    text.write_if_full()
 }
 
 const fn between(i: usize) -> &'static [u8] {

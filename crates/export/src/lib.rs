@@ -1,9 +1,10 @@
-//! Writes what was found: transfers as rows, graphs in the formats of other
-//! programmes, pictures. In: finished transfers, graphs and tables. Out: files
-//! that appear under their name only when they are complete. It reads no chain
-//! and decides nothing about what an answer holds.
+//! Writes transfers and other rows as tables, graphs in the formats of other programs,
+//! and drawings.
+//!
+//! Input: finished transfers, graphs and tables. Output: streams, and files that appear
+//! under their name only when they are complete. This crate reads no chain.
 
-// What callers say.
+// What callers choose.
 mod error;
 mod format;
 mod metadata;
@@ -11,7 +12,7 @@ mod options;
 mod schema;
 mod target;
 mod tokens;
-// Bytes on their way.
+// Bytes and text.
 mod decimal;
 mod json_text;
 mod line;
@@ -20,7 +21,7 @@ mod output;
 mod pieces;
 mod text;
 mod text_output;
-// Rows.
+// Tables.
 mod table;
 mod value;
 // Graphs.

@@ -9,14 +9,14 @@
 
 use alloy_primitives::hex;
 
-/// Bytes of a line, with room for the last block. Rows of transfers are shorter
-/// than 800 (see the tests of `csv` and `jsonl`).
+/// Bytes of a line, with room for the last block. Rows of transfers are shorter than 800
+/// bytes (see the tests of `csv` and `jsonl`).
 const LINE_BYTES: usize = 1024;
 
-/// Ten to the power of eight: what [`eight`] takes.
+/// 10^8, the bound of [`eight`].
 const PART: u64 = 100_000_000;
 
-/// A word that is copied as a block of `N` bytes.
+/// Text of at most `N` bytes that is copied as a block of `N` bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<const N: usize> {
     bytes: [u8; N],
@@ -24,7 +24,7 @@ pub(crate) struct Word<const N: usize> {
 }
 
 impl<const N: usize> Word<N> {
-    /// Panics when the word is longer than `N`: words are ours, and of known length.
+    /// Panics if the text is longer than `N`. It is a constant of this crate.
     pub(crate) fn new(text: &str) -> Self {
         let mut bytes = [0; N];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
@@ -35,16 +35,16 @@ impl<const N: usize> Word<N> {
     }
 }
 
-/// A line in the making.
+/// A line under construction.
 pub(crate) struct Line {
     room: [u8; LINE_BYTES],
     at: usize,
-    /// The block whose words the room begins with, and where they end.
+    /// The block whose number and time the room starts with, and where they end.
     block: Option<((u64, u64), usize)>,
 }
 
 impl Line {
-    /// An empty line. Made once for many rows: the room is filled with zeros.
+    /// Creates an empty line. Fills its room with zeros, so use one for many rows.
     pub(crate) const fn new() -> Self {
         Self {
             room: [0; LINE_BYTES],
@@ -53,16 +53,16 @@ impl Line {
         }
     }
 
-    /// Begins anew.
+    /// Removes everything.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.at = 0;
         self.block = None;
     }
 
-    /// Begins anew with what `write` appends for the number and time of a block. Rows
-    /// of one block follow each other: for all but the first the words stand there
-    /// already. A line must be begun by one `write` only, or cleared between.
+    /// Starts a new row with what `write` appends for the number and time of a block. Rows
+    /// of one block follow each other, and all but the first reuse that text. A line must
+    /// always be started with the same `write`, or cleared in between.
     #[inline(always)]
     pub(crate) fn begin(&mut self, block: (u64, u64), write: impl FnOnce(&mut Self)) {
         match self.block {
@@ -75,7 +75,7 @@ impl Line {
         }
     }
 
-    /// What was appended.
+    /// Returns the line so far.
     #[inline]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.room[..self.at]
@@ -108,14 +108,14 @@ impl Line {
     /// Appends lower-case hex, without `0x`.
     #[inline(always)]
     pub(crate) fn hex<const N: usize>(&mut self, bytes: &[u8; N]) {
-        let place = &mut self.room[self.at..self.at + 2 * N];
-        let encoded = hex::encode_to_slice(bytes, place);
-        debug_assert!(encoded.is_ok(), "the place is twice the bytes");
+        let room = &mut self.room[self.at..self.at + 2 * N];
+        let encoded = hex::encode_to_slice(bytes, room);
+        debug_assert!(encoded.is_ok(), "the room is twice the bytes");
         self.at += 2 * N;
     }
 
-    /// Appends the hex of an address. The digits at the one bits of `capitals`, the
-    /// first in the lowest, are letters and become capitals.
+    /// Appends the hex of an address. Digits at the set bits of `capitals`, the first in the
+    /// lowest bit, are letters and become capitals.
     #[inline(always)]
     pub(crate) fn hex_with_capitals(&mut self, address: &[u8; 20], capitals: u64) {
         let start = self.at;
@@ -142,7 +142,7 @@ impl Line {
     #[inline(always)]
     fn below_part(&mut self, number: u64) {
         let digits = eight(number);
-        // The last digit stays even when it is zero.
+        // The last digit is kept even if it is zero.
         let zeros = (digits | 1 << 63).trailing_zeros() / 8;
         let text = (digits | ZEROS) >> (8 * zeros);
         self.block(&text.to_le_bytes(), 8 - zeros as usize);
@@ -199,7 +199,7 @@ impl Line {
         self.two_parts(low);
     }
 
-    /// Long division by 10^16, then each remainder as sixteen digits.
+    /// Divides by 10^16 repeatedly, then appends each remainder as sixteen digits.
     #[inline(never)]
     fn wide(&mut self, limbs: &[u64; 4]) {
         let mut rest = *limbs;
@@ -226,7 +226,7 @@ impl Line {
     }
 }
 
-/// The bit between `a` and `A` in the bytes that a number has ones for.
+/// For each set bit of a byte, the bit that differs between `a` and `A`.
 const CASE_BITS: [u64; 256] = {
     let mut table = [0; 256];
     let mut bits = 0;
@@ -243,7 +243,7 @@ const CASE_BITS: [u64; 256] = {
 
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
-/// Quotient and remainder of 10^16.
+/// Divides by 10^16: quotient and remainder.
 #[inline(always)]
 fn split(number: u128) -> (u128, u64) {
     const DIVISOR: u128 = PART as u128 * PART as u128;
@@ -251,10 +251,9 @@ fn split(number: u128) -> (u128, u64) {
     (number / DIVISOR, remainder as u64)
 }
 
-/// The eight decimal digits of a number below [`PART`], the first in the lowest
-/// byte: halves, then quarters, then digits, all at once in one register. The
-/// multipliers are 2^20 / 100 and 2^10 / 10, rounded up, which is exact for
-/// dividends below 10^4 and 10^2.
+/// Returns the eight decimal digits of a number below [`PART`], the first in the lowest
+/// byte. Splits it into halves, quarters, then digits, in one register. The multipliers are
+/// 2^20 / 100 and 2^10 / 10, rounded up, which is exact for dividends below 10^4 and 10^2.
 #[inline(always)]
 const fn eight(number: u64) -> u64 {
     debug_assert!(number < PART);
@@ -296,28 +295,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decimals_are_those_of_the_plain_way(number in numbers()) {
+        fn decimals_agree_with_push_decimal(number in numbers()) {
             let mut plain = Vec::new();
             push_decimal(&mut plain, number.as_limbs());
             prop_assert_eq!(line(|line| line.decimal(number.as_limbs())).into_bytes(), plain);
         }
 
         #[test]
-        fn integers_are_those_of_the_standard_library(number: u64, shift in 0u32..64) {
+        fn integers_agree_with_the_standard_library(number: u64, shift in 0u32..64) {
             let number = number >> shift;
             prop_assert_eq!(line(|line| line.integer(number)), number.to_string());
         }
 
         #[test]
-        fn hex_is_that_of_the_standard_library(bytes: [u8; 32]) {
+        fn hex_agrees_with_the_standard_library(bytes: [u8; 32]) {
             let plain: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             prop_assert_eq!(line(|line| line.hex(&bytes)), plain);
         }
     }
 
-    /// The multipliers in [`eight`] are exact for all they meet.
+    /// The multipliers of [`eight`] are exact for all dividends.
     #[test]
-    fn every_number_of_up_to_four_digits_in_both_halves() {
+    fn eight_splits_all_numbers_of_four_digits() {
         for number in 0..10_000 {
             for whole in [number, number * 10_000, number * 10_001] {
                 let digits = (eight(whole) | ZEROS).to_le_bytes();

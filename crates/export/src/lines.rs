@@ -1,11 +1,11 @@
-//! Lines that somebody else makes, written like everything else: to a stream as they
-//! come, to a file that gets its name when it is complete.
+//! Lines of text from other crates, written like all output: to a stream immediately, to a
+//! file that gets its name when it is complete.
 
 use crate::{Result, Target, Written, json_text::push_json, output::Output};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A text under way.
+/// Writes lines of text.
 pub struct LineWriter {
     output: Output,
     lines: u64,
@@ -20,7 +20,7 @@ impl std::fmt::Debug for LineWriter {
 }
 
 impl LineWriter {
-    /// Opens `target`. Fails at once if it could not be finished.
+    /// Opens `target`. Fails if it could not be finished.
     pub fn new(target: &Target, overwrite: bool) -> Result<Self> {
         Ok(Self {
             output: Output::open(target, overwrite, false)?,
@@ -28,7 +28,7 @@ impl LineWriter {
         })
     }
 
-    /// Appends a line, given without its end.
+    /// Appends a line, which has no line end.
     pub fn push(&mut self, line: &str) -> Result<()> {
         self.lines += 1;
         self.output.put(line.as_bytes())?;
@@ -45,13 +45,13 @@ impl LineWriter {
         self.output.put(&line)
     }
 
-    /// Gives a file its name. Lines are its rows, a header among them.
+    /// Finishes, and gives a file its name. Every line counts as a row, also a header.
     pub fn finish(self) -> Result<Written> {
         self.output.finish(None, self.lines)
     }
 }
 
-/// For what writes its lines itself.
+/// For callers that write line ends themselves.
 impl Write for LineWriter {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let written = self.output.write(data)?;

@@ -1,4 +1,4 @@
-//! Where an answer comes from and what it covers.
+//! Metadata: the source and the coverage of an answer.
 
 use crate::{
     Result,
@@ -9,30 +9,30 @@ use serde_json::Value;
 use txgraph_graph::LimitHit;
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport};
 
-/// Where an answer comes from and what it covers: what a reader needs to ask
-/// the same question again, and to know what the answer does not hold.
+/// The source and the coverage of an answer: what a reader needs to repeat the question,
+/// and to know what the answer does not contain.
 ///
-/// It holds no clock time and no thread count: the same question gives the same bytes.
+/// It contains no time and no thread count, so the same question gives the same bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metadata {
-    /// Programme and version: `txgraph 0.1.0`.
+    /// Program and version: `txgraph 0.1.0`.
     pub tool: String,
-    /// What was asked for: `transfers`, `graph`, the name of a saved query.
+    /// The command: `transfers`, `graph`, the name of a saved query.
     pub command: String,
-    /// The question, as its asker words it: roots, tokens, hops, limits.
+    /// The options of the question: roots, tokens, hops, limits.
     pub question: Value,
-    /// The chain; absent when no chain was read.
+    /// The chain; `None` if no chain was read.
     pub chain: Option<ChainInfo>,
-    /// Blocks that were asked for.
+    /// Requested blocks.
     pub requested: BlockRanges,
-    /// What was read, with its gaps and what the decoder counted.
+    /// What was read, its gaps, and the counts of the decoder.
     pub scan: ScanReport,
-    /// Limits that bit.
+    /// Limits that were reached.
     pub limits: Vec<LimitHit>,
 }
 
 impl Metadata {
-    /// Metadata without a chain, blocks or limits.
+    /// Creates metadata without a chain, blocks or limits.
     pub fn new(command: impl Into<String>, question: Value) -> Self {
         Self {
             tool: concat!("txgraph ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -45,7 +45,7 @@ impl Metadata {
         }
     }
 
-    /// Indented JSON, as it stands in a file of its own.
+    /// Returns indented JSON, for a file of its own.
     pub(crate) fn to_json_lines(&self) -> Result<Vec<u8>> {
         let mut text = Vec::new();
         push_json_pretty(&mut text, self)?;
@@ -53,7 +53,7 @@ impl Metadata {
         Ok(text)
     }
 
-    /// JSON on one line, as it stands inside another file.
+    /// Returns JSON on one line, for use inside another file.
     pub(crate) fn to_json(&self) -> Result<String> {
         let mut text = Vec::new();
         push_json(&mut text, self)?;

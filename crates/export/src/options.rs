@@ -1,20 +1,20 @@
-//! How to write.
+//! Options of writers.
 
 use crate::{Error, Result, Schema, TokenList, U256Type};
 use std::{path::PathBuf, time::Duration};
 
-/// How to write transfers as rows.
+/// Options of tables.
 #[derive(Clone, Debug)]
 pub struct TransferTableOptions {
-    /// EIP-155 chain id, for the `chain_id` column. A graph knows its own.
+    /// EIP-155 chain id, for the `chain_id` column of transfers. A graph has its own.
     pub chain_id: u64,
-    /// Whose column names.
+    /// The column names of transfers.
     pub schema: Schema,
-    /// How 256-bit numbers are written to Parquet and Arrow IPC, a column for
-    /// each. CSV and JSONL always hold decimals.
+    /// The types of 256-bit numbers in Parquet and Arrow IPC, with a column for each. CSV
+    /// and JSONL always hold decimals.
     pub u256: Vec<U256Type>,
-    /// Rows of a Parquet row group or an Arrow record batch, and so of the
-    /// memory that writing takes: about 400 bytes per row.
+    /// Rows of a Parquet row group or an Arrow record batch. A writer holds that many in
+    /// memory, at about 400 bytes per row.
     pub group_rows: usize,
     /// Threads that format text, when there is much of it. Absent: as
     /// `RAYON_NUM_THREADS` says, else one for each core. The bytes are the same for
@@ -23,7 +23,7 @@ pub struct TransferTableOptions {
 }
 
 impl TransferTableOptions {
-    /// Our own names, the encodings that cryo writes unless told otherwise.
+    /// The names of txgraph, and cryo's default types of 256-bit numbers.
     pub fn new(chain_id: u64) -> Self {
         Self {
             chain_id,
@@ -37,31 +37,31 @@ impl TransferTableOptions {
     /// Checks the options. Every writer does so before it writes; a caller that has long
     /// work ahead of writing should do so first.
     pub fn validate(&self) -> Result<()> {
-        let twice = |(at, way): (usize, &U256Type)| self.u256[..at].contains(way);
-        match self.u256.iter().enumerate().find(|way| twice(*way)) {
-            Some((_, way)) => Err(Error::U256TypeTwice(*way)),
+        let repeated = |(at, word): (usize, &U256Type)| self.u256[..at].contains(word);
+        match self.u256.iter().enumerate().find(|word| repeated(*word)) {
+            Some((_, word)) => Err(Error::U256TypeTwice(*word)),
             None if self.u256.is_empty() => Err(Error::NoU256Type),
             None => Ok(()),
         }
     }
 }
 
-/// How to write a graph.
+/// Options of graphs.
 #[derive(Clone, Debug)]
 pub struct GraphOptions {
-    /// How to write its edges as rows.
+    /// How to write its edges as a table.
     pub table: TransferTableOptions,
     /// Write one edge per (from, to, asset) with count and sum instead of one
     /// per transfer.
     pub merge: bool,
-    /// Symbols and decimals for what people read. Without: raw units.
+    /// Symbols and decimals for labels. Without a list, labels have raw units.
     pub tokens: Option<TokenList>,
-    /// How to draw (DOT, SVG, PNG).
+    /// Options of drawings (DOT, SVG, PNG).
     pub drawing: Drawing,
 }
 
 impl GraphOptions {
-    /// The default way to write a graph of this chain.
+    /// The defaults for a graph of this chain.
     pub fn new(chain_id: u64) -> Self {
         Self {
             table: TransferTableOptions::new(chain_id),
@@ -72,20 +72,20 @@ impl GraphOptions {
     }
 }
 
-/// How to draw.
+/// Options of drawings.
 #[derive(Clone, Debug)]
 pub struct Drawing {
     /// Draw an arrow per transfer instead of one per (from, to, asset).
     pub every_transfer: bool,
-    /// Most vertices of a picture (SVG, PNG).
+    /// The most vertices of a picture (SVG, PNG).
     pub vertices_max: usize,
-    /// Most arrows of a picture (SVG, PNG).
+    /// The most arrows of a picture (SVG, PNG).
     pub edges_max: usize,
-    /// Graphviz's programme.
+    /// The program of Graphviz.
     pub program: PathBuf,
-    /// How long it may take.
+    /// The time that it may take.
     pub time_max: Duration,
-    /// How large a picture may be.
+    /// The largest picture, in bytes.
     pub bytes_max: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The way to the disk: a file gets its name when it is complete and synced,
-//! and on any failure leaves nothing behind.
+//! Output to files and streams. A file gets its name when it is complete and synced; any
+//! failure leaves no file behind.
 
 use crate::{Error, Metadata, Result, Target, Written};
 use std::{
@@ -9,21 +9,21 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// Small writes are gathered; rows come in large pieces of their own.
+/// Buffer for small writes. Rows are written in large pieces past it.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// An open target. Dropped before [`Self::finish`], it leaves no file.
 pub(crate) struct Output {
     writer: BufWriter<Sink>,
-    /// Named in errors; the final name of a file.
+    /// The final name of a file; used in errors.
     path: PathBuf,
-    /// The name that the caller gave: a link, perhaps.
+    /// The name that the caller gave, which may be a link.
     given: PathBuf,
     overwrite: bool,
-    /// Where the metadata goes, for formats that cannot hold it.
+    /// The file for the metadata, for formats that cannot hold it.
     side: Option<PathBuf>,
     bytes: u64,
-    /// The first failure, typed. Encoders see only an [`io::Error`] and may lose it.
+    /// The first failure, typed. Encoders receive only an [`io::Error`] and may lose it.
     failure: Option<Error>,
 }
 
@@ -57,8 +57,8 @@ impl Write for Sink {
 }
 
 impl Output {
-    /// Opens `target`. Fails at once if it could not be finished. With `side`,
-    /// metadata goes to a file beside it.
+    /// Opens `target`. Fails if it could not be finished. With `side`, the metadata goes to
+    /// a file next to it.
     pub(crate) fn open(target: &Target, overwrite: bool, side: bool) -> Result<Self> {
         match target {
             Target::Stdout => {
@@ -72,7 +72,7 @@ impl Output {
         }
     }
 
-    /// Writes to an open stream, which is named so in errors.
+    /// Writes to an open stream. `name` is for errors.
     pub(crate) fn stream(stream: impl Write + Send + 'static, name: PathBuf) -> Self {
         Self::new(Sink::Stream(Box::new(stream)), name)
     }
@@ -98,7 +98,7 @@ impl Output {
             }
             Ok(found) if found.is_file() => Some(found.permissions()),
             Ok(found) if found.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
-            // A device or a pipe (/dev/fd/63): written as it comes, never replaced.
+            // A device or a pipe (/dev/fd/63) is written directly, never replaced.
             Ok(_) => {
                 let stream = OpenOptions::new().write(true).open(path).map_err(failed)?;
                 widen_pipe(&stream);
@@ -113,7 +113,7 @@ impl Output {
             name.push(".meta.json");
             PathBuf::from(name)
         });
-        // A link to a file stays a link: what it points to is replaced.
+        // A link to a file stays a link, and its target is replaced.
         let path = if old.is_some() {
             fs::canonicalize(path).map_err(failed)?
         } else {
@@ -142,12 +142,12 @@ impl Output {
         self.write_all(data).map_err(|error| self.failed(error))
     }
 
-    /// Writes all of `pieces`, in as few calls as the system lets it, past the buffer.
+    /// Writes all of `pieces` in as few calls as the system allows, past the buffer.
     pub(crate) fn put_all(&mut self, pieces: &[Vec<u8>]) -> Result<()> {
         self.flush().map_err(|error| self.failed(error))?;
         let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
         let mut rest = &mut slices[..];
-        // Empty ones are passed over, here and below.
+        // Skips empty pieces, here and below.
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
             match self.writer.get_mut().write_vectored(rest) {
@@ -169,19 +169,18 @@ impl Output {
         Ok(())
     }
 
-    /// The typed failure behind an error that an encoder passed on.
+    /// Returns the typed failure behind an error of an encoder.
     pub(crate) fn failed(&mut self, error: io::Error) -> Error {
         self.take_failure()
             .unwrap_or_else(|| io_error(&self.path, error))
     }
 
-    /// The first failure of writing, if there was one.
+    /// Takes the first failure of writing, if there was one.
     pub(crate) fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
 
-    /// Syncs, writes the metadata beside if that was asked for, and gives the
-    /// file its name, last of all.
+    /// Syncs, writes the metadata file if there is one, and gives the file its name last.
     pub(crate) fn finish(mut self, metadata: Option<&Metadata>, rows: u64) -> Result<Written> {
         self.flush().map_err(|error| self.failed(error))?;
         let Self {
@@ -223,12 +222,12 @@ impl Output {
         };
         if let Err(error) = persist(file, &path, overwrite) {
             if let Some((side, false)) = &side {
-                // Metadata of nothing. When it cannot be removed, the first error matters more.
+                // Metadata without its file. If it cannot be removed, the first error matters.
                 let _ = fs::remove_file(side);
             }
             return Err(error);
         }
-        // Makes the names durable; not every file system can, and the data is safe already.
+        // Makes the names durable. Not every file system can, and the data is safe already.
         let _ = File::open(folder(&path)).and_then(|folder| folder.sync_all());
         let metadata_path = side.map(|(side, _)| side);
         Ok(Written {
@@ -260,14 +259,14 @@ impl Write for Output {
     }
 }
 
-/// Standard output without the buffer that the standard library keeps: that one
-/// looks for the end of a line in every piece, and copies what stands behind it.
+/// Returns standard output without the buffer of the standard library, which searches every
+/// piece for its last line end and copies what follows it.
 fn bare_stdout() -> Option<File> {
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;
         let mut stdout = io::stdout();
-        // What was printed before comes first.
+        // Earlier output comes first.
         stdout.flush().ok()?;
         let stdout: File = stdout.as_fd().try_clone_to_owned().ok()?.into();
         widen_pipe(&stdout);
@@ -277,13 +276,12 @@ fn bare_stdout() -> Option<File> {
     None
 }
 
-/// Bytes of a pipe that is made wide: as much as Linux allows everybody.
+/// Capacity of a widened pipe: the most that Linux allows without privileges.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: i32 = 1 << 20;
 
-/// Makes a pipe wider than the 64 KiB it begins with, where writer and reader wait for
-/// each other in turns: whole pieces fit in, and both go on. Of something else than a
-/// pipe, or where it is not allowed, nothing changes.
+/// Widens a pipe from its 64 KiB, where writer and reader wait for each other in turns, so
+/// that whole pieces fit. Does nothing if `file` is no pipe or the system refuses.
 #[cfg(target_os = "linux")]
 fn widen_pipe(file: &File) {
     use nix::fcntl::{FcntlArg, fcntl};
@@ -303,7 +301,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A file of no final name, in the same folder so that renaming cannot fail half-way.
+/// Creates a temporary file in the same folder, so that renaming it is atomic.
 fn temporary(path: &Path) -> Result<NamedTempFile> {
     let folder = folder(path);
     if !folder.is_dir() {
@@ -313,7 +311,7 @@ fn temporary(path: &Path) -> Result<NamedTempFile> {
     let prefix = format!(".{name}.");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".partial");
-    // A temporary file is private by default; a result is as open as the umask lets it.
+    // A temporary file is private by default; a result has the permissions of the umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder
@@ -356,14 +354,14 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn pipes_become_wide_and_other_things_stay() {
+    fn widens_only_pipes() {
         use nix::fcntl::{FcntlArg, fcntl};
         let (_reader, writer) = io::pipe().unwrap();
         let pipe = File::from(std::os::fd::OwnedFd::from(writer));
         let size = || fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).unwrap();
         let before = size();
         widen_pipe(&pipe);
-        // Whoever has many pipes may not be given more.
+        // A user with many pipes may get no more.
         assert!(size() == PIPE_BYTES || size() == before, "{}", size());
         widen_pipe(&tempfile::tempfile().unwrap());
     }
@@ -386,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_gets_its_name_at_the_end() {
+    fn file_gets_its_name_at_the_end() {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("out.csv");
         let mut output = open(&path, false).unwrap();
@@ -417,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_appears_meanwhile_is_not_replaced() {
+    fn file_that_appears_concurrently_is_not_replaced() {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("out.csv");
         let output = open(&path, false).unwrap();
@@ -431,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_at_once() {
+    fn unwritable_targets_fail_on_open() {
         let folder = TempDir::new().unwrap();
         let missing = folder.path().join("no/such/out.csv");
         let error = open(&missing, false).err().unwrap();
@@ -452,7 +450,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn permissions_are_those_of_any_new_file_or_of_the_old_one() {
+    fn permissions_follow_the_umask_or_the_old_file() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let folder = TempDir::new().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -476,7 +474,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_disk_is_named() {
+    fn full_disk_is_an_error_of_its_own() {
         let mut output = open(Path::new("/dev/full"), false).unwrap();
         let failed = output
             .put(&[0; 2 * BUFFER_BYTES])

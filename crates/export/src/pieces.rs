@@ -1,12 +1,11 @@
-//! Text formatted by several threads, written in order.
+//! Text formatted by several threads, and written in order.
 //!
-//! Items are cut into pieces of about [`PIECE_BYTES`]. Each thread takes the next
-//! piece, formats it into a buffer of its own and puts it in line; whoever
-//! completes the head of the line writes it, and all that stands ready behind it,
-//! in one vectored write. So a buffer is mostly written by the thread that has
-//! filled it, out of its cache; there is no thread that only writes, and with one
-//! thread it is the plain loop. What stands in line is bounded: a slow reader of
-//! the output makes everybody wait, and the buffers go round.
+//! Items are divided into pieces of about [`PIECE_BYTES`]. Each thread takes the next piece,
+//! formats it into a buffer and queues it. The thread that completes the first piece of the
+//! queue writes it, with all complete pieces that follow, in one vectored write. So most
+//! buffers are written by the thread that filled them, from its cache. No thread only writes,
+//! and with one thread this is a plain loop. The queue is bounded, so a slow reader of the
+//! output makes all threads wait. Buffers are reused.
 
 use crate::{Result, output::Output};
 use std::{
@@ -16,21 +15,21 @@ use std::{
     thread,
 };
 
-/// When a piece is large enough: far more than a system call or a lock costs,
-/// and a few of them fit the cache of a core. A multiple of every page size.
+/// The size of a piece. Formatting it costs far more than a system call or a lock, and a few
+/// pieces fit the cache of a core. A multiple of every page size.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// Below so many items no thread is started. Starting one costs some 30 µs, a twentieth
-/// of what so many rows take.
+/// The fewest items for which threads are started. Starting a thread costs about 30 µs, a
+/// twentieth of formatting this many rows.
 const ITEMS_MIN: usize = 8 * 1024;
 
-/// Items of a piece, until it is known how long they are.
+/// Items of a piece until the length of items is known.
 const FIRST_ITEMS: usize = 512;
 
-/// Appends the text of some items.
+/// Appends the text of a range of items.
 pub(crate) type Format<'a> = dyn Fn(Range<usize>, &mut Vec<u8>) -> Result<()> + Sync + 'a;
 
-/// At least one thread; absent: as `RAYON_NUM_THREADS` says, else one for each core.
+/// Returns at least one thread; `None`: `RAYON_NUM_THREADS`, or one for each core.
 pub(crate) fn thread_count(threads: Option<usize>) -> usize {
     let named = || std::env::var("RAYON_NUM_THREADS").ok()?.trim().parse().ok();
     let cores = || thread::available_parallelism().map_or(1, usize::from);
@@ -40,14 +39,14 @@ pub(crate) fn thread_count(threads: Option<usize>) -> usize {
         .unwrap_or_else(cores)
 }
 
-/// How many threads format, and their buffers.
-pub(crate) struct Pieces {
+/// Formats on several threads, and keeps their buffers.
+pub(crate) struct OrderedWriter {
     threads: usize,
     spare: Vec<Vec<u8>>,
 }
 
-impl Pieces {
-    /// For so many threads; absent: one for each core.
+impl OrderedWriter {
+    /// Creates a writer with this many threads; `None`: one for each core.
     pub(crate) fn new(threads: Option<usize>) -> Self {
         Self {
             threads: thread_count(threads),
@@ -55,20 +54,20 @@ impl Pieces {
         }
     }
 
-    /// Whether so many items are worth several threads.
-    pub(crate) fn are_worth_it(&self, items: usize) -> bool {
+    /// Whether this many items are worth several threads.
+    pub(crate) fn is_worth_it(&self, items: usize) -> bool {
         self.threads > 1 && items >= ITEMS_MIN
     }
 
-    /// Writes all items on several threads. After a failure some of the text may
-    /// be written; the output is void.
+    /// Writes all items on several threads. After a failure, part of the text may be written
+    /// and the output is invalid.
     pub(crate) fn write(
         &mut self,
         items: usize,
         output: &mut Output,
         format: &Format<'_>,
     ) -> Result<()> {
-        let line = InLine {
+        let queue = Queue {
             state: Mutex::new(State {
                 next_item: 0,
                 piece_items: FIRST_ITEMS,
@@ -83,33 +82,33 @@ impl Pieces {
             changed: Condvar::new(),
             output: Mutex::new(output),
             items,
-            // One to fill and one to wait for each thread, and two on their way out.
+            // For each thread one to fill and one to wait, and two being written.
             waiting_max: 2 * self.threads + 2,
             format,
         };
         thread::scope(|scope| {
             for _ in 1..self.threads {
-                // Without more threads the work is done by fewer.
+                // If a thread cannot be started, the others do its work.
                 let started = thread::Builder::new()
                     .name("txgraph-format".to_owned())
-                    .spawn_scoped(scope, || line.work());
+                    .spawn_scoped(scope, || queue.work());
                 if started.is_err() {
                     break;
                 }
             }
-            line.work();
+            queue.work();
         });
-        let state = line.state.into_inner();
+        let state = queue.state.into_inner();
         let state = state.unwrap_or_else(PoisonError::into_inner);
         self.spare = state.spare;
         state.ended.unwrap_or(Ok(()))
     }
 }
 
-/// The pieces on their way.
-struct InLine<'a> {
+/// The pieces that are formatted or wait to be written.
+struct Queue<'a> {
     state: Mutex<State>,
-    /// A place became free, or everything ended.
+    /// A place in the queue became free, or the work ended.
     changed: Condvar,
     /// Held by the thread that writes; there is at most one ([`State::writing`]).
     output: Mutex<&'a mut Output>,
@@ -119,26 +118,26 @@ struct InLine<'a> {
 }
 
 struct State {
-    /// The first item that nobody has taken.
+    /// The first item that is not taken.
     next_item: usize,
-    /// How many to take.
+    /// The number of items of the next piece.
     piece_items: usize,
-    /// How many pieces were taken, and how many of them written.
+    /// The number of pieces that were taken, and that were written.
     taken: usize,
     written: usize,
-    /// The piece that stands first in line.
+    /// The number of the first piece in the queue.
     head: usize,
-    /// Pieces from `head` on, as far as they are complete.
+    /// Pieces from `head` on; `None` if not complete.
     ready: VecDeque<Option<Vec<u8>>>,
     spare: Vec<Vec<u8>>,
     writing: bool,
-    /// The first failure, or a thread that panicked: nobody goes on.
+    /// Set by the first failure or panic; all threads stop.
     ended: Option<Result<()>>,
 }
 
-impl InLine<'_> {
+impl Queue<'_> {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // After a panic `ended` is set, and the scope passes the panic on.
+        // After a panic `ended` is set, and the scope resumes the panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,7 +146,7 @@ impl InLine<'_> {
         self.changed.notify_all();
     }
 
-    /// What each thread does.
+    /// The work of each thread.
     fn work(&self) {
         let guard = EndOnPanic(self);
         while let Some((piece, items, mut buffer)) = self.take() {
@@ -159,11 +158,11 @@ impl InLine<'_> {
             let mut state = self.lock();
             let item_bytes = (buffer.len() / count).max(1);
             state.piece_items = (PIECE_BYTES / item_bytes).max(1);
-            let place = piece - state.head;
-            if state.ready.len() <= place {
-                state.ready.resize_with(place + 1, || None);
+            let index = piece - state.head;
+            if state.ready.len() <= index {
+                state.ready.resize_with(index + 1, || None);
             }
-            state.ready[place] = Some(buffer);
+            state.ready[index] = Some(buffer);
             if !state.writing {
                 state.writing = true;
                 self.write(state);
@@ -172,7 +171,8 @@ impl InLine<'_> {
         std::mem::forget(guard);
     }
 
-    /// The next piece and a buffer for it, as soon as there is a place in line.
+    /// Waits for a place in the queue. Returns the next piece and a buffer for it, or `None`
+    /// at the end.
     fn take(&self) -> Option<(usize, Range<usize>, Vec<u8>)> {
         let mut state = self.lock();
         loop {
@@ -196,27 +196,27 @@ impl InLine<'_> {
         Some((piece, first..state.next_item, buffer))
     }
 
-    /// Writes what stands ready at the head, until nothing does.
+    /// Writes the complete pieces at the head of the queue, until the first is not complete.
     fn write<'a>(&'a self, mut state: MutexGuard<'a, State>) {
-        let mut going = Vec::with_capacity(self.waiting_max);
+        let mut batch = Vec::with_capacity(self.waiting_max);
         loop {
             while let Some(Some(_)) = state.ready.front() {
-                going.extend(state.ready.pop_front().flatten());
+                batch.extend(state.ready.pop_front().flatten());
                 state.head += 1;
             }
-            if going.is_empty() || state.ended.is_some() {
+            if batch.is_empty() || state.ended.is_some() {
                 break;
             }
             drop(state);
             let written = {
                 let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-                output.put_all(&going)
+                output.put_all(&batch)
             };
             state = self.lock();
-            // Their places are free only now: they took memory until here.
-            state.written += going.len();
-            going.iter_mut().for_each(Vec::clear);
-            state.spare.append(&mut going);
+            // Their places are free now: until here they used memory.
+            state.written += batch.len();
+            batch.iter_mut().for_each(Vec::clear);
+            state.spare.append(&mut batch);
             if let Err(error) = written {
                 state.ended.get_or_insert(Err(error));
             }
@@ -226,8 +226,8 @@ impl InLine<'_> {
     }
 }
 
-/// Others must not wait for the piece of a thread that is gone.
-struct EndOnPanic<'a, 'b>(&'a InLine<'b>);
+/// Stops the other threads, which would wait for the piece of a thread that panicked.
+struct EndOnPanic<'a, 'b>(&'a Queue<'b>);
 
 impl Drop for EndOnPanic<'_, '_> {
     fn drop(&mut self) {
@@ -274,14 +274,14 @@ mod tests {
             calls: 0,
         };
         let mut output = Output::stream(slow, "test".into());
-        let mut pieces = Pieces::new(Some(threads));
-        // Twice, so that buffers are used again.
-        pieces.write(items, &mut output, format)?;
-        pieces.write(items, &mut output, format)?;
+        let mut writer = OrderedWriter::new(Some(threads));
+        // Twice, so that buffers are reused.
+        writer.write(items, &mut output, format)?;
+        writer.write(items, &mut output, format)?;
         assert!(
-            pieces.spare.len() <= 3 * threads + 2,
+            writer.spare.len() <= 3 * threads + 2,
             "{}",
-            pieces.spare.len()
+            writer.spare.len()
         );
         let written = output.finish(None, 0)?;
         let kept = kept.lock().unwrap().clone();
@@ -292,7 +292,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
         #[test]
-        fn the_order_is_that_of_one_thread(
+        fn order_is_that_of_one_thread(
             items in 0usize..6000,
             threads in 1usize..6,
             widths in prop::collection::vec(prop_oneof![0usize..400, 0usize..5000], 1..20),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_ends_everybody() {
+    fn failure_ends_all_threads() {
         let failed = text(100_000, 4, &|numbers, out| {
             out.resize(numbers.len() * 100, b'x');
             match numbers.contains(&50_000) {
@@ -325,11 +325,11 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_ends_everybody() {
+    fn closed_pipe_ends_all_threads() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let mut output = Output::stream(writer, "test".into());
-        let written = Pieces::new(Some(3)).write(100_000, &mut output, &|numbers, out| {
+        let written = OrderedWriter::new(Some(3)).write(100_000, &mut output, &|numbers, out| {
             out.resize(numbers.len() * 100, b'x');
             Ok(())
         });
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_everybody() {
+    fn panic_ends_all_threads() {
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             text(100_000, 4, &|numbers, out| {
                 out.resize(numbers.len() * 100, b'x');

@@ -1,12 +1,12 @@
-//! Names of the columns of a transfer. `docs/schemas.md` tells where the names
-//! of other tools come from and where their meaning differs.
+//! Column names of transfers. `docs/schemas.md` has the sources of the names of other tools,
+//! and where their meaning differs.
 
 use crate::{Schema, TransferTableOptions, U256Type};
 
-/// Number of columns of a transfer.
+/// The number of columns of a transfer.
 pub(crate) const WIDTH: usize = 14;
 
-/// Added behind the others where transfers are edges of a graph.
+/// The last column of transfers that are edges of a graph.
 pub(crate) const HOP: &str = "hop";
 
 const TIMESTAMP: usize = 1;
@@ -31,7 +31,7 @@ const TXGRAPH: [&str; WIDTH] = [
     "chain_id",
 ];
 
-/// cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers`
+/// Those of cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers`
 /// (their contract column is `erc20`), and `timestamp` of its `blocks`.
 const CRYO: [&str; WIDTH] = {
     let mut names = TXGRAPH;
@@ -41,17 +41,17 @@ const CRYO: [&str; WIDTH] = {
 };
 
 impl Schema {
-    /// Names before 256-bit numbers are written in several ways.
+    /// The names without the suffixes for types of 256-bit numbers.
     pub(crate) const fn base(self) -> [&'static str; WIDTH] {
         match self {
-            // ethereum-etl's `token_transfers` and `transactions` have these very names.
+            // The same as in ethereum-etl's `token_transfers` and `transactions`.
             Self::Txgraph | Self::Etl => TXGRAPH,
             Self::Cryo => CRYO,
         }
     }
 
-    /// The columns of a transfer in CSV and JSONL, in order. Numbers of 256
-    /// bits are decimal; cryo calls such columns `…_string`.
+    /// Returns the columns of a transfer in CSV and JSONL, in order. Numbers of 256 bits are
+    /// decimal; cryo calls such columns `…_string`.
     pub const fn text_columns(self) -> [&'static str; WIDTH] {
         let mut names = self.base();
         if let Self::Cryo = self {
@@ -63,8 +63,8 @@ impl Schema {
 }
 
 impl TransferTableOptions {
-    /// The columns of a transfer in Parquet and Arrow IPC, in order: a 256-bit
-    /// number has one for each way of [`Self::u256`].
+    /// Returns the columns of a transfer in Parquet and Arrow IPC, in order. A 256-bit number
+    /// has one for each type of [`Self::u256`].
     pub fn binary_columns(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(WIDTH + 2 * self.u256.len());
         for (i, name) in self.schema.base().into_iter().enumerate() {
@@ -77,20 +77,20 @@ impl TransferTableOptions {
         names
     }
 
-    /// The columns that one 256-bit number is written to.
+    /// Returns the columns of one 256-bit number.
     pub(crate) fn u256_columns(&self, name: &str) -> impl Iterator<Item = (String, U256Type)> {
-        let plain = |way: U256Type| match self.schema {
+        let plain = |u256_type: U256Type| match self.schema {
             Schema::Txgraph => self.u256.len() == 1,
             Schema::Cryo => false,
-            Schema::Etl => way == U256Type::String,
+            Schema::Etl => u256_type == U256Type::String,
         };
-        self.u256.iter().map(move |&way| {
-            let name = if plain(way) {
+        self.u256.iter().map(move |&u256_type| {
+            let name = if plain(u256_type) {
                 name.to_owned()
             } else {
-                format!("{name}_{way}")
+                format!("{name}_{u256_type}")
             };
-            (name, way)
+            (name, u256_type)
         })
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_each_schema() {
+    fn each_schema_has_its_names() {
         assert_eq!(TXGRAPH[VALUE], "value");
         assert_eq!(TXGRAPH[TOKEN_ID], "token_id");
         let mut options = TransferTableOptions::new(1);

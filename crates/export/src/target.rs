@@ -1,4 +1,4 @@
-//! Where output goes.
+//! Targets of output.
 
 use std::{
     convert::Infallible,
@@ -7,17 +7,17 @@ use std::{
     str::FromStr,
 };
 
-/// Where output goes.
+/// A target of output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Standard output, as it comes.
+    /// Standard output.
     Stdout,
     /// A file. It gets its name when it is complete and on disk.
     File(PathBuf),
 }
 
 impl Target {
-    /// The file, if it is one.
+    /// Returns the file, if the target is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Stdout => None,
@@ -54,15 +54,15 @@ impl fmt::Display for Target {
     }
 }
 
-/// What was written.
+/// The result of writing an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The file; absent for standard output.
+    /// The file; `None` for standard output.
     pub path: Option<PathBuf>,
-    /// The file beside it with the metadata, for formats that cannot hold it.
+    /// The file next to it with the metadata, for formats that cannot hold it.
     pub metadata_path: Option<PathBuf>,
-    /// Rows; for graph formats, edges.
+    /// The number of rows; of graphs, of edges.
     pub rows: u64,
-    /// Bytes, without those of the metadata file.
+    /// The number of bytes, without the metadata file.
     pub bytes: u64,
 }

@@ -1,12 +1,11 @@
-//! Text that others wrote (labels, symbols), made safe to show.
+//! Text from outside (labels, symbols), made safe to show.
 
 use alloy_primitives::{Address, hex};
 use std::borrow::Cow;
 
-/// The text with everything replaced that is not seen as it is: control
-/// characters, line breaks, characters without width and those that turn the
-/// direction of writing. Spaces and line breaks become spaces, the rest U+FFFD,
-/// so that nothing disappears unseen.
+/// Replaces every character that is not seen as it is: control characters, line breaks,
+/// characters without width and changes of direction. Tabs and line breaks become spaces,
+/// the others U+FFFD, so that a reader sees that something was there.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_plain) {
         return Cow::Borrowed(text);
@@ -29,12 +28,12 @@ pub(crate) fn is_plain(c: char) -> bool {
         | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
         | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
         | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}');
-    // Neither XML nor sane fonts have the last two code points of a plane, nor FDD0..=FDEF.
+    // Noncharacters: the last two code points of each plane, and FDD0..=FDEF. XML has none.
     let no_character = u32::from(c) & 0xFFFE == 0xFFFE || matches!(c, '\u{FDD0}'..='\u{FDEF}');
     !(invisible || no_character || c.is_control())
 }
 
-/// [`printable`], and at most `chars` characters.
+/// Returns the [`printable`] text, trimmed and cut to `chars` characters.
 pub(crate) fn printable_short(text: &str, chars: usize) -> String {
     let text = text.trim();
     // Cut first: text from outside may have megabytes.
@@ -47,7 +46,7 @@ pub(crate) fn printable_short(text: &str, chars: usize) -> String {
     }
 }
 
-/// `1 hub`, `2 hubs`.
+/// Returns a count with its noun: `1 hub`, `2 hubs`.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {one}{plural}")
@@ -62,7 +61,7 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     debug_assert!(encoded.is_ok(), "the space is twice the bytes");
 }
 
-/// `0x1234…abcd`, with the capitals of EIP-55.
+/// Returns `0x1234…abcd`, with the capitals of EIP-55.
 pub(crate) fn short_address(address: Address) -> String {
     let full = address.to_checksum(None);
     format!("{}…{}", &full[..6], &full[38..])
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_seen_is_what_there_is() {
+    fn hidden_characters_are_replaced() {
         assert!(matches!(
             printable("USD₮ 火 é 🦊 <b>\"x\"</b>"),
             Cow::Borrowed(_)
@@ -94,18 +93,18 @@ mod tests {
         ];
         for (text, shown) in cases {
             assert_eq!(printable(text), shown);
-            assert_eq!(printable(shown), shown, "once is enough");
+            assert_eq!(printable(shown), shown, "a second pass changes nothing");
         }
     }
 
     #[test]
-    fn long_text_is_cut_with_a_mark() {
+    fn long_text_ends_in_an_ellipsis() {
         assert_eq!(printable_short(" äöü ", 3), "äöü");
         assert_eq!(printable_short("äöüß", 3), "äö…");
     }
 
     #[test]
-    fn short_addresses_keep_both_ends_and_their_capitals() {
+    fn short_addresses_keep_both_ends_and_capitals() {
         let address = "0xdac17f958d2ee523a2206206994597c13d831ec7"
             .parse()
             .unwrap();

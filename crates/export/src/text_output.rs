@@ -3,44 +3,43 @@
 use crate::{
     Metadata, Result, Written,
     output::Output,
-    pieces::{Format, PIECE_BYTES, Pieces},
+    pieces::{Format, OrderedWriter, PIECE_BYTES},
 };
 
-/// Text on its way to an [`Output`], gathered in one buffer that rows are
-/// formatted into.
+/// Text for an [`Output`], with a buffer that rows are formatted into.
 pub(crate) struct TextOutput {
     output: Output,
     /// Append here, then call [`Self::end_row`].
     pub(crate) buffer: Vec<u8>,
     rows: u64,
-    pieces: Pieces,
+    writer: OrderedWriter,
 }
 
 impl TextOutput {
-    /// For rows that come one at a time.
+    /// Creates one for rows that are appended one at a time.
     pub(crate) fn new(output: Output) -> Self {
         Self::with_threads(output, Some(1))
     }
 
-    /// With so many threads for [`Self::write_rows`]; absent: one for each core.
+    /// Creates one with this many threads for [`Self::write_rows`]; `None`: one for each core.
     pub(crate) fn with_threads(output: Output, threads: Option<usize>) -> Self {
         Self {
             output,
-            // Room for the rows that cross the mark.
+            // Room for the rows that exceed the size of a piece.
             buffer: Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8),
             rows: 0,
-            pieces: Pieces::new(threads),
+            writer: OrderedWriter::new(threads),
         }
     }
 
-    /// Counts a row, and hands the buffer on when it is full.
+    /// Counts a row, and writes the buffer if it is full.
     pub(crate) fn end_row(&mut self) -> Result<()> {
         self.rows += 1;
-        self.hand_on()
+        self.write_if_full()
     }
 
-    /// Hands the buffer on when it is full.
-    pub(crate) fn hand_on(&mut self) -> Result<()> {
+    /// Writes the buffer if it is full.
+    pub(crate) fn write_if_full(&mut self) -> Result<()> {
         if self.buffer.len() >= PIECE_BYTES {
             self.empty()?;
         }
@@ -53,24 +52,24 @@ impl TextOutput {
         Ok(())
     }
 
-    /// Appends and counts so many rows. `format` is given the numbers of rows that
-    /// follow each other, on several threads when there are many: it must append
-    /// the same text for them however they are cut.
+    /// Appends and counts rows. `format` is called with ranges of row numbers, on several
+    /// threads if there are many rows, and appends their text. The text must not depend on
+    /// how the rows are divided into ranges.
     pub(crate) fn write_rows(&mut self, rows: usize, format: &Format<'_>) -> Result<()> {
         self.write_items(rows, format)?;
         self.rows += rows as u64;
         Ok(())
     }
 
-    /// [`Self::write_rows`], of what does not count as rows.
+    /// Like [`Self::write_rows`], for items that do not count as rows.
     pub(crate) fn write_items(&mut self, items: usize, format: &Format<'_>) -> Result<()> {
-        if self.pieces.are_worth_it(items) {
+        if self.writer.is_worth_it(items) {
             self.empty()?;
-            return self.pieces.write(items, &mut self.output, format);
+            return self.writer.write(items, &mut self.output, format);
         }
         for first in (0..items).step_by(STEP_ITEMS) {
             format(first..items.min(first + STEP_ITEMS), &mut self.buffer)?;
-            self.hand_on()?;
+            self.write_if_full()?;
         }
         Ok(())
     }
@@ -82,7 +81,7 @@ impl TextOutput {
     }
 }
 
-/// After so many items one thread looks whether its buffer is full.
+/// Items between two checks whether the buffer is full.
 const STEP_ITEMS: usize = 128;
 
 #[cfg(test)]
@@ -91,7 +90,7 @@ mod tests {
     use std::io;
 
     #[test]
-    fn a_closed_pipe_is_no_other_failure() {
+    fn closed_pipe_is_an_error_of_its_own() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let mut output = TextOutput::new(Output::stream(writer, "standard output".into()));

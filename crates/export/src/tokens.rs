@@ -1,5 +1,5 @@
-//! Symbols and decimals of tokens, from lists that users trust. Nothing is
-//! guessed: a token that no list knows is counted in raw units.
+//! Symbols and decimals of tokens, from lists that users trust. Nothing is guessed: amounts
+//! of a token that is not listed are in raw units.
 
 use crate::{
     Error, Result,
@@ -13,7 +13,7 @@ use txgraph_base::KnownChain;
 use txgraph_graph::{AmountSum, Asset};
 use txgraph_transfers::TokenStandard;
 
-/// What a list says about a token.
+/// A token of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Symbol, printable and of at most 24 characters; may be empty.
@@ -25,7 +25,7 @@ pub struct Token {
 /// Symbols and decimals of tokens.
 #[derive(Clone, Debug, Default)]
 pub struct TokenList {
-    /// By address and chain; a token of a list that names no chain has none.
+    /// By address and chain; `None` if the list has no chain for the token.
     tokens: BTreeMap<(Address, Option<u64>), Token>,
 }
 
@@ -110,7 +110,7 @@ impl TokenList {
         let needed = |names: &[&str]| {
             column(names).ok_or_else(|| {
                 format!(
-                    "no column `{}`; the first line must name the columns",
+                    "no column `{}`; the first line must have the column names",
                     names[0]
                 )
             })
@@ -141,7 +141,7 @@ impl TokenList {
         Ok(list)
     }
 
-    /// Two entries that disagree are refused: which one is right would be a guess.
+    /// Adds an entry. Refuses two that disagree, as it cannot know which one is right.
     fn insert(
         &mut self,
         address: &str,
@@ -153,7 +153,7 @@ impl TokenList {
         token.symbol = printable_short(&token.symbol, SYMBOL_CHARS);
         match self.tokens.get(&(address, chain)) {
             Some(known) if known.decimals != token.decimals => Err(format!(
-                "{address} has {} decimals here and {} further up",
+                "{address} has {} decimals here and {} in an earlier entry",
                 token.decimals, known.decimals
             )),
             Some(_) => Ok(()),
@@ -164,13 +164,13 @@ impl TokenList {
         }
     }
 
-    /// What the list says about a token.
+    /// Returns the entry of a token.
     pub fn lookup(&self, chain_id: u64, address: Address) -> Option<&Token> {
         let on_chain = self.tokens.get(&(address, Some(chain_id)));
         on_chain.or_else(|| self.tokens.get(&(address, None)))
     }
 
-    /// How many entries the list has.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
@@ -180,8 +180,7 @@ impl TokenList {
         self.tokens.is_empty()
     }
 
-    /// What people call an asset: its symbol, made printable, or its address,
-    /// shortened.
+    /// Returns the name of an asset: its symbol, or its shortened address.
     pub fn format_asset(&self, chain_id: u64, asset: &Asset) -> String {
         let Some(address) = asset.token_address else {
             return KnownChain::by_id(chain_id)
@@ -195,7 +194,7 @@ impl TokenList {
         symbol.unwrap_or_else(|| short_address(address))
     }
 
-    /// Decimal places that [`Self::format_amount`] sets apart.
+    /// Returns the decimal places of [`Self::format_amount`].
     pub(crate) fn decimals(&self, chain_id: u64, asset: &Asset) -> u8 {
         match (asset.token_standard, asset.token_address) {
             (TokenStandard::Native, _) => NATIVE_DECIMALS,
@@ -206,9 +205,9 @@ impl TokenList {
         }
     }
 
-    /// An exact amount for people: `1,234.5 USDC`. In raw units when the list
-    /// does not know the token: `1,234,500,000 units of 0xA0b8…eB48`. Tokens of
-    /// ERC-721 and ERC-1155 are counted: `3 items of PUNK`.
+    /// Formats an exact amount for people: `1,234.5 USDC`. Amounts of tokens that are not
+    /// listed are in raw units: `1,234,500,000 units of 0xA0b8…eB48`. Tokens of ERC-721 and
+    /// ERC-1155 are counted: `3 items of PUNK`.
     pub fn format_amount(&self, chain_id: u64, asset: &Asset, amount: AmountSum) -> String {
         let limbs = amount.as_limbs();
         let name = self.format_asset(chain_id, asset);
@@ -240,11 +239,11 @@ impl TokenList {
     }
 }
 
-/// Mixed case is a checksum (EIP-55), and must be right.
+/// Parses an address. Mixed case is a checksum (EIP-55), and must be correct.
 fn parse_address(text: &str) -> Result<Address, String> {
     let address: Address = text
         .parse()
-        .map_err(|e| format!("`{text}` is no address: {e}"))?;
+        .map_err(|e| format!("`{text}` is not an address: {e}"))?;
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let mixed = digits.contains(|c: char| c.is_ascii_lowercase())
         && digits.contains(|c: char| c.is_ascii_uppercase());
@@ -258,7 +257,7 @@ fn parse_address(text: &str) -> Result<Address, String> {
 
 fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
     text.parse()
-        .map_err(|_| format!("`{text}` is no number for `{what}`"))
+        .map_err(|_| format!("`{text}` is not a number for `{what}`"))
 }
 
 #[cfg(test)]
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_of_lists_say_the_same() {
+    fn json_and_csv_lists_agree() {
         let token = Token {
             symbol: "USDC".into(),
             decimals: 6,
@@ -308,14 +307,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_name_the_entry() {
         let entry = |address: &str, decimals: &str| {
             format!(r#"{{"chainId":1,"address":"{address}","symbol":"A","decimals":{decimals}}}"#)
         };
         let wrong_case = "0xa0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
         let lower = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
         let cases = [
-            (json(&entry("0x12", "6")), "token 1: `0x12` is no address"),
+            (
+                json(&entry("0x12", "6")),
+                "token 1: `0x12` is not an address",
+            ),
             (json(&entry(wrong_case, "6")), "wrong checksum"),
             (json(&entry(lower, "256")), "not a token list"),
             (
@@ -327,11 +329,11 @@ mod tests {
             (TokenList::parse("address,symbol\n"), "no column `decimals`"),
             (
                 TokenList::parse("address,symbol,decimals\nx,y,1\n"),
-                "line 2: `x` is no address",
+                "line 2: `x` is not an address",
             ),
             (
                 TokenList::parse("address,symbol,decimals\nx,y,-1\n"),
-                "line 2: `-1` is no number",
+                "line 2: `-1` is not a number",
             ),
             (
                 TokenList::parse("address,symbol,decimals\nx,y\n"),
@@ -386,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_as_people_read_them() {
+    fn formats_amounts_with_symbols_and_units() {
         let list = json(
             r#"{"chainId":1,"address":"0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48","symbol":" US\u202eD\nC","decimals":6}"#,
         )

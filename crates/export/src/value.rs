@@ -15,7 +15,7 @@ use txgraph_graph::{AmountSum, widen};
 /// The type of the values in a column. Any of them may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnType {
-    /// Text, ours or from outside.
+    /// Text of any origin.
     Text,
     /// An unsigned integer of 32 bits.
     U32,

@@ -1,4 +1,4 @@
-//! A graph as rows: its vertices, their totals, its merged edges, its transfers.
+//! A graph as rows: vertices, their totals, merged edges, transfers.
 
 use crate::{
     Column, ColumnType, Result, Value,
@@ -6,14 +6,14 @@ use crate::{
 };
 use txgraph_graph::{AssetTotals, Edge, Expansion, MergedEdge, TransferGraph, Vertex, VertexId};
 
-/// A vertex with what stands beside it in the graph.
+/// A vertex with what its row needs from the graph.
 pub(crate) struct VertexView<'a> {
     pub(crate) vertex: &'a Vertex,
     pub(crate) is_root: bool,
     chain_id: u64,
 }
 
-/// The vertices in order.
+/// Returns the vertices, in order.
 pub(crate) fn vertices(graph: &TransferGraph) -> impl Iterator<Item = VertexView<'_>> {
     let mut is_root = vec![false; graph.graph.node_count()];
     for root in &graph.roots {
@@ -28,7 +28,7 @@ pub(crate) fn vertices(graph: &TransferGraph) -> impl Iterator<Item = VertexView
     graph.graph.node_weights().zip(is_root).map(view)
 }
 
-/// The word for an expansion, as it is in JSON.
+/// Returns the word for an expansion, the same as in JSON.
 pub(crate) const fn expansion_word(expansion: Expansion) -> &'static str {
     match expansion {
         Expansion::Expanded => "expanded",
@@ -40,7 +40,7 @@ pub(crate) const fn expansion_word(expansion: Expansion) -> &'static str {
     }
 }
 
-/// Columns of vertices.
+/// Returns the columns of vertices.
 pub(crate) fn vertex_columns() -> Vec<Column> {
     columns(&[
         ("id", ColumnType::Address),
@@ -59,13 +59,13 @@ pub(crate) fn vertex_columns() -> Vec<Column> {
     ])
 }
 
-/// Added to [`vertex_columns`] in JSON.
+/// Returns the column that JSON adds to [`vertex_columns`].
 pub(crate) fn totals_column() -> Column {
     Column::new("totals", ColumnType::Json)
 }
 
 impl<'a> VertexView<'a> {
-    /// The values of [`vertex_columns`].
+    /// Returns the values of [`vertex_columns`].
     pub(crate) fn row(&self) -> Vec<Value<'a>> {
         let vertex = self.vertex;
         let sum =
@@ -87,9 +87,9 @@ impl<'a> VertexView<'a> {
         ]
     }
 
-    /// The value of [`totals_column`]: an array of objects.
+    /// Returns the value of [`totals_column`]: an array of objects.
     pub(crate) fn totals(&self) -> Result<Value<'static>> {
-        // Every object is of this vertex and this chain; both are said outside.
+        // Without the vertex and the chain, which the row has.
         let all = total_columns();
         let inner = 1..all.len() - 1;
         let mut json = b"[".to_vec();
@@ -103,7 +103,7 @@ impl<'a> VertexView<'a> {
         Ok(Value::Json(json))
     }
 
-    /// A row of [`total_columns`] for each asset.
+    /// Returns a row of [`total_columns`] for each asset.
     pub(crate) fn total_rows(&self) -> impl Iterator<Item = Vec<Value<'static>>> {
         let (address, chain_id) = (self.vertex.address, self.chain_id);
         self.vertex.totals.iter().map(move |totals| {
@@ -121,7 +121,7 @@ impl<'a> VertexView<'a> {
     }
 }
 
-/// Columns of what each vertex received and sent of each asset.
+/// Returns the columns of totals: transfers and amounts of a vertex, by asset.
 pub(crate) fn total_columns() -> Vec<Column> {
     columns(&[
         ("id", ColumnType::Address),
@@ -135,7 +135,7 @@ pub(crate) fn total_columns() -> Vec<Column> {
     ])
 }
 
-/// Columns of merged edges.
+/// Returns the columns of merged edges.
 pub(crate) fn merged_columns() -> Vec<Column> {
     columns(&[
         ("source", ColumnType::Address),
@@ -152,7 +152,7 @@ pub(crate) fn merged_columns() -> Vec<Column> {
     ])
 }
 
-/// The values of [`merged_columns`].
+/// Returns the values of [`merged_columns`].
 pub(crate) fn merged_row(graph: &TransferGraph, edge: &MergedEdge) -> Vec<Value<'static>> {
     let address = |vertex: VertexId| Value::Address(graph.graph[vertex].address);
     vec![
@@ -170,7 +170,7 @@ pub(crate) fn merged_row(graph: &TransferGraph, edge: &MergedEdge) -> Vec<Value<
     ]
 }
 
-/// Columns of a transfer without its ends, as attributes of an edge.
+/// Returns the columns of a transfer without its ends, as attributes of an edge.
 pub(crate) fn transfer_columns() -> Vec<Column> {
     columns(&[
         ("block_number", ColumnType::U64),
@@ -188,7 +188,7 @@ pub(crate) fn transfer_columns() -> Vec<Column> {
     ])
 }
 
-/// The values of [`transfer_columns`].
+/// Returns the values of [`transfer_columns`].
 pub(crate) fn transfer_row(edge: &Edge) -> Vec<Value<'static>> {
     let transfer = &edge.transfer;
     vec![

@@ -1,9 +1,9 @@
-//! What GraphML and GEXF share: elements, attributes, escapes.
+//! Elements, attributes and escapes for GraphML and GEXF.
 
 use crate::text::printable;
 
-/// Appends text that may hold anything, as content or attribute of an element.
-/// XML 1.0 has no way at all to say most control characters.
+/// Appends any text as content or attribute of an element. XML 1.0 cannot represent most
+/// control characters, not even escaped, so they are replaced.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     for c in printable(text).chars() {
         match c {

@@ -47,7 +47,7 @@ impl Capitals {
 
 /// The capitals of every vertex, in order, found by up to `threads` threads.
 pub(super) fn all_capitals(graph: &TransferGraph, threads: usize) -> Vec<Capitals> {
-    /// Vertices that are worth a thread.
+    /// Fewer vertices are not worth a thread.
     const PART: usize = 4096;
     let vertices = graph.graph.raw_nodes();
     let mut capitals = vec![Capitals::default(); vertices.len()];

@@ -20,7 +20,7 @@ use graphviz_rust::{
 use proptest::{option, prelude::*, sample::select};
 use txgraph_graph::{Expansion, TransferGraph, testing};
 
-/// What every statement is made from.
+/// Builds the statements.
 struct Oracle<'a> {
     chain_id: u64,
     tokens: &'a TokenList,
@@ -130,7 +130,7 @@ fn attribute(name: &str, value: Id) -> Attribute {
     Attribute(plain(name), value)
 }
 
-/// A word of ours that needs no quotes.
+/// A word that needs no quotes.
 fn plain(word: &str) -> Id {
     Id::Plain(word.to_owned())
 }
@@ -241,7 +241,7 @@ impl Oracle<'_> {
         let exact = arrow_label(arrow, self.tokens, self.chain_id);
         let mut label = exact.clone();
         if label.chars().count() > AMOUNT_CHARS {
-            // Part of a number would be a wrong number.
+            // A number must not be cut.
             let asset = self.tokens.format_asset(self.chain_id, &arrow.asset);
             let digits = arrow.amount.to_string().len();
             label = with_count(format!("{digits} digits of {asset}"), arrow.count);
@@ -293,7 +293,7 @@ proptest! {
         merge: bool,
         question: String,
     ) {
-        // Few addresses and assets, so that arrows run side by side.
+        // Few addresses and assets, so that there are parallel arrows.
         let one = transfers[0].clone();
         let ends = [one.from_address, one.to_address, testing::address("a"), testing::address("0")];
         let token = |i: usize| testing::address(&format!("token{i}"));

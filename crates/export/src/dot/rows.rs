@@ -17,12 +17,12 @@ use alloy_primitives::{Address, map::HashMap};
 use std::ops::Range;
 use txgraph_graph::{AmountSum, Asset, TransferGraph, Vertex};
 
-/// The rows of one file.
+/// The vertices and arrows of one file.
 pub(super) struct Rows<'a> {
     graph: &'a TransferGraph,
     arrows: &'a Arrows<'a>,
     is_root: Vec<bool>,
-    /// By vertex.
+    /// The capitals of each vertex.
     capitals: Vec<Capitals>,
     units: HashMap<Asset, Unit>,
 }
@@ -133,7 +133,7 @@ impl<'a> Rows<'a> {
                 ("\\nin ", totals.in_transfers, totals.in_amount),
                 ("\\nout ", totals.out_transfers, totals.out_amount),
             ] {
-                // Every asset of a vertex is one of an arrow.
+                // Every asset of a vertex is the asset of an arrow.
                 if let Some(unit) = self.units.get(&totals.asset).filter(|_| count > 0) {
                     out.extend_from_slice(word.as_bytes());
                     unit.push_amount(out, amount, count);
@@ -165,11 +165,11 @@ impl<'a> Rows<'a> {
         out.extend_from_slice(b" [label=\"");
         let start = out.len();
         let chars = unit.push_amount(out, *amount, *count);
-        // What the tooltip says of it, copied from the label where it is the same.
+        // The exact amount for the tooltip, copied from the label if that has it.
         let mut exact = start..out.len();
         let mut long = Vec::new();
         if chars > AMOUNT_CHARS {
-            // Part of a number would be a wrong number.
+            // A number must not be cut.
             long.extend(out.drain(start..));
             let digits = amount.to_string().len();
             let label = with_count(format!("{digits} digits of {}", unit.name), *count);
@@ -207,7 +207,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Appends the name of a vertex behind some text.
+/// Appends some text and the id of a vertex.
 fn push_id<const N: usize>(out: &mut Vec<u8>, line: &mut Line, before: &[u8; N], address: Address) {
     line.clear();
     line.text(before);
@@ -217,7 +217,7 @@ fn push_id<const N: usize>(out: &mut Vec<u8>, line: &mut Line, before: &[u8; N],
     out.extend_from_slice(line.as_bytes());
 }
 
-/// `1 sender`, `2 senders`.
+/// Appends a count with its noun: `1 sender`, `2 senders`.
 fn push_counted(out: &mut Vec<u8>, count: u32, one: &str) {
     push_integer(out, count);
     out.push(b' ');
@@ -231,19 +231,20 @@ fn push_escaped(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(escaped(text, "\\n").as_bytes());
 }
 
-/// How amounts of an asset are said: the words of
+/// The unit of an asset: the text around a number in
 /// [`TokenList::format_amount`](crate::TokenList::format_amount), escaped.
 struct Unit {
     /// Decimal places.
     places: u8,
-    /// What follows the number one in the smallest unit, and any other number.
-    one: Words,
-    many: Words,
-    /// The asset.
+    /// The text after the number one, in the smallest unit.
+    one: UnitText,
+    /// The text after any other number.
+    many: UnitText,
+    /// The name of the asset.
     name: String,
 }
 
-struct Words {
+struct UnitText {
     escaped: String,
     /// Characters before they were escaped.
     chars: usize,
@@ -252,10 +253,10 @@ struct Words {
 impl Unit {
     fn new(tokens: &TokenList, chain_id: u64, asset: &Asset) -> Self {
         let words = |amount: u64| {
-            let said = tokens.format_amount(chain_id, asset, AmountSum::from(amount));
-            // The number holds no space, and the words follow the first one.
-            let words = said.find(' ').map_or("", |space| &said[space..]);
-            Words {
+            let text = tokens.format_amount(chain_id, asset, AmountSum::from(amount));
+            // The number has no space, and the unit follows the first one.
+            let words = text.find(' ').map_or("", |space| &text[space..]);
+            UnitText {
                 escaped: escaped(words, "\\n"),
                 chars: words.chars().count(),
             }
@@ -269,8 +270,8 @@ impl Unit {
         }
     }
 
-    /// Appends an amount and in how many transfers it moved, unless in one. Says
-    /// how many characters that is before they are escaped.
+    /// Appends an amount, and its number of transfers unless it is one. Returns the number of
+    /// characters before they were escaped.
     fn push_amount(&self, out: &mut Vec<u8>, amount: AmountSum, count: u64) -> usize {
         let start = out.len();
         push_scaled(out, amount.as_limbs(), self.places);

@@ -101,9 +101,9 @@ fn header(out: &mut Vec<u8>, schema: Schema, with_hop: bool) {
     out.push(b'\n');
 }
 
-/// The line of a transfer. No field of it can need quotes.
+/// Formats a transfer as a line. No field of it needs quotes.
 struct Lines {
-    /// The words at its end, by standard and kind: `,erc20,transfer,1`.
+    /// The end of a line, by standard and kind: `,erc20,transfer,1`.
     tails: [[Word<48>; Kind::ALL.len()]; TokenStandard::ALL.len()],
 }
 
@@ -119,10 +119,10 @@ impl Lines {
         Self { tails }
     }
 
-    /// The line of one transfer. Whatever stood there before must be a line of these rows.
+    /// Replaces `line` by the line of a transfer. It must be new or a line of this formatter.
     #[inline]
     fn push(&self, line: &mut Line, transfer: &Transfer, hop: Option<u32>) {
-        // Taken apart, so that a new field cannot be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Transfer {
             block_number,
             block_timestamp,
@@ -177,8 +177,8 @@ impl Lines {
     }
 }
 
-/// Appends words that others may have written: printable, quoted where need be,
-/// and never a formula to a spreadsheet (an apostrophe goes before `= + - @`).
+/// Appends any text: printable, quoted if necessary, and never a formula to a spreadsheet
+/// (an apostrophe goes before `= + - @`).
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     let text = printable(text);
     let formula = text
@@ -210,14 +210,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_those_of_the_csv_crate(
+        fn rows_agree_with_the_csv_crate(
             transfers in prop::collection::vec((any_transfer(), prop::option::of(any::<u32>())), 0..20),
             chain_id: u64,
         ) {
             let mut ours = Line::new();
             for (mut one, hop) in transfers {
                 if hop.is_some() {
-                    // Of few blocks, so that one's words are used again.
+                    // Few blocks, so that rows share the text of their block.
                     one.block_number %= 2;
                     one.block_timestamp %= 2;
                 }
@@ -245,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_row_fits_its_line() {
+    fn longest_row_fits_the_line() {
         let mut line = Line::new();
         Lines::new(u64::MAX).push(&mut line, &longest_transfer(), Some(u32::MAX));
         assert!(line.as_bytes().len() < 600);
     }
 
     #[test]
-    fn formulas_are_defused() {
+    fn formulas_get_an_apostrophe() {
         let cases = [
             (
                 "=HYPERLINK(\"http://x\")",
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn headers() {
+    fn header_has_the_names_of_the_schema() {
         let mut out = Vec::new();
         header(&mut out, Schema::Cryo, true);
         assert_eq!(

@@ -71,13 +71,13 @@ impl TransferEncoder for Transfers {
     }
 }
 
-/// The object of a transfer: what stands around its values. Numbers of 256 bits
-/// are strings: most readers hold 53 bits.
+/// Formats a transfer as an object: the text around its values. Numbers of 256 bits are
+/// strings, as most readers hold 53 bits.
 pub(crate) struct Keys {
-    /// What stands before each value up to the token id, with its first quote
-    /// where there always is one, and the last one of the value before.
+    /// The text before each value up to the token id. It has the last quote of the value
+    /// before and the first of this one, if they always have quotes.
     before: [Word<40>; TOKEN_STANDARD],
-    /// The words at the end, by standard and kind.
+    /// The end of an object, by standard and kind.
     tails: [[Word<128>; Kind::ALL.len()]; TokenStandard::ALL.len()],
     hop: Word<8>,
 }
@@ -125,11 +125,11 @@ impl Keys {
         }
     }
 
-    /// One transfer as an object, without an end of line. Whatever stood there before
-    /// must be an object of these keys.
+    /// Replaces `line` by the object of a transfer, without a line end. It must be new or an
+    /// object of these keys.
     #[inline]
     pub(crate) fn push(&self, line: &mut Line, transfer: &Transfer, hop: Option<u32>) {
-        // Taken apart, so that a new field cannot be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Transfer {
             block_number,
             block_timestamp,
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_those_of_serde_json(
+        fn rows_agree_with_serde_json(
             one in any_transfer(),
             chain_id: u64,
             hop in prop::option::of(any::<u32>()),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_row_fits_its_line() {
+    fn longest_row_fits_the_line() {
         for &schema in Schema::ALL {
             let mut line = Line::new();
             Keys::new(schema, u64::MAX).push(&mut line, &longest_transfer(), Some(u32::MAX));

@@ -21,7 +21,7 @@ pub(crate) fn read(format: TableFormat, path: &Path) -> DataFrame {
     }
 }
 
-/// The metadata in the footer.
+/// Returns the metadata in the footer.
 pub(crate) fn footer(format: TableFormat, path: &Path) -> serde_json::Value {
     let mut file = File::open(path).unwrap();
     let text = match format {
@@ -45,7 +45,7 @@ pub(crate) fn footer(format: TableFormat, path: &Path) -> serde_json::Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// A cell as the text it has in CSV.
+/// Returns a cell as the text that it has in CSV.
 fn text(cell: &AnyValue<'_>) -> String {
     match cell {
         AnyValue::Null => String::new(),
@@ -68,7 +68,8 @@ pub(crate) fn rows(frame: &DataFrame) -> Vec<Vec<String>> {
     (0..frame.height()).map(row).collect()
 }
 
-/// The row of a transfer with the three default encodings, made the slow way.
+/// Returns the row of a transfer with the three default types, formatted by the standard
+/// library.
 fn expected(transfer: &Transfer, chain_id: u64) -> Vec<String> {
     let number = |number: Option<alloy_primitives::U256>| {
         let bytes = number.map(|n| alloy_primitives::hex::encode_prefixed(n.to_be_bytes::<32>()));
@@ -162,7 +163,7 @@ fn every_cell_of_every_transfer_reads_back() {
 }
 
 #[test]
-fn files_are_equal_however_the_transfers_came() {
+fn files_do_not_depend_on_batches() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     let mut all = Vec::new();
@@ -205,7 +206,7 @@ fn files_are_equal_however_the_transfers_came() {
 }
 
 #[test]
-fn no_transfers_make_a_file_with_columns() {
+fn empty_file_has_columns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
     for format in FORMATS {
@@ -220,7 +221,7 @@ fn no_transfers_make_a_file_with_columns() {
 }
 
 #[test]
-fn names_and_encodings_are_those_asked_for() {
+fn columns_are_those_requested() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
     for schema in Schema::ALL {
@@ -267,7 +268,7 @@ fn edges_vertices_and_tables_read_back() {
             serde_json::to_value(&metadata).unwrap()
         );
 
-        // The rest must say what the text formats say: those are read by eye.
+        // The other tables must equal the text formats, which are checked by golden files.
         let strings = TransferTableOptions {
             u256: vec![U256Type::String],
             ..plain.table

@@ -1,4 +1,4 @@
-//! SVG and PNG through Graphviz: with it, without it, and when it misbehaves.
+//! SVG and PNG through Graphviz: with it, without it, and if it misbehaves.
 
 use crate::tiny::{metadata, options, tiny, written};
 use std::{
@@ -11,19 +11,16 @@ use txgraph_export::{
     DocumentFormat, Drawing, Error, GraphOptions, Result, Target, Written, write_graph,
 };
 
-/// Tests that need it are passed over where it is not installed, and say so.
+/// Whether Graphviz is installed. Prints a line if it is not, as the test is skipped.
 pub(crate) fn has_graphviz() -> bool {
     let found = Command::new("dot")
         .arg("-V")
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|s| s.success());
-    #[expect(
-        clippy::print_stderr,
-        reason = "a test that did not run must not look as if it had"
-    )]
+    #[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
     if !found {
-        eprintln!("graphviz is not installed: passed over");
+        eprintln!("graphviz is not installed: skipped");
     }
     found
 }
@@ -34,7 +31,7 @@ fn program(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Draws with these settings; a failure must leave nothing behind.
+/// Draws with these options, and checks that a failure leaves no file.
 fn draw(drawing: Drawing) -> Result<Written> {
     let folder = tempfile::tempdir().unwrap();
     let target = Target::File(folder.path().join("graph.svg"));
@@ -131,7 +128,7 @@ fn too_much_to_draw_is_refused_but_not_as_dot() {
 }
 
 #[test]
-fn without_graphviz_it_is_told_how_to_get_it() {
+fn without_graphviz_the_hint_says_how_to_install_it() {
     let error = draw(Drawing {
         program: "no-such-dot".into(),
         ..Drawing::default()
@@ -143,7 +140,7 @@ fn without_graphviz_it_is_told_how_to_get_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_graphviz_that_misbehaves_is_stopped_and_named() {
+fn misbehaving_graphviz_is_stopped_and_reported() {
     let started = Instant::now();
     let time_max = Duration::from_millis(300);
     let slow = Drawing {

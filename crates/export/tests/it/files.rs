@@ -15,13 +15,13 @@ fn needs_graphviz(format: GraphFormat) -> bool {
 }
 
 #[test]
-fn a_dropped_writer_leaves_nothing() {
+fn dropped_writer_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     for format in TableFormat::ALL {
         let target = Target::File(folder.path().join("t"));
         let options = TransferTableOptions {
             group_rows: 2,
-            // Columns are encoded by one of them.
+            // One of them encodes columns.
             threads: Some(2),
             ..TransferTableOptions::new(1)
         };
@@ -86,7 +86,7 @@ fn existing_files_are_replaced_only_on_request() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_named_by_every_format() {
+fn every_format_reports_a_full_disk() {
     let graph = tiny();
     let target = Target::File("/dev/full".into());
     for format in GraphFormat::ALL {
@@ -110,7 +110,7 @@ fn a_full_disk_is_named_by_every_format() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_that_fills_up_is_named_whoever_writes() {
+fn every_writer_reports_a_disk_that_fills_up() {
     let target = Target::File("/dev/full".into());
     let transfers: Vec<_> = (0..2_000).flat_map(|_| tiny_transfers()).collect();
     for format in TableFormat::ALL {
@@ -134,7 +134,7 @@ fn a_disk_that_fills_up_is_named_whoever_writes() {
 }
 
 #[test]
-fn an_empty_graph_is_an_answer_in_every_format() {
+fn every_format_writes_an_empty_graph() {
     let folder = tempfile::tempdir().unwrap();
     let graph = txgraph_graph::testing::graph(Vec::new());
     for format in GraphFormat::ALL {
@@ -152,7 +152,7 @@ fn an_empty_graph_is_an_answer_in_every_format() {
 }
 
 #[test]
-fn a_missing_folder_is_told_before_any_work() {
+fn missing_folder_fails_on_open() {
     let target = Target::File("no/such/folder/t.parquet".into());
     for format in TableFormat::ALL {
         let options = TransferTableOptions::new(1);

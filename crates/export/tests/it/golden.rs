@@ -1,5 +1,5 @@
-//! Every text format of one small graph, byte by byte. `UPDATE_GOLDEN=1` writes
-//! the files anew; read the difference before committing it.
+//! Every text format of one small graph, byte by byte. `UPDATE_GOLDEN=1` rewrites the files;
+//! read the difference before committing it.
 
 use crate::tiny::{golden_folder, metadata, options, tiny, tiny_transfers, written};
 use std::{fs, path::Path};
@@ -25,13 +25,13 @@ fn check(name: &str, bytes: &[u8]) {
     }
     assert!(
         ours == golden,
-        "{name}: another length ({} and {})",
+        "{name}: different lengths ({} and {})",
         ours.len(),
         golden.len()
     );
 }
 
-/// Has `write` make a file of this name, and checks it.
+/// Calls `write` to make a file of this name, and checks it.
 fn check_file(name: &str, write: impl FnOnce(&Target)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -67,7 +67,7 @@ fn graphs() {
 }
 
 #[test]
-fn metadata_stands_beside_formats_that_cannot_hold_it() {
+fn metadata_file_is_next_to_formats_that_cannot_hold_it() {
     let (folder, graph) = (tempfile::tempdir().unwrap(), tiny());
     let path = folder.path().join("graph.csv");
     let target = Target::File(path.clone());
@@ -81,14 +81,14 @@ fn metadata_stands_beside_formats_that_cannot_hold_it() {
             false,
         )
     };
-    let beside = write(TableFormat::Csv.into())
+    let metadata_path = write(TableFormat::Csv.into())
         .unwrap()
         .metadata_path
         .unwrap();
-    assert_eq!(beside, folder.path().join("graph.csv.meta.json"));
-    check("graph.csv.meta.json", &fs::read(&beside).unwrap());
+    assert_eq!(metadata_path, folder.path().join("graph.csv.meta.json"));
+    check("graph.csv.meta.json", &fs::read(&metadata_path).unwrap());
     fs::remove_file(path).unwrap();
-    fs::remove_file(beside).unwrap();
+    fs::remove_file(metadata_path).unwrap();
     assert_eq!(
         write(DocumentFormat::Json.into()).unwrap().metadata_path,
         None
@@ -229,7 +229,7 @@ fn tables_of_an_analysis() {
     });
 }
 
-/// Of the fast writer's files, the `csv` crate reads what was written.
+/// The `csv` crate reads the golden files.
 #[test]
 fn golden_rows_read_back() {
     let read = |name: &str| {

@@ -1,4 +1,4 @@
-//! Labels and symbols that try to break out of every format.
+//! Labels and symbols that try to break out of each format.
 
 use crate::tiny::{metadata, options, tiny, vertex, written};
 use graphviz_rust::dot_structures::{Graph, Id, Stmt};
@@ -33,7 +33,7 @@ fn labelled(label: &str) -> TransferGraph {
     graph
 }
 
-/// The same words as symbol of a token.
+/// Returns options with a token list that has this symbol.
 fn options_with_symbol(symbol: &str) -> GraphOptions {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.json");
@@ -50,7 +50,7 @@ fn options_with_symbol(symbol: &str) -> GraphOptions {
     }
 }
 
-/// What Graphviz would show of a quoted string.
+/// Returns the text that Graphviz shows for a quoted string.
 fn shown(id: &Id) -> String {
     let Id::Escaped(text) = id else {
         panic!("{id:?} is not quoted")
@@ -73,7 +73,7 @@ fn shown(id: &Id) -> String {
 }
 
 #[test]
-fn dot_parses_to_the_same_graph_whatever_the_labels() {
+fn dot_parses_to_the_same_graph_with_any_label() {
     let count = |graph: &Graph| {
         let Graph::DiGraph { stmts, .. } = graph else {
             panic!("not directed")
@@ -124,7 +124,7 @@ fn dot_parses_to_the_same_graph_whatever_the_labels() {
 }
 
 #[test]
-fn xml_stays_well_formed_and_keeps_the_words() {
+fn xml_is_well_formed_and_keeps_labels() {
     for label in LABELS {
         let (graph, options) = (labelled(label), options_with_symbol(label));
         for merge in [false, true] {
@@ -165,7 +165,7 @@ fn xml_stays_well_formed_and_keeps_the_words() {
     }
 }
 
-/// Formats that networkx 3.6 reads; `biginteger` and others are unknown to it.
+/// networkx 3.6 does not know `biginteger` and other types of GEXF 1.3.
 #[test]
 fn gexf_has_only_types_that_networkx_reads() {
     for merge in [false, true] {
@@ -187,7 +187,7 @@ fn gexf_has_only_types_that_networkx_reads() {
     }
 }
 
-/// Graphviz refuses quoted strings beyond 16 KB, and people read no line of a megabyte.
+/// Graphviz refuses quoted strings longer than 16 KB.
 #[test]
 fn long_labels_are_shortened_in_drawings_only() {
     let label = "x".repeat(100_000);
@@ -209,10 +209,10 @@ fn long_labels_are_shortened_in_drawings_only() {
     }
 }
 
-/// No byte of a text output moves a terminal's cursor, breaks a line or turns the
-/// direction of writing, whatever labels and symbols hold.
+/// Whatever labels and symbols contain, no text output has characters that move a cursor,
+/// break a line or change the direction of writing.
 #[test]
-fn text_formats_hide_nothing() {
+fn text_formats_have_no_hidden_characters() {
     let all: String = ('\0'..='\u{9f}')
         .chain("\u{ad}\u{61c}\u{200b}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}".chars())
         .chain("\u{2060}\u{2066}\u{2069}\u{feff}\u{fff9}\u{e0001}\u{10ffff}".chars())
@@ -243,7 +243,7 @@ fn text_formats_hide_nothing() {
 }
 
 #[test]
-fn json_keeps_labels_exactly_and_csv_defuses_them() {
+fn json_keeps_labels_and_csv_escapes_formulas() {
     let folder = tempfile::tempdir().unwrap();
     for label in LABELS {
         let graph = labelled(label);
@@ -288,9 +288,9 @@ fn json_keeps_labels_exactly_and_csv_defuses_them() {
     }
 }
 
-/// Graphviz itself reads our DOT, and what it draws holds nothing but its drawing.
+/// Graphviz reads the DOT, and its SVG contains no script or link.
 #[test]
-fn pictures_are_well_formed_and_without_scripts() {
+fn svg_is_well_formed_without_scripts() {
     if !crate::drawing::has_graphviz() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What a user of the crate relies on, format by format.
+//! Tests of the public interface, format by format.
 
 mod columns;
 mod drawing;

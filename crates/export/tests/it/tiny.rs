@@ -1,4 +1,4 @@
-//! A graph small enough to read, with something of everything.
+//! A small graph with every feature.
 
 use alloy_primitives::U256;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use txgraph_graph::{
 };
 use txgraph_transfers::{BlockRange, Kind, TokenStandard, Transfer, Unavailable};
 
-/// Parallel edges, a self transfer, all standards and the largest numbers.
+/// Returns transfers with parallel edges, a self-transfer, all standards and the largest
+/// numbers.
 pub(crate) fn tiny_transfers() -> Vec<Transfer> {
     let mut all = transfers(
         "alice>bob:1500000@USDC bob>carol:500000@USDC#101 bob>carol:250000@USDC#101 \
@@ -102,7 +103,7 @@ pub(crate) fn options() -> GraphOptions {
     }
 }
 
-/// What [`write_graph`] puts into a file.
+/// Returns the bytes of a file by [`write_graph`].
 pub(crate) fn written(
     graph: &TransferGraph,
     format: impl Into<GraphFormat>,

@@ -1,4 +1,4 @@
-//! Gathers the values of a row group, column by column.
+//! Builders for the columns of a row group.
 
 use crate::{
     TransferTableOptions, U256Type,
@@ -9,7 +9,7 @@ use polars::prelude::{
     NewChunkedArray, PlSmallStr, StringChunkedBuilder, UInt32Chunked, UInt64Chunked,
 };
 
-/// Gathers the values of one column of a row group.
+/// Builds one column of a row group.
 pub(crate) enum ColumnBuilder {
     U32(String, Vec<Option<u32>>),
     U64(String, Vec<Option<u64>>),
@@ -100,13 +100,14 @@ impl ColumnBuilder {
         }
     }
 
-    /// A value of the wrong type is a bug; the columns must stay of one length even so.
+    /// Appends an absent value for one of the wrong type, which is a bug: the columns must keep
+    /// the same length.
     fn push_misfit(&mut self) {
         debug_assert!(false, "a value of another type than {:?}", self.field());
         self.push_absent();
     }
 
-    /// Name and type.
+    /// Returns name and type.
     pub(crate) fn field(&self) -> (String, DataType) {
         match self {
             Self::U32(name, _) => (name.clone(), DataType::UInt32),
@@ -118,7 +119,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// The column gathered so far; the builder starts afresh.
+    /// Returns the column so far, and empties the builder.
     pub(crate) fn take(&mut self) -> Column {
         let name = |name: &String| PlSmallStr::from_str(name);
         match self {
@@ -152,7 +153,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Gathers a number of 256 or more bits, in each of the ways asked for.
+/// Builds the columns of a number of 256 or more bits, one for each requested type.
 pub(crate) struct NumberBuilder {
     columns: Vec<ColumnBuilder>,
     digits: Vec<u8>,
@@ -160,7 +161,7 @@ pub(crate) struct NumberBuilder {
 
 impl NumberBuilder {
     pub(crate) fn new(name: &str, options: &TransferTableOptions) -> Self {
-        let column = |(name, way)| match way {
+        let column = |(name, u256_type)| match u256_type {
             U256Type::Binary => ColumnBuilder::binary(name),
             U256Type::String => ColumnBuilder::text(name),
             U256Type::F64 => ColumnBuilder::f64(name),

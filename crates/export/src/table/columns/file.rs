@@ -1,6 +1,6 @@
-//! Parquet and Arrow IPC through polars, one row group or record batch at a
-//! time. Metadata goes to the file's footer, written last: what a scan counted
-//! is known only at its end.
+//! Parquet and Arrow IPC through polars, one row group or record batch at a time. The
+//! metadata goes to the footer of the file, which is written last, when the counts of a scan
+//! are known.
 
 use super::Container;
 use crate::{Error, Metadata, Result, Written, output::Output};
@@ -23,7 +23,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// The key that the metadata has in a file's footer.
+/// The key of the metadata in the footer of a file.
 const METADATA_KEY: &str = "txgraph";
 
 /// An open Parquet or Arrow IPC file.
@@ -32,18 +32,18 @@ pub(crate) struct ColumnFile {
     threads: usize,
 }
 
-/// Who encodes what was gathered.
+/// The thread that encodes row groups.
 enum Encoding {
-    /// Whoever gathers.
+    /// The thread of the caller.
     Here(Encoder),
-    /// A thread of its own, while the next group is gathered.
+    /// A thread of its own, while the caller gathers the next group.
     Apart(EncoderThread),
-    /// Nobody any more.
+    /// None, after a failure.
     Failed,
 }
 
 impl ColumnFile {
-    /// With several `threads` one of them encodes, as soon as there is a second group.
+    /// Opens a file. With two or more `threads`, one of them encodes from the second group on.
     pub(crate) fn new(
         container: Container,
         columns: &[(String, DataType)],
@@ -90,9 +90,9 @@ fn failed_before() -> Error {
     Error::AfterFailure
 }
 
-/// A thread that encodes. Dropping it waits for its end, after which no file is left.
+/// A thread that encodes. Dropping it waits for its end; the file is removed then.
 pub(crate) struct EncoderThread {
-    /// Nothing waits in between: one group is gathered while one is encoded.
+    /// Not buffered: one group is gathered while one is encoded.
     groups: Option<SyncSender<DataFrame>>,
     thread: Option<JoinHandle<Result<Encoder>>>,
 }
@@ -119,12 +119,12 @@ impl EncoderThread {
         let sent = self.groups.as_ref().map(|groups| groups.send(frame));
         match sent {
             Some(Ok(())) => Ok(self),
-            // It has ended, which it does before its time with an error only.
+            // The thread ends early only with an error.
             _ => self.end().and(Err(failed_before())),
         }
     }
 
-    /// Waits until all is encoded.
+    /// Waits until every group is encoded.
     fn end(mut self) -> Result<Encoder> {
         self.groups = None;
         match self.thread.take().map(JoinHandle::join) {
@@ -139,7 +139,7 @@ impl Drop for EncoderThread {
     fn drop(&mut self) {
         self.groups = None;
         if let Some(thread) = self.thread.take() {
-            // What became of it does not matter any more.
+            // The result no longer matters.
             let _ = thread.join();
         }
     }
@@ -153,7 +153,7 @@ pub(crate) struct Encoder {
 }
 
 enum Writer {
-    /// With the Arrow schema that readers are told of.
+    /// With the Arrow schema for the footer.
     Parquet(Box<ParquetBatches<Shared>>, ArrowSchema),
     Ipc(Box<ipc::FileWriter<Shared>>),
 }
@@ -230,17 +230,17 @@ impl Encoder {
     }
 }
 
-/// Arrow's types from before the "views" of 2023: every reader knows them, and
-/// not every function of pyarrow takes views. Parquet itself has only one type
-/// for bytes; what counts is the Arrow schema in its footer.
+/// Arrow's types from before the "views" of 2023. Every reader supports them, and not every
+/// function of pyarrow supports views. Parquet itself has one type for bytes; the Arrow schema
+/// in its footer decides.
 const ARROW_LEVEL: CompatLevel = CompatLevel::oldest();
 
-/// Polars keeps its writer to itself; a second handle gets the output back.
+/// Polars does not return its writer; a second handle does.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Output>>);
 
 impl Shared {
-    /// Tells the true failure of writing instead of what polars made of it.
+    /// Returns the original error of writing instead of that of polars.
     fn check<T>(&self, result: PolarsResult<T>) -> Result<T> {
         result.map_err(|error| {
             unpoisoned(self.0.lock())
@@ -260,7 +260,8 @@ impl Write for Shared {
     }
 }
 
-/// Nothing panics under the lock, and an output half-written never gets its name.
+/// Ignores poisoning: nothing panics under the lock, and an incomplete output never gets its
+/// name.
 fn unpoisoned<'a, T>(
     guard: Result<MutexGuard<'a, T>, PoisonError<MutexGuard<'a, T>>>,
 ) -> MutexGuard<'a, T> {

@@ -117,7 +117,7 @@ impl TransferColumns {
         }
     }
 
-    /// In the order of the schema.
+    /// Returns the builders in the order of the schema.
     fn builders(&mut self) -> impl Iterator<Item = &mut ColumnBuilder> {
         [
             &mut self.block_number,
@@ -138,7 +138,7 @@ impl TransferColumns {
     }
 
     fn push(&mut self, transfer: &Transfer, hop: Option<u32>) {
-        // Taken apart, so that a new field cannot be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Transfer {
             block_number,
             block_timestamp,
