@@ -1,4 +1,4 @@
-//! How unevenly an asset is spread over those who send or receive it.
+//! The concentration of an asset among its senders and receivers.
 
 use crate::{
     Cell,
@@ -9,32 +9,32 @@ use alloy_primitives::Address;
 use serde::Serialize;
 use txgraph_graph::{AmountSum, TransferGraph, VertexId};
 
-/// How many of the largest addresses have their share shown.
+/// For which numbers of largest addresses the share is given.
 pub(crate) const TOP_SHARES: [usize; 3] = [1, 10, 100];
 
 /// All senders, or all receivers, of one asset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// How many addresses.
+    /// The number of addresses.
     pub addresses: u64,
-    /// What they sent or received together.
+    /// The sum of what they sent or received.
     #[serde(serialize_with = "decimal")]
     pub amount: AmountSum,
-    /// Gini coefficient of their amounts: 0 when all are equal, towards 1 when one
-    /// has all. Absent when the amounts are all zero.
+    /// Gini coefficient of their amounts: 0 if all are equal, near 1 if one has everything.
+    /// `None` if all amounts are zero.
     pub gini: Option<f64>,
     /// Share of the 1, 10 and 100 largest.
     pub top_shares: [TopShare; TOP_SHARES.len()],
-    /// The largest by amount; by transfers, then by address, where amounts are equal.
+    /// The largest by amount; equal amounts by transfers, then by address.
     pub top: Vec<TopAddress>,
 }
 
-/// What the largest few hold.
+/// The share of the largest addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TopShare {
-    /// How many of the largest.
+    /// The number of the largest addresses.
     pub n: u64,
-    /// Their part of the whole amount. Absent when that is zero.
+    /// Their part of the whole amount; `None` if that is zero.
     pub share: Option<f64>,
 }
 
@@ -50,7 +50,7 @@ pub struct TopAddress {
     /// The sum of their amounts.
     #[serde(serialize_with = "decimal")]
     pub amount: AmountSum,
-    /// Part of the amount of this side. Absent when that is zero.
+    /// Part of the amount of this side; `None` if that is zero.
     pub share: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ impl Side {
         }
     }
 
-    /// Gini and shares, as the end of a row.
+    /// Returns addresses, amount, Gini and shares, the end of a row.
     pub(crate) fn concentration_cells(&self) -> impl Iterator<Item = Cell> {
         let shares = self.top_shares.iter().map(|top| top.share.into());
         [self.addresses.into(), self.amount.into(), self.gini.into()]

@@ -1,4 +1,4 @@
-//! How many counterparties and transfers the vertices have.
+//! The counterparties and transfers of vertices.
 
 use crate::{CellKind, MeasureResult, Table, ratio::share_of_count};
 use petgraph::visit::EdgeRef;
@@ -8,26 +8,26 @@ use txgraph_graph::TransferGraph;
 /// The bounds of [`Degrees::at_least`].
 const AT_LEAST: [u64; 11] = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/// Degrees of a graph. The zero address is a vertex like others.
+/// The degrees of a graph. The zero address is a vertex like others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Degrees {
     /// Addresses.
     pub vertices: u64,
-    /// One line for each of `in_degree`, `out_degree` (distinct senders and receivers),
+    /// One entry for each of `in_degree`, `out_degree` (distinct senders and receivers),
     /// `in_transfers`, `out_transfers` and `transfers` (received, sent, and either; a
-    /// transfer to oneself is one). Empty when there are no vertices.
+    /// self-transfer counts once). Empty if there are no vertices.
     pub stats: Vec<DegreeStats>,
-    /// How many vertices have how many, ascending.
+    /// The number of vertices by degree, ascending.
     pub distribution: Vec<DegreeBucket>,
-    /// How many vertices have at least so many transfers, in the order asked for.
+    /// The number of vertices with at least N transfers, for each bound.
     pub at_least: Vec<AtLeast>,
 }
 
-/// How a number is spread over the vertices. Percentiles are nearest-rank: the
-/// smallest number that so many percent of the vertices do not exceed.
+/// Statistics of one number over all vertices. Percentiles are nearest-rank: the smallest
+/// number that this percentage of the vertices does not exceed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DegreeStats {
-    /// What is counted.
+    /// The name of the number.
     pub measure: &'static str,
     /// The smallest.
     pub min: u64,
@@ -43,33 +43,33 @@ pub struct DegreeStats {
     pub max: u64,
 }
 
-/// Vertices whose number lies in `first..=last`.
+/// Vertices whose number is in `first..=last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DegreeBucket {
     /// The smallest number.
     pub first: u64,
     /// The largest number.
     pub last: u64,
-    /// Vertices with so many distinct senders.
+    /// Vertices with this many distinct senders.
     pub by_in_degree: u64,
-    /// Vertices with so many distinct receivers.
+    /// Vertices with this many distinct receivers.
     pub by_out_degree: u64,
-    /// Vertices with so many transfers.
+    /// Vertices with this many transfers.
     pub by_transfers: u64,
 }
 
 /// Vertices with many transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AtLeast {
-    /// How many transfers.
+    /// The bound N.
     pub transfers: u64,
-    /// Vertices with so many or more.
+    /// Vertices with N or more transfers.
     pub vertices: u64,
-    /// Part of all vertices; absent when there are none.
+    /// Part of all vertices; `None` if there are none.
     pub share: Option<f64>,
 }
 
-/// Counts the degrees of `graph`. Sorts five numbers per vertex; else linear.
+/// Counts the degrees of `graph`. Sorts five numbers per vertex, otherwise linear.
 pub fn degrees(graph: &TransferGraph) -> Degrees {
     let vertices = || graph.graph.node_weights();
     let mut transfers = vec![0u64; graph.graph.node_count()];
@@ -91,7 +91,7 @@ pub fn degrees(graph: &TransferGraph) -> Degrees {
         stats("transfers", &mut transfers),
     ];
 
-    // All ascending now.
+    // All are ascending now.
     let count = transfers.len() as u64;
     let at_least = AT_LEAST
         .into_iter()
@@ -112,7 +112,7 @@ pub fn degrees(graph: &TransferGraph) -> Degrees {
     }
 }
 
-/// Sorts the numbers; nothing when there are none.
+/// Sorts the numbers, and returns their statistics; `None` if there are none.
 fn stats(measure: &'static str, numbers: &mut [u64]) -> Option<DegreeStats> {
     numbers.sort_unstable();
     let (min, max) = (*numbers.first()?, *numbers.last()?);
@@ -130,7 +130,7 @@ fn stats(measure: &'static str, numbers: &mut [u64]) -> Option<DegreeStats> {
     })
 }
 
-/// How many of the ascending numbers are below `bound`.
+/// Returns how many of the ascending numbers are below `bound`.
 fn below(ascending: &[u64], bound: u64) -> u64 {
     ascending.partition_point(|number| *number < bound) as u64
 }
@@ -276,9 +276,9 @@ mod tests {
     }
 
     #[test]
-    fn stars_and_loops() {
+    fn counts_stars_and_self_transfers() {
         check("", &[], &[]);
-        // Four vertices: a sends 4 to three, d sends to itself as well.
+        // Four vertices: a sends four transfers to three, and d sends one to itself.
         check(
             "a>b a>b a>c a>d d>d",
             &[

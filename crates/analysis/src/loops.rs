@@ -13,7 +13,7 @@ use txgraph_graph::{AmountSum, Asset, SearchError, TransferGraph, VertexId, wide
 
 mod cycle;
 
-/// The loops of a graph.
+/// The closed loops of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loops {
     /// The number of loops, listed or not.
@@ -34,15 +34,15 @@ pub struct Loop {
     pub pairs: u64,
     /// Transfers among them.
     pub transfers: u64,
-    /// What was moved among them, by asset.
+    /// Transfers and amounts among them, by asset.
     pub assets: Vec<LoopAsset>,
     /// Block of the first transfer.
     pub first_block: u64,
     /// Block of the last transfer.
     pub last_block: u64,
-    /// A cycle in it: each sends to the next, the last to the first, which is the
-    /// lowest. A shortest one if it has two addresses or the loop at most 64; else
-    /// a shortest through one of the loop's 64 busiest addresses.
+    /// A cycle in it: each address sends to the next and the last to the first, which is the
+    /// lowest. A shortest cycle if it has two addresses or the loop at most 64, otherwise a
+    /// shortest one through one of the 64 busiest addresses of the loop.
     pub cycle: Vec<Address>,
     /// Its edges in the graph, in order.
     #[serde(skip)]
@@ -57,7 +57,7 @@ pub struct LoopAsset {
     pub asset: Asset,
     /// Its transfers.
     pub transfers: u64,
-    /// The sum of their amounts. What goes around twice counts twice.
+    /// The sum of their amounts. Tokens that go around twice count twice.
     #[serde(serialize_with = "decimal")]
     pub amount: AmountSum,
 }
@@ -67,17 +67,17 @@ pub struct LoopAsset {
 pub struct SelfLoop {
     /// The address.
     pub address: Address,
-    /// What it sent.
+    /// The asset that it sent.
     #[serde(flatten)]
     pub asset: Asset,
-    /// How often.
+    /// The number of transfers.
     pub transfers: u64,
-    /// How much.
+    /// The sum of their amounts.
     #[serde(serialize_with = "decimal")]
     pub amount: AmountSum,
-    /// Block of the first.
+    /// Block of the first transfer.
     pub first_block: u64,
-    /// Block of the last.
+    /// Block of the last transfer.
     pub last_block: u64,
 }
 
@@ -122,10 +122,10 @@ fn self_loops(graph: &TransferGraph) -> Vec<SelfLoop> {
     self_loops
 }
 
-/// No number.
+/// Marks a vertex without a number.
 const NONE: u32 = u32::MAX;
 
-/// The loops that these edges form, in no order. None of the edges is a self-loop.
+/// Finds the loops that these edges form, in no order. None of the edges is a self-loop.
 fn find(graph: &TransferGraph, edges: &[EdgeIndex]) -> Vec<Loop> {
     let vertices = graph.graph.node_count();
     // Vertices are numbered in `u32`.
@@ -229,9 +229,8 @@ fn describe(
 }
 
 impl Loop {
-    /// The transfers of this loop as a graph of their own, to draw or export. It
-    /// comes from no search: every vertex has hop 0 and there are no roots. Labels
-    /// are kept. `graph` is the one in which the loop was found.
+    /// Returns the transfers of this loop as a graph, to draw or export. Every vertex has hop
+    /// 0, and there are no roots. Labels are kept. `graph` is the graph of the loop.
     pub fn subgraph(&self, graph: &TransferGraph) -> Result<TransferGraph, SearchError> {
         let transfers = self
             .edges

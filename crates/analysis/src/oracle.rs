@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use txgraph_graph::testing;
 use txgraph_transfers::Transfer;
 
-/// Up to 40 transfers of three assets among seven addresses, zero among them, with
-/// amounts of which some are zero, equal, or as large as can be.
+/// Generates up to 40 transfers of three assets among seven addresses, one of them zero. Some
+/// amounts are zero, equal, or the largest possible.
 pub(crate) fn some_transfers() -> impl Strategy<Value = Vec<Transfer>> {
     let address = || prop::sample::select(vec!["0", "a", "b", "c", "d", "e", "f"]);
     let token = prop::sample::select(vec!["eth", "T", "U"]);

@@ -1,16 +1,16 @@
-//! Who sent how much of what to whom: transfers aggregated by (from, to, asset).
+//! Transfers aggregated by (sender, receiver, asset).
 
 use crate::{CellKind, MeasureResult, Table, serial::decimal};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use txgraph_graph::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId};
 
-/// In which order to list pairs. Ties go by (from, to, asset).
+/// The order of pairs. Ties are ordered by (from, to, asset).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PairOrder {
-    /// By asset, the native coin first; in each, the largest sum first. Amounts of
-    /// different assets do not compare.
+    /// By asset, the native coin first; then the largest sum first. Amounts of different
+    /// assets cannot be compared.
     #[default]
     Amount,
     /// Most transfers first.
@@ -19,13 +19,13 @@ pub enum PairOrder {
     Address,
 }
 
-/// Which pairs to list, and how.
+/// Options of the list of pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PairSettings {
     /// The order. Default: by amount.
     pub order: PairOrder,
-    /// How many to list; of each asset, when they go by amount. Default: all.
+    /// The number of pairs to list; with order by amount, of each asset. Default: all.
     pub limit: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ pub struct Pair {
     /// The asset.
     #[serde(flatten)]
     pub asset: Asset,
-    /// How many transfers.
+    /// The number of transfers.
     pub count: u64,
     /// Sum of their amounts.
     #[serde(serialize_with = "decimal")]
@@ -59,9 +59,9 @@ pub struct Pair {
 /// The pairs of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pairs {
-    /// How many there are, listed or not.
+    /// The number of pairs, listed or not.
     pub total: u64,
-    /// Those listed.
+    /// The listed pairs.
     pub pairs: Vec<Pair>,
 }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_and_limits() {
+    fn lists_by_order_and_limit() {
         let text = "a>b:5@T a>b:6@T b>a:30@T c>a:1@eth c>d:9@eth d>d:1@eth d>d:1@eth d>d:1@eth";
         let settings = |order, limit| PairSettings { order, limit };
         let by_amount = [
@@ -221,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_the_transfers(transfers in crate::oracle::some_transfers()) {
+        fn sums_agree_with_the_transfers(transfers in crate::oracle::some_transfers()) {
             let mut expected = BTreeMap::new();
             for transfer in &transfers {
                 let key = (transfer.from_address, transfer.to_address, Asset::of(transfer));

@@ -1,4 +1,4 @@
-//! Exact sums on their way to one rounded number.
+//! Ratios of exact sums, rounded once.
 
 use alloy_primitives::Uint;
 use txgraph_graph::AmountSum;
@@ -10,19 +10,19 @@ fn wide(amount: AmountSum) -> Wide {
     Wide::from_limbs_slice(amount.as_limbs())
 }
 
-/// `part / whole`, rounded once to the nearest double; nothing when `whole` is zero.
+/// Returns `part / whole`, rounded once to the nearest double; `None` if `whole` is zero.
 pub(crate) fn share(part: AmountSum, whole: AmountSum) -> Option<f64> {
     ratio(wide(part), wide(whole))
 }
 
-/// `part / whole` of two counts; nothing when `whole` is zero.
+/// Returns `part / whole` of two counts; `None` if `whole` is zero.
 pub(crate) fn share_of_count(part: u64, whole: u64) -> Option<f64> {
     ratio(Wide::from(part), Wide::from(whole))
 }
 
-/// The Gini coefficient of amounts in ascending order: half the mean absolute
-/// difference of all pairs, relative to the mean. 0 when all are equal, (n-1)/n
-/// when one has everything; nothing when there is nothing to share.
+/// Returns the Gini coefficient of ascending amounts: half the mean absolute difference of all
+/// pairs, divided by the mean. 0 if all are equal, (n-1)/n if one has everything, `None` if
+/// the sum is zero.
 pub(crate) fn gini(ascending: &[AmountSum]) -> Option<f64> {
     let count = Wide::from(ascending.len());
     let (mut total, mut weighted) = (Wide::ZERO, Wide::ZERO);
@@ -37,8 +37,8 @@ pub(crate) fn gini(ascending: &[AmountSum]) -> Option<f64> {
     ratio(difference, count * total)
 }
 
-/// The quotient to 66 bits or more with the rest in its last bit, so that the one
-/// rounding to a double's 53 bits is right.
+/// Divides to 66 bits or more, with the remainder in the last bit, so that the one rounding
+/// to the 53 bits of a double is correct.
 fn ratio(part: Wide, whole: Wide) -> Option<f64> {
     if whole.is_zero() {
         return None;
@@ -63,9 +63,9 @@ mod tests {
     }
 
     proptest! {
-        /// Where a double holds both numbers its own division is rounded right.
+        /// If doubles hold both numbers, their division is correctly rounded.
         #[test]
-        fn shares_of_small_numbers_are_those_of_doubles(part in 0u64..1 << 53, whole in 1u64..1 << 53) {
+        fn shares_of_small_numbers_agree_with_doubles(part in 0u64..1 << 53, whole in 1u64..1 << 53) {
             let expected = part as f64 / whole as f64;
             prop_assert_eq!(share(AmountSum::from(part), AmountSum::from(whole)), Some(expected));
             prop_assert_eq!(share_of_count(part, whole), Some(expected));
@@ -73,7 +73,7 @@ mod tests {
 
         /// A common factor changes nothing.
         #[test]
-        fn shares_of_large_numbers_are_as_exact(part in 0u64..1 << 53, whole in 1u64..1 << 53, factor in any::<[u64; 4]>()) {
+        fn shares_of_large_numbers_are_exact(part in 0u64..1 << 53, whole in 1u64..1 << 53, factor in any::<[u64; 4]>()) {
             let factor = AmountSum::from_limbs([factor[0] | 1, factor[1], factor[2], factor[3], 0]);
             let scaled = |number: u64| AmountSum::from(number) * factor;
             let expected = part as f64 / whole as f64;
@@ -81,16 +81,16 @@ mod tests {
         }
 
         #[test]
-        fn shares_are_shares(a in any::<[u64; 5]>(), b in any::<[u64; 5]>()) {
+        fn shares_are_between_zero_and_one(a in any::<[u64; 5]>(), b in any::<[u64; 5]>()) {
             let (part, whole) = (amount(a).min(amount(b)), amount(a).max(amount(b)));
             if let Some(share) = share(part, whole) {
                 prop_assert!((0.0..=1.0).contains(&share), "{share}");
             }
         }
 
-        /// By the definition, over all pairs.
+        /// The definition, over all pairs.
         #[test]
-        fn gini_is_the_relative_mean_difference(mut numbers in proptest::collection::vec(0u64..1 << 20, 0..20)) {
+        fn gini_agrees_with_its_definition(mut numbers in proptest::collection::vec(0u64..1 << 20, 0..20)) {
             numbers.sort_unstable();
             let total: u64 = numbers.iter().sum();
             let differences: u64 =
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes() {
+    fn ratios_of_extremes() {
         assert_eq!(share(AmountSum::ZERO, AmountSum::ZERO), None);
         assert_eq!(share(AmountSum::ZERO, AmountSum::MAX), Some(0.0));
         assert_eq!(share(AmountSum::MAX, AmountSum::MAX), Some(1.0));

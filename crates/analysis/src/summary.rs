@@ -1,4 +1,4 @@
-//! What is in the graph, in numbers: size, hops, assets, and who moves most.
+//! Counts of a graph: size, hops, kinds, assets, and the most active addresses.
 
 use crate::{
     Cell, CellKind, MeasureResult, Side, Table,
@@ -13,7 +13,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_graph::{AmountSum, Asset, Expansion, TransferGraph, Vertex, VertexId, widen};
 use txgraph_transfers::Kind;
 
-/// How to sum up.
+/// Options of a summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SummarySettings {
@@ -32,20 +32,20 @@ impl Default for SummarySettings {
     }
 }
 
-/// The graph in numbers.
+/// The summary of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Addresses.
     pub vertices: u64,
-    /// Those of them that the search began at.
+    /// Addresses from which the search started.
     pub roots: u64,
-    /// Transfers; each is an edge.
+    /// Transfers, each of which is an edge.
     pub transfers: u64,
     /// Distinct (from, to).
     pub pairs: u64,
     /// Distinct (from, to, asset): the edges of the merged graph.
     pub merged_edges: u64,
-    /// Transfers of amount zero, which anyone may emit in anyone's name.
+    /// Transfers of amount zero, which anyone can emit in any name.
     pub zero_value_transfers: u64,
     /// Transfers from an address to itself.
     pub self_transfers: u64,
@@ -55,21 +55,21 @@ pub struct Summary {
     pub last_block: Option<u64>,
     /// By hop, ascending.
     pub hops: Vec<HopCount>,
-    /// Why vertices were or were not expanded; reasons that occur.
+    /// Vertices by expansion, for those that occur.
     pub expansions: Vec<ExpansionCount>,
     /// Transfers by kind; kinds that occur, in the order of [`Kind::ALL`].
     pub kinds: Vec<KindCount>,
-    /// How many assets there are, told of or not.
+    /// The number of assets, listed or not.
     pub asset_count: u64,
-    /// Assets, those with most transfers first, then by address.
+    /// The listed assets, those with most transfers first, then by address.
     pub assets: Vec<AssetSummary>,
-    /// Addresses that send most often, any asset.
+    /// Addresses with most transfers sent, of any asset.
     pub top_senders: Vec<BusyAddress>,
-    /// Addresses that receive most often, any asset.
+    /// Addresses with most transfers received, of any asset.
     pub top_receivers: Vec<BusyAddress>,
 }
 
-/// What was found at one hop.
+/// Counts of one hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HopCount {
     /// Distance from the roots.
@@ -80,25 +80,25 @@ pub struct HopCount {
     pub transfers: u64,
 }
 
-/// How many vertices share a reason.
+/// The vertices with one expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ExpansionCount {
     /// Whether they were expanded, or why not.
     pub expansion: Expansion,
-    /// How many.
+    /// The number of vertices.
     pub vertices: u64,
 }
 
-/// How many transfers are of a kind.
+/// The transfers of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KindCount {
     /// The kind.
     pub kind: Kind,
-    /// How many.
+    /// The number of transfers.
     pub transfers: u64,
 }
 
-/// One asset.
+/// The summary of one asset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AssetSummary {
     /// The asset.
@@ -111,11 +111,10 @@ pub struct AssetSummary {
     pub amount: AmountSum,
     /// Distinct (from, to).
     pub pairs: u64,
-    /// Sum of what came from the zero address: minted, wrapped or withdrawn from
-    /// the beacon chain.
+    /// The sum sent by the zero address: minted, wrapped or withdrawn from the beacon chain.
     #[serde(serialize_with = "decimal")]
     pub minted: AmountSum,
-    /// Sum of what went to the zero address.
+    /// The sum received by the zero address.
     #[serde(serialize_with = "decimal")]
     pub burned: AmountSum,
     /// Transfers of amount zero.
@@ -126,20 +125,20 @@ pub struct AssetSummary {
     pub first_block: u64,
     /// Block of the last transfer.
     pub last_block: u64,
-    /// Who sends.
+    /// Its senders.
     pub senders: Side,
-    /// Who receives.
+    /// Its receivers.
     pub receivers: Side,
 }
 
-/// An address that sends or receives often.
+/// An address with many transfers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BusyAddress {
     /// The address.
     pub address: Address,
     /// Its label, if any.
     pub label: Option<String>,
-    /// Transfers that it sends (or receives).
+    /// Transfers that it sent (or received).
     pub transfers: u64,
     /// Part of all transfers of the graph.
     pub share: Option<f64>,
@@ -147,7 +146,7 @@ pub struct BusyAddress {
     pub counterparties: u64,
 }
 
-/// Sums up `graph`. Sorts once; else linear in vertices and transfers.
+/// Sums up `graph`. Sorts once, otherwise linear in vertices and transfers.
 pub fn summary(graph: &TransferGraph, settings: &SummarySettings) -> Summary {
     let mut hops = BTreeMap::new();
     let mut expansions = Expansions::default();
@@ -214,7 +213,7 @@ fn at_hop(hops: &mut BTreeMap<u32, HopCount>, hop: u32) -> &mut HopCount {
     })
 }
 
-/// Reasons in the order in which they are first met.
+/// Expansions, in the order of their first vertices.
 #[derive(Default)]
 struct Expansions(Vec<ExpansionCount>);
 
@@ -230,7 +229,7 @@ impl Expansions {
     }
 }
 
-/// What all transfers of one asset add up to.
+/// Totals of all transfers of one asset.
 #[derive(Clone)]
 struct Totals {
     transfers: u64,
@@ -279,11 +278,11 @@ impl Totals {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum Activity {
     Sends,
     Receives,
 }
-use Way::{Receives, Sends};
+use Activity::{Receives, Sends};
 
 /// Whether a vertex counts among senders and receivers. What the zero address sends is
 /// minted, and what it receives is burned.
@@ -294,7 +293,7 @@ fn counts(vertex: &Vertex) -> bool {
 fn busiest(
     graph: &TransferGraph,
     settings: &SummarySettings,
-    way: Way,
+    activity: Activity,
     transfers: u64,
 ) -> Vec<BusyAddress> {
     let mut busy: Vec<(u64, Reverse<Address>, VertexId)> = graph
@@ -303,7 +302,7 @@ fn busiest(
         .map(|id| (id, &graph.graph[id]))
         .filter(|(_, vertex)| counts(vertex))
         .map(|(id, vertex)| {
-            let count = vertex.totals.iter().map(|totals| match way {
+            let count = vertex.totals.iter().map(|totals| match activity {
                 Sends => totals.out_transfers,
                 Receives => totals.in_transfers,
             });
@@ -316,7 +315,7 @@ fn busiest(
     busy.into_iter()
         .map(|(count, Reverse(address), id)| {
             let vertex = &graph.graph[id];
-            let counterparties = match way {
+            let counterparties = match activity {
                 Sends => vertex.out_degree,
                 Receives => vertex.in_degree,
             };
@@ -338,7 +337,7 @@ fn summarise_assets(
     totals: &[Totals],
     listed: &[usize],
 ) -> Vec<AssetSummary> {
-    // Participants of the listed assets only: there may be many more.
+    // Only participants of the listed assets: there may be many more.
     let mut place = vec![None; assets.len()];
     for (index, &rank) in listed.iter().enumerate() {
         place[rank] = Some(index);
@@ -443,7 +442,7 @@ impl Summary {
         row("first block", self.first_block.into());
         row("last block", self.last_block.into());
         for count in &self.expansions {
-            row(word(count.expansion), count.vertices.into());
+            row(expansion_text(count.expansion), count.vertices.into());
         }
         table
     }
@@ -613,7 +612,7 @@ fn busy_table(id: &'static str, title: &str, counterparties: &str, busy: &[BusyA
     table
 }
 
-fn word(expansion: Expansion) -> &'static str {
+fn expansion_text(expansion: Expansion) -> &'static str {
     match expansion {
         Expansion::Expanded => "vertices expanded",
         Expansion::LastHop => "not expanded: last hop",

@@ -6,17 +6,16 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use txgraph_graph::AmountSum;
 
-/// What the cells of a column hold. Any cell may be [`Cell::Absent`] instead.
+/// The kind of the cells of a column. Any cell may be [`Cell::Absent`] instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellKind {
-    /// Words.
+    /// Text.
     Text,
     /// A count, block number or index.
     Integer,
-    /// An exact amount in the smallest unit of the token that stands in the
-    /// `token_address` column of the same row; of the native coin when that
-    /// cell is absent.
+    /// An exact amount in the smallest unit of the token in the `token_address` column of the
+    /// same row; of the native coin if that cell is absent.
     Amount,
     /// A share or a mean, rounded to a double.
     Ratio,
@@ -25,25 +24,25 @@ pub enum CellKind {
 }
 
 impl CellKind {
-    /// Whether such cells read best right-aligned.
+    /// Whether such cells are right-aligned.
     pub const fn is_number(self) -> bool {
         matches!(self, Self::Integer | Self::Amount | Self::Ratio)
     }
 }
 
-/// The heading of a column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
     /// Name, in `snake_case`; unique in its table.
     pub name: String,
-    /// What its cells hold.
+    /// The kind of its cells.
     pub kind: CellKind,
 }
 
 /// One value of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words. May hold anything, labels of users included: quote before printing.
+    /// Text from any source, such as labels of users: escape it before printing.
     Text(String),
     /// A count, block number or index.
     Integer(u64),
@@ -58,7 +57,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// The kind of column this cell belongs in; any for an absent one.
+    /// Returns the kind of column that the cell belongs in; `None` for an absent cell.
     pub const fn kind(&self) -> Option<CellKind> {
         match self {
             Self::Text(_) => Some(CellKind::Text),
@@ -99,8 +98,7 @@ cell_from! {
     Address => Cell::Address,
 }
 
-/// As in data files: amounts whole and decimal, addresses lower-case hex,
-/// absent cells empty.
+/// As in data files: amounts in decimal, addresses in lower-case hex, absent cells empty.
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,8 +112,8 @@ impl fmt::Display for Cell {
     }
 }
 
-/// Integers and ratios as numbers, the rest as text (amounts exceed what JSON
-/// readers hold), absent as null.
+/// Integers and ratios as numbers, absent cells as null, others as text: amounts exceed the
+/// numbers of JSON readers.
 impl Serialize for Cell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -149,7 +147,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(id: &'static str, title: impl Into<String>, columns: &[(&str, CellKind)]) -> Self {
         let column = |&(name, kind): &(&str, _)| Column {
             name: name.to_owned(),
@@ -182,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_print_and_serialise_as_in_data_files() {
+    fn cells_print_and_serialise() {
         let cells = [
             (Cell::from("a\"b"), "a\"b", r#""a\"b""#),
             (7u64.into(), "7", "7"),
@@ -212,7 +210,7 @@ mod tests {
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "title")]
-    fn a_row_of_the_wrong_kind_is_a_bug() {
+    fn rows_of_the_wrong_kind_panic() {
         Table::new("id", "title", &[("n", CellKind::Integer)]).push(vec!["x".into()]);
     }
 }

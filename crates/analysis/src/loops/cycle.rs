@@ -3,13 +3,13 @@
 use super::NONE;
 use txgraph_graph::Csr;
 
-/// How many vertices to start from. With a bound the work stays linear in the
-/// loop; exact for loops up to this size, which are those that one looks at.
+/// The number of vertices to start from. It keeps the work linear in the loop, and the
+/// result exact for loops up to this size, which are small enough to look at.
 const STARTS_MAX: usize = 64;
 
-/// A shortest cycle among those of length two and those through one of the first
-/// [`STARTS_MAX`] vertices. `edges` are distinct, ascending, without self-loops, and
-/// connect `vertices >= 2` strongly.
+/// Returns a shortest cycle among those of length two and those through one of the first
+/// [`STARTS_MAX`] vertices. `edges` are distinct, ascending, without self-loops, and strongly
+/// connect at least two `vertices`.
 pub(super) fn short(vertices: usize, edges: &[(u32, u32)]) -> Vec<u32> {
     if let Some(&(from, to)) = edges
         .iter()
@@ -32,21 +32,21 @@ pub(super) fn short(vertices: usize, edges: &[(u32, u32)]) -> Vec<u32> {
 
 struct Search<'g> {
     graph: &'g Csr,
-    /// Where a vertex was reached from, if it was.
+    /// The vertex from which each vertex was reached, if it was.
     parent: Vec<u32>,
-    /// Vertices in the order in which they were reached.
+    /// Vertices, in the order in which they were reached.
     reached: Vec<u32>,
     best: Vec<u32>,
 }
 
 impl Search<'_> {
-    /// Breadth first from `start` until an edge leads back to it; keeps the cycle
-    /// if it is the shortest yet.
+    /// Searches breadth-first from `start` until an edge leads back to it. Keeps the cycle if
+    /// it is the shortest so far.
     fn from(&mut self, start: u32) {
         self.reached.clear();
         self.reached.push(start);
         self.parent[start as usize] = start;
-        // Where the vertices at distance `hop` end, among those reached.
+        // `hop_end`: where the vertices at distance `hop` end in `reached`.
         let (mut hop, mut hop_end, mut next) = (0, 1, 0);
         'search: while next < self.reached.len() {
             if next == hop_end {
@@ -59,7 +59,7 @@ impl Search<'_> {
             next += 1;
             for &target in self.graph.of(vertex) {
                 if target == start {
-                    self.best = self.way_back(vertex);
+                    self.best = self.path_to(vertex);
                     break 'search;
                 }
                 if self.parent[target as usize] == NONE {
@@ -73,14 +73,14 @@ impl Search<'_> {
         }
     }
 
-    /// From the start to `vertex`.
-    fn way_back(&self, mut vertex: u32) -> Vec<u32> {
-        let mut way = vec![vertex];
+    /// Returns the path from the start to `vertex`.
+    fn path_to(&self, mut vertex: u32) -> Vec<u32> {
+        let mut path = vec![vertex];
         while self.parent[vertex as usize] != vertex {
             vertex = self.parent[vertex as usize];
-            way.push(vertex);
+            path.push(vertex);
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }

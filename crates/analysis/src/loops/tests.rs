@@ -17,7 +17,7 @@ fn found(text: &str, limit: Option<usize>) -> Loops {
     loops(&testing::graph(testing::transfers(text)), limit)
 }
 
-/// `vertices: cycle pairs/transfers` of each loop.
+/// Compares the loops of `text`, as `vertices: cycle pairs/transfers`.
 fn check(text: &str, expected: &[&str]) {
     let found = found(text, None);
     let shown: Vec<_> = found
@@ -33,7 +33,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn loops_and_their_examples() {
+fn finds_loops_and_short_cycles() {
     check("", &[]);
     check("a>b>c", &[]);
     check("a>a", &[]);
@@ -41,7 +41,7 @@ fn loops_and_their_examples() {
     check("b>a>b>a c>a", &["ab: ab 2/3"]);
     check("c>a>b>c", &["abc: abc 3/3"]);
     check("c>b>a>c", &["abc: acb 3/3"]);
-    // Two loops that a bridge connects, the larger first; a tail belongs to none.
+    // Two loops that a bridge connects, the larger first. A tail belongs to none.
     check("x>y>x a>b>c>a c>x y>z", &["abc: abc 3/3", "xy: xy 2/2"]);
     // Equal sizes: more transfers first, then by address.
     check(
@@ -55,7 +55,7 @@ fn loops_and_their_examples() {
 }
 
 #[test]
-fn what_is_burned_does_not_come_back() {
+fn no_loop_runs_through_the_zero_address() {
     check("a>0>b>a", &[]);
     check("a>0>b>a>b", &["ab: ab 2/2"]);
 }
@@ -73,7 +73,7 @@ fn loops_cross_assets_and_are_counted_beyond_the_limit() {
 }
 
 #[test]
-fn amounts_blocks_and_self_loops() {
+fn sums_amounts_blocks_and_self_loops() {
     let found = found("a>b:5 b>a:7 a>b:1@T b>b:9 b>b:1 c>a:100", None);
     let each = &found.loops[0];
     assert_eq!(
@@ -98,7 +98,7 @@ fn amounts_blocks_and_self_loops() {
 }
 
 #[test]
-fn a_loop_is_a_graph_of_its_own() {
+fn loop_becomes_a_graph() {
     let mut graph = testing::graph(testing::transfers("a>b>a b>c"));
     for vertex in graph.graph.node_weights_mut() {
         vertex.label = Some(format!("label of {}", testing::name(vertex.address)));
@@ -114,8 +114,8 @@ fn a_loop_is_a_graph_of_its_own() {
     assert_eq!((b.out_degree, b.label.as_deref()), (1, Some("label of b")));
 }
 
-/// The length of a shortest cycle of distinct vertices within `vertices`, by trying
-/// every walk of each length.
+/// Returns the length of a shortest cycle within `vertices`, by trying every walk of each
+/// length.
 fn girth(vertices: &BTreeSet<Address>, edges: &BTreeSet<(Address, Address)>) -> usize {
     let walks = |start: Address| {
         let mut at = BTreeSet::from([start]);
@@ -176,7 +176,7 @@ proptest! {
             prop_assert_eq!(each.transfers, transfers.iter().filter(inside).count() as u64);
             prop_assert_eq!(each.edges.len() as u64, each.transfers);
             prop_assert!(each.edges.iter().all(|e| inside(&&graph.graph[*e].transfer)));
-            // The example is a cycle, of distinct vertices, and a shortest.
+            // The example is a shortest cycle of distinct vertices.
             let next = each.cycle.iter().cycle().skip(1);
             prop_assert!(each.cycle.iter().zip(next).all(|(from, to)| inner.contains(&(*from, *to))));
             prop_assert_eq!(each.cycle.iter().collect::<BTreeSet<_>>().len(), each.cycle.len());

@@ -24,7 +24,7 @@ fn top(side: &Side) -> Vec<String> {
 }
 
 #[test]
-fn counts_and_tops() {
+fn counts_and_ranks() {
     let found = sum_up(
         "0>a:100 a>b:30 a>b:0 a>c:10 b>c:20 c>c:5 c>0:1 d>a:3@eth",
         &SummarySettings::default(),
@@ -68,7 +68,7 @@ fn counts_and_tops() {
     assert_eq!((token.transfers, token.pairs), (7, 6));
     let amounts = [token.amount, token.minted, token.burned];
     assert_eq!(amounts, [166, 100, 1].map(AmountSum::from));
-    // Nobody's address is not among them.
+    // The zero address is not among them.
     assert_eq!(top(&token.senders), ["a:40 x3", "b:20 x1", "c:6 x2"]);
     assert_eq!(top(&token.receivers), ["a:100 x1", "c:35 x3", "b:30 x2"]);
     assert_eq!(token.senders.amount, AmountSum::from(66));
@@ -112,7 +112,7 @@ fn counts_and_tops() {
 }
 
 #[test]
-fn hops_and_expansions() {
+fn counts_hops_and_expansions() {
     let mut graph = testing::graph(testing::transfers("a>b b>c a>b"));
     for (id, (hop, expansion)) in graph.graph.node_indices().zip([
         (0, Expansion::Expanded),
@@ -138,7 +138,7 @@ fn hops_and_expansions() {
 }
 
 #[test]
-fn nothing_sums_up_to_nothing() {
+fn empty_graphs_and_zero_amounts_have_no_shares() {
     let found = sum_up("", &SummarySettings::default());
     assert_eq!(
         (found.vertices, found.transfers, found.first_block),
@@ -157,7 +157,7 @@ fn nothing_sums_up_to_nothing() {
 }
 
 #[test]
-fn tables_follow_the_result() {
+fn tables_have_stable_ids_and_columns() {
     let text = "a>b:5@eth a>b:6@T b>c:7@T 0>a:1@T";
     let found = sum_up(text, &SummarySettings::default());
     let shape: Vec<_> = found
