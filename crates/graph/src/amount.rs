@@ -2,11 +2,11 @@
 
 use alloy_primitives::U256;
 
-/// A sum of 256-bit amounts that neither overflows nor rounds: 2^64 of the
-/// largest amounts fit. Printed in decimal.
+/// An exact sum of 256-bit amounts: it has room for 2^64 of the largest. Prints in
+/// decimal.
 pub type AmountSum = alloy_primitives::aliases::U320;
 
-/// An amount as a sum of one.
+/// Returns an amount as a sum.
 pub fn widen(amount: U256) -> AmountSum {
     AmountSum::from_limbs_slice(amount.as_limbs())
 }
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_amounts_add_up_exactly() {
+    fn adds_the_largest_amounts_exactly() {
         let sum = widen(U256::MAX) + widen(U256::MAX);
         assert_eq!(
             sum.to_string(),

@@ -1,33 +1,18 @@
-//! Putting graphs together: adding vertices and edges, and graphs without a search.
+//! Graphs of all given transfers, without a search.
 
-use crate::{Edge, Expansion, SearchError, TransferGraph, Vertex, totals::count_totals};
-use alloy_primitives::{Address, U256};
-use petgraph::{Directed, graph::NodeIndex};
+use crate::{
+    Edge, Expansion, SearchError, TransferGraph, Vertex,
+    graph::{Graph, add_edge, add_vertex},
+    totals::count_totals,
+};
+use alloy_primitives::U256;
+use petgraph::graph::NodeIndex;
 use txgraph_transfers::{BlockRanges, ChainInfo, Direction, ScanReport, Transfer};
 
-/// The petgraph graph of a [`TransferGraph`].
-pub(crate) type Graph = petgraph::Graph<Vertex, Edge, Directed, u32>;
-
-impl Vertex {
-    /// A vertex whose degrees and totals are still to be counted.
-    pub(crate) fn new(address: Address, hop: u32, expansion: Expansion) -> Self {
-        Self {
-            address,
-            hop,
-            expansion,
-            label: None,
-            in_degree: 0,
-            out_degree: 0,
-            totals: Vec::new(),
-            blocks: None,
-        }
-    }
-}
-
 impl TransferGraph {
-    /// The graph of all `transfers`, without a search: as if every address were a
-    /// root that was expanded once, but with no vertex marked as root. Every vertex
-    /// has hop 0, every edge hop 1. The transfers are sorted first.
+    /// Builds the graph of all `transfers`, without a search: as if every address were a
+    /// root that was expanded once, but with no vertex marked as a root. Every vertex has
+    /// hop 0 and every edge hop 1. Sorts the transfers first.
     pub fn from_transfers(
         chain: ChainInfo,
         blocks: BlockRanges,
@@ -46,7 +31,7 @@ impl TransferGraph {
         for &address in &addresses {
             add_vertex(&mut graph, Vertex::new(address, 0, Expansion::Expanded))?;
         }
-        // Every end is in the sorted list, and its place is its vertex number.
+        // Both ends are in the sorted list, and an index of the list is a vertex number.
         let vertex = |address| NodeIndex::new(addresses.partition_point(|other| *other < address));
         for transfer in transfers {
             let (source, target) = (vertex(transfer.from_address), vertex(transfer.to_address));
@@ -64,25 +49,5 @@ impl TransferGraph {
             limits: Vec::new(),
             scan,
         })
-    }
-}
-
-/// Adds a vertex; petgraph would panic at 2^32 - 1 of them.
-pub(crate) fn add_vertex(graph: &mut Graph, vertex: Vertex) -> Result<NodeIndex, SearchError> {
-    graph
-        .try_add_node(vertex)
-        .map_err(|_| SearchError::TooLarge { what: "vertices" })
-}
-
-/// Adds an edge; petgraph would panic at 2^32 - 1 of them.
-pub(crate) fn add_edge(
-    graph: &mut Graph,
-    source: NodeIndex,
-    target: NodeIndex,
-    edge: Edge,
-) -> Result<(), SearchError> {
-    match graph.try_add_edge(source, target, edge) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(SearchError::TooLarge { what: "edges" }),
     }
 }

@@ -86,17 +86,17 @@ mod tests {
     use crate::{rows::RowStore, testing};
 
     fn check(text: &str, direction: Direction, expected: &str) {
-        let (mut names, mut store) = Default::default();
+        let (mut interned, mut store) = Default::default();
         for transfer in testing::transfers(text) {
-            RowStore::push(&mut store, &transfer, &mut names).unwrap();
+            RowStore::push(&mut store, &transfer, &mut interned).unwrap();
         }
-        let csr = Csr::of_rows(store.rows(), direction, names.addresses.len());
-        assert_eq!(csr.keys(), names.addresses.len());
-        let mut found: Vec<_> = (0..u32::try_from(names.addresses.len()).unwrap())
+        let csr = Csr::of_rows(store.rows(), direction, interned.addresses.len());
+        assert_eq!(csr.keys(), interned.addresses.len());
+        let mut found: Vec<_> = (0..u32::try_from(interned.addresses.len()).unwrap())
             .map(|id| {
                 format!(
                     "{}{:?}",
-                    testing::name(names.addresses.value(id)),
+                    testing::name(interned.addresses.value(id)),
                     csr.of(id)
                 )
             })

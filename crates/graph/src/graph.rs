@@ -1,25 +1,25 @@
 //! The graph that a search returns.
 
-use crate::AmountSum;
+use crate::{AmountSum, SearchError};
 use alloy_primitives::{Address, U256};
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
 use txgraph_transfers::{BlockRanges, ChainInfo, Direction, ScanReport, TokenStandard, Transfer};
 
-/// Names a vertex of a [`TransferGraph`]. Vertices are numbered by (hop, address).
+/// The number of a vertex in a [`TransferGraph`]. Vertices are numbered by (hop, address).
 pub type VertexId = NodeIndex<u32>;
 
-/// What is counted together: a token contract, or the native coin.
+/// The unit in which amounts add up: a token contract, or the native coin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asset {
     /// Token contract; absent for the native coin.
     pub token_address: Option<Address>,
-    /// Standard of its transfers (a contract may speak two: DN-404).
+    /// Standard of its transfers. A contract may implement two (DN-404).
     pub token_standard: TokenStandard,
 }
 
 impl Asset {
-    /// What `transfer` moves.
+    /// The asset that `transfer` moves.
     pub fn of(transfer: &Transfer) -> Self {
         Self {
             token_address: transfer.token_address,
@@ -28,25 +28,25 @@ impl Asset {
     }
 }
 
-/// Why a vertex was or was not expanded.
+/// Whether a vertex was expanded, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expansion {
     /// Its transfers were followed.
     Expanded,
-    /// It lies at the last hop.
+    /// It is at the last hop.
     LastHop,
-    /// More counterparties than `max_degree`.
+    /// It has more counterparties than `max_degree`.
     Hub,
-    /// It stands in the stop list.
+    /// It is in the stop list.
     StopList,
-    /// The zero address.
+    /// It is the zero address.
     ZeroAddress,
-    /// `max_vertices` or `max_edges` was reached before all its transfers were in.
+    /// `max_vertices` or `max_edges` was reached before all its transfers were added.
     Limit,
 }
 
-/// What a vertex received and sent of one asset, within the graph.
+/// Transfers and amounts of one asset that a vertex received and sent, within the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssetTotals {
     /// The asset.
@@ -78,23 +78,23 @@ pub struct Vertex {
     pub out_degree: u32,
     /// Per asset, ordered by asset.
     pub totals: Vec<AssetTotals>,
-    /// First and last block of any of its transfers in the graph.
+    /// First and last block of its transfers in the graph.
     pub blocks: Option<(u64, u64)>,
 }
 
-/// One transfer in the graph; parallel edges keep every transfer.
+/// One transfer in the graph. Parallel transfers are parallel edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The transfer, hash resolved.
+    /// The transfer, with its transaction hash and block time.
     pub transfer: Transfer,
-    /// The hop at which it was found: 1 + hop of the vertex whose expansion met it
-    /// first. In a time-respecting search a vertex may be expanded again when a
-    /// longer way reaches it sooner; then the length of that way counts. In every
-    /// search it is the fewest transfers of a followed way that ends with this one.
+    /// The hop at which it was found: 1 + the hop of the vertex whose expansion found it
+    /// first. A time-respecting search may expand a vertex again, when a longer path
+    /// reaches it earlier; then the length of that path counts. In every search it is the
+    /// length of the shortest followed path that ends with this transfer.
     pub hop: u32,
 }
 
-/// All transfers of one asset from one address to another, as one.
+/// All transfers of one asset from one address to another as one edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedEdge {
     /// Sender.
@@ -103,7 +103,7 @@ pub struct MergedEdge {
     pub target: VertexId,
     /// Asset.
     pub asset: Asset,
-    /// How many transfers.
+    /// The number of transfers.
     pub count: u64,
     /// Sum of their amounts.
     pub sum: AmountSum,
@@ -115,7 +115,8 @@ pub struct MergedEdge {
     pub last: (u64, u64),
 }
 
-/// A limit that cut the search short, recorded so that no answer looks whole when it is not.
+/// A limit that cut the search short. It is part of the result, so that no result looks
+/// complete when it is not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LimitHit {
@@ -123,23 +124,23 @@ pub enum LimitHit {
     MaxDegree {
         /// The limit.
         limit: u32,
-        /// How many vertices it stopped.
+        /// The number of vertices.
         vertices: u64,
     },
     /// Vertices shown but not expanded because they are in the stop list.
     StopList {
-        /// How many.
+        /// The number of vertices.
         vertices: u64,
     },
-    /// The zero address was met and not expanded.
+    /// The zero address was reached and not expanded.
     ZeroAddress,
-    /// No more vertices were added. The search went on among those it had, so every
-    /// followed transfer with both ends in the graph is there.
+    /// No more vertices were added. The search continued among those it had, so the graph
+    /// has every followed transfer between them.
     MaxVertices {
         /// The limit.
         limit: u64,
-        /// Transfers of expanded vertices left out because their other end could
-        /// not be added. What lies beyond was not looked at.
+        /// Transfers of expanded vertices left out because their other end could not be
+        /// added. Transfers beyond those were not examined.
         transfers_left_out: u64,
     },
     /// No more edges were added, and the search ended with the hop at which that
@@ -147,31 +148,70 @@ pub enum LimitHit {
     MaxEdges {
         /// The limit.
         limit: u64,
-        /// Transfers left out at that hop. What lies beyond was not looked at.
+        /// Transfers left out at that hop. Transfers beyond those were not examined.
         transfers_left_out: u64,
     },
 }
 
-/// What a search found. `graph` has vertices ordered by (hop, address) and
-/// edges in the total order of transfers: equal questions give equal graphs.
+/// The result of a search. Vertices are ordered by (hop, address) and edges in the total
+/// order of transfers, so equal requests give equal graphs.
 #[derive(Clone, Debug)]
 pub struct TransferGraph {
-    /// The petgraph graph, free to use with its algorithms.
+    /// The graph, for use with the algorithms of petgraph.
     pub graph: DiGraph<Vertex, Edge, u32>,
     /// Roots, in the order of their vertices.
     pub roots: Vec<VertexId>,
     /// Chain of the transfers.
     pub chain: ChainInfo,
-    /// Blocks that were asked for.
+    /// Requested blocks.
     pub blocks: BlockRanges,
-    /// Hops asked for; absent: until nothing new is reached.
+    /// Requested hops; `None`: until nothing new is reached.
     pub hops: Option<u32>,
     /// Direction followed.
     pub direction: Direction,
-    /// Smallest amount asked for.
+    /// Smallest requested amount.
     pub min_value: U256,
-    /// Limits that bit.
+    /// Limits that were reached.
     pub limits: Vec<LimitHit>,
     /// What was read, with gaps.
     pub scan: ScanReport,
+}
+
+/// The petgraph graph of a [`TransferGraph`].
+pub(crate) type Graph = DiGraph<Vertex, Edge, u32>;
+
+impl Vertex {
+    /// Creates a vertex whose degrees and totals are still to be counted.
+    pub(crate) fn new(address: Address, hop: u32, expansion: Expansion) -> Self {
+        Self {
+            address,
+            hop,
+            expansion,
+            label: None,
+            in_degree: 0,
+            out_degree: 0,
+            totals: Vec::new(),
+            blocks: None,
+        }
+    }
+}
+
+/// Adds a vertex. Fails at 2^32 - 1 of them, where petgraph would panic.
+pub(crate) fn add_vertex(graph: &mut Graph, vertex: Vertex) -> Result<NodeIndex, SearchError> {
+    graph
+        .try_add_node(vertex)
+        .map_err(|_| SearchError::TooLarge { what: "vertices" })
+}
+
+/// Adds an edge. Fails at 2^32 - 1 of them, where petgraph would panic.
+pub(crate) fn add_edge(
+    graph: &mut Graph,
+    source: NodeIndex,
+    target: NodeIndex,
+    edge: Edge,
+) -> Result<(), SearchError> {
+    match graph.try_add_edge(source, target, edge) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(SearchError::TooLarge { what: "edges" }),
+    }
 }

@@ -1,21 +1,21 @@
-//! Numbers for things: each distinct value gets the next `u32`.
+//! Interning: each distinct value gets the next `u32`.
 
 use crate::SearchError;
 use alloy_primitives::map::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
-/// No number: an empty slot, or a value that has none.
+/// No number: an empty slot, or a value without one.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Values numbered in the order in which they were first seen.
+/// Values, numbered in the order in which they were first interned.
 ///
-/// An open-addressing table of numbers beside the list of values: 4 bytes a slot,
-/// where a map would keep every value a second time. The hasher is seeded at random,
-/// because anyone can grind addresses that collide under a known seed; the numbers do
-/// not depend on it.
+/// An open-addressing table of numbers next to the list of values. It takes 4 bytes a
+/// slot, where a map would store every value twice. The hasher has a random seed, because
+/// anyone can search for addresses that collide under a known one. The numbers do not
+/// depend on the seed.
 pub(crate) struct Interner<T> {
     values: Vec<T>,
-    /// Numbers at their hash, or at the next free slot; a power of two of them.
+    /// Numbers at their hash, or at the next free slot. The length is a power of two.
     slots: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
@@ -39,7 +39,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Copy + Eq + Hash> Interner<T> {
-    /// The number of `value`, a new one if it was never seen.
+    /// Returns the number of `value`, a new one if it is new.
     #[inline]
     pub(crate) fn intern(&mut self, value: T) -> Result<u32, SearchError> {
         let slot = self.slot(&value);
@@ -52,26 +52,26 @@ impl<T: Copy + Eq + Hash> Interner<T> {
             .ok_or(SearchError::TooLarge { what: "addresses" })?;
         self.values.push(value);
         self.slots[slot] = number;
-        // Three quarters full is where linear probing starts to walk far.
+        // Beyond three quarters, linear probing takes long.
         if self.values.len() * 4 > self.slots.len() * 3 {
             self.grow();
         }
         Ok(number)
     }
 
-    /// The number of `value`, if it was seen.
+    /// Returns the number of `value`, if it has one.
     pub(crate) fn get(&self, value: &T) -> Option<u32> {
         let number = self.slots[self.slot(value)];
         (number != NONE).then_some(number)
     }
 
-    /// The value with this number.
+    /// Returns the value with this number.
     #[inline]
     pub(crate) fn value(&self, number: u32) -> T {
         self.values[number as usize]
     }
 
-    /// How many values were seen.
+    /// The number of values.
     pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
@@ -81,12 +81,12 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         size_of_val(&self.values[..]) + size_of_val(&self.slots[..])
     }
 
-    /// Where `value` is, or else where it would be put.
+    /// Returns the slot of `value`, or the free slot where it would go.
     #[inline]
     fn slot(&self, value: &T) -> usize {
         let mask = self.slots.len() - 1;
-        // The low bits are as good as any; the cut on a 32-bit host is harmless.
-        #[expect(clippy::cast_possible_truncation, reason = "a hash, masked anyway")]
+        // All bits of the hash are equally good, so losing some on a 32-bit host is harmless.
+        #[expect(clippy::cast_possible_truncation, reason = "a hash, which is masked")]
         let mut slot = self.hasher.hash_one(value) as usize & mask;
         loop {
             let number = self.slots[slot];
@@ -114,7 +114,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_as_a_map_does(values in proptest::collection::vec(0u16..300, 0..600)) {
+        fn numbers_agree_with_a_hash_map(values in proptest::collection::vec(0u16..300, 0..600)) {
             let mut interner = Interner::default();
             let mut map = HashMap::new();
             for value in values {

@@ -1,8 +1,10 @@
-//! Breadth-first search over any [`TransferSource`](txgraph_transfers::TransferSource),
-//! and the graph it builds. In: roots, a filter, limits. Out: a [`TransferGraph`]. It
-//! does not know whether transfers came from logs, replay, an index or a cluster.
+//! Breadth-first search over any [`TransferSource`](txgraph_transfers::TransferSource).
+//!
+//! Input: a [`SearchRequest`] with roots, a filter and limits. Output: a
+//! [`TransferGraph`]. The search does not depend on whether transfers come from logs, a
+//! replay, an index or a cluster.
 
-// The question, and how it is read from the source.
+// The request, and how it is read from the source.
 mod plan;
 mod request;
 mod scan;
@@ -13,14 +15,14 @@ mod interner;
 mod rows;
 
 // The search.
+mod expand;
 mod search;
 mod timing;
-mod walk;
 
-// The answer.
+// The result.
 mod amount;
-mod answer;
 mod assemble;
+mod build;
 mod graph;
 mod merge;
 mod totals;

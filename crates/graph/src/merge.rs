@@ -1,4 +1,4 @@
-//! Parallel edges as one: count, sum, first and last per (from, to, asset).
+//! Merges parallel edges: count, sum, first and last per (source, target, asset).
 
 use crate::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId, widen};
 use alloy_primitives::map::{HashMap, HashSet};
@@ -6,13 +6,13 @@ use petgraph::graph::EdgeIndex;
 use rayon::prelude::*;
 
 impl TransferGraph {
-    /// Transfers of one asset between two addresses as one edge each, ordered by
-    /// (source, target, asset). On the threads of rayon.
+    /// Merges the transfers of one asset between two addresses into one edge each, ordered
+    /// by (source, target, asset). Runs on the current rayon pool.
     pub fn merged(&self) -> Vec<MergedEdge> {
         let assets = self.assets();
         let ranks: HashMap<Asset, usize> = assets.iter().copied().zip(0..).collect();
-        // Small keys, because there may be millions; the edge index last, so that
-        // equal keys stay in the total order of transfers.
+        // Small keys, because there may be millions. The edge index comes last, so that
+        // equal keys keep the total order of transfers.
         let edges = self.graph.raw_edges().par_iter().enumerate();
         let mut keys: Vec<_> = edges
             .map(|(number, edge)| {
@@ -49,9 +49,9 @@ impl TransferGraph {
         groups.into_par_iter().map(merge).collect()
     }
 
-    /// The assets that occur, ordered: the native coin first, then by contract.
+    /// Returns the assets of all transfers: the native coin first, then by contract.
     pub fn assets(&self) -> Vec<Asset> {
-        // Hashing first: a few assets have most of the transfers.
+        // A hash set first: a few assets have most of the transfers.
         let distinct: HashSet<_> = self
             .graph
             .edge_weights()
@@ -69,7 +69,7 @@ mod tests {
     use alloy_primitives::U256;
 
     #[test]
-    fn merges_by_ends_and_asset() {
+    fn merges_by_source_target_and_asset() {
         let mut transfers = testing::transfers("a>b:5 b>a:1 a>b:7 a>b:2@T c>c:3");
         transfers[0].value = U256::MAX;
         transfers[2].value = U256::MAX;

@@ -1,13 +1,12 @@
 //! How a search reads the blocks.
 //!
-//! One hop needs only the transfers that touch the roots: one scan that asks for
-//! those. More hops could ask for each frontier in turn, a scan per hop; but a scan
-//! costs nearly the same for a few transfers as for all, and all of them take only
-//! about 40 bytes each. So one scan fetches all, and every hop is served from memory.
-//! Whether they fit is not known before: when they turn out not to, the scan goes on
-//! as the scan of hop 1, keeping only what touches the roots, and each later hop has
-//! its own. The answer is the same in every case, and so are its counts: they are
-//! those of the first scan, which never depends on the memory.
+//! One hop needs only the transfers of the roots: one scan that requests those. More hops
+//! could request each frontier in turn, a scan per hop. But a scan costs nearly the same for
+//! a few transfers as for all, and a stored transfer takes only about 40 bytes. So one scan
+//! fetches all, and every hop is served from memory. Whether they fit is not known before. If
+//! they do not, the scan continues as the scan of hop 1, which keeps only the transfers of the
+//! roots, and each later hop has its own scan. The result is the same in every case, and so
+//! are its counts: they are those of the first scan, which does not depend on the memory.
 //!
 //! A source that knows what such a scan would report without making it (an index) is
 //! asked for one frontier after the other from the beginning.
@@ -15,21 +14,21 @@
 use crate::{
     SearchError, SearchRequest,
     csr::Csr,
-    rows::{Names, RowStore},
+    rows::{Interned, RowStore},
 };
 use alloy_primitives::Address;
 use txgraph_transfers::{ScanReport, ScanRequest, Touching, TransferFilter, TransferSource};
 
-/// Which scans to make.
+/// The scans of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// None: the roots alone.
+    /// No scan: only the roots.
     RootsOnly,
-    /// One, of what touches the roots.
+    /// One scan of the transfers of the roots.
     OneHop,
-    /// One of everything, which serves all hops if it fits in memory.
+    /// One scan of all transfers, which serves all hops if they fit in memory.
     OnePass,
-    /// One for each hop, of what touches its frontier: that costs this source little.
+    /// One scan per hop of the transfers of its frontier, which is cheap for this source.
     ByHop {
         /// What one of everything would report.
         report: ScanReport,
@@ -52,14 +51,14 @@ impl Plan {
     }
 }
 
-/// Whether a store of all transfers may grow on: what it takes now, with what it will
-/// take to group them by address.
-pub(crate) fn fits(request: &SearchRequest, rows: &RowStore, names: &Names) -> bool {
-    let csr = Csr::bytes(rows.len(), request.direction, names.addresses.len());
-    (rows.bytes() + names.bytes() + csr) as u64 <= request.memory_bytes_max
+/// Whether a store of all transfers may grow: its memory, and what grouping by address will
+/// take.
+pub(crate) fn fits(request: &SearchRequest, rows: &RowStore, interned: &Interned) -> bool {
+    let csr = Csr::bytes(rows.len(), request.direction, interned.addresses.len());
+    (rows.bytes() + interned.bytes() + csr) as u64 <= request.memory_bytes_max
 }
 
-/// The scan of what touches these addresses, or of everything.
+/// Returns the scan of the transfers of these addresses, or of all transfers.
 pub(crate) fn scan_request(request: &SearchRequest, frontier: Option<&[Address]>) -> ScanRequest {
     let touching = frontier.map(|addresses| Touching {
         addresses: addresses.iter().copied().collect(),
@@ -72,7 +71,7 @@ pub(crate) fn scan_request(request: &SearchRequest, frontier: Option<&[Address]>
             ..request.filter.clone()
         },
         wrapped_native: request.wrapped_native.clone(),
-        // Both cost a read and a keccak; most transfers are not kept.
+        // Both cost a read and a keccak, and most transfers do not become edges.
         with_times: false,
         with_hashes: false,
         allow_partial: request.allow_partial,

@@ -1,69 +1,69 @@
-//! What a search is asked, and why it may fail.
+//! The request for a search, and its errors.
 
 use alloy_primitives::Address;
 use std::collections::BTreeMap;
 use txgraph_transfers::{BlockRanges, Direction, SourceError, TransferFilter, WrappedNative};
 
-/// A question.
+/// A request for a search.
 #[derive(Clone, Debug)]
 pub struct SearchRequest {
-    /// Where to start; hop 0. Always expanded. Duplicates count once.
+    /// Addresses to start from, at hop 0. Always expanded. Duplicates count once.
     pub roots: Vec<Address>,
-    /// Blocks to look at.
+    /// Blocks to search.
     pub blocks: BlockRanges,
-    /// Tokens, smallest amount, standards, kinds. `touching` must be empty.
+    /// Tokens, smallest amount, standards, kinds. `touching` must be `None`.
     pub filter: TransferFilter,
-    /// Wraps.
+    /// Which deposits and withdrawals of wrapped coins count as mints and burns.
     pub wrapped_native: WrappedNative,
-    /// How often to expand: 1 expands only the roots, 0 nothing (no block is read).
-    /// `None`: until nothing new.
+    /// The number of expansions: 1 expands only the roots, 0 nothing (no block is read).
+    /// `None`: until nothing new is reached.
     pub hops: Option<u32>,
-    /// Direction to follow.
+    /// The direction in which transfers are followed.
     pub direction: Direction,
-    /// Follow a transfer only if it happened after the first arrival at its start
-    /// (for `In`: before the last departure). Not with `Both`.
+    /// Follow a transfer only if it happened after the first arrival at its sender (for
+    /// `In`: before the last departure from its receiver). Not with `Both`.
     ///
-    /// After means at a later [`Position`](txgraph_transfers::Position), so within a
-    /// transaction too. Where hops are bounded, only arrivals by ways short enough to
-    /// be followed further count.
+    /// After means at a later [`Position`](txgraph_transfers::Position), also within one
+    /// transaction. If hops are bounded, only arrivals by paths short enough to be
+    /// followed further count.
     pub time_respecting: bool,
-    /// Vertices with more distinct counterparties (in the direction followed) are
-    /// shown, not expanded. Roots are exempt.
+    /// Vertices with more distinct counterparties in the direction followed are shown but
+    /// not expanded. Roots are exempt.
     ///
-    /// All transfers in the blocks that meet the filter count, whether or not the
-    /// search follows them; a vertex is not its own counterparty.
+    /// All transfers that pass the filter count, whether or not the search follows them.
+    /// A vertex is not its own counterparty.
     pub max_degree: Option<u32>,
-    /// Addresses that are shown, not expanded, with a label. Roots are exempt.
+    /// Addresses that are shown but not expanded, with a label. Roots are exempt.
     pub stop_at: BTreeMap<Address, String>,
     /// Upper bound of vertices; at least the number of roots.
     ///
-    /// The vertices of a hop are expanded in the order of their addresses, the
-    /// transfers of each taken in their total order. A transfer that would add one
-    /// vertex too many is left out. The search goes on among the vertices it has, so
-    /// the graph has every followed transfer between them.
+    /// The vertices of a hop are expanded in the order of their addresses, and the
+    /// transfers of each are followed in their total order. A transfer that would add one
+    /// vertex too many is left out. The search continues among the vertices it has, so the
+    /// graph has every followed transfer between them.
     pub max_vertices: Option<u64>,
     /// Upper bound of edges.
     ///
-    /// In the same order, the transfers beyond it are left out, and the hop at which
-    /// that happens is the last: the graph has all edges of the hops before, and of
-    /// that hop those of the lowest addresses, earliest first.
+    /// Transfers beyond it, in the same order, are left out, and the hop at which that
+    /// happens is the last. The graph has all edges of the hops before, and of that hop
+    /// those of the lowest addresses, earliest first.
     pub max_edges: Option<u64>,
-    /// Expand the zero address (mints, burns) as well.
+    /// Expand the zero address (mints and burns) as well.
     pub expand_zero: bool,
-    /// Bytes the search may use to keep one pass's transfers; beyond it the
-    /// blocks are scanned once per hop. The answer is the same. It is no bound on the
-    /// size of the answer, which has to fit in memory: see `max_edges`.
+    /// Bytes that the search may use to keep the transfers of one pass; beyond that it
+    /// scans the blocks once per hop. The result is the same. This does not bound the size
+    /// of the result, which has to fit in memory: see `max_edges`.
     pub memory_bytes_max: u64,
-    /// Answer with what exists when blocks are missing.
+    /// Search the blocks that exist when others are missing.
     pub allow_partial: bool,
 }
 
 impl SearchRequest {
-    /// [`SearchRequest::memory_bytes_max`] where nobody knows better: about twenty
-    /// million transfers.
+    /// The default of [`SearchRequest::memory_bytes_max`]: room for about twenty million
+    /// transfers.
     pub const MEMORY_BYTES_MAX_DEFAULT: u64 = 1 << 30;
 
-    /// One hop outwards from `roots`, every asset, no limits.
+    /// A request for one hop outwards from `roots`, every asset, no limits.
     pub fn new(roots: Vec<Address>, blocks: BlockRanges) -> Self {
         Self {
             roots,
@@ -83,7 +83,7 @@ impl SearchRequest {
         }
     }
 
-    /// The roots in the order of their vertices, or what is wrong with the request.
+    /// Returns the roots in the order of their vertices, or why the request is invalid.
     pub(crate) fn checked_roots(&self) -> Result<Vec<Address>, SearchError> {
         let mut roots = self.roots.clone();
         roots.sort_unstable();
@@ -91,9 +91,9 @@ impl SearchRequest {
         let problem = if roots.is_empty() {
             "a search needs at least one root".into()
         } else if self.filter.touching.is_some() {
-            "the search chooses the addresses it asks for; leave filter.touching empty".into()
+            "the search sets the addresses of its filter itself; leave filter.touching empty".into()
         } else if self.time_respecting && self.direction == Direction::Both {
-            "following time needs one direction, out or in; `both` has no before and after".into()
+            "a time-respecting search needs one direction, out or in, not both".into()
         } else if let Some(max) = self.max_vertices.filter(|max| *max < roots.len() as u64) {
             format!("max_vertices is {max}, but there are {} roots", roots.len())
         } else {
@@ -103,29 +103,32 @@ impl SearchRequest {
     }
 }
 
-/// Why a search failed.
+/// An error of a search.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
     /// The request contradicts itself.
     #[error("{0}")]
     Request(String),
-    /// There is more than 32-bit numbers can count.
+    /// There are more than 32-bit numbers can count.
     #[error("too many {what} for one search; narrow it by blocks, tokens, amount or limits")]
     TooLarge {
         /// Vertices, edges, …
         what: &'static str,
     },
-    /// The source broke its promise: transfers came out of order, or twice. A search
-    /// over such a source could be wrong without a sign.
-    #[error("the source of transfers gave {after:?} after {before:?}; this is a bug in the source")]
+    /// The source returned transfers out of order, or twice. Without this check the search
+    /// could return a wrong graph.
+    #[error(
+        "the source of transfers returned {after:?} after {before:?}; the source has a bug or its \
+         data is damaged"
+    )]
     Order {
         /// Position of one transfer.
         before: txgraph_transfers::Position,
         /// Position of the next, which is not greater.
         after: txgraph_transfers::Position,
     },
-    /// The source could not answer.
+    /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
 }

@@ -1,29 +1,29 @@
-//! Transfers in about 40 bytes each, for as long as a search runs.
+//! Compact storage for the transfers of a search, about 40 bytes each.
 
 use crate::{SearchError, interner::Interner};
 use alloy_primitives::{Address, B256, U256};
 use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
 
-/// Rows a store can hold, so that twice as many, one for each end, fit a `u32`.
+/// The most rows of a store: twice as many, one for each end, fit a `u32`.
 const ROWS_MAX: usize = (1 << 31) - 1;
 
-/// What transfers have in common and rows refer to by number.
+/// Values that many transfers share, numbered.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct Interned {
     /// Senders and receivers.
     pub(crate) addresses: Interner<Address>,
     /// Token, standard and kind.
     classes: Interner<(Option<Address>, TokenStandard, Kind)>,
 }
 
-impl Names {
-    /// Names that number these addresses first.
+impl Interned {
+    /// Interns these addresses first, in order.
     pub(crate) fn with_addresses(addresses: &[Address]) -> Result<Self, SearchError> {
-        let mut names = Self::default();
+        let mut interned = Self::default();
         for address in addresses {
-            names.addresses.intern(*address)?;
+            interned.addresses.intern(*address)?;
         }
-        Ok(names)
+        Ok(interned)
     }
 
     /// Memory in use.
@@ -32,8 +32,8 @@ impl Names {
     }
 }
 
-/// One transfer. Thirty-two bytes in one place: following a transfer reads its ends
-/// and its position, and one cache line has both.
+/// One transfer in 32 bytes. Following a transfer reads its ends and its position, which
+/// one cache line holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     /// Sender, by number.
@@ -43,24 +43,24 @@ pub(crate) struct Row {
     /// Block, an index into [`RowStore::blocks`].
     block: u32,
     tx: u32,
-    /// Meaningless without [`HAS_LOG`].
+    /// Only valid with [`HAS_LOG`].
     log: u32,
     class: u32,
     /// Where the amounts start in [`RowStore::words`].
     words: u32,
-    /// Which amounts are there, and how long they are.
+    /// Which fields are present, and the lengths of the amounts.
     shape: u16,
 }
 
 /// Bits of a shape: the transfer has a log.
 const HAS_LOG: u16 = 1;
-/// Its first word is the index inside the log; otherwise that is 0.
+/// Its first word is the sub-index, which is 0 otherwise.
 const HAS_SUB: u16 = 1 << 1;
 /// It has a token id.
 const HAS_ID: u16 = 1 << 2;
-/// Three bits: words of the value, without leading zeros.
+/// Shift of three bits: the words of the value, without leading zeros.
 const VALUE: u16 = 3;
-/// Three bits: words of the token id.
+/// Shift of three bits: the words of the token id.
 const ID: u16 = 6;
 
 /// Transfers, in the order they were pushed.
@@ -74,11 +74,11 @@ pub(crate) struct RowStore {
 }
 
 impl RowStore {
-    /// Appends a transfer. Its hash is not kept.
+    /// Appends a transfer without its hash.
     pub(crate) fn push(
         &mut self,
         transfer: &Transfer,
-        names: &mut Names,
+        interned: &mut Interned,
     ) -> Result<(), SearchError> {
         let Transfer {
             token_address,
@@ -87,12 +87,12 @@ impl RowStore {
             ..
         } = *transfer;
         let row = Row {
-            from: names.addresses.intern(transfer.from_address)?,
-            to: names.addresses.intern(transfer.to_address)?,
+            from: interned.addresses.intern(transfer.from_address)?,
+            to: interned.addresses.intern(transfer.to_address)?,
             block: self.block(transfer.block_number, transfer.block_timestamp)?,
             tx: transfer.transaction_index,
             log: transfer.log_index.unwrap_or_default(),
-            class: names
+            class: interned
                 .classes
                 .intern((token_address, token_standard, kind))?,
             words: self.next_words()?,
@@ -115,40 +115,40 @@ impl RowStore {
         Ok(())
     }
 
-    /// Appends a row of another store that has the same [`Names`]. Its number here.
+    /// Appends a row of another store with the same [`Interned`]. Returns its number here.
     pub(crate) fn push_from(&mut self, other: &Self, row: u32) -> Result<u32, SearchError> {
-        let theirs = other.row(row);
-        let (number, timestamp) = other.blocks[theirs.block as usize];
+        let copied = other.row(row);
+        let (number, timestamp) = other.blocks[copied.block as usize];
         let (block, words) = (self.block(number, timestamp)?, self.next_words()?);
-        let start = theirs.words as usize;
+        let start = copied.words as usize;
         self.words
-            .extend_from_slice(&other.words[start..start + theirs.words_len()]);
+            .extend_from_slice(&other.words[start..start + copied.words_len()]);
         self.rows.push(Row {
             block,
             words,
-            ..theirs
+            ..copied
         });
-        // At most `ROWS_MAX`.
+        // There are at most `ROWS_MAX`.
         u32::try_from(self.rows.len() - 1).map_err(|_| SearchError::TooLarge { what: "transfers" })
     }
 
-    /// The row with this number.
+    /// Returns the row with this number.
     #[inline]
     pub(crate) fn row(&self, row: u32) -> Row {
         self.rows[row as usize]
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Where in the chain it happened.
+    /// Returns the position of a row in the chain.
     pub(crate) fn position(&self, row: u32) -> Position {
         let row = self.row(row);
         Position {
@@ -159,11 +159,11 @@ impl RowStore {
         }
     }
 
-    /// The transfer again, its hash left zero.
-    pub(crate) fn transfer(&self, row: u32, names: &Names) -> Transfer {
+    /// Returns the transfer of a row, its hash left zero.
+    pub(crate) fn transfer(&self, row: u32, interned: &Interned) -> Transfer {
         let row = self.row(row);
         let (block_number, block_timestamp) = self.blocks[row.block as usize];
-        let (token_address, token_standard, kind) = names.classes.value(row.class);
+        let (token_address, token_standard, kind) = interned.classes.value(row.class);
         let value_at = row.words as usize + usize::from(row.shape & HAS_SUB != 0);
         let id_at = value_at + row.value_len();
         Transfer {
@@ -174,8 +174,8 @@ impl RowStore {
             sub_index: self.sub(row),
             transaction_hash: B256::ZERO,
             token_address,
-            from_address: names.addresses.value(row.from),
-            to_address: names.addresses.value(row.to),
+            from_address: interned.addresses.value(row.from),
+            to_address: interned.addresses.value(row.to),
             value: self.amount(value_at, row.value_len()),
             token_id: (row.shape & HAS_ID != 0).then(|| self.amount(id_at, row.id_len())),
             token_standard,
@@ -183,13 +183,13 @@ impl RowStore {
         }
     }
 
-    /// Memory in use. Room that a vector has grown for but not written is not
-    /// counted: the operating system has not given it yet.
+    /// Memory in use. Capacity that is not written yet does not count: the operating
+    /// system has not allocated it.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.rows[..]) + size_of_val(&self.words[..]) + size_of_val(&self.blocks[..])
     }
 
-    /// The index of a block, which is the last one or new.
+    /// Returns the index of a block, which is the last one or new.
     fn block(&mut self, number: u64, timestamp: u64) -> Result<u32, SearchError> {
         if self.rows.len() >= ROWS_MAX {
             return Err(SearchError::TooLarge { what: "transfers" });
@@ -197,7 +197,7 @@ impl RowStore {
         if self.blocks.last() != Some(&(number, timestamp)) {
             self.blocks.push((number, timestamp));
         }
-        // At most one block a row.
+        // There is at most one block per row.
         u32::try_from(self.blocks.len() - 1).map_err(|_| SearchError::TooLarge { what: "blocks" })
     }
 
@@ -205,11 +205,11 @@ impl RowStore {
         u32::try_from(self.words.len()).map_err(|_| SearchError::TooLarge { what: "transfers" })
     }
 
-    /// Appends an amount without its leading zero words; returns how many are left.
+    /// Appends an amount without its leading zero words. Returns the number of words.
     fn push_amount(&mut self, amount: &U256) -> u16 {
         let len = amount.bit_len().div_ceil(64);
         self.words.extend_from_slice(&amount.as_limbs()[..len]);
-        // Four at most.
+        // At most four.
         u16::try_from(len).unwrap_or_default()
     }
 
@@ -223,13 +223,13 @@ impl RowStore {
         } else {
             0
         };
-        // Was pushed from a u32.
+        // It was a `u32` when it was pushed.
         u32::try_from(sub).unwrap_or_default()
     }
 }
 
 impl Row {
-    /// The end that is not `address`; of a transfer to oneself the same.
+    /// Returns the end that is not `address`; for a self-transfer `address`.
     #[inline]
     pub(crate) fn other_end(self, address: u32) -> u32 {
         if self.from == address {
@@ -276,13 +276,13 @@ mod tests {
             "[a-d0]",
             prop_oneof![Just("T"), Just("U"), Just("eth")],
         );
-        let place = (
+        let position = (
             0u64..4,
             any::<u32>(),
             any::<Option<u32>>(),
             prop_oneof![Just(0), any::<u32>()],
         );
-        (ends, place, amount(), proptest::option::of(amount())).prop_map(
+        (ends, position, amount(), proptest::option::of(amount())).prop_map(
             |((from, to, token), (block, tx, log_index, sub_index), value, token_id)| {
                 let (from, to) = (testing::address(&from), testing::address(&to));
                 let transfer = testing::transfer((block, tx), token, from, to, value);
@@ -299,23 +299,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_give_back_what_was_pushed(transfers in proptest::collection::vec(transfer(), 0..40)) {
-            let (mut names, mut store, mut copy) = Default::default();
+        fn rows_read_back(transfers in proptest::collection::vec(transfer(), 0..40)) {
+            let (mut interned, mut store, mut copy) = Default::default();
             for transfer in &transfers {
-                RowStore::push(&mut store, transfer, &mut names).unwrap();
+                RowStore::push(&mut store, transfer, &mut interned).unwrap();
             }
-            // In reverse, so that blocks and words lie elsewhere in the copy.
+            // In reverse, so that blocks and words have other indices in the copy.
             for row in (0..u32::try_from(store.len()).unwrap()).rev() {
                 RowStore::push_from(&mut copy, &store, row).unwrap();
             }
             for (row, transfer) in (0..).zip(&transfers) {
                 let mirrored = u32::try_from(store.len()).unwrap() - 1 - row;
-                prop_assert_eq!(&store.transfer(row, &names), transfer);
-                prop_assert_eq!(&copy.transfer(mirrored, &names), transfer);
+                prop_assert_eq!(&store.transfer(row, &interned), transfer);
+                prop_assert_eq!(&copy.transfer(mirrored, &interned), transfer);
                 prop_assert_eq!(store.position(row), transfer.position());
                 let row = store.row(row);
-                prop_assert_eq!(names.addresses.value(row.from), transfer.from_address);
-                prop_assert_eq!(names.addresses.value(row.to), transfer.to_address);
+                prop_assert_eq!(interned.addresses.value(row.from), transfer.from_address);
+                prop_assert_eq!(interned.addresses.value(row.to), transfer.to_address);
             }
         }
     }

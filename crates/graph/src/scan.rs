@@ -1,8 +1,8 @@
-//! Scans into row stores.
+//! Scans a source into row stores.
 
 use crate::{
     SearchError, SearchRequest, plan,
-    rows::{Names, RowStore},
+    rows::{Interned, RowStore},
 };
 use alloy_primitives::{Address, map::HashSet};
 use std::ops::ControlFlow;
@@ -10,45 +10,45 @@ use txgraph_transfers::{
     Direction, Position, ScanReport, ScanRequest, Transfer, TransferFilter, TransferSource,
 };
 
-/// Transfers in memory.
+/// The transfers of one scan.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
     pub(crate) rows: RowStore,
     pub(crate) report: ScanReport,
-    /// Whether these are all transfers, or only those that touch what was asked for.
+    /// Whether these are all transfers, or only those of the requested addresses.
     pub(crate) whole: bool,
-    /// Addresses asked for that have too many counterparties; their rows may be missing.
+    /// Requested addresses with too many counterparties; some of their rows may be missing.
     pub(crate) hubs: HashSet<u32>,
 }
 
-/// Fetches everything, or what touches the roots if that does not fit in memory.
+/// Fetches all transfers, or only those of the roots if all do not fit in memory.
 pub(crate) fn fetch_all(
     source: &dyn TransferSource,
     request: &SearchRequest,
     roots: &[Address],
-    names: &mut Names,
+    interned: &mut Interned,
 ) -> Result<Fetched, SearchError> {
     let mut rows = RowStore::default();
     let mut whole = true;
-    // For `wants_ends` only: the scan has applied all else.
+    // For `wants_ends` only: the scan applies the rest of the filter.
     let of_roots = plan::scan_request(request, Some(roots)).filter;
     let scan_request = plan::scan_request(request, None);
     let report = scan(source, &scan_request, |transfer| {
         if !whole {
             if of_roots.wants_ends(&transfer.from_address, &transfer.to_address) {
-                rows.push(transfer, names)?;
+                rows.push(transfer, interned)?;
             }
             return Ok(());
         }
-        rows.push(transfer, names)?;
-        if !plan::fits(request, &rows, names) {
+        rows.push(transfer, interned)?;
+        if !plan::fits(request, &rows, interned) {
             tracing::info!(
                 transfers = rows.len(),
                 block = transfer.block_number,
                 memory_bytes_max = request.memory_bytes_max,
                 "transfers do not fit in memory; scanning once per hop"
             );
-            (rows, *names) = only(&of_roots, &rows, names, roots)?;
+            (rows, *interned) = only(&of_roots, &rows, interned, roots)?;
             whole = false;
         }
         Ok(())
@@ -61,44 +61,44 @@ pub(crate) fn fetch_all(
     })
 }
 
-/// The rows that `filter` wants, without the names that only others had.
+/// Copies the rows that `filter` wants, without interned values of other rows.
 fn only(
     filter: &TransferFilter,
     rows: &RowStore,
-    names: &Names,
+    interned: &Interned,
     roots: &[Address],
-) -> Result<(RowStore, Names), SearchError> {
-    let mut kept = (RowStore::default(), Names::with_addresses(roots)?);
+) -> Result<(RowStore, Interned), SearchError> {
+    let mut copied = (RowStore::default(), Interned::with_addresses(roots)?);
     for row in (0..).take(rows.len()) {
-        let transfer = rows.transfer(row, names);
+        let transfer = rows.transfer(row, interned);
         if filter.wants_ends(&transfer.from_address, &transfer.to_address) {
-            kept.0.push(&transfer, &mut kept.1)?;
+            copied.0.push(&transfer, &mut copied.1)?;
         }
     }
-    Ok(kept)
+    Ok(copied)
 }
 
-/// Fetches what touches these addresses. Of addresses with more than `degree_max`
-/// counterparties it stops keeping transfers, so that a hub with millions of them
-/// costs no more than its limit.
+/// Fetches the transfers of these addresses. It stops storing those of addresses with more
+/// than `degree_max` counterparties, so that a hub with millions of transfers costs no more
+/// than its limit.
 pub(crate) fn fetch_touching(
     source: &dyn TransferSource,
     request: &SearchRequest,
     addresses: &[Address],
     degree_max: Option<u32>,
-    names: &mut Names,
+    interned: &mut Interned,
 ) -> Result<Fetched, SearchError> {
     let mut rows = RowStore::default();
     let mut degrees = match degree_max {
-        Some(max) => Some(Degrees::new(max, request.direction, addresses, names)?),
+        Some(max) => Some(Degrees::new(max, request.direction, addresses, interned)?),
         None => None,
     };
     let mut scan_request = plan::scan_request(request, Some(addresses));
     let mut hubs = HashSet::default();
     if let Some(max) = degree_max {
-        // Those that the source names need not even be asked for.
+        // Hubs that the source knows need not be requested.
         for hub in source.hubs(&scan_request, max)? {
-            hubs.insert(names.addresses.intern(hub)?);
+            hubs.insert(interned.addresses.intern(hub)?);
             if let Some(touching) = &mut scan_request.filter.touching {
                 touching.addresses.remove(&hub);
             }
@@ -106,11 +106,11 @@ pub(crate) fn fetch_touching(
     }
     let report = scan(source, &scan_request, |transfer| {
         if let Some(degrees) = &mut degrees
-            && !degrees.wants(transfer, names)?
+            && !degrees.wants(transfer, interned)?
         {
             return Ok(());
         }
-        rows.push(transfer, names)
+        rows.push(transfer, interned)
     })?;
     if let Some(degrees) = degrees {
         hubs.extend(degrees.hubs());
@@ -123,24 +123,24 @@ pub(crate) fn fetch_touching(
     })
 }
 
-/// Counts counterparties while transfers pass by, so that no more is kept of a hub than
-/// twice its limit. Who is one is decided by what was kept ([`crate::walk`]).
+/// Counts counterparties during a scan, so that at most twice the limit is stored of a hub.
+/// The stored rows decide whether an address is a hub ([`crate::expand`]).
 struct Degrees {
     max: u32,
     direction: Direction,
-    /// By number of an address; absent if it was not asked for.
-    asked: Vec<Option<Degree>>,
-    /// (address asked for, counterparty).
+    /// By number of an address; `None` if it was not requested.
+    requested: Vec<Option<Degree>>,
+    /// (requested address, counterparty).
     seen: HashSet<(u32, u32)>,
 }
 
-/// What was seen of an address that was asked for.
+/// Counts of a requested address.
 #[derive(Clone, Copy, Debug, Default)]
 struct Degree {
-    /// The first transfers, up to the limit: it has no more counterparties than these, so
-    /// theirs are not looked at. Nearly all addresses have no others.
+    /// The number of its first transfers, up to the limit. They have no more counterparties
+    /// than that, so those are not examined. Nearly all addresses have no other transfers.
     first_transfers: u32,
-    /// Counterparties of the others.
+    /// Counterparties of its other transfers.
     later: u32,
 }
 
@@ -149,26 +149,26 @@ impl Degrees {
         max: u32,
         direction: Direction,
         addresses: &[Address],
-        names: &mut Names,
+        interned: &mut Interned,
     ) -> Result<Self, SearchError> {
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for address in addresses {
-            let number = names.addresses.intern(*address)? as usize;
-            if asked.len() <= number {
-                asked.resize(number + 1, None);
+            let number = interned.addresses.intern(*address)? as usize;
+            if requested.len() <= number {
+                requested.resize(number + 1, None);
             }
-            asked[number] = Some(Degree::default());
+            requested[number] = Some(Degree::default());
         }
         Ok(Self {
             max,
             direction,
-            asked,
+            requested,
             seen: HashSet::default(),
         })
     }
 
-    /// Whether an end that was asked for is not known as a hub.
-    fn wants(&mut self, transfer: &Transfer, names: &mut Names) -> Result<bool, SearchError> {
+    /// Whether a requested end of the transfer is not known as a hub.
+    fn wants(&mut self, transfer: &Transfer, interned: &mut Interned) -> Result<bool, SearchError> {
         let (from, to) = (transfer.from_address, transfer.to_address);
         let ends: &[(Address, Address)] = match self.direction {
             Direction::Out => &[(from, to)],
@@ -177,10 +177,10 @@ impl Degrees {
         };
         let mut wanted = false;
         for (start, end) in ends {
-            let Some(start) = names.addresses.get(start) else {
+            let Some(start) = interned.addresses.get(start) else {
                 continue;
             };
-            let Some(Some(degree)) = self.asked.get_mut(start as usize) else {
+            let Some(Some(degree)) = self.requested.get_mut(start as usize) else {
                 continue;
             };
             if degree.later > self.max {
@@ -191,7 +191,7 @@ impl Degrees {
                 wanted = true;
                 continue;
             }
-            let end = names.addresses.intern(*end)?;
+            let end = interned.addresses.intern(*end)?;
             if end != start && self.seen.insert((start, end)) {
                 degree.later += 1;
             }
@@ -203,13 +203,13 @@ impl Degrees {
     fn hubs(self) -> impl Iterator<Item = u32> {
         let is_hub = move |degree: &Degree| degree.later > self.max;
         (0..)
-            .zip(self.asked)
+            .zip(self.requested)
             .filter(move |(_, degree)| degree.as_ref().is_some_and(is_hub))
             .map(|(number, _)| number)
     }
 }
 
-/// Hands every transfer to `take`, which may fail.
+/// Scans, and passes every transfer to `take`, which may fail.
 fn scan(
     source: &dyn TransferSource,
     request: &ScanRequest,

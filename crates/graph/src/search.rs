@@ -1,13 +1,13 @@
-//! The search: scans, and the walk over what they fetched.
+//! The search: scans, and expansion over what they fetched.
 
 use crate::{
     SearchError, SearchRequest, TransferGraph,
-    answer::{self, Found},
+    build::{self, SearchResult},
     csr::Csr,
+    expand::{EdgeRow, Expander, FrontierVertex},
     plan::Plan,
-    rows::{Names, RowStore},
+    rows::{Interned, RowStore},
     scan::{self, Fetched},
-    walk::{Front, Kept, Walk},
 };
 use alloy_primitives::Address;
 use txgraph_transfers::{ScanReport, SourceError, TransferSource};
@@ -17,8 +17,8 @@ const RESTARTS_MAX: u32 = 3;
 
 /// Searches breadth first from the roots.
 ///
-/// Equal questions to equal chains give equal graphs, whatever batches the source makes
-/// and whatever memory the search may use. If the chain is reorganised meanwhile the
+/// Equal requests on equal chains give equal graphs, whatever the batches of the source and
+/// the memory of the search. If the chain is reorganised meanwhile the
 /// search starts again, a few times; nothing of the old chain is kept.
 pub fn search(
     source: &dyn TransferSource,
@@ -46,18 +46,18 @@ fn attempt(
     request: &SearchRequest,
     roots: &[Address],
 ) -> Result<TransferGraph, SearchError> {
-    // Roots first, so that their numbers are known however the other names change.
-    let mut names = Names::with_addresses(roots)?;
-    let mut walk = Walk::new(request, roots.len());
-    let frontier = walk.frontier(0, &names);
+    // Roots first, so that their numbers never change.
+    let mut interned = Interned::with_addresses(roots)?;
+    let mut expander = Expander::new(request, roots.len());
+    let frontier = expander.frontier(0, &interned);
 
     let plan = Plan::choose(source, request)?;
     let mut fetched = match &plan {
         Plan::RootsOnly => Fetched::default(),
         Plan::OneHop | Plan::ByHop { .. } => {
-            scan::fetch_touching(source, request, roots, None, &mut names)?
+            scan::fetch_touching(source, request, roots, None, &mut interned)?
         }
-        Plan::OnePass => scan::fetch_all(source, request, roots, &mut names)?,
+        Plan::OnePass => scan::fetch_all(source, request, roots, &mut interned)?,
     };
     let mut report = std::mem::take(&mut fetched.report);
     let by_hop = match plan {
@@ -71,108 +71,115 @@ fn attempt(
     };
     tracing::debug!(by_hop, transfers = fetched.rows.len(), "scanned");
 
-    let (rows, kept) = if by_hop {
-        walk_by_scans(
-            source, request, &mut walk, frontier, fetched, &report, &mut names,
+    let (rows, edge_rows) = if by_hop {
+        expand_by_scans(
+            source,
+            request,
+            &mut expander,
+            frontier,
+            fetched,
+            &report,
+            &mut interned,
         )?
     } else {
-        let kept = walk_in_memory(request, &mut walk, frontier, &fetched, &names);
-        (fetched.rows, kept)
+        let edge_rows = expand_in_memory(request, &mut expander, frontier, &fetched, &interned);
+        (fetched.rows, edge_rows)
     };
-    let (met, limits) = walk.finish();
-    answer::build(
+    let (visited, limits) = expander.finish();
+    build::build(
         source,
         request,
-        Found {
-            names,
+        SearchResult {
+            interned,
             rows,
-            kept,
-            met,
+            edge_rows,
+            visited,
             limits,
             report,
         },
     )
 }
 
-/// All hops over one scan. The rows kept, in total order.
-fn walk_in_memory(
+/// Expands all hops over one scan. Returns the rows of edges, in total order.
+fn expand_in_memory(
     request: &SearchRequest,
-    walk: &mut Walk<'_>,
-    mut frontier: Vec<Front>,
+    expander: &mut Expander<'_>,
+    mut frontier: Vec<FrontierVertex>,
     fetched: &Fetched,
-    names: &Names,
-) -> Vec<Kept> {
+    interned: &Interned,
+) -> Vec<EdgeRow> {
     let csr = Csr::of_rows(
         fetched.rows.rows(),
         request.direction,
-        names.addresses.len(),
+        interned.addresses.len(),
     );
-    let mut kept = Vec::new();
+    let mut edge_rows = Vec::new();
     let mut hop = 0;
     while !frontier.is_empty() {
-        kept.extend(walk.expand(hop, &frontier, fetched, &csr));
+        edge_rows.extend(expander.expand(hop, &frontier, fetched, &csr));
         hop += 1;
-        frontier = walk.frontier(hop, names);
+        frontier = expander.frontier(hop, interned);
     }
-    // Rows were scanned in total order.
-    kept.sort_unstable();
-    kept
+    // Rows are in total order.
+    edge_rows.sort_unstable();
+    edge_rows
 }
 
-/// A scan per hop; `fetched` is that of the first. The rows kept, in total order.
-fn walk_by_scans(
+/// Expands with a scan per hop; `fetched` is that of the first. Returns the rows of edges, in
+/// total order.
+fn expand_by_scans(
     source: &dyn TransferSource,
     request: &SearchRequest,
-    walk: &mut Walk<'_>,
-    mut frontier: Vec<Front>,
+    expander: &mut Expander<'_>,
+    mut frontier: Vec<FrontierVertex>,
     mut fetched: Fetched,
     report: &ScanReport,
-    names: &mut Names,
-) -> Result<(RowStore, Vec<Kept>), SearchError> {
+    interned: &mut Interned,
+) -> Result<(RowStore, Vec<EdgeRow>), SearchError> {
     let mut rows = RowStore::default();
-    let mut kept = Vec::new();
+    let mut edge_rows = Vec::new();
     let mut hop = 0;
     loop {
         let csr = Csr::of_rows(
             fetched.rows.rows(),
             request.direction,
-            names.addresses.len(),
+            interned.addresses.len(),
         );
-        let mut followed = walk.expand(hop, &frontier, &fetched, &csr);
-        // Rows of one block side by side take less.
+        let mut followed = expander.expand(hop, &frontier, &fetched, &csr);
+        // Adjacent rows of one block share its entry.
         followed.sort_unstable();
-        for Kept { row, hop } in followed {
-            kept.push(Kept {
+        for EdgeRow { row, hop } in followed {
+            edge_rows.push(EdgeRow {
                 row: rows.push_from(&fetched.rows, row)?,
                 hop,
             });
         }
-        // Room for the next.
+        // Frees memory for the next scan.
         drop((csr, fetched));
 
         hop += 1;
-        frontier = walk.frontier(hop, names);
+        frontier = expander.frontier(hop, interned);
         if frontier.is_empty() {
             break;
         }
         let addresses: Vec<_> = frontier
             .iter()
-            .map(|front| names.addresses.value(front.address))
+            .map(|vertex| interned.addresses.value(vertex.address))
             .collect();
         tracing::debug!(
             hop,
             frontier = addresses.len(),
-            edges = kept.len(),
+            edges = edge_rows.len(),
             "scanning again"
         );
-        fetched = scan::fetch_touching(source, request, &addresses, request.max_degree, names)?;
+        fetched = scan::fetch_touching(source, request, &addresses, request.max_degree, interned)?;
         same_chain(report, &fetched.report)?;
     }
-    kept.sort_unstable_by_key(|kept| rows.position(kept.row));
-    Ok((rows, kept))
+    edge_rows.sort_unstable_by_key(|edge| rows.position(edge.row));
+    Ok((rows, edge_rows))
 }
 
-/// Refuses to mix scans of different chains, or of blocks that were pruned in between.
+/// Refuses to combine scans of different chains, or of blocks that were pruned in between.
 fn same_chain(first: &ScanReport, later: &ScanReport) -> Result<(), SearchError> {
     let seen = |report: &ScanReport| {
         (

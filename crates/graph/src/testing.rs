@@ -1,5 +1,5 @@
-//! For tests of this crate and of those above it: transfers written as text, and a
-//! [`TransferSource`] that holds them in memory. Not meant for production.
+//! Helpers for the tests of this crate and of those that use it: transfers written as text,
+//! and a [`TransferSource`] that holds them in memory. Not for production.
 
 use crate::TransferGraph;
 use alloy_primitives::{Address, B256, U256};
@@ -9,14 +9,14 @@ use txgraph_transfers::{
     SourceError, TokenStandard, Transfer, TransferSource, Unavailable,
 };
 
-/// The token of transfers whose text names none.
+/// The token of transfers whose text has none.
 pub const TOKEN: &str = "TOKEN";
 
-/// The address with this name: its ASCII bytes, then zeros, so that addresses sort
+/// Returns the address with this name: its ASCII bytes, then zeros, so that addresses sort
 /// as their names do. `0` is the zero address.
 ///
 /// # Panics
-/// When the name is longer than 20 bytes.
+/// If the name is longer than 20 bytes.
 pub fn address(name: &str) -> Address {
     let mut bytes = [0; 20];
     if name != "0" {
@@ -25,7 +25,7 @@ pub fn address(name: &str) -> Address {
     Address::from(bytes)
 }
 
-/// The name of an address made by [`address`].
+/// Returns the name of an address from [`address`].
 pub fn name(address: Address) -> String {
     let bytes = address
         .as_slice()
@@ -39,13 +39,13 @@ pub fn name(address: Address) -> String {
     }
 }
 
-/// Transfers from text: `a>b>c` is two transfers, words are divided by spaces, and a
-/// word may end in `:amount` (default 1), `@token` (`@eth` is the native coin) and
-/// `#block`, in that order. Without `#` each transfer has the next block, from 100;
-/// with it, all of the word have that block, one transaction each.
+/// Parses transfers: `a>b>c` is two transfers, words are separated by spaces, and a word may
+/// end in `:amount` (default 1), `@token` (`@eth` is the native coin) and `#block`, in that
+/// order. Without `#` each transfer is in the next block, from 100. With it, all transfers
+/// of the word are in that block, one transaction each.
 ///
 /// # Panics
-/// When the text does not read like that, or its blocks go backwards.
+/// If the text is not of this form, or its blocks descend.
 pub fn transfers(text: &str) -> Vec<Transfer> {
     let mut transfers: Vec<Transfer> = Vec::new();
     for word in text.split_whitespace() {
@@ -84,7 +84,7 @@ fn cut(word: &str, mark: char) -> (&str, Option<&str>) {
         .map_or((word, None), |(word, rest)| (word, Some(rest)))
 }
 
-/// One transfer at (block, transaction index), with one transfer per transaction.
+/// Returns a transfer at (block, transaction index), the only one of its transaction.
 pub fn transfer(
     (block_number, transaction_index): (u64, u32),
     token: &str,
@@ -119,7 +119,7 @@ pub fn transfer(
     }
 }
 
-/// The hash that [`transfer`] gives to a transaction.
+/// Returns the hash that [`transfer`] gives to a transaction.
 pub fn hash(block: u64, transaction_index: u32) -> B256 {
     let mut hash = B256::repeat_byte(0xab);
     hash[8..16].copy_from_slice(&block.to_be_bytes());
@@ -127,10 +127,10 @@ pub fn hash(block: u64, transaction_index: u32) -> B256 {
     hash
 }
 
-/// The graph of all these transfers ([`TransferGraph::from_transfers`]).
+/// Builds the graph of all these transfers ([`TransferGraph::from_transfers`]).
 ///
 /// # Panics
-/// When there are 2^32 of them.
+/// If there are 2^32 of them.
 pub fn graph(transfers: Vec<Transfer>) -> TransferGraph {
     let source = MemorySource::new(transfers);
     let blocks = source.available;
@@ -142,25 +142,26 @@ pub fn graph(transfers: Vec<Transfer>) -> TransferGraph {
         .expect("a graph that fits")
 }
 
-/// A source over a list of transfers, with the hashes that they came with.
+/// A source over a list of transfers and their hashes.
 #[derive(Debug)]
 pub struct MemorySource {
     transfers: Vec<Transfer>,
     chain: ChainInfo,
-    /// Blocks it has: at first those from the first to the last transfer.
+    /// Available blocks; initially those from the first to the last transfer.
     pub available: BlockRanges,
-    /// Blocks in one batch.
+    /// Blocks per batch.
     pub batch_blocks: u64,
-    /// Scans that still have to fail with [`SourceError::Reorged`], after their first batch.
+    /// The number of next scans that fail with [`SourceError::Reorged`], after their first
+    /// batch.
     pub reorgs: Cell<u32>,
-    /// Whether each scan ends at another last block hash.
+    /// Whether each scan reports a different last block hash.
     pub unstable: bool,
-    /// Scans so far.
+    /// The number of scans so far.
     pub scans: Cell<u32>,
 }
 
 impl MemorySource {
-    /// A source over `transfers`, which are sorted first.
+    /// Creates a source over `transfers`, which it sorts first.
     pub fn new(mut transfers: Vec<Transfer>) -> Self {
         transfers.sort_unstable_by_key(Transfer::position);
         let (first, last) = match (transfers.first(), transfers.last()) {
@@ -298,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_reads_as_transfers() {
+    fn parses_transfers() {
         let all = transfers("a>b>c:7@T d>0@eth#200 a>a#200");
         let rows: Vec<_> = all
             .iter()

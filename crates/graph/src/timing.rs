@@ -1,18 +1,19 @@
-//! When a transfer may be followed.
+//! Which transfers a time-respecting search may follow.
 
 use txgraph_transfers::{Direction, Position};
 
-/// When a search got to a vertex; `None` at a root, which has all the time there is.
-pub(crate) type Moment = Option<Position>;
+/// The position of the transfer by which a search reached a vertex; `None` at a root,
+/// from which every transfer can be followed.
+pub(crate) type Arrival = Option<Position>;
 
 /// How time restricts a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// Not at all.
+    /// Time is ignored.
     Ignored,
-    /// Money leaves after it came: sooner arrivals can follow more.
+    /// Tokens leave a vertex after they arrived: an earlier arrival can follow more.
     Forward,
-    /// Money came before it left: later departures can follow more.
+    /// Tokens arrived at a vertex before they left: a later departure can follow more.
     Backward,
 }
 
@@ -21,26 +22,26 @@ impl Timing {
         match direction {
             _ if !time_respecting => Self::Ignored,
             Direction::In => Self::Backward,
-            // `Both` with time is refused.
+            // A time-respecting search in both directions is refused.
             Direction::Out | Direction::Both => Self::Forward,
         }
     }
 
-    /// Whether a transfer at `position` can be followed from a vertex reached at `moment`.
-    pub(crate) fn follows(self, moment: Moment, position: Position) -> bool {
-        match (self, moment) {
+    /// Whether a transfer at `position` can be followed from a vertex with this arrival.
+    pub(crate) fn follows(self, arrival: Arrival, position: Position) -> bool {
+        match (self, arrival) {
             (Self::Ignored, _) | (_, None) => true,
-            (Self::Forward, Some(moment)) => position > moment,
-            (Self::Backward, Some(moment)) => position < moment,
+            (Self::Forward, Some(arrival)) => position > arrival,
+            (Self::Backward, Some(arrival)) => position < arrival,
         }
     }
 
-    /// Whether more can be followed from a vertex reached at `position` than at `moment`.
-    pub(crate) fn improves(self, position: Position, moment: Moment) -> bool {
-        match (self, moment) {
+    /// Whether more can be followed after an arrival at `position` than after `arrival`.
+    pub(crate) fn improves(self, position: Position, arrival: Arrival) -> bool {
+        match (self, arrival) {
             (Self::Ignored, _) | (_, None) => false,
-            (Self::Forward, Some(moment)) => position < moment,
-            (Self::Backward, Some(moment)) => position > moment,
+            (Self::Forward, Some(arrival)) => position < arrival,
+            (Self::Backward, Some(arrival)) => position > arrival,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a vertex knows of its edges: degrees, totals, blocks.
+//! Degrees, totals and blocks of vertices, counted from their edges.
 
-use crate::{AmountSum, Asset, AssetTotals, assemble::Graph, widen};
+use crate::{AmountSum, Asset, AssetTotals, graph::Graph, widen};
 use petgraph::{
     Direction,
     graph::{EdgeIndex, NodeIndex},
@@ -14,7 +14,7 @@ type End = (Asset, EdgeIndex, Direction);
 /// Vertices that one thread counts at a time.
 const CHUNK: usize = 1 << 10;
 
-/// What is filled in at a vertex.
+/// The fields of a vertex that are counted.
 struct Counted {
     in_degree: u32,
     out_degree: u32,
@@ -22,8 +22,8 @@ struct Counted {
     blocks: Option<(u64, u64)>,
 }
 
-/// Fills in the degrees, totals and blocks of every vertex. On the threads of rayon: each
-/// vertex is counted by itself.
+/// Sets the degrees, totals and blocks of every vertex. Runs on the current rayon pool; each
+/// vertex is counted independently.
 pub(crate) fn count_totals(graph: &mut Graph) {
     let vertices: Vec<NodeIndex> = graph.node_indices().collect();
     let count = |chunk: &[NodeIndex]| -> Vec<Counted> {
@@ -33,7 +33,7 @@ pub(crate) fn count_totals(graph: &mut Graph) {
             .map(|id| count_vertex(graph, *id, &mut ends, &mut others));
         counted.collect()
     };
-    // Small graphs start no threads.
+    // Small graphs use one thread.
     let counted: Vec<Vec<Counted>> = match vertices.len() {
         ..=CHUNK => vec![count(&vertices)],
         _ => vertices.par_chunks(CHUNK).map(count).collect(),
@@ -57,7 +57,7 @@ fn count_vertex(
     let in_degree = collect(graph, id, Direction::Incoming, ends, others);
     let out_degree = collect(graph, id, Direction::Outgoing, ends, others);
     ends.sort_unstable();
-    // Edges were added in total order, so the least and greatest are first and last.
+    // Edges were added in total order, so the lowest number is the earliest transfer.
     let block = |(_, edge, _): &End| graph[*edge].transfer.block_number;
     let first = ends.iter().min_by_key(|end| end.1).map(block);
     let last = ends.iter().max_by_key(|end| end.1).map(block);
@@ -69,7 +69,7 @@ fn count_vertex(
     }
 }
 
-/// Appends the ends of one direction at a vertex; how many other ends they have.
+/// Appends the ends of one direction at a vertex. Returns the number of counterparties.
 fn collect(
     graph: &Graph,
     id: NodeIndex,
@@ -87,14 +87,14 @@ fn collect(
     }
     others.sort_unstable();
     others.dedup();
-    // As many as there are vertices at most, and those are numbered in u32.
+    // At most one per vertex, and vertices are numbered in `u32`.
     u32::try_from(others.len()).unwrap_or(u32::MAX)
 }
 
-/// The totals of each asset.
+/// Sums up the ends of a vertex by asset.
 fn totals(graph: &Graph, ends: &[End]) -> Vec<AssetTotals> {
     let groups = || ends.chunk_by(|a, b| a.0 == b.0);
-    // Exactly: most vertices have one asset, and there may be millions of vertices.
+    // The exact capacity: most vertices have one asset, and there may be millions of them.
     let mut totals = Vec::with_capacity(groups().count());
     for group in groups() {
         let mut sums = AssetTotals {

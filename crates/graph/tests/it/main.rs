@@ -1,4 +1,4 @@
-//! The search against hand-written cases and against its naive twin.
+//! Tests of the search: cases by hand, and comparison with a naive search.
 
 #![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
 
@@ -10,7 +10,7 @@ mod reading;
 
 use txgraph_graph::TransferGraph;
 
-/// Everything in a graph that an answer shows.
+/// Returns the content of a graph as text.
 fn content(graph: &TransferGraph) -> String {
     let TransferGraph {
         graph: petgraph,

@@ -1,11 +1,12 @@
-//! The definition of the search, in loops over all transfers, with every limit.
+//! The definition of the search, as loops over all transfers, with every limit. The naive
+//! search of the test kit has no limits and runs on fixtures.
 
 use alloy_primitives::Address;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{Expansion, LimitHit, SearchRequest};
 use txgraph_transfers::{Direction, Position, Transfer};
 
-/// What a search finds.
+/// The result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) vertices: BTreeMap<Address, (u32, Expansion)>,
@@ -13,9 +14,9 @@ pub(crate) struct Answer {
     pub(crate) limits: Vec<LimitHit>,
 }
 
-/// The end from which a transfer is followed and the one it leads to; both ways round
-/// for `Both`.
-fn ways(transfer: &Transfer, direction: Direction) -> Vec<(Address, Address)> {
+/// Returns the end from which a transfer is followed and the end that it leads to; for `Both`
+/// in both orders.
+fn ends(transfer: &Transfer, direction: Direction) -> Vec<(Address, Address)> {
     let (from, to) = (transfer.from_address, transfer.to_address);
     match direction {
         Direction::Out => vec![(from, to)],
@@ -24,7 +25,7 @@ fn ways(transfer: &Transfer, direction: Direction) -> Vec<(Address, Address)> {
     }
 }
 
-/// The wanted transfers that can be followed from `start`, with their other ends.
+/// Returns the transfers that can be followed from `start`, with their other ends.
 fn of<'a>(
     transfers: &'a [Transfer],
     request: &'a SearchRequest,
@@ -34,10 +35,10 @@ fn of<'a>(
         .iter()
         .filter(|t| request.filter.wants(t))
         .flat_map(move |t| {
-            let ends = ways(t, request.direction)
+            let ends = ends(t, request.direction)
                 .into_iter()
-                .filter(move |way| way.0 == start);
-            ends.map(move |way| (t, way.1))
+                .filter(move |ends| ends.0 == start);
+            ends.map(move |ends| (t, ends.1))
         })
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
     };
 
     let mut hops: BTreeMap<_, _> = roots.iter().map(|root| (*root, 0)).collect();
-    // The best arrival by ways of so many hops; roots have none.
+    // The best arrival by paths of this many hops; roots have none.
     let mut arrivals: BTreeMap<Address, Position> = BTreeMap::new();
     let mut edges = BTreeMap::new();
     let (mut no_vertex, mut no_edge) = (BTreeSet::new(), BTreeSet::new());
@@ -141,14 +142,14 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
     let vertices: BTreeMap<_, _> = hops
         .iter()
         .map(|(&address, &at)| {
-            // When edges ran out, what had just been reached was not looked at: not even
-            // whether it is a hub.
+            // After the edge limit, vertices just reached are not examined, not even whether
+            // they are hubs.
             let unseen = cut && at == hop;
             let expansion = match why_not(address, at) {
                 Some(Expansion::Hub) if unseen => Expansion::Limit,
                 Some(reason) => reason,
                 None if unseen || left_out_of.contains(&address) => Expansion::Limit,
-                // Reached sooner by the last hop, with no hop left to use it.
+                // Reached earlier by the last hop, with no hop left to follow.
                 None if cut && pending.contains(&address) && request.hops != Some(hop) => {
                     Expansion::Limit
                 }
@@ -193,8 +194,9 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
     }
 }
 
-/// The shortest time-respecting way to each vertex, by trying every way. Without limits.
-pub(crate) fn shortest_ways(
+/// Returns the length of the shortest time-respecting path to each vertex, by trying every
+/// path. Without limits.
+pub(crate) fn shortest_paths(
     transfers: &[Transfer],
     request: &SearchRequest,
 ) -> BTreeMap<Address, u32> {

@@ -1,27 +1,27 @@
-//! From what a walk found to the graph that is returned.
+//! Builds the graph from what the search visited.
 
 use crate::{
     Edge, Expansion, LimitHit, SearchError, SearchRequest, TransferGraph, Vertex, VertexId,
-    assemble::{Graph, add_edge, add_vertex},
+    expand::{EdgeRow, Visited},
+    graph::{Graph, add_edge, add_vertex},
     interner::NONE,
-    rows::{Names, RowStore},
+    rows::{Interned, RowStore},
     totals::count_totals,
-    walk::{Kept, Met},
 };
 use txgraph_transfers::{ScanReport, TransferSource};
 
-/// Transfers whose hashes are asked for at once: enough for a source to share the work
-/// among threads, little memory beside the graph.
+/// Transfers whose hashes are requested at once: enough for a source to divide among
+/// threads, and little memory compared with the graph.
 const HASHES_BATCH: usize = 1 << 16;
 
-/// All that the graph is made of.
+/// Everything that the graph is built from.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) names: Names,
+pub(crate) struct SearchResult {
+    pub(crate) interned: Interned,
     pub(crate) rows: RowStore,
     /// In total order.
-    pub(crate) kept: Vec<Kept>,
-    pub(crate) met: Vec<Met>,
+    pub(crate) edge_rows: Vec<EdgeRow>,
+    pub(crate) visited: Vec<Visited>,
     pub(crate) limits: Vec<LimitHit>,
     pub(crate) report: ScanReport,
 }
@@ -30,34 +30,37 @@ pub(crate) struct Found {
 pub(crate) fn build(
     source: &dyn TransferSource,
     request: &SearchRequest,
-    found: Found,
+    result: SearchResult,
 ) -> Result<TransferGraph, SearchError> {
-    let Found {
-        names,
+    let SearchResult {
+        interned,
         rows,
-        kept,
-        met,
+        edge_rows,
+        visited,
         limits,
         report,
-    } = found;
-    let mut graph = Graph::with_capacity(met.len(), kept.len());
+    } = result;
+    let mut graph = Graph::with_capacity(visited.len(), edge_rows.len());
 
-    let mut vertices: Vec<_> = met
+    let mut vertices: Vec<_> = visited
         .iter()
-        .map(|met| (met.hop, names.addresses.value(met.address), met))
+        .map(|visited| {
+            let address = interned.addresses.value(visited.address);
+            (visited.hop, address, visited)
+        })
         .collect();
     vertices.sort_unstable_by_key(|(hop, address, _)| (*hop, *address));
     // By number of the address.
-    let mut ids = vec![VertexId::new(NONE as usize); names.addresses.len()];
-    for (hop, address, met) in vertices {
-        // Every vertex was decided by the last frontier that had it.
-        let expansion = met.expansion.unwrap_or(Expansion::LastHop);
+    let mut ids = vec![VertexId::new(NONE as usize); interned.addresses.len()];
+    for (hop, address, visited) in vertices {
+        // The frontier of each hop decides its vertices; what remains is the last hop.
+        let expansion = visited.expansion.unwrap_or(Expansion::LastHop);
         let label = request.stop_at.get(&address).cloned();
         let vertex = Vertex {
             label,
             ..Vertex::new(address, hop, expansion)
         };
-        ids[met.address as usize] = add_vertex(&mut graph, vertex)?;
+        ids[visited.address as usize] = add_vertex(&mut graph, vertex)?;
     }
     let roots = graph
         .node_indices()
@@ -66,17 +69,17 @@ pub(crate) fn build(
 
     // One buffer for all batches.
     let mut transfers = Vec::new();
-    for batch in kept.chunks(HASHES_BATCH) {
-        transfers.extend(batch.iter().map(|kept| rows.transfer(kept.row, &names)));
+    for batch in edge_rows.chunks(HASHES_BATCH) {
+        transfers.extend(batch.iter().map(|edge| rows.transfer(edge.row, &interned)));
         source.fill_hashes(&mut transfers)?;
-        for (&Kept { row, hop }, transfer) in batch.iter().zip(transfers.drain(..)) {
+        for (&EdgeRow { row, hop }, transfer) in batch.iter().zip(transfers.drain(..)) {
             let row = rows.row(row);
             let (source, target) = (ids[row.from as usize], ids[row.to as usize]);
             add_edge(&mut graph, source, target, Edge { transfer, hop })?;
         }
     }
-    // Room for the totals.
-    drop((names, rows, kept, ids, transfers));
+    // Counting totals needs the memory.
+    drop((interned, rows, edge_rows, ids, transfers));
     count_totals(&mut graph);
     tracing::debug!(
         vertices = graph.node_count(),

@@ -1,5 +1,5 @@
-//! How the search reads its source: how often, what happens on reorganisations, on
-//! missing blocks and on sources that break their word.
+//! How the search reads its source: number of scans, reorganisations, missing blocks, and
+//! sources that return transfers out of order.
 
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
@@ -34,7 +34,7 @@ fn scans(hops: Option<u32>, memory_bytes_max: u64) -> u32 {
             ..request(hops)
         },
     )
-    .expect("an answer");
+    .expect("a graph");
     source.scans.get()
 }
 
@@ -45,12 +45,12 @@ fn one_pass_serves_all_hops_if_memory_allows() {
     assert_eq!(scans(Some(3), u64::MAX), 1);
     assert_eq!(scans(None, u64::MAX), 1);
     assert_eq!(scans(Some(3), 0), 3);
-    // After e there is nothing new, which only a scan can tell.
+    // There is nothing new after e, which takes a scan to find out.
     assert_eq!(scans(None, 0), 5);
 }
 
 #[test]
-fn hashes_are_resolved() {
+fn edges_have_hashes() {
     for memory_bytes_max in [0, u64::MAX] {
         let graph = search(
             &source(),
@@ -78,7 +78,7 @@ fn hashes_are_resolved() {
 fn a_reorganisation_starts_the_search_again_three_times() {
     let source = source();
     source.reorgs.set(3);
-    let graph = search(&source, &request(None)).expect("an answer");
+    let graph = search(&source, &request(None)).expect("a graph");
     assert_eq!((graph.graph.edge_count(), source.scans.get()), (4, 4));
     source.reorgs.set(4);
     let error = search(&source, &request(None)).expect_err("too many");
@@ -92,7 +92,7 @@ fn a_reorganisation_starts_the_search_again_three_times() {
 }
 
 #[test]
-fn scans_of_different_chains_are_not_mixed() {
+fn scans_of_different_chains_are_refused() {
     let mut source = source();
     source.unstable = true;
     assert!(
@@ -118,7 +118,7 @@ fn scans_of_different_chains_are_not_mixed() {
 }
 
 #[test]
-fn missing_blocks_are_an_error_or_stand_in_the_answer() {
+fn missing_blocks_are_an_error_or_part_of_the_result() {
     let source = source();
     let blocks = BlockRanges::from(BlockRange {
         first: 90,
@@ -156,7 +156,7 @@ fn missing_blocks_are_an_error_or_stand_in_the_answer() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn contradictory_requests_are_refused() {
     let refused = |change: &dyn Fn(&mut SearchRequest)| {
         let mut request = request(None);
         change(&mut request);
@@ -177,10 +177,10 @@ fn contradictions_are_refused() {
     assert!(refused(&|r| r.max_vertices = Some(0)).contains("1 roots"));
 }
 
-/// Gives its only transfer twice.
-struct Stutter(MemorySource);
+/// Returns every transfer twice.
+struct Repeating(MemorySource);
 
-impl TransferSource for Stutter {
+impl TransferSource for Repeating {
     fn chain(&self) -> &ChainInfo {
         self.0.chain()
     }
@@ -206,9 +206,9 @@ impl TransferSource for Stutter {
 }
 
 #[test]
-fn a_source_that_repeats_itself_is_found_out() {
+fn repeated_transfers_are_an_error() {
     for hops in [Some(1), None] {
-        let error = search(&Stutter(source()), &request(hops)).expect_err("not in order");
+        let error = search(&Repeating(source()), &request(hops)).expect_err("not in order");
         assert!(matches!(error, SearchError::Order { .. }), "{error}");
     }
 }

@@ -1,5 +1,6 @@
-//! Searches over what real nodes said in their receipts: planted ones, whose answers
-//! are known, and many others against the naive search of the test kit.
+//! Searches over the receipts of real nodes: planted searches with known answers, and many
+//! others compared with the naive search of the test kit. That one is independent of
+//! `naive.rs` here, which has every limit and runs on random transfers.
 
 use crate::content;
 use alloy_primitives::Address;
@@ -11,7 +12,7 @@ use txgraph_testkit::{
 };
 use txgraph_transfers::{Direction, TokenFilter};
 
-/// Every full chain that is here.
+/// Returns every full chain that is available.
 fn chains() -> Vec<Fixture> {
     let [small, _] = fixtures::committed();
     [Some(small), fixtures::fixture("dev-v2")]
@@ -20,15 +21,15 @@ fn chains() -> Vec<Fixture> {
         .collect()
 }
 
-/// Asks in one pass and in a scan per hop.
-fn ask(source: &MemorySource, request: &SearchRequest) -> TransferGraph {
-    let graph = search(source, request).expect("an answer");
+/// Searches in one pass and with a scan per hop.
+fn search_both(source: &MemorySource, request: &SearchRequest) -> TransferGraph {
+    let graph = search(source, request).expect("a graph");
     let by_hop = SearchRequest {
         memory_bytes_max: 0,
         ..request.clone()
     };
-    let by_hop = search(source, &by_hop).expect("an answer");
-    // Not `assert_eq`: the difference would fill the screen.
+    let by_hop = search(source, &by_hop).expect("a graph");
+    // Not `assert_eq`, whose message would be too long.
     assert!(
         content(&graph) == content(&by_hop),
         "modes differ: {request:?}"
@@ -37,7 +38,7 @@ fn ask(source: &MemorySource, request: &SearchRequest) -> TransferGraph {
 }
 
 #[test]
-fn planted_searches_are_answered() {
+fn planted_searches_have_their_answers() {
     let mut answered = 0;
     for chain in chains() {
         let source = MemorySource::new(naive::decode_fixture(&chain).transfers);
@@ -66,8 +67,8 @@ fn planted_searches_are_answered() {
             let expected: BTreeSet<Address> = reached
                 .map(|address| address.parse().expect("an address"))
                 .collect();
-            let graph = ask(&source, &request);
-            // The answers leave out the roots, and mints and burns.
+            let graph = search_both(&source, &request);
+            // The answers leave out roots, mints and burns.
             let vertices = graph.graph.node_weights().map(|vertex| vertex.address);
             let found: BTreeSet<_> = vertices.filter(|a| *a != root && !a.is_zero()).collect();
             let zero = BTreeSet::from([root, Address::ZERO]);
@@ -88,7 +89,7 @@ fn agrees_with_the_naive_search() {
         let addresses: BTreeSet<_> = transfers.iter().map(|t| t.from_address).collect();
         let addresses: Vec<_> = addresses.into_iter().collect();
         for case in 0..48 {
-            // Roots all over the address space; questions in turn.
+            // Roots from the whole address space, and different requests in turn.
             let root = addresses[case * addresses.len() / 48];
             let direction = [Direction::Out, Direction::In, Direction::Both][case % 3];
             let time_respecting = direction != Direction::Both && case % 2 == 0;
@@ -109,7 +110,7 @@ fn agrees_with_the_naive_search() {
                 expand_zero: request.expand_zero,
                 stop_at: BTreeSet::from([stop]),
             };
-            let graph = ask(&source, &request);
+            let graph = search_both(&source, &request);
             let found = Reached {
                 hops: graph
                     .graph

@@ -1,5 +1,5 @@
-//! Random transfers and questions: the search must agree with the definition, with
-//! itself in the other mode, and with itself over other batches.
+//! Random transfers and requests: the search must agree with the definition, and with itself
+//! in the other mode and over other batches.
 
 use crate::{content, naive};
 use alloy_primitives::U256;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use txgraph_graph::{AmountSum, SearchRequest, TransferGraph, search, testing};
 use txgraph_transfers::{Direction, TokenFilter, Transfer};
 
-/// Up to 40 transfers among few addresses, several of them in one block.
+/// Generates transfers among few addresses, several of them in one block.
 fn transfers(names: &'static str, max: usize) -> impl Strategy<Value = Vec<Transfer>> {
     let name = || proptest::sample::select(names.split(' ').collect::<Vec<_>>());
     let token = prop_oneof![4 => Just("T"), 1 => Just("U"), 1 => Just("eth")];
@@ -31,14 +31,14 @@ fn transfers(names: &'static str, max: usize) -> impl Strategy<Value = Vec<Trans
 fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
     let name = proptest::sample::select(names.split(' ').collect::<Vec<_>>());
     let some = |range: std::ops::Range<u64>| proptest::option::weighted(0.3, range);
-    let way = prop_oneof![
+    let direction = prop_oneof![
         Just(Direction::Out),
         Just(Direction::In),
         Just(Direction::Both)
     ];
     let walk = (
         proptest::option::of(0u32..6),
-        way,
+        direction,
         any::<bool>(),
         any::<bool>(),
     );
@@ -58,7 +58,7 @@ fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
         ) = walk;
         request.time_respecting &= request.direction != Direction::Both;
         request.max_degree = limits.0.map(|max| max as u32);
-        // At least as many as there may be roots.
+        // At least the largest number of roots.
         request.max_vertices = limits.1.map(|max| max + 3);
         request.max_edges = limits.2;
         request.stop_at = BTreeMap::from_iter(stop.map(|s| (testing::address(s), s.into())));
@@ -82,7 +82,7 @@ fn ask(source: &testing::MemorySource, request: &SearchRequest, memory: u64) -> 
             ..request.clone()
         },
     )
-    .expect("an answer")
+    .expect("a graph")
 }
 
 fn answer(graph: &TransferGraph) -> naive::Answer {
@@ -103,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
     #[test]
-    fn agrees_with_the_definition(
+    fn search_agrees_with_the_definition(
         transfers in transfers(NAMES, 40),
         request in request(NAMES),
         batch_blocks in 1u64..8,
@@ -114,7 +114,7 @@ proptest! {
         let graph = ask(&source, &request, u64::MAX);
         prop_assert_eq!(answer(&graph), naive::search(&transfers, &request));
 
-        // Numbered by (hop, address), in total order, ends and hashes right.
+        // Vertices by (hop, address), edges in total order, correct ends and hashes.
         let order: Vec<_> = graph.graph.node_weights().map(|v| (v.hop, v.address)).collect();
         prop_assert!(order.is_sorted());
         let edges = graph.graph.raw_edges();
@@ -126,7 +126,7 @@ proptest! {
             prop_assert_eq!(graph.graph[edge.target()].address, transfer.to_address);
         }
 
-        // Equal bytes from a scan per hop, a change of mind halfway, and other batches.
+        // The same result with a scan per hop, a change of plan halfway, and other batches.
         let expected = content(&graph);
         prop_assert_eq!(&content(&ask(&source, &request, 0)), &expected);
         prop_assert_eq!(&content(&ask(&source, &request, memory)), &expected);
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn time_respecting_hops_are_those_of_the_shortest_way(
+    fn time_respecting_hops_are_lengths_of_shortest_paths(
         transfers in transfers("a b c d e", 14),
         hops in proptest::option::of(0u32..5),
         inwards in any::<bool>(),
@@ -149,7 +149,7 @@ proptest! {
         let graph = ask(&source, &request, u64::MAX);
         let found: BTreeMap<_, _> =
             graph.graph.node_weights().map(|vertex| (vertex.address, vertex.hop)).collect();
-        prop_assert_eq!(found, naive::shortest_ways(&transfers, &request));
+        prop_assert_eq!(found, naive::shortest_paths(&transfers, &request));
     }
 
     #[test]

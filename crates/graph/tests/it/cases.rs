@@ -1,15 +1,16 @@
-//! Transfers as text, question, expected vertices, edges and limits as text.
+//! Cases by hand: transfers and requests, with expected vertices, edges and limits as text.
 
 use std::collections::BTreeMap;
 use txgraph_graph::{Expansion, LimitHit, SearchRequest, TransferGraph, search, testing};
 use txgraph_transfers::Direction::{self, Both, In, Out};
 
-/// Changes a question.
+/// Changes a request.
 type Change<'a> = &'a dyn Fn(&mut SearchRequest);
 
-const NOTHING: Change<'_> = &|_| {};
+const UNCHANGED: Change<'_> = &|_| {};
 
-/// Vertices as name and hop (with a mark for why not expanded), edges as ends and hop.
+/// Formats a graph: vertices as name and hop (with a mark if not expanded), edges as ends and
+/// hop.
 fn show(graph: &TransferGraph) -> String {
     let name = |id| testing::name(graph.graph.node_weight(id).expect("a vertex").address);
     let vertices = graph.graph.node_indices().map(|id| {
@@ -36,8 +37,8 @@ fn show(graph: &TransferGraph) -> String {
     both.join(" ")
 }
 
-/// Asks in one pass and in a scan per hop.
-fn ask(
+/// Searches in one pass and with a scan per hop.
+fn search_both(
     transfers: &str,
     roots: &str,
     hops: Option<u32>,
@@ -49,9 +50,9 @@ fn ask(
     let mut request = SearchRequest::new(roots, source.available.clone());
     (request.hops, request.direction) = (hops, direction);
     change(&mut request);
-    let graph = search(&source, &request).expect("an answer");
+    let graph = search(&source, &request).expect("a graph");
     request.memory_bytes_max = 0;
-    let by_hop = search(&source, &request).expect("an answer");
+    let by_hop = search(&source, &request).expect("a graph");
     assert_eq!(
         super::content(&graph),
         super::content(&by_hop),
@@ -61,7 +62,7 @@ fn ask(
 }
 
 fn check(transfers: &str, roots: &str, hops: Option<u32>, direction: Direction, expected: &str) {
-    let graph = ask(transfers, roots, hops, direction, NOTHING);
+    let graph = search_both(transfers, roots, hops, direction, UNCHANGED);
     assert_eq!(
         show(&graph),
         expected,
@@ -71,13 +72,13 @@ fn check(transfers: &str, roots: &str, hops: Option<u32>, direction: Direction, 
 }
 
 fn limited(transfers: &str, change: Change<'_>, expected: &str, limits: &[LimitHit]) {
-    let graph = ask(transfers, "a", None, Out, change);
+    let graph = search_both(transfers, "a", None, Out, change);
     assert_eq!(show(&graph), expected, "{transfers}");
     assert_eq!(graph.limits, limits, "{transfers}");
 }
 
 #[test]
-fn hops_count_expansions() {
+fn hops_are_expansions() {
     let chain = "a>b>c>d>e";
     check(chain, "a", Some(0), Out, "a0. /");
     check(chain, "a", Some(1), Out, "a0 b1. / a>b:1");
@@ -149,7 +150,7 @@ fn edges_to_known_vertices_and_parallel_ones_stay() {
         Both,
         "a0 b1 / a>b:1 b>a:1 b>b:2",
     );
-    // Between two vertices of the last hop nothing was expanded.
+    // No transfers between two vertices of the last hop, which are not expanded.
     check(
         "a>b a>c b>c",
         "a",
@@ -160,7 +161,7 @@ fn edges_to_known_vertices_and_parallel_ones_stay() {
 }
 
 #[test]
-fn order_of_transfers_does_not_matter_without_time() {
+fn order_of_transfers_matters_only_with_time() {
     check(
         "c>d b>c a>b",
         "a",
@@ -171,7 +172,7 @@ fn order_of_transfers_does_not_matter_without_time() {
 }
 
 fn timed(transfers: &str, roots: &str, hops: Option<u32>, direction: Direction, expected: &str) {
-    let graph = ask(transfers, roots, hops, direction, &|request| {
+    let graph = search_both(transfers, roots, hops, direction, &|request| {
         request.time_respecting = true
     });
     assert_eq!(
@@ -199,7 +200,7 @@ fn time_is_respected() {
         In,
         "d0 b1 a2 c2 / b>d:1 a>b:2 c>b:2 b>d:1",
     );
-    // A root has all the time there is, and so has a transfer to oneself.
+    // From a root every transfer can be followed, also a self-transfer.
     timed(
         "a>a b>b a>b b>b",
         "a",
@@ -207,7 +208,7 @@ fn time_is_respected() {
         Out,
         "a0 b1 / a>a:1 a>b:1 b>b:2",
     );
-    // Within one block, and one transaction, the order counts too.
+    // The order within one block counts too.
     timed(
         "b>c#5 a>b#5 b>d#5",
         "a",
@@ -218,8 +219,8 @@ fn time_is_respected() {
 }
 
 #[test]
-fn a_longer_way_may_arrive_sooner() {
-    // b is reached in one hop at the end, in two at the start; d only thanks to that.
+fn longer_paths_can_arrive_earlier() {
+    // b is reached in one hop at the end and in two at the start; d only by the latter.
     let detour = "a>c c>b b>d a>b";
     timed(
         detour,
@@ -241,7 +242,7 @@ fn a_longer_way_may_arrive_sooner() {
 }
 
 #[test]
-fn what_was_decided_stays_when_reached_sooner_by_the_last_hop() {
+fn expansion_stays_if_the_last_hop_arrives_earlier() {
     let all = "a>c c>d d>0 z>0";
     timed(
         all,
@@ -253,7 +254,7 @@ fn what_was_decided_stays_when_reached_sooner_by_the_last_hop() {
 }
 
 #[test]
-fn hubs_are_shown_not_expanded() {
+fn hubs_are_not_expanded() {
     let max = |limit| move |request: &mut SearchRequest| request.max_degree = Some(limit);
     let hit = |limit, vertices| [LimitHit::MaxDegree { limit, vertices }];
     limited("a>b b>c b>d", &max(1), "a0 b1* / a>b:1", &hit(1, 1));
@@ -263,7 +264,7 @@ fn hubs_are_shown_not_expanded() {
         "a0 b1 c2 d2 / a>b:1 b>c:2 b>d:2",
         &[],
     );
-    // Transfers are not counterparties; nor is oneself; nor the other direction.
+    // Parallel transfers, the vertex itself and the other direction do not count.
     limited(
         "a>b b>c b>c b>b d>b e>b",
         &max(1),
@@ -272,12 +273,12 @@ fn hubs_are_shown_not_expanded() {
     );
     // Roots are exempt.
     limited("a>b a>c", &max(1), "a0 b1 c1 / a>b:1 a>c:1", &[]);
-    // Counted over all transfers, also those that time forbids to follow.
+    // All transfers count, also those that time excludes.
     let both = |request: &mut SearchRequest| {
         (request.max_degree, request.time_respecting) = (Some(1), true);
     };
     limited("b>c a>b b>d", &both, "a0 b1* / a>b:1", &hit(1, 1));
-    // At the last hop the limit does not bite.
+    // At the last hop the limit has no effect.
     let one_hop = |request: &mut SearchRequest| {
         (request.max_degree, request.hops) = (Some(0), Some(1));
     };
@@ -285,7 +286,7 @@ fn hubs_are_shown_not_expanded() {
 }
 
 #[test]
-fn stop_list_and_zero_address() {
+fn stop_list_and_zero_address_are_not_expanded() {
     let stop = |names: &'static str| {
         move |request: &mut SearchRequest| {
             let labelled = |name| (testing::address(name), format!("label of {name}"));
@@ -299,7 +300,7 @@ fn stop_list_and_zero_address() {
         &[LimitHit::StopList { vertices: 1 }],
     );
     limited("a>b>c", &stop("a"), "a0 b1 c2 / a>b:1 b>c:2", &[]);
-    let graph = ask("a>b>c", "a", None, Out, &stop("a b"));
+    let graph = search_both("a>b>c", "a", None, Out, &stop("a b"));
     let labels: Vec<_> = graph
         .graph
         .node_weights()
@@ -307,7 +308,12 @@ fn stop_list_and_zero_address() {
         .collect();
     assert_eq!(labels, [Some("label of a"), Some("label of b")]);
 
-    limited("a>0>b", NOTHING, "a0 010 / a>0:1", &[LimitHit::ZeroAddress]);
+    limited(
+        "a>0>b",
+        UNCHANGED,
+        "a0 010 / a>0:1",
+        &[LimitHit::ZeroAddress],
+    );
     limited(
         "a>0>b",
         &|r| r.expand_zero = true,
@@ -326,7 +332,7 @@ fn vertices_are_bounded() {
             transfers_left_out,
         }]
     };
-    // b comes before c because its transfer does; the rest goes on among a, b, c.
+    // b comes before c because its transfer does. The search continues among a, b, c.
     let text = "a>b a>c a>d b>c c>e a>b d>a";
     let shown = "a0| b1 c1| / a>b:1 a>c:1 b>c:2 a>b:1";
     limited(text, &max(3), shown, &hit(3, 2));
@@ -356,11 +362,11 @@ fn edges_are_bounded() {
         &[],
     );
     limited("a>b", &max(0), "a0| /", &hit(0, 1));
-    // The second hop is cut: b, of the lower address, has its transfers; c has one; d none.
+    // The second hop is cut: b, the lowest address, has its transfers, c has one, d none.
     let shown = "a0 b1 c1| d1| e2| f2| / a>d:1 a>c:1 a>b:1 c>f:2 b>e:2";
     limited("a>d a>c a>b d>h c>f c>g b>e", &max(5), shown, &hit(5, 2));
-    // With both directions a transfer belongs to both ends, whichever was first.
-    let graph = ask("a>b a>c b>c", "a", None, Both, &max(2));
+    // With both directions a transfer belongs to both ends.
+    let graph = search_both("a>b a>c b>c", "a", None, Both, &max(2));
     assert_eq!(show(&graph), "a0 b1| c1| / a>b:1 a>c:1");
     assert_eq!(graph.limits, hit(2, 1));
 }
