@@ -21,5 +21,9 @@ for feature in export index replay; do
     check -p txgraph --no-default-features --features "$feature"
 done
 check -p txgraph --examples
-# The benchmark of the writers has polars as its peer.
+# The generator of the demo, without revm, and what compares with revm, without features.
+check -p txgraph-chaingen --all-targets
+check -p txgraph-revm-peer
+# The benchmarks. That of the writers has polars as its peer.
+check -p txgraph-bench --features index,count
 check -p txgraph-bench --features writers

@@ -265,7 +265,7 @@ impl LiveNode {
         let input = self.input.as_mut().expect("open until drop");
         writeln!(input, "{line}")
             .and_then(|()| input.flush())
-            .map_err(|e| Error::Live(format!("it takes no more commands: {e}")))
+            .map_err(|e| Error::Live(format!("the node accepts no more commands: {e}")))
     }
 
     fn receive(&mut self) -> Result<Answer, Error> {
@@ -273,7 +273,7 @@ impl LiveNode {
         loop {
             line.clear();
             match self.output.read_line(&mut line) {
-                Ok(0) => return Err(Error::Live("it has ended".to_owned())),
+                Ok(0) => return Err(Error::Live("the node has ended".to_owned())),
                 Ok(_) => {}
                 Err(e) => return Err(Error::Live(e.to_string())),
             }

@@ -175,7 +175,7 @@ fn system_call(
         ExecutionResult::Success { output, .. } => Ok(output.into_data()),
         other => Err(Error::Refused {
             block,
-            what: format!("call of the protocol to {contract}: {other:?}"),
+            what: format!("system call to {contract}: {other:?}"),
         }),
     }
 }

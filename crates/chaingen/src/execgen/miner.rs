@@ -178,7 +178,7 @@ impl Shared {
             }
             match last.progress {
                 Some(progress) if progress.steps >= steps => return Ok(progress),
-                _ if last.ended => return Err(Error::Miner("it has ended".to_owned())),
+                _ if last.ended => return Err(Error::Miner("the process has ended".to_owned())),
                 _ => last = (self.changed.wait(last)).unwrap_or_else(PoisonError::into_inner),
             }
         }
