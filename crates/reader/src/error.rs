@@ -1,7 +1,7 @@
 //! What can go wrong beside what [`SourceError`] says.
 
 use alloy_primitives::B256;
-use txgraph_transfers::SourceError;
+use txgraph_transfers::{BlockRanges, SourceError, Unavailable};
 
 /// Why a node database cannot be used as a source, or a scan of it failed.
 ///
@@ -73,9 +73,40 @@ pub enum Error {
         /// First block of its chunk.
         block: u64,
     },
+    /// A transaction that was searched for by its hash.
+    #[error(
+        "transaction {hash} is not in blocks {blocks}{}",
+        not_searched(missing)
+    )]
+    UnknownTransaction {
+        /// The hash.
+        hash: B256,
+        /// The blocks that were asked for.
+        blocks: BlockRanges,
+        /// Those whose transactions are not available, with the reason.
+        missing: Vec<Unavailable>,
+    },
     /// The database could not be read.
     #[error(transparent)]
     NodeDb(#[from] txgraph_nodedb::Error),
+}
+
+/// Gaps that a message lists.
+const GAPS_LISTED_MAX: usize = 4;
+
+fn not_searched(missing: &[Unavailable]) -> String {
+    if missing.is_empty() {
+        return String::new();
+    }
+    let listed = missing.iter().take(GAPS_LISTED_MAX);
+    let listed: Vec<_> = listed
+        .map(|gap| format!("{} ({})", gap.blocks, gap.reason))
+        .collect();
+    let more = match missing.len() - listed.len() {
+        0 => String::new(),
+        more => format!(" and {more} more ranges"),
+    };
+    format!("; not searched: {}{more}", listed.join(", "))
 }
 
 /// A result of this crate.

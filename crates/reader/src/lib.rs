@@ -24,6 +24,7 @@ mod availability;
 mod by_block;
 mod chunk;
 mod error;
+mod find;
 mod hashes;
 mod merge;
 mod options;
@@ -36,6 +37,7 @@ mod threads;
 
 pub use by_block::{BlockReader, OddLogs, Stretch};
 pub use error::{Error, Result};
+pub use find::find_transaction;
 pub use options::{CancelFlag, Explain, Progress, ScanOptions, Watched};
 pub use plan::ScanPlan;
 pub use read::BlockAccount;

@@ -128,12 +128,6 @@ pub enum Error {
         /// How many there are, counted from 0.
         count: u64,
     },
-    /// No index entry.
-    #[error("transaction {hash} is not in this database, or was pruned from its index")]
-    UnknownTransaction {
-        /// Asked for.
-        hash: B256,
-    },
     /// The transaction asked for, or one before it, may not be executed.
     #[error("transaction {index} of block {block} may not be executed: {source}")]
     Unreachable {

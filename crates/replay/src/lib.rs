@@ -67,7 +67,7 @@ pub use profile::GasProfile;
 pub use range::RangeReport;
 pub use reference_trace::{ReferenceTrace, TraceStep};
 pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
-pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionId};
+pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionLocation};
 pub use revert_reason::revert_reason;
 pub use rules::{ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};

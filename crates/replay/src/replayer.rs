@@ -41,18 +41,15 @@ txgraph_base::words! {
     }
 }
 
-/// Which transaction.
+/// The position of a transaction in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionId {
-    /// By its hash, as far as the node's index of hashes can be read.
-    Hash(B256),
-    /// By its place.
-    Place {
-        /// Number of its block.
-        block: u64,
-        /// Index in the block.
-        index: u32,
-    },
+pub struct TransactionLocation {
+    /// Number of its block.
+    pub block: u64,
+    /// Index in the block.
+    pub index: u32,
+    /// The hash that it must have; `None`: any.
+    pub hash: Option<B256>,
 }
 
 /// Replays what one database holds.
@@ -101,20 +98,19 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         self.replay(&mut worker, &block)
     }
 
-    /// Replays one transaction, after those before it in its block, and says where it
-    /// disagrees with its receipt. `inspector` watches that one alone.
+    /// Replays one transaction, after those before it in its block, and returns it with its
+    /// differences from the receipt. `inspector` is called for this transaction only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Replaced`] if the transaction does not have the hash of its location: its
+    /// block was replaced after the location was looked up.
     pub fn transaction(
         &self,
-        id: TransactionId,
+        location: TransactionLocation,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
-        let (number, index) = match id {
-            TransactionId::Place { block, index } => (block, index),
-            TransactionId::Hash(hash) => {
-                let found = self.db.snapshot()?.find_transaction(hash)?;
-                found.ok_or(Error::UnknownTransaction { hash })?
-            }
-        };
+        let (number, index) = (location.block, location.index);
         let mut worker = self.worker();
         let block = worker.read_one(self.db, number)?;
         if index as usize >= block.transactions.len() {
@@ -123,6 +119,10 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
                 index,
                 count: block.transactions.len() as u64,
             });
+        }
+        let found = block.transactions[index as usize].hash;
+        if location.hash.is_some_and(|hash| hash != found) {
+            return Err(Error::Replaced { block: number });
         }
         let rules = worker::rules_of(&self.rules, &block)?;
         let stage = Stage::of_one(&block, rules, &self.options, index, inspector);

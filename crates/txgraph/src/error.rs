@@ -204,6 +204,9 @@ impl From<txgraph_reader::Error> for Error {
         use txgraph_reader::Error as Reader;
         match error {
             Reader::NodeDb(error) => error.into(),
+            Reader::UnknownTransaction { .. } => {
+                Self::new(ErrorKind::Unavailable, error.to_string())
+            }
             Reader::ChainIdUnknown { .. }
             | Reader::ChainIdContradicts { .. }
             | Reader::Options(_) => Self::usage(error.to_string()),

@@ -23,10 +23,10 @@ pub(crate) struct ReplayArgs {
     blocks: BlockArgs,
 
     /// One transaction: its hash, or BLOCK:INDEX
-    #[arg(
-        long, value_name = "TX",
-        conflicts_with_all = ["blocks", "from_block", "to_block"], help_heading = "What"
-    )]
+    ///
+    /// A hash is looked up in the node's index. Builds without RocksDB cannot read the index of
+    /// layout v2: they search backwards from the tip, or in the blocks that are given.
+    #[arg(long, value_name = "TX", help_heading = "What")]
     tx: Option<String>,
 
     /// Write nothing: only compare with what the node stored

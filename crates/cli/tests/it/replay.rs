@@ -135,6 +135,40 @@ fn traces_are_json_lines() {
     assert!(steps.last().unwrap()["gasUsed"].is_string());
 }
 
+/// In layout v2 a build without RocksDB searches the blocks.
+#[test]
+fn finds_transactions_by_hash() {
+    for sample in Sample::both() {
+        let chain = chain();
+        let traces = format!("replay -q --blocks 18:22 --trace call {chain}");
+        let traces = sample.ok(&traces).stdout;
+        let lines: Vec<&str> = traces.lines().collect();
+        for line in [lines[0], lines[lines.len() - 1]] {
+            let trace: Value = serde_json::from_str(line).unwrap();
+            let hash = trace["txHash"].as_str().unwrap();
+            let ask = format!("replay -q --tx {hash} --trace call {chain}");
+            assert_eq!(sample.ok(&ask).stdout.trim_end(), line);
+            let inside = sample.ok(&format!("{ask} --from-block 18 --to-block 21"));
+            assert_eq!(inside.stdout.trim_end(), line);
+            let outside = sample.run(&format!("{ask} --blocks 22:"));
+            assert_eq!(
+                (outside.status, &outside.stdout[..]),
+                (3, ""),
+                "{outside:?}"
+            );
+            let message = format!("transaction {hash} is not in blocks 22");
+            assert!(outside.stderr.contains(&message), "{outside:?}");
+        }
+        let unknown = format!("0x{}", "ee".repeat(32));
+        let run = sample.run(&format!("replay --tx {unknown} {chain}"));
+        assert_eq!(run.status, 3, "{run:?}");
+        let message = format!("transaction {unknown} is not in blocks 0");
+        assert!(run.stderr.contains(&message), "{run:?}");
+        let both = sample.run(&format!("replay --tx 20:3 --blocks 20 {chain}"));
+        assert_eq!(both.status, 2, "{both:?}");
+    }
+}
+
 #[test]
 fn contracts_answer_calls_on_any_state() {
     for sample in Sample::both() {

@@ -3,6 +3,7 @@
 
 mod support;
 
+mod find;
 mod missing;
 mod mutations;
 mod options;

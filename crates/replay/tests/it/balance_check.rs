@@ -3,7 +3,7 @@
 use crate::support::{Opened, open};
 use alloy_primitives::{Address, U256};
 use std::{collections::BTreeMap, ops::ControlFlow};
-use txgraph_replay::{BalanceDifference, RangeReport, ReplayOptions, TransactionId};
+use txgraph_replay::{BalanceDifference, RangeReport, ReplayOptions, TransactionLocation};
 use txgraph_testkit::fixtures::{self, Fixture};
 
 /// Addresses of tokens by their key in `truth.json`.
@@ -167,9 +167,10 @@ fn checks_balances_of_one_transaction() {
         tokens: vec![tokens(&fixture)["b32"]],
         ..ReplayOptions::default()
     };
-    let place = TransactionId::Place {
+    let place = TransactionLocation {
         block: 128,
         index: 10,
+        hash: None,
     };
     let (alone, mismatches) = opened.replayer(options).transaction(place, None).unwrap();
     assert_eq!(mismatches, []);

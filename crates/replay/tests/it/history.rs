@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use txgraph_evm::{Message, Status};
 use txgraph_nodedb::BlockRange;
 use txgraph_replay::{
-    BlockReplay, Error, FrameDetail, RangeReport, Record, ReplayOptions, Replayer, TransactionId,
+    BlockReplay, Error, FrameDetail, RangeReport, Record, ReplayOptions, Replayer,
+    TransactionLocation,
 };
 use txgraph_state::StateRange;
 use txgraph_testkit::fixtures;
@@ -157,38 +158,34 @@ fn transactions_alone() {
         let blocks = BlockRange { first: 4, last: 9 };
         for block in collect(&replayer, blocks).1 {
             for whole in &block.transactions {
-                let place = TransactionId::Place {
+                let location = TransactionLocation {
                     block: block.number,
                     index: whole.index,
+                    hash: Some(whole.hash),
                 };
-                let (alone, mismatches) = replayer.transaction(place, None).unwrap();
+                let (alone, mismatches) = replayer.transaction(location, None).unwrap();
                 assert_eq!(mismatches, []);
                 assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
-                if fixture.layout() == Some("v1") {
-                    let (found, _) = replayer
-                        .transaction(TransactionId::Hash(whole.hash), None)
-                        .unwrap();
-                    assert_eq!((found.block, found.index), (block.number, whole.index));
-                }
             }
         }
-        let beyond = TransactionId::Place {
+        let beyond = TransactionLocation {
             block: 4,
             index: 1_000,
+            hash: None,
         };
         let error = replayer.transaction(beyond, None).unwrap_err();
         assert!(
             matches!(error, Error::NoSuchTransaction { index: 1_000, .. }),
             "{error}"
         );
-        let unknown = TransactionId::Hash(B256::repeat_byte(7));
-        let error = replayer.transaction(unknown, None).unwrap_err();
-        let is_v1 = fixture.layout() == Some("v1");
-        assert_eq!(
-            matches!(error, Error::UnknownTransaction { .. }),
-            is_v1,
-            "{error}"
-        );
+        // The block was replaced after the transaction was looked up.
+        let replaced = TransactionLocation {
+            block: 4,
+            index: 0,
+            hash: Some(B256::repeat_byte(7)),
+        };
+        let error = replayer.transaction(replaced, None).unwrap_err();
+        assert!(matches!(error, Error::Replaced { block: 4 }), "{error}");
     }
 }
 

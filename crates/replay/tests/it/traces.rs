@@ -8,7 +8,7 @@ use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_replay::{
     BlockReplay, Cause, FrameDetail, Genesis, NativeTransfer, Record, ReferenceTrace,
     ReplayOptions, Replayer, StructLogOptions, StructLogger, TraceComparer, TraceStep,
-    TransactionId,
+    TransactionLocation,
 };
 use txgraph_testkit::fixtures::{self, Fixture};
 use txgraph_transfers::Kind;
@@ -224,9 +224,10 @@ fn compare_steps(fixture: &Fixture) {
     let replayer = opened.replayer(ReplayOptions::default());
     let (mut traces, mut steps) = (0, 0);
     for line in fixture.lines("struct-logs") {
-        let place = TransactionId::Place {
+        let place = TransactionLocation {
             block: line["block"].as_u64().unwrap(),
             index: u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
+            hash: None,
         };
         let mut logger = StructLogger::new(StructLogOptions::default());
         let (replay, mismatches) = replayer.transaction(place, Some(&mut logger)).unwrap();
@@ -302,9 +303,10 @@ fn compare_against(fixture: &Fixture) {
     };
     let mut changed = 0;
     for line in fixture.lines("struct-logs") {
-        let place = TransactionId::Place {
+        let place = TransactionLocation {
             block: line["block"].as_u64().unwrap(),
             index: u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
+            hash: None,
         };
         let trace = ReferenceTrace::parse(&line.to_string()).unwrap();
         let steps = against(place, &trace).unwrap_or_else(|e| panic!("{} {e}", line["label"]));
@@ -366,7 +368,11 @@ fn lines_of_eip_3155() {
         let opened = open(&fixture);
         let replayer = opened.replayer(ReplayOptions::default());
         for index in 0..20 {
-            let place = TransactionId::Place { block: 4, index };
+            let place = TransactionLocation {
+                block: 4,
+                index,
+                hash: None,
+            };
             let mut trace = Trace::new(Vec::new(), TraceOptions::default());
             let (replay, _) = replayer.transaction(place, Some(&mut trace)).unwrap();
             let text = String::from_utf8(trace.finish(&replay.outcome).unwrap()).unwrap();

@@ -19,10 +19,10 @@ use std::{
 };
 use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
 use txgraph_export::{LineWriter, Target, Written};
-use txgraph_reader::Watched;
+use txgraph_reader::{ScanOptions, Watched, find_transaction};
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, RangeReport, Record,
-    ReplayOptions, Replayer, TransactionId, TransactionReplay, Verify,
+    ReplayOptions, Replayer, TransactionLocation, TransactionReplay, Verify,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRange, BlockRanges};
@@ -39,7 +39,8 @@ pub struct ReplayQuery {
     pub from_block: Option<u64>,
     /// Last block, included.
     pub to_block: Option<u64>,
-    /// One transaction instead: its hash, or `BLOCK:INDEX`.
+    /// One transaction instead of blocks: its hash, or `BLOCK:INDEX`. A hash that no index
+    /// of the node contains is searched for in the given blocks.
     pub transaction: Option<String>,
     /// A trace in place of transfers.
     pub trace: Option<Trace>,
@@ -194,6 +195,11 @@ impl ReplayQuery {
         }
     }
 
+    /// Whether blocks are given, rather than all of them by default.
+    const fn names_blocks(&self) -> bool {
+        !self.blocks.is_empty() || self.from_block.is_some() || self.to_block.is_some()
+    }
+
     fn tokens(&self) -> Result<Vec<Address>> {
         if self.verify_balances.is_empty() {
             return Ok(Vec::new());
@@ -304,11 +310,11 @@ pub fn replay(
 pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
     let target = query.target()?;
     let format = query.format(&target)?;
-    if let Some(id) = &query.transaction {
+    if let Some(name) = &query.transaction {
         if let Some(trace) = &query.against {
-            return against::compare(node, query, transaction_id(id)?, trace);
+            return against::compare(node, query, transaction_name(name)?, trace);
         }
-        return write_one(node, query, transaction_id(id)?, &target, format);
+        return write_one(node, query, transaction_name(name)?, &target, format);
     }
     if query.against.is_some() {
         return Err(Error::usage("a trace is of one transaction")
@@ -357,29 +363,28 @@ pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
 fn write_one(
     node: &Node,
     query: &ReplayQuery,
-    id: TransactionId,
+    name: TransactionName,
     target: &Target,
     format: ReplayFormat,
 ) -> Result<Replayed> {
-    let place = Place::find(node, id)?;
+    let location = Location::find(node, query, name)?;
     let states = node.state();
-    let state = states.range(place.before()?)?;
+    let state = states.range(location.before()?)?;
     let replayer = node.replayer(&state, query)?;
-    let id = place.id();
     let (replay, mismatches, out) = if query.trace == Some(Trace::Struct) && !query.verify_only {
         let out = LineWriter::new(target, query.output.overwrite)?;
         let mut trace = Eip3155::new(out, TraceOptions::default());
-        let (replay, mismatches) = replayer.transaction(id, Some(&mut trace))?;
+        let (replay, mismatches) = replayer.transaction(location.0, Some(&mut trace))?;
         let out = trace.finish(&replay.outcome);
         let out = out.map_err(|error| Error::io(Path::new(&target.to_string()), error))?;
         (replay, mismatches, Some(out))
     } else {
-        let (replay, mismatches) = replayer.transaction(id, None)?;
+        let (replay, mismatches) = replayer.transaction(location.0, None)?;
         let mut out = None;
         if !query.verify_only {
             let mut rows = Rows::new(query.content(), format);
             let out = out.insert(LineWriter::new(target, query.output.overwrite)?);
-            let header = node.db.snapshot()?.header(place.block)?;
+            let header = node.db.snapshot()?.header(location.0.block)?;
             let environment = replayer.environment(&header)?;
             rows.transaction(&replay, &environment, out)?;
             rows.end(out)?;
@@ -391,39 +396,59 @@ fn write_one(
     Ok(replayed)
 }
 
-/// Where a transaction is.
-#[derive(Clone, Copy)]
-struct Place {
-    block: u64,
-    index: u32,
+/// A transaction as a caller names it.
+#[derive(Clone, Copy, Debug)]
+enum TransactionName {
+    Hash(B256),
+    Position { block: u64, index: u32 },
 }
 
-impl Place {
-    fn find(node: &Node, id: TransactionId) -> Result<Self> {
-        let (block, index) = match id {
-            TransactionId::Place { block, index } => {
-                // That it is there is asked before whether the state before it is.
-                node.db.snapshot()?.header(block)?;
-                (block, index)
+/// The location of the one transaction to replay.
+#[derive(Clone, Copy)]
+struct Location(TransactionLocation);
+
+impl Location {
+    fn find(node: &Node, query: &ReplayQuery, name: TransactionName) -> Result<Self> {
+        let location = match name {
+            TransactionName::Position { .. } if query.names_blocks() => {
+                return Err(Error::usage(
+                    "blocks to search need the hash of the transaction, not its block and index",
+                ));
             }
-            TransactionId::Hash(hash) => {
-                let found = node.db.snapshot()?.find_transaction(hash)?;
-                found.ok_or(txgraph_replay::Error::UnknownTransaction { hash })?
+            TransactionName::Position { block, index } => {
+                // Check that the block exists before checking that its parent state does.
+                node.db.snapshot()?.header(block)?;
+                TransactionLocation {
+                    block,
+                    index,
+                    hash: None,
+                }
+            }
+            TransactionName::Hash(hash) => {
+                let blocks = match query.names_blocks() {
+                    true => Some(query.blocks(node)?),
+                    false => None,
+                };
+                let options = ScanOptions {
+                    threads: node.config.threads,
+                    progress: node.control.progress.clone(),
+                    cancel: node.control.cancel.clone(),
+                    ..ScanOptions::default()
+                };
+                let (block, index) = find_transaction(&node.db, hash, blocks.as_ref(), &options)?;
+                TransactionLocation {
+                    block,
+                    index,
+                    hash: Some(hash),
+                }
             }
         };
-        Ok(Self { block, index })
-    }
-
-    const fn id(self) -> TransactionId {
-        TransactionId::Place {
-            block: self.block,
-            index: self.index,
-        }
+        Ok(Self(location))
     }
 
     /// The block after which there must be a state.
     fn before(self) -> Result<BlockRange> {
-        let before = (self.block.checked_sub(1))
+        let before = (self.0.block.checked_sub(1))
             .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
         Ok(BlockRange {
             first: before,
@@ -485,7 +510,7 @@ fn at_end_of<T>(
 }
 
 /// A hash, or `BLOCK:INDEX`.
-fn transaction_id(text: &str) -> Result<TransactionId> {
+fn transaction_name(text: &str) -> Result<TransactionName> {
     let wrong = || {
         Error::usage(format!(
             "{text:?} names no transaction: give its hash, or BLOCK:INDEX"
@@ -494,10 +519,10 @@ fn transaction_id(text: &str) -> Result<TransactionId> {
     if let Some((block, index)) = text.split_once(':') {
         let place = block.replace('_', "").parse().ok().zip(index.parse().ok());
         let (block, index) = place.ok_or_else(wrong)?;
-        return Ok(TransactionId::Place { block, index });
+        return Ok(TransactionName::Position { block, index });
     }
     let hash: B256 = text.parse().map_err(|_| wrong())?;
-    Ok(TransactionId::Hash(hash))
+    Ok(TransactionName::Hash(hash))
 }
 
 impl From<txgraph_replay::Error> for Error {
@@ -513,9 +538,7 @@ impl From<txgraph_replay::Error> for Error {
                     Err(_) => Self::new(ErrorKind::Failed, message),
                 }
             }
-            Replay::NoSuchTransaction { .. } | Replay::UnknownTransaction { .. } => {
-                Self::new(ErrorKind::Unavailable, message)
-            }
+            Replay::NoSuchTransaction { .. } => Self::new(ErrorKind::Unavailable, message),
             Replay::UnknownChain { .. }
             | Replay::WrongChain { .. }
             | Replay::WrongChainId { .. }

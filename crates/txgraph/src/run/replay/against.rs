@@ -1,26 +1,26 @@
 //! One transaction beside the trace that another client made of it.
 
-use super::{Node, Place, ReplayQuery, Replayed};
+use super::{Location, Node, ReplayQuery, Replayed, TransactionName};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
-use txgraph_replay::{ReferenceTrace, TraceComparer, TransactionId};
+use txgraph_replay::{ReferenceTrace, TraceComparer, TransactionLocation};
 
 /// Replays the transaction, and fails at the first instruction that is another.
 pub(super) fn compare(
     node: &Node,
     query: &ReplayQuery,
-    id: TransactionId,
+    name: TransactionName,
     path: &Path,
 ) -> Result<Replayed> {
     let trace = ReferenceTrace::open(path)?;
-    let place = Place::find(node, id)?;
+    let location = Location::find(node, query, name)?;
     let states = node.state();
-    let state = states.range(place.before()?)?;
+    let state = states.range(location.before()?)?;
     let replayer = node.replayer(&state, query)?;
     let mut comparer = TraceComparer::new(&trace);
-    let (replay, mismatches) = replayer.transaction(place.id(), Some(&mut comparer))?;
+    let (replay, mismatches) = replayer.transaction(location.0, Some(&mut comparer))?;
     let steps = comparer.finish().map_err(|difference| {
-        let Place { block, index } = place;
+        let TransactionLocation { block, index, .. } = location.0;
         let message = format!(
             "block {block}, transaction {index} ({}), against {}: {difference}",
             replay.hash,
