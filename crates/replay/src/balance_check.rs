@@ -84,15 +84,15 @@ impl fmt::Display for SignedAmount {
     }
 }
 
-/// Asks tokens, transaction by transaction of a block.
+/// Compares balances after each transaction of a block.
 #[derive(Debug)]
-pub(crate) struct BalanceAsker<'a> {
+pub(crate) struct BalanceChecker<'a> {
     tokens: &'a [Address],
     counter: BalanceCounter,
     block: Block,
 }
 
-impl<'a> BalanceAsker<'a> {
+impl<'a> BalanceChecker<'a> {
     pub(crate) fn new(tokens: &'a [Address], chain_id: u64, block: Block) -> Self {
         Self {
             tokens,
@@ -103,7 +103,7 @@ impl<'a> BalanceAsker<'a> {
 
     /// Compares, for a transaction that `engine` just executed and whose frames and
     /// transitions are known.
-    pub(crate) fn ask(
+    pub(crate) fn check(
         &mut self,
         replay: &TransactionReplay,
         transitions: &[Transition],
@@ -135,13 +135,15 @@ impl<'a> BalanceAsker<'a> {
             }
             // The other side of what is minted and burned; most tokens keep no balance of it.
             holders.remove(&Address::ZERO);
-            let questions: Vec<_> = holders
+            let calls: Vec<_> = holders
                 .keys()
-                .map(|holder| question(token, *holder))
+                .map(|holder| balance_call(token, *holder))
                 .collect();
-            let asked = engine.before_and_after(&self.block, transitions, &questions)?;
-            for ((holder, (received, sent)), (before, after)) in holders.into_iter().zip(asked) {
-                let Some((before, after)) = balance(&before).zip(balance(&after)) else {
+            let before = engine.discarded_calls(&self.block, transitions, &calls)?;
+            let after = engine.discarded_calls(&self.block, &[], &calls)?;
+            let outcomes = before.into_iter().zip(after);
+            for ((holder, (received, sent)), (before, after)) in holders.into_iter().zip(outcomes) {
+                let Some((before, after)) = balance(before).zip(balance(after)) else {
                     check.unanswered += 1;
                     continue;
                 };
@@ -190,7 +192,7 @@ fn bystanders(replay: &TransactionReplay) -> BTreeSet<Address> {
     all
 }
 
-fn question(token: Address, holder: Address) -> Message {
+fn balance_call(token: Address, holder: Address) -> Message {
     let input = [&BALANCE_OF[..], holder.into_word().as_slice()].concat();
     Message {
         to: Some(token),
@@ -201,31 +203,20 @@ fn question(token: Address, holder: Address) -> Message {
     }
 }
 
-/// Who has no code yet, or no longer, keeps no balances.
-fn balance(answer: &Answer) -> Option<U256> {
-    match answer {
-        Answer::NoCode => Some(U256::ZERO),
-        Answer::Of(outcome) if outcome.is_success() => outcome
-            .output
-            .first_chunk()
-            .map(|word: &[u8; 32]| U256::from_be_bytes(*word)),
-        Answer::Of(_) => None,
-    }
-}
-
-/// What came of a question.
-#[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    /// There is nobody to answer.
-    NoCode,
-    /// Somebody answered.
-    Of(Outcome),
+/// The balance that a call returned; `None` if it failed. A token that has no code yet, or no
+/// longer, has no balances.
+fn balance(outcome: Option<Outcome>) -> Option<U256> {
+    let Some(outcome) = outcome else {
+        return Some(U256::ZERO);
+    };
+    let word: &[u8; 32] = outcome.output.first_chunk()?;
+    outcome.is_success().then(|| U256::from_be_bytes(*word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FrameDetail, FrameRecorder, engine::Own};
+    use crate::{FrameDetail, FrameRecorder, engine::OurEvm};
     use alloy_primitives::{B256, keccak256};
     use txgraph_evm::{Evm, Fork, MemoryState, Transaction};
     use txgraph_evm_tools::asm::assemble;
@@ -287,8 +278,8 @@ mod tests {
             ..Block::default()
         };
         let mut evm = Evm::new(Fork::London, 1);
-        let mut engine = Own::new(&mut evm, Fork::London, state, true);
-        let mut asker = BalanceAsker::new(&[TOKEN], 1, block.clone());
+        let mut engine = OurEvm::new(&mut evm, Fork::London, state, true);
+        let mut checker = BalanceChecker::new(&[TOKEN], 1, block.clone());
         let mut told = Vec::new();
         for nonce in 0..2 {
             let amount = U256::from(100).to_be_bytes::<32>();
@@ -323,7 +314,7 @@ mod tests {
                 balances: None,
             };
             let (transitions, changes) = (engine.transitions().unwrap(), engine.changes());
-            let check = asker.ask(&replay, &transitions, &mut engine).unwrap();
+            let check = checker.check(&replay, &transitions, &mut engine).unwrap();
             assert_eq!(engine.changes(), changes, "to ask changes nothing");
             // The token itself, too, might have kept something.
             assert_eq!((check.compared, check.unanswered), (3, 0));

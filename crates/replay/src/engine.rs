@@ -1,6 +1,6 @@
 //! What executes: the seam between a block's course and the interpreter.
 
-use crate::{balance_check::Answer, error::StateError, look_back::LookBack};
+use crate::{error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_evm::{
     AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Message, Outcome, State,
@@ -56,14 +56,15 @@ pub(crate) trait Engine {
     /// when the engine was made.
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError>;
 
-    /// What static calls answer before and after the last transaction, which did `undone`.
-    /// The block does not notice. Nothing, if the engine cannot look back.
-    fn before_and_after(
+    /// Executes calls on the present state without `undone`, which are all transitions of
+    /// the last transaction or none, and discards their effects. `None` stands for a callee
+    /// without code. Returns no outcomes at all if the engine does not support this.
+    fn discarded_calls(
         &mut self,
         _block: &Block,
         _undone: &[Transition],
-        _questions: &[Message],
-    ) -> Result<Vec<(Answer, Answer)>, StateError> {
+        _calls: &[Message],
+    ) -> Result<Vec<Option<Outcome>>, StateError> {
         Ok(Vec::new())
     }
 
@@ -78,12 +79,12 @@ pub(crate) trait Engine {
 
 /// Our own interpreter.
 #[derive(Debug)]
-pub(crate) struct Own<'a, S> {
+pub(crate) struct OurEvm<'a, S> {
     evm: &'a mut Evm,
     pub(crate) state: State<S>,
 }
 
-impl<'a, S> Own<'a, S>
+impl<'a, S> OurEvm<'a, S>
 where
     S: StateSource<Error: Into<StateError>>,
 {
@@ -93,35 +94,9 @@ where
         state.keep_transitions(transitions);
         Self { evm, state }
     }
-
-    /// What static calls answer once `undone` is undone.
-    fn answers(
-        &mut self,
-        block: &Block,
-        undone: &[Transition],
-        questions: &[Message],
-    ) -> Result<Vec<Answer>, StateError> {
-        let mut state = State::new(LookBack::new(&mut self.state, undone));
-        let mut answers = Vec::with_capacity(questions.len());
-        for question in questions {
-            let called = question.to.unwrap_or_default();
-            let account = state.account(called)?;
-            if account.is_none_or(|account| account.code_hash == KECCAK256_EMPTY) {
-                answers.push(Answer::NoCode);
-                continue;
-            }
-            match self.evm.call(&mut state, block, question) {
-                Ok(outcome) => answers.push(Answer::Of(outcome)),
-                Err(Error::Source(error)) => return Err(error),
-                // A bare call has nothing that could be refused.
-                Err(Error::Invalid(invalid)) => return Err(invalid.into()),
-            }
-        }
-        Ok(answers)
-    }
 }
 
-impl<S> Engine for Own<'_, S>
+impl<S> Engine for OurEvm<'_, S>
 where
     S: StateSource<Error: Into<StateError>>,
 {
@@ -183,15 +158,28 @@ where
         Ok(transitions)
     }
 
-    fn before_and_after(
+    fn discarded_calls(
         &mut self,
         block: &Block,
         undone: &[Transition],
-        questions: &[Message],
-    ) -> Result<Vec<(Answer, Answer)>, StateError> {
-        let before = self.answers(block, undone, questions)?;
-        let after = self.answers(block, &[], questions)?;
-        Ok(before.into_iter().zip(after).collect())
+        calls: &[Message],
+    ) -> Result<Vec<Option<Outcome>>, StateError> {
+        let mut state = State::new(LookBack::new(&mut self.state, undone));
+        let mut outcomes = Vec::with_capacity(calls.len());
+        for call in calls {
+            let account = state.account(call.to.unwrap_or_default())?;
+            if account.is_none_or(|account| account.code_hash == KECCAK256_EMPTY) {
+                outcomes.push(None);
+                continue;
+            }
+            match self.evm.call(&mut state, block, call) {
+                Ok(outcome) => outcomes.push(Some(outcome)),
+                Err(Error::Source(error)) => return Err(error),
+                // A call outside of a transaction has nothing that could be invalid.
+                Err(Error::Invalid(invalid)) => return Err(invalid.into()),
+            }
+        }
+        Ok(outcomes)
     }
 
     fn changes(&mut self) -> Vec<AccountChange> {

@@ -19,10 +19,11 @@ mod error;
 mod rules;
 
 mod block;
+mod block_replayer;
 mod history;
 
-mod course;
 mod engine;
+mod execution;
 #[cfg(feature = "oracle")]
 mod oracle;
 
@@ -45,7 +46,6 @@ mod inspect;
 mod look_back;
 mod range;
 mod replayer;
-mod stage;
 mod worker;
 
 mod calls;

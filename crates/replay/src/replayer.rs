@@ -3,7 +3,7 @@
 use crate::{
     BlockReplay, ChainRules, Error, Mismatch, Record, Result, StateHistory, StoredBlock,
     TransactionReplay, Verify, block,
-    stage::Stage,
+    block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
 use alloy_primitives::{Address, B256};
@@ -125,8 +125,9 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
             return Err(Error::Replaced { block: number });
         }
         let rules = worker::rules_of(&self.rules, &block)?;
-        let stage = Stage::of_one(&block, rules, &self.options, index, inspector);
-        stage.run_one(&mut worker, &self.history)
+        let replayer =
+            BlockReplayer::for_transaction(&block, rules, &self.options, index, inspector);
+        replayer.replay_transaction(&mut worker, &self.history)
     }
 
     /// Executes a call on the state at the end of `block`, as if in that block: what
@@ -152,6 +153,6 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
 
     pub(crate) fn replay(&self, worker: &mut Worker, block: &StoredBlock) -> Result<BlockReplay> {
         let rules = worker::rules_of(&self.rules, block)?;
-        Stage::new(block, rules, &self.options).run(worker, &self.history)
+        BlockReplayer::new(block, rules, &self.options).replay(worker, &self.history)
     }
 }

@@ -1,10 +1,9 @@
 //! Two engines on the same block, compared instruction by instruction.
 
 use crate::{
-    balance_check::Answer,
     engine::{Engine, Failure},
     error::StateError,
-    inspect::Pair,
+    inspect::InspectorPair,
 };
 use alloy_primitives::{Address, Bytes, U256};
 use std::{
@@ -241,7 +240,7 @@ impl<A: Engine, B: Engine> Engine for Both<A, B> {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome, Failure> {
         let hasher = self.hasher.clone();
-        let mut watch = Pair(Some(Steps::new(&hasher, None)), inspector);
+        let mut watch = InspectorPair(Some(Steps::new(&hasher, None)), inspector);
         let first = (self.first).transaction(block, transaction, Some(&mut watch));
         let events = watch.0.map(|steps| steps.finish().0);
         let mut steps = Steps::new(&hasher, events);
@@ -283,13 +282,13 @@ impl<A: Engine, B: Engine> Engine for Both<A, B> {
         self.first.transitions()
     }
 
-    fn before_and_after(
+    fn discarded_calls(
         &mut self,
         block: &Block,
         undone: &[Transition],
-        questions: &[Message],
-    ) -> Result<Vec<(Answer, Answer)>, StateError> {
-        self.first.before_and_after(block, undone, questions)
+        calls: &[Message],
+    ) -> Result<Vec<Option<Outcome>>, StateError> {
+        self.first.discarded_calls(block, undone, calls)
     }
 
     fn changes(&mut self) -> Vec<AccountChange> {

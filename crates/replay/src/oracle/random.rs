@@ -7,8 +7,8 @@ use super::{BlockEvm, Both, RevmCodes};
 use crate::{
     BlockRules, Genesis, StateError, StoredBlock, StoredTransaction,
     block::testing::header,
-    course::{self, Audience, Done, End},
-    engine::{Engine, Own},
+    engine::{Engine, OurEvm},
+    execution::{self, BlockObserver, ExecutedTransaction, ExecutionEnd},
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use std::{
@@ -103,17 +103,21 @@ struct Judge {
     logs: usize,
 }
 
-impl Audience for Judge {
+impl BlockObserver for Judge {
     fn inspector(&mut self, _: u32) -> Option<&mut dyn Inspector> {
         None
     }
 
-    fn done(&mut self, done: Done, _: &mut dyn Engine) -> Result<ControlFlow<()>, StateError> {
+    fn executed(
+        &mut self,
+        transaction: ExecutedTransaction,
+        _: &mut dyn Engine,
+    ) -> Result<ControlFlow<()>, StateError> {
         self.executed += 1;
-        self.failed += usize::from(!done.outcome.is_success());
-        self.logs += done.outcome.logs.len();
-        let place = |what: String| format!("transaction {}: {what}", done.index);
-        self.divergences.extend(done.divergence.map(place));
+        self.failed += usize::from(!transaction.outcome.is_success());
+        self.logs += transaction.outcome.logs.len();
+        let place = |what: String| format!("transaction {}: {what}", transaction.index);
+        self.divergences.extend(transaction.divergence.map(place));
         Ok(ControlFlow::Continue(()))
     }
 }
@@ -166,14 +170,17 @@ fn compare(cases: &[Case], protocol: &MemoryState, evm: &mut Evm) -> Compared {
         let wanted = cases.iter().flat_map(|case| case.transactions.clone());
         block.transactions = executable(evm, &environment, &state, wanted.collect());
 
-        let own = Own::new(evm, fork, state.clone(), false);
+        let own = OurEvm::new(evm, fork, state.clone(), false);
         let peer = BlockEvm::new(&codes, fork, CHAIN_ID, &environment, state.clone());
         let mut engine = Both::new(own, peer);
         let mut judge = Judge::default();
-        let end = course::execute(&mut engine, &rules, &block, &mut judge).unwrap();
+        let end = execution::execute(&mut engine, &rules, &block, &mut judge).unwrap();
         let what = format!("{fork}, block {number}");
         // A nonce may be another after the calls of the protocol.
-        let is_whole = matches!(end, End::Complete(Ok(_)) | End::Refused(..));
+        let is_whole = matches!(
+            end,
+            ExecutionEnd::Complete(Ok(_)) | ExecutionEnd::Refused(..)
+        );
         assert!(is_whole, "{what}: {end:?}");
         let changes = engine.changes();
         judge.divergences.extend(engine.divergence());

@@ -1,5 +1,6 @@
-//! The course of a stored block: its transactions, watched by an audience, within what
-//! is done before and after them ([`txgraph_block::BlockSteps`]).
+//! Executes a stored block: the system operations around its transactions
+//! ([`txgraph_block::BlockSteps`]) and the transactions themselves, each reported to a
+//! [`BlockObserver`].
 
 use crate::{
     BlockRules, Refusal, StoredBlock,
@@ -11,37 +12,40 @@ use std::ops::ControlFlow;
 use txgraph_block::{BlockRequests, BlockSteps, Deposits, Executor};
 use txgraph_evm::{Block, Fork, Inspector, Outcome, Transition};
 
-/// Who looks on while a block is executed.
-pub(crate) trait Audience {
-    /// Watches a transaction; without it, execution runs at full speed.
+/// Receives the transactions of a block while it is executed.
+pub(crate) trait BlockObserver {
+    /// The inspector for a transaction; without one, execution runs at full speed.
     fn inspector(&mut self, index: u32) -> Option<&mut dyn Inspector>;
 
-    /// A transaction is done. To break ends the block's course.
-    /// `engine` may be asked, and finds the state as the transaction left it.
-    fn done(&mut self, done: Done, engine: &mut dyn Engine) -> Result<ControlFlow<()>, StateError>;
+    /// Called after each transaction, with `engine` in the state that the transaction left.
+    /// A break ends the execution of the block.
+    fn executed(
+        &mut self,
+        transaction: ExecutedTransaction,
+        engine: &mut dyn Engine,
+    ) -> Result<ControlFlow<()>, StateError>;
 }
 
-/// A transaction that was executed.
+/// The result of one transaction of a block.
 #[derive(Debug)]
-pub(crate) struct Done {
-    /// In the block.
+pub(crate) struct ExecutedTransaction {
+    /// Index in the block.
     pub(crate) index: u32,
-    /// Of the transaction.
     pub(crate) outcome: Outcome,
-    /// What it did, if the engine keeps that.
+    /// What the transaction changed, if the engine records that.
     pub(crate) transitions: Vec<Transition>,
-    /// Where two engines disagreed about it.
+    /// The first disagreement of two engines about it.
     pub(crate) divergence: Option<String>,
 }
 
-/// How a block's course ended.
+/// How the execution of a block ended.
 #[derive(Debug)]
-pub(crate) enum End {
-    /// After everything that belongs to a block. Since Prague with its requests.
+pub(crate) enum ExecutionEnd {
+    /// After the last system operation; from Prague on with the requests of the block.
     Complete(BlockRequests),
-    /// The audience had seen enough.
-    Broken,
-    /// A transaction that may not be executed.
+    /// The observer stopped it.
+    Stopped,
+    /// At a transaction (by index) that may not be executed.
     Refused(u32, Refusal),
 }
 
@@ -50,38 +54,38 @@ pub(crate) fn execute(
     engine: &mut impl Engine,
     rules: &BlockRules,
     stored: &StoredBlock,
-    audience: &mut dyn Audience,
-) -> Result<End, StateError> {
+    observer: &mut dyn BlockObserver,
+) -> Result<ExecutionEnd, StateError> {
     let block = stored.environment(rules);
-    let course = course(rules, stored, &block);
-    course.before(&mut Around(engine))?;
+    let steps = steps(rules, stored, &block);
+    steps.before(&mut EngineExecutor(engine))?;
     let mut deposits = Deposits::new(rules.deposit_contract);
     for (index, stored) in (0..).zip(&stored.transactions) {
-        let inspector = audience.inspector(index);
+        let inspector = observer.inspector(index);
         let outcome = match engine.transaction(&block, &stored.transaction, inspector) {
             Ok(outcome) => outcome,
-            Err(Failure::Refused(refusal)) => return Ok(End::Refused(index, refusal)),
+            Err(Failure::Refused(refusal)) => return Ok(ExecutionEnd::Refused(index, refusal)),
             Err(Failure::State(error)) => return Err(error),
         };
         if rules.fork >= Fork::Prague {
             deposits.collect(&outcome.logs);
         }
         let transitions = engine.transitions()?;
-        let done = Done {
+        let transaction = ExecutedTransaction {
             index,
             outcome,
             transitions,
             divergence: engine.divergence(),
         };
-        if audience.done(done, engine)?.is_break() {
-            return Ok(End::Broken);
+        if observer.executed(transaction, engine)?.is_break() {
+            return Ok(ExecutionEnd::Stopped);
         }
     }
-    let requested = course.after(&mut Around(engine), deposits);
-    requested.map(End::Complete)
+    let requests = steps.after(&mut EngineExecutor(engine), deposits);
+    requests.map(ExecutionEnd::Complete)
 }
 
-fn course<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> BlockSteps<'a> {
+fn steps<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> BlockSteps<'a> {
     let ommers = stored.ommers.iter();
     let withdrawals = stored.withdrawals.iter();
     BlockSteps {
@@ -94,10 +98,10 @@ fn course<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> 
     }
 }
 
-/// An engine as the course of a block sees it.
-struct Around<'a, E>(&'a mut E);
+/// Adapts an engine to the system operations of a block.
+struct EngineExecutor<'a, E>(&'a mut E);
 
-impl<E: Engine> Executor for Around<'_, E> {
+impl<E: Engine> Executor for EngineExecutor<'_, E> {
     type Error = StateError;
 
     fn system_call(
@@ -112,7 +116,7 @@ impl<E: Engine> Executor for Around<'_, E> {
         match self.0.system_call(block, contract, input) {
             Ok(outcome) => Ok(Some(outcome)),
             Err(Failure::State(error)) => Err(error),
-            // A call of the protocol has nothing that could be refused.
+            // A system call has no sender, nonce or fee that could be invalid.
             Err(Failure::Refused(_)) => Ok(None),
         }
     }
@@ -129,24 +133,28 @@ impl<E: Engine> Executor for Around<'_, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{block::testing::header, engine::Own};
+    use crate::{block::testing::header, engine::OurEvm};
     use txgraph_block::dao;
     use txgraph_evm::{BlobSchedule, Evm, MemoryState};
     use txgraph_nodedb::{Header, Withdrawal};
 
-    struct Nobody;
+    struct NoObserver;
 
-    impl Audience for Nobody {
+    impl BlockObserver for NoObserver {
         fn inspector(&mut self, _: u32) -> Option<&mut dyn Inspector> {
             None
         }
 
-        fn done(&mut self, _: Done, _: &mut dyn Engine) -> Result<ControlFlow<()>, StateError> {
+        fn executed(
+            &mut self,
+            _: ExecutedTransaction,
+            _: &mut dyn Engine,
+        ) -> Result<ControlFlow<()>, StateError> {
             Ok(ControlFlow::Continue(()))
         }
     }
 
-    /// An empty block 10 of `fork`, and the balances after it.
+    /// Executes an empty block 10 of `fork` and returns the balances after it.
     fn balances(
         fork: Fork,
         moves_dao: bool,
@@ -172,9 +180,9 @@ mod tests {
             receipts: None,
         };
         let mut evm = Evm::new(fork, 1);
-        let mut engine = Own::new(&mut evm, fork, state, false);
-        let end = execute(&mut engine, &rules, &block, &mut Nobody).unwrap();
-        assert!(matches!(end, End::Complete(Ok(_))));
+        let mut engine = OurEvm::new(&mut evm, fork, state, false);
+        let end = execute(&mut engine, &rules, &block, &mut NoObserver).unwrap();
+        assert!(matches!(end, ExecutionEnd::Complete(Ok(_))));
         let changes = engine.changes();
         move |address| {
             let change = changes.iter().find(|change| change.address == address);
@@ -188,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_ommers_are_paid_until_the_merge() {
+    fn pays_block_and_ommer_rewards_until_the_merge() {
         for (fork, ether) in [
             (Fork::Frontier, 5),
             (Fork::SpuriousDragon, 5),
@@ -197,7 +205,7 @@ mod tests {
             (Fork::London, 2),
             (Fork::Paris, 0),
         ] {
-            // One generation back, and six.
+            // Ommers one and six generations back.
             let ommers = vec![header(9, 0xbb), header(4, 0xdd)];
             let of = balances(fork, false, ommers, MemoryState::default());
             let reward = finney(1000 * ether);
@@ -213,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_finder_may_be_an_ommer_too() {
+    fn beneficiary_may_also_be_an_ommer() {
         let of = balances(
             Fork::Byzantium,
             false,
@@ -225,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_daos_wei_move_once() {
+    fn moves_dao_balances_in_the_fork_block_only() {
         let mut state = MemoryState::default();
         for (n, address) in (1u64..).zip(dao::DRAINED) {
             state.insert(address, U256::from(n), 1, Bytes::new());
@@ -235,6 +243,6 @@ mod tests {
         assert_eq!(of(dao::REFUND), 5 + 116 * 117 / 2);
         assert_eq!(of(dao::DRAINED[7]), 0);
         let of = balances(Fork::Homestead, false, Vec::new(), state);
-        assert_eq!(of(dao::REFUND), 0, "not changed");
+        assert_eq!(of(dao::REFUND), 0, "state unchanged");
     }
 }

@@ -1,4 +1,5 @@
-//! A block on stage: executed, watched, compared.
+//! Replays one block: executes it, records its transactions, and compares the result with
+//! what the node stored.
 
 #[cfg(feature = "oracle")]
 use crate::oracle::{BlockEvm, Both};
@@ -6,10 +7,10 @@ use crate::{
     BlockReplay, BlockRules, Difference, EngineKind, Error, FrameDetail, FrameRecorder, Mismatch,
     Record, ReplayOptions, Result, StateError, StateHistory, StoredBlock, TransactionReplay,
     Verify,
-    balance_check::BalanceAsker,
-    course::{self, Audience, Done, End},
-    engine::{Engine, Own},
-    inspect::Pair,
+    balance_check::BalanceChecker,
+    engine::{Engine, OurEvm},
+    execution::{self, BlockObserver, ExecutedTransaction, ExecutionEnd},
+    inspect::InspectorPair,
     verify,
     worker::{Worker, state_before},
 };
@@ -18,26 +19,27 @@ use std::ops::ControlFlow;
 use txgraph_block::{BlockRequests, Receipts};
 use txgraph_evm::{AccountChange, Inspector, Outcome};
 
-/// A block as it is replayed.
-pub(crate) struct Stage<'a, 'i> {
+/// The replay of one block, or of one transaction of it.
+pub(crate) struct BlockReplayer<'a, 'i> {
     block: &'a StoredBlock,
     rules: BlockRules,
     record: Record,
     verify: Verify,
     engine: EngineKind,
-    /// Only this transaction is of interest: those before it are executed, no more.
+    /// Record and compare this transaction only; those before it are just executed.
     only: Option<u32>,
-    watching: Pair<FrameRecorder, &'i mut dyn Inspector>,
-    /// Whose balances are compared with the logs.
+    inspectors: InspectorPair<FrameRecorder, &'i mut dyn Inspector>,
+    /// The tokens whose balances are compared with their logs.
     tokens: &'a [Address],
-    asker: Option<BalanceAsker<'a>>,
+    balance_checker: Option<BalanceChecker<'a>>,
     receipts: Receipts,
+    /// Logs of the transactions so far.
     logs: usize,
     transactions: Vec<TransactionReplay>,
     mismatches: Vec<Mismatch>,
 }
 
-impl<'a, 'i> Stage<'a, 'i> {
+impl<'a, 'i> BlockReplayer<'a, 'i> {
     pub(crate) fn new(
         block: &'a StoredBlock,
         rules: BlockRules,
@@ -61,9 +63,9 @@ impl<'a, 'i> Stage<'a, 'i> {
             verify,
             engine,
             only: None,
-            watching: Pair(frames.map(FrameRecorder::new), None),
+            inspectors: InspectorPair(frames.map(FrameRecorder::new), None),
             tokens,
-            asker: None,
+            balance_checker: None,
             receipts: Receipts::default(),
             logs: 0,
             transactions: Vec::with_capacity(block.transactions.len()),
@@ -71,25 +73,25 @@ impl<'a, 'i> Stage<'a, 'i> {
         }
     }
 
-    /// For one transaction, which somebody may watch.
-    pub(crate) fn of_one(
+    /// Replays the transaction at `index` only, observed by `inspector`.
+    pub(crate) fn for_transaction(
         block: &'a StoredBlock,
         rules: BlockRules,
         options: &'a ReplayOptions,
         index: u32,
         inspector: Option<&'i mut dyn Inspector>,
     ) -> Self {
-        let mut stage = Self::new(block, rules, options);
-        stage.only = Some(index);
-        stage.watching.1 = inspector;
-        // Nothing is known of the whole block.
-        stage.verify.header = false;
-        stage.verify.changes = false;
-        stage
+        let mut replayer = Self::new(block, rules, options);
+        replayer.only = Some(index);
+        replayer.inspectors.1 = inspector;
+        // These checks need the whole block.
+        replayer.verify.header = false;
+        replayer.verify.changes = false;
+        replayer
     }
 
     /// Replays the block.
-    pub(crate) fn run<H: StateHistory>(
+    pub(crate) fn replay<H: StateHistory>(
         mut self,
         worker: &mut Worker,
         history: &H,
@@ -98,7 +100,7 @@ impl<'a, 'i> Stage<'a, 'i> {
         let mut verified = self.verify;
         verified.receipts &= self.block.receipts.is_some();
         match end {
-            End::Complete(requests) => {
+            ExecutionEnd::Complete(requests) => {
                 if self.verify.header {
                     self.check_header(requests);
                 }
@@ -106,11 +108,11 @@ impl<'a, 'i> Stage<'a, 'i> {
                     verified.changes = self.check_changes(history, &changes)?;
                 }
             }
-            End::Refused(index, invalid) => {
+            ExecutionEnd::Refused(index, invalid) => {
                 self.mismatch(Some(index), Difference::Refused(invalid));
                 (verified.header, verified.changes) = (false, false);
             }
-            End::Broken => (verified.header, verified.changes) = (false, false),
+            ExecutionEnd::Stopped => (verified.header, verified.changes) = (false, false),
         }
         let header = &self.block.header;
         Ok(BlockReplay {
@@ -132,8 +134,8 @@ impl<'a, 'i> Stage<'a, 'i> {
         })
     }
 
-    /// Replays the one transaction.
-    pub(crate) fn run_one<H: StateHistory>(
+    /// Replays the transaction of [`for_transaction`](Self::for_transaction).
+    pub(crate) fn replay_transaction<H: StateHistory>(
         mut self,
         worker: &mut Worker,
         history: &H,
@@ -142,16 +144,18 @@ impl<'a, 'i> Stage<'a, 'i> {
         let (end, _) = self.execute(worker, history)?;
         match (self.transactions.pop(), end) {
             (Some(transaction), _) => Ok((transaction, self.mismatches)),
-            (None, End::Refused(index, source)) => Err(Error::Unreachable {
+            (None, ExecutionEnd::Refused(index, source)) => Err(Error::Unreachable {
                 block,
                 index,
                 source,
             }),
-            (None, End::Broken | End::Complete(_)) => Err(Error::NoSuchTransaction {
-                block,
-                index: self.only.unwrap_or_default(),
-                count: self.block.transactions.len() as u64,
-            }),
+            (None, ExecutionEnd::Stopped | ExecutionEnd::Complete(_)) => {
+                Err(Error::NoSuchTransaction {
+                    block,
+                    index: self.only.unwrap_or_default(),
+                    count: self.block.transactions.len() as u64,
+                })
+            }
         }
     }
 
@@ -159,27 +163,27 @@ impl<'a, 'i> Stage<'a, 'i> {
         &mut self,
         worker: &mut Worker,
         history: &H,
-    ) -> Result<(End, Vec<AccountChange>)> {
-        // What is compared with change sets must not come from them.
+    ) -> Result<(ExecutionEnd, Vec<AccountChange>)> {
+        // Values that are compared with change sets must not be read from them.
         let reads_ahead = !self.verify.changes;
         let source = || state_before(history, self.block, reads_ahead);
         let (fork, evm) = (self.rules.fork, &mut worker.evm);
         let transitions = self.record.transitions || !self.tokens.is_empty();
         if !self.tokens.is_empty() {
             let block = self.block.environment(&self.rules);
-            self.asker = Some(BalanceAsker::new(self.tokens, evm.chain_id(), block));
+            self.balance_checker = Some(BalanceChecker::new(self.tokens, evm.chain_id(), block));
         }
         match self.engine {
             EngineKind::Own => {
                 let source = source()?;
-                self.drive(&mut Own::new(evm, fork, source, transitions))
+                self.execute_with(&mut OurEvm::new(evm, fork, source, transitions))
             }
             #[cfg(feature = "oracle")]
             EngineKind::Revm => {
                 let source = source()?;
                 let block = self.block.environment(&self.rules);
                 let chain_id = evm.chain_id();
-                self.drive(&mut BlockEvm::new(
+                self.execute_with(&mut BlockEvm::new(
                     &worker.peer_codes,
                     fork,
                     chain_id,
@@ -192,15 +196,18 @@ impl<'a, 'i> Stage<'a, 'i> {
                 let (own, peer) = (source()?, source()?);
                 let block = self.block.environment(&self.rules);
                 let peer = BlockEvm::new(&worker.peer_codes, fork, evm.chain_id(), &block, peer);
-                let own = Own::new(evm, fork, own, transitions);
-                self.drive(&mut Both::new(own, peer))
+                let own = OurEvm::new(evm, fork, own, transitions);
+                self.execute_with(&mut Both::new(own, peer))
             }
         }
     }
 
-    fn drive(&mut self, engine: &mut impl Engine) -> Result<(End, Vec<AccountChange>)> {
+    fn execute_with(
+        &mut self,
+        engine: &mut impl Engine,
+    ) -> Result<(ExecutionEnd, Vec<AccountChange>)> {
         let (block, rules) = (self.block, self.rules);
-        let end = course::execute(engine, &rules, block, self);
+        let end = execution::execute(engine, &rules, block, self);
         let end = end.map_err(|source| Error::State {
             block: block.header.number,
             source,
@@ -226,13 +233,13 @@ impl<'a, 'i> Stage<'a, 'i> {
         }
     }
 
-    /// Whether there are change sets to compare with.
+    /// Compares with the change sets; returns whether there are any.
     fn check_changes<H: StateHistory>(
         &mut self,
         history: &H,
         changes: &[AccountChange],
     ) -> Result<bool> {
-        // Read after the block was, and under another snapshot: they must be this block's.
+        // They are read after the block, under another snapshot, so their block is checked.
         let (block, hash) = (self.block.header.number, self.block.header.hash);
         let recorded =
             (history.changes(block, hash)).map_err(|source| Error::Changes { block, source })?;
@@ -276,19 +283,23 @@ impl<'a, 'i> Stage<'a, 'i> {
     }
 }
 
-impl Audience for Stage<'_, '_> {
+impl BlockObserver for BlockReplayer<'_, '_> {
     fn inspector(&mut self, index: u32) -> Option<&mut dyn Inspector> {
         let wanted = self.only.is_none_or(|only| only == index);
-        (wanted && self.watching.is_watching()).then_some(&mut self.watching)
+        (wanted && !self.inspectors.is_empty()).then_some(&mut self.inspectors)
     }
 
-    fn done(&mut self, done: Done, engine: &mut dyn Engine) -> Result<ControlFlow<()>, StateError> {
-        let Done {
+    fn executed(
+        &mut self,
+        transaction: ExecutedTransaction,
+        engine: &mut dyn Engine,
+    ) -> Result<ControlFlow<()>, StateError> {
+        let ExecutedTransaction {
             index,
             outcome,
             transitions,
             divergence,
-        } = done;
+        } = transaction;
         if let Some(divergence) = divergence {
             self.mismatch(Some(index), Difference::Engines(divergence));
         }
@@ -315,14 +326,14 @@ impl Audience for Stage<'_, '_> {
             transaction: stored.transaction.clone(),
             outcome,
             first_log: u32::try_from(first_log).unwrap_or(u32::MAX),
-            frames: self.watching.0.as_mut().map(FrameRecorder::take),
+            frames: self.inspectors.0.as_mut().map(FrameRecorder::take),
             transitions: Vec::new(),
             balances: None,
         };
-        if let Some(asker) = &mut self.asker {
-            replay.balances = Some(asker.ask(&replay, &transitions, engine)?);
+        if let Some(checker) = &mut self.balance_checker {
+            replay.balances = Some(checker.check(&replay, &transitions, engine)?);
         }
-        // They may have been recorded for that alone.
+        // Transitions and frames may have been recorded only for the balances.
         if self.record.transitions {
             replay.transitions = transitions;
         }
