@@ -1,6 +1,5 @@
-//! What tokens say of balances before and after a transaction, beside what its logs say
-//! moved: fees taken on the way, balances that grow by themselves, movements without a
-//! log.
+//! Compares the balances that tokens return before and after a transaction with its logs. Finds
+//! fees on transfer, rebasing balances and movements without a log.
 
 use crate::{BalanceCounter, StateError, TransactionReplay, engine::Engine};
 use alloy_primitives::{Address, Bytes, U256};
@@ -13,58 +12,58 @@ use txgraph_transfers::WrappedNative;
 
 /// `balanceOf(address)`
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
-/// Gas for each question: a hundred times what honest tokens need.
+/// The gas of each call: a hundred times what regular tokens need.
 const GAS: u64 = 5_000_000;
-/// Words of calldata are taken for addresses from here on; below are amounts, times and
+/// Words of calldata from this value on may be addresses; lower ones are amounts, times and
 /// precompiled contracts.
 const ADDRESSES_FROM: U256 = U256::from_limbs([0, 1 << 32, 0, 0]);
 
-/// What became of the balances of named tokens in a transaction.
+/// The balances of selected tokens, compared with the logs of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BalanceCheck {
-    /// Pairs of token and holder that were compared.
+    /// The number of compared pairs of token and holder.
     pub compared: u64,
-    /// Pairs for which the token gave no answer.
+    /// The number of pairs for which the token returned no balance.
     pub unanswered: u64,
-    /// Those that differ, by token and holder.
+    /// The pairs that differ, ascending by token and holder.
     pub differing: Vec<BalanceDifference>,
 }
 
-/// A balance that did not change as the logs say.
+/// A balance whose change differs from the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalanceDifference {
-    /// The contract.
+    /// The token contract.
     pub token: Address,
-    /// Whose balance.
+    /// The owner of the balance.
     pub holder: Address,
-    /// What came in, by the logs.
+    /// The incoming amounts according to the logs.
     pub received: U256,
-    /// What went out, by the logs.
+    /// The outgoing amounts according to the logs.
     pub sent: U256,
-    /// `balanceOf` before the transaction.
+    /// The result of `balanceOf` before the transaction.
     pub before: U256,
-    /// `balanceOf` after it.
+    /// The result of `balanceOf` after it.
     pub after: U256,
 }
 
 impl BalanceDifference {
-    /// The change by the logs.
+    /// The change according to the logs.
     pub fn logged(&self) -> SignedAmount {
         SignedAmount::between(self.sent, self.received)
     }
 
-    /// The change by `balanceOf`.
+    /// The change according to `balanceOf`.
     pub fn actual(&self) -> SignedAmount {
         SignedAmount::between(self.before, self.after)
     }
 }
 
-/// An amount that came in, or with a sign that went out.
+/// A change of a balance; outgoing amounts are negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedAmount {
-    /// It went out. Zero is not negative.
+    /// Whether the amount is outgoing. Zero is not negative.
     pub is_negative: bool,
-    /// How much.
+    /// The amount without its sign.
     pub magnitude: U256,
 }
 
@@ -101,8 +100,8 @@ impl<'a> BalanceChecker<'a> {
         }
     }
 
-    /// Compares, for a transaction that `engine` just executed and whose frames and
-    /// transitions are known.
+    /// Compares balances around the transaction that `engine` executed last. Needs its frames,
+    /// and all of its transitions.
     pub(crate) fn check(
         &mut self,
         replay: &TransactionReplay,
@@ -116,13 +115,13 @@ impl<'a> BalanceChecker<'a> {
         if touched.is_empty() {
             return Ok(check);
         }
-        let others = bystanders(replay);
+        let others = mentioned_accounts(replay);
         let mut logged: BTreeMap<Address, BTreeMap<Address, (U256, U256)>> = BTreeMap::new();
         for change in self.counter.count(replay) {
             let Some(token) = change.token.filter(|token| touched.contains(token)) else {
                 continue;
             };
-            // Of ERC-721, balances count pieces, whichever they are.
+            // The balance of an ERC-721 token is a number of tokens, whatever their ids.
             let sums = logged.entry(token).or_default();
             let (received, sent) = sums.entry(change.holder).or_default();
             *received = received.saturating_add(change.received);
@@ -133,7 +132,7 @@ impl<'a> BalanceChecker<'a> {
             for holder in &others {
                 holders.entry(*holder).or_default();
             }
-            // The other side of what is minted and burned; most tokens keep no balance of it.
+            // The counterparty of mints and burns; most tokens keep no balance for it.
             holders.remove(&Address::ZERO);
             let calls: Vec<_> = holders
                 .keys()
@@ -165,16 +164,16 @@ impl<'a> BalanceChecker<'a> {
     }
 }
 
-/// Whether a frame ran in the name of a token, or its code. Without one it has no log, and
-/// no slot that changed.
+/// Whether a frame ran code of the token or in its context. Otherwise it wrote no log and
+/// changed no slot.
 fn is_touched(replay: &TransactionReplay, token: Address) -> bool {
     let mut frames = replay.frames.iter().flat_map(|frames| frames.iter());
     frames.any(|frame| frame.address == token || frame.code_address == token)
 }
 
-/// Who may have gained or lost without a log: everybody in the frames, and in what they
-/// were given, where the receiver of a movement without a log is named.
-fn bystanders(replay: &TransactionReplay) -> BTreeSet<Address> {
+/// Accounts whose balance may have changed without a log: all addresses in the frames and in
+/// their calldata, which contains the receiver of such a movement.
+fn mentioned_accounts(replay: &TransactionReplay) -> BTreeSet<Address> {
     let mut all = BTreeSet::from([replay.transaction.caller]);
     all.extend(replay.transaction.to.or(replay.outcome.created));
     for frame in replay.frames.iter().flat_map(|frames| frames.iter()) {
@@ -222,12 +221,12 @@ mod tests {
     use txgraph_evm_tools::asm::assemble;
 
     #[test]
-    fn the_selector() {
+    fn selector_is_right() {
         assert_eq!(BALANCE_OF, keccak256("balanceOf(address)")[..4]);
     }
 
     #[test]
-    fn amounts_have_a_sign() {
+    fn signed_amounts_are_printed() {
         let between = |less: u64, more: u64| {
             SignedAmount::between(U256::from(less), U256::from(more)).to_string()
         };
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn small_numbers_are_no_addresses() {
+    fn addresses_start_at_2_to_the_96() {
         assert_eq!(ADDRESSES_FROM, U256::from(1) << 96);
     }
 
@@ -247,7 +246,7 @@ mod tests {
     const SENDER: Address = Address::repeat_byte(0x5e);
     const RECEIVER: Address = Address::repeat_byte(0xec);
 
-    /// A token that keeps `fee` of what is moved, and tells all of it, or nothing.
+    /// A token that keeps `fee` of each transfer and logs the whole amount, or nothing.
     fn token(fee: u8, logs: bool) -> Bytes {
         let topic = keccak256("Transfer(address,address,uint256)");
         let log = format!(
@@ -266,7 +265,8 @@ mod tests {
         assemble(&source).unwrap().into()
     }
 
-    /// Two transfers of 100 in one block: who has, by the logs and by the token, what.
+    /// Differences after two transfers of 100 in one block: holder, change according to logs and
+    /// according to the token, and the balance.
     fn differing(code: Bytes) -> Vec<(Address, String, String, U256)> {
         let mut state = MemoryState::default();
         state.insert(TOKEN, U256::ZERO, 1, code);
@@ -280,7 +280,7 @@ mod tests {
         let mut evm = Evm::new(Fork::London, 1);
         let mut engine = OurEvm::new(&mut evm, Fork::London, state, true);
         let mut checker = BalanceChecker::new(&[TOKEN], 1, block.clone());
-        let mut told = Vec::new();
+        let mut differing = Vec::new();
         for nonce in 0..2 {
             let amount = U256::from(100).to_be_bytes::<32>();
             let input = [
@@ -315,15 +315,15 @@ mod tests {
             };
             let (transitions, changes) = (engine.transitions().unwrap(), engine.changes());
             let check = checker.check(&replay, &transitions, &mut engine).unwrap();
-            assert_eq!(engine.changes(), changes, "to ask changes nothing");
-            // The token itself, too, might have kept something.
+            assert_eq!(engine.changes(), changes, "the calls have no effect");
+            // The token is compared, too: it may have kept a part.
             assert_eq!((check.compared, check.unanswered), (3, 0));
-            told.extend(check.differing.iter().map(|it| {
+            differing.extend(check.differing.iter().map(|it| {
                 let (logged, actual) = (it.logged().to_string(), it.actual().to_string());
                 (it.holder, logged, actual, it.after)
             }));
         }
-        told
+        differing
     }
 
     fn row(
@@ -341,12 +341,12 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_tells_all() {
+    fn token_with_complete_logs_has_no_difference() {
         assert_eq!(differing(token(0, true)), []);
     }
 
     #[test]
-    fn a_fee_without_a_log() {
+    fn finds_fee_without_log() {
         let expected = [
             row(RECEIVER, "100", "97", 97),
             row(RECEIVER, "100", "97", 194),
@@ -354,9 +354,9 @@ mod tests {
         assert_eq!(differing(token(3, true)), expected);
     }
 
-    /// The receiver is named in the calldata alone.
+    /// The receiver appears in the calldata only.
     #[test]
-    fn movements_without_a_log() {
+    fn finds_movements_without_log() {
         let expected = [
             row(SENDER, "0", "-100", 900),
             row(RECEIVER, "0", "100", 100),

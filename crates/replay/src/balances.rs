@@ -1,37 +1,36 @@
-//! Who has more, and who less, after a transaction: by token, from its logs, and in the
-//! native coin.
+//! Balance changes of a transaction: of tokens from its logs, and of the native coin.
 
 use crate::TransactionReplay;
 use alloy_primitives::{Address, U256};
 use std::{collections::BTreeMap, sync::LazyLock};
 use txgraph_transfers::{Decoder, LogView, Transfer, TransferFilter, WrappedNative};
 
-/// Every transfer is of interest.
+/// Accepts every transfer.
 static EVERYTHING: LazyLock<TransferFilter> = LazyLock::new(TransferFilter::default);
 
-/// What a transaction did to one balance.
+/// The change of one balance by a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalanceChange {
     /// The contract; `None`: the native coin.
     pub token: Option<Address>,
-    /// ERC-721 and ERC-1155.
+    /// The id of an ERC-721 or ERC-1155 token.
     pub token_id: Option<U256>,
-    /// Whose balance.
+    /// The owner of the balance.
     pub holder: Address,
-    /// What came in.
+    /// The sum of incoming amounts.
     pub received: U256,
-    /// What went out.
+    /// The sum of outgoing amounts.
     pub sent: U256,
 }
 
 impl BalanceChange {
-    /// Whether as much went out as came in.
+    /// Whether incoming and outgoing amounts are equal.
     pub fn is_even(&self) -> bool {
         self.received == self.sent
     }
 }
 
-/// Counts balances by the rules of one chain: which of its contracts are wrapped coins.
+/// Sums the balance changes of transactions of one chain.
 #[derive(Debug)]
 pub struct BalanceCounter {
     decoder: Decoder<'static>,
@@ -40,17 +39,19 @@ pub struct BalanceCounter {
 type Key = (Option<Address>, Option<U256>, Address);
 
 impl BalanceCounter {
-    /// For a chain.
+    /// A counter for a chain. `wrapped` selects the contracts whose deposits and withdrawals are
+    /// transfers.
     pub fn new(chain_id: u64, wrapped: &WrappedNative) -> Self {
         Self {
             decoder: Decoder::new(chain_id, wrapped, &EVERYTHING),
         }
     }
 
-    /// What a transaction did to balances, by token, id and holder. Of tokens: what their
-    /// logs say moved, minted and burned ones with the zero address as the other side. Of
-    /// the native coin: the balances themselves, fees and all, for which
-    /// [`Record::transitions`](crate::Record) is needed.
+    /// Returns the balance changes of a transaction, by token, id and holder.
+    ///
+    /// Tokens are counted by their logs; the zero address is the counterparty of mints and
+    /// burns. Changes of the native coin are those of the account balances, fees included, and
+    /// need [`Record::transitions`](crate::Record).
     pub fn count(&mut self, replay: &TransactionReplay) -> Vec<BalanceChange> {
         let mut balances: BTreeMap<Key, (U256, U256)> = BTreeMap::new();
         for transition in &replay.transitions {

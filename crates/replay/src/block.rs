@@ -1,4 +1,4 @@
-//! All that a database holds of a block, as execution needs it.
+//! A block with everything that its execution needs.
 
 use crate::{BlockRules, Result};
 use alloy_primitives::{B256, Log, U256};
@@ -9,44 +9,44 @@ use txgraph_nodedb::{
     Block, BlockRange, Error as NodeError, Header, Part, Parts, Scratch, Snapshot, Withdrawal,
 };
 
-/// A whole block.
+/// A block as read from the database.
 #[derive(Clone, Debug)]
 pub struct StoredBlock {
-    /// Its header.
+    /// The header.
     pub header: Header,
-    /// In order.
+    /// The transactions, in order.
     pub transactions: Vec<StoredTransaction>,
-    /// Before the merge: headers of blocks that lost.
+    /// Headers of the ommers; none since the merge.
     pub ommers: Vec<Header>,
-    /// Since Shanghai.
+    /// The withdrawals; none before Shanghai.
     pub withdrawals: Vec<Withdrawal>,
-    /// In order; `None` where the node pruned them.
+    /// The receipts, in order; `None` where the node pruned them.
     pub receipts: Option<Vec<StoredReceipt>>,
 }
 
-/// A transaction, ready to be executed.
+/// A transaction in the form that the interpreter executes.
 #[derive(Clone, Debug)]
 pub struct StoredTransaction {
-    /// Keccak of its EIP-2718 form.
+    /// The Keccak-256 hash of the EIP-2718 encoding.
     pub hash: B256,
-    /// With its sender, and the authorities of its authorizations.
+    /// The transaction, with its sender and the authorities of its authorizations.
     pub transaction: Transaction,
 }
 
-/// A receipt as the node stored it.
+/// A receipt as stored by the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReceipt {
     /// Whether the transaction succeeded.
     pub success: bool,
     /// Gas used by this and all earlier transactions of the block.
     pub cumulative_gas_used: u64,
-    /// In order.
+    /// The logs, in order.
     pub logs: Vec<Log>,
 }
 
 impl StoredBlock {
-    /// Reads consecutive blocks, all of one snapshot, and appends them to `read`. After an
-    /// error it has those before the block that is in the way.
+    /// Reads consecutive blocks under one snapshot and appends them to `read`. After an error,
+    /// `read` contains the blocks before the one that failed.
     pub fn read(
         snapshot: &Snapshot<'_>,
         blocks: BlockRange,
@@ -67,7 +67,7 @@ impl StoredBlock {
         Ok(())
     }
 
-    /// Of the header, what execution sees.
+    /// The block environment that execution sees.
     pub fn environment(&self, rules: &BlockRules) -> txgraph_evm::Block {
         environment(&self.header, rules)
     }
@@ -144,7 +144,7 @@ pub(crate) mod testing {
     use super::*;
     use alloy_primitives::{Address, Bloom, Bytes};
 
-    /// Of an empty block, which says nothing of what came out.
+    /// The header of an empty block, with zeros for the results of its execution.
     pub(crate) fn header(number: u64, beneficiary: u8) -> Header {
         Header {
             number,

@@ -1,80 +1,80 @@
-//! Call traces as `debug_traceTransaction` answers with the tracer `callTracer`.
+//! Call traces in the form of `debug_traceTransaction` with `callTracer`.
 
 use crate::{Frame, FrameLog, TransactionReplay, revert_reason::revert_reason};
 use alloy_primitives::{Address, B256, Bytes, U64, U256};
 use serde::Serialize;
 use txgraph_evm::{Fork, FrameKind, Halt, Status, opcode::FACTS};
 
-/// A frame, with the frames it called.
+/// A call frame with the frames that it called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallFrame {
-    /// Who called; in whose name the code ran, for `DELEGATECALL` and `CALLCODE`.
+    /// The caller; for `DELEGATECALL` and `CALLCODE` the account in whose context the code ran.
     pub from: Address,
-    /// Gas it might use; that of the outermost frame is the transaction's.
+    /// The gas limit; of the outermost frame that of the transaction.
     pub gas: U64,
-    /// Gas it used; that of the outermost frame is the transaction's.
+    /// The gas used; of the outermost frame that of the transaction.
     pub gas_used: U64,
-    /// Whose code ran; absent for a creation that failed.
+    /// The address of the code; absent for a failed creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Address>,
-    /// Calldata or init code.
+    /// The calldata, or the init code.
     pub input: Bytes,
-    /// Returned or reverted with.
+    /// The data that it returned or reverted with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Bytes>,
-    /// Why it failed, in reth's words.
+    /// The error, in reth's wording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The reason in the output, if it is one that Solidity writes.
+    /// The revert reason in the output, if it has one of the forms that Solidity writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revert_reason: Option<String>,
-    /// Frames it called, in order; a `SELFDESTRUCT` last.
+    /// The frames that it called, in order; a `SELFDESTRUCT` is last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Self>,
-    /// Its own logs, if they were wanted and not undone.
+    /// The logs of this frame, if requested and not reverted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<CallLog>,
-    /// Wei; absent for `STATICCALL`.
+    /// The value in wei; absent for `STATICCALL`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<U256>,
-    /// `CALL`, `CREATE2`, `SELFDESTRUCT` …
+    /// The kind: `CALL`, `CREATE2`, `SELFDESTRUCT` …
     #[serde(rename = "type")]
     pub kind: &'static str,
 }
 
-/// A log in its frame.
+/// A log of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallLog {
-    /// The contract that wrote it.
+    /// The contract that emitted it.
     pub address: Address,
-    /// At most four.
+    /// The topics, at most four.
     pub topics: Vec<B256>,
     /// The data.
     pub data: Bytes,
-    /// Calls of the frame before it.
+    /// The number of calls of the frame before the log.
     pub position: U64,
-    /// Logs of the transaction before it, also those that were undone.
+    /// The number of logs of the transaction before it, reverted ones included.
     pub index: U64,
 }
 
 impl TransactionReplay {
-    /// The tree of its frames; `None` unless [`Record::frames`](crate::Record) was asked
-    /// for, with everything.
+    /// The tree of call frames; `None` unless [`Record::frames`](crate::Record) was set to
+    /// [`FrameDetail::Everything`](crate::FrameDetail).
     pub fn call_trace(&self, with_logs: bool) -> Option<CallFrame> {
         let frames = self.frames.as_ref()?;
-        // Children stand behind their parents: from the last on, each frame is complete
-        // when its turn comes.
+        // Children come after their parents: in reverse order, the children of a frame are
+        // complete before the frame.
         let mut done: Vec<Option<CallFrame>> = Vec::new();
         done.resize_with(frames.iter().len(), || None);
         for (number, frame) in frames.iter().enumerate().rev() {
             let children = frame.children.iter();
             let calls = children.filter_map(|child| done.get_mut(*child)?.take());
-            let mut told = tell(self.fork, frame, calls.collect());
-            if with_logs && !frame.is_undone {
-                told.logs = frame.logs.iter().map(tell_log).collect();
+            let mut converted = convert(self.fork, frame, calls.collect());
+            if with_logs && !frame.is_reverted {
+                converted.logs = frame.logs.iter().map(convert_log).collect();
             }
-            done[number] = Some(told);
+            done[number] = Some(converted);
         }
         let mut root = done.into_iter().next()??;
         root.gas = U64::from(self.transaction.gas_limit);
@@ -83,9 +83,9 @@ impl TransactionReplay {
     }
 }
 
-fn tell(fork: Fork, frame: &Frame, mut calls: Vec<CallFrame>) -> CallFrame {
-    let runs_foreign_code = matches!(frame.kind, FrameKind::CallCode | FrameKind::DelegateCall);
-    let (from, to) = if runs_foreign_code {
+fn convert(fork: Fork, frame: &Frame, mut calls: Vec<CallFrame>) -> CallFrame {
+    let borrows_code = matches!(frame.kind, FrameKind::CallCode | FrameKind::DelegateCall);
+    let (from, to) = if borrows_code {
         (frame.address, frame.code_address)
     } else {
         (frame.caller, frame.address)
@@ -130,7 +130,7 @@ fn tell(fork: Fork, frame: &Frame, mut calls: Vec<CallFrame>) -> CallFrame {
     }
 }
 
-fn tell_log(log: &FrameLog) -> CallLog {
+fn convert_log(log: &FrameLog) -> CallLog {
     CallLog {
         address: log.log.address,
         topics: log.log.topics().to_vec(),
@@ -140,7 +140,7 @@ fn tell_log(log: &FrameLog) -> CallLog {
     }
 }
 
-/// In reth's words, but that it knows several ways to be out of gas.
+/// The error in reth's wording, except that reth distinguishes several ways to run out of gas.
 pub(crate) fn error(fork: Fork, status: Status) -> Option<String> {
     let text = match status {
         Status::Success => return None,

@@ -1,4 +1,4 @@
-//! Bare calls on the state at the end of a block.
+//! Calls on the state at the end of a block, outside of any transaction.
 
 use crate::{
     Error, Replayer, Result, StateError, StateHistory, block,
@@ -6,7 +6,7 @@ use crate::{
 };
 use txgraph_evm::{Block, Inspector, Message, Outcome, State, StateSource};
 
-/// Several calls on one state, each of which finds it as the ones before left it.
+/// Successive calls on one state; each sees the changes of the calls before it.
 pub(crate) struct Calls<S> {
     worker: Worker,
     state: State<S>,
@@ -49,7 +49,7 @@ impl<S: StateSource<Error: Into<StateError>>> Calls<S> {
                 block,
                 source: source.into(),
             },
-            // A bare call has nothing that could be refused.
+            // A call has no sender, nonce or fee that could be invalid.
             txgraph_evm::Error::Invalid(source) => Error::Unreachable {
                 block,
                 index: 0,

@@ -1,4 +1,4 @@
-//! What executes: the seam between a block's course and the interpreter.
+//! The interface between the execution of a block and the interpreter.
 
 use crate::{error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
@@ -7,18 +7,18 @@ use txgraph_evm::{
     StateSource, Transaction, Transition,
 };
 
-/// Why an engine will not execute a transaction.
+/// The reason why an engine refuses a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It may not be in the block.
+    /// The transaction is not valid in its block.
     #[error(transparent)]
     Invalid(#[from] InvalidTransaction),
-    /// Another engine says so, in its own words.
+    /// The message of another engine.
     #[error("{0}")]
     Peer(String),
 }
 
-/// Why a transaction or a call has no outcome.
+/// The reason why a transaction or a call has no outcome.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Refused(Refusal),
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
 
 /// An interpreter with the state of one block.
 pub(crate) trait Engine {
-    /// A whole transaction; watched, if somebody wants to.
+    /// Executes a transaction; `inspector` receives its events.
     fn transaction(
         &mut self,
         block: &Block,
@@ -35,7 +35,7 @@ pub(crate) trait Engine {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome, Failure>;
 
-    /// A call by the protocol.
+    /// Executes a system call.
     fn system_call(
         &mut self,
         block: &Block,
@@ -43,17 +43,17 @@ pub(crate) trait Engine {
         input: Bytes,
     ) -> Result<Outcome, Failure>;
 
-    /// Whether an account has code now.
+    /// Whether an account has code in the present state.
     fn has_code(&mut self, address: Address) -> Result<bool, StateError>;
 
-    /// Adds wei outside of any transaction.
+    /// Adds wei to a balance, outside of any transaction.
     fn increase_balance(&mut self, address: Address, amount: U256) -> Result<(), StateError>;
 
-    /// Takes all wei outside of any transaction.
+    /// Sets a balance to zero, outside of any transaction, and returns it.
     fn drain_balance(&mut self, address: Address) -> Result<U256, StateError>;
 
-    /// What the last transaction did, with all code; nothing unless that was asked for
-    /// when the engine was made.
+    /// The state changes of the last transaction, with all code; none unless the engine was
+    /// created to record them.
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError>;
 
     /// Executes calls on the present state without `undone`, which are all transitions of
@@ -68,16 +68,16 @@ pub(crate) trait Engine {
         Ok(Vec::new())
     }
 
-    /// What differs from the state before the block.
+    /// The differences from the state before the block.
     fn changes(&mut self) -> Vec<AccountChange>;
 
-    /// Where two engines disagreed since this was asked last.
+    /// Returns and removes the first disagreement of two engines.
     fn divergence(&mut self) -> Option<String> {
         None
     }
 }
 
-/// Our own interpreter.
+/// The interpreter of this project.
 #[derive(Debug)]
 pub(crate) struct OurEvm<'a, S> {
     evm: &'a mut Evm,

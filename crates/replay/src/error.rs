@@ -1,17 +1,17 @@
-//! The one error of this crate. That a replay disagrees with what the node stored is no
+//! The error type of this crate. A difference between a replay and the node's data is not an
 //! error but a [`Mismatch`](crate::Mismatch).
 
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
 use txgraph_evm::Fork;
 
-/// Result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of a state's source, of whatever type.
+/// An error of a state source.
 pub type StateError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why something could not be replayed.
+/// The reason why something could not be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,17 +21,17 @@ pub enum Error {
     /// The state before a block could not be read.
     #[error("the state before block {block} could not be read: {source}")]
     State {
-        /// The block that was to be replayed.
+        /// The block to replay.
         block: u64,
-        /// Why.
+        /// The cause.
         source: StateError,
     },
-    /// What a block changed could not be read.
-    #[error("what block {block} changed could not be read: {source}")]
+    /// The changes of a block could not be read.
+    #[error("the changes of block {block} could not be read: {source}")]
     Changes {
         /// The block.
         block: u64,
-        /// Why.
+        /// The cause.
         source: StateError,
     },
     /// A genesis file could not be read.
@@ -39,15 +39,15 @@ pub enum Error {
     ReadChainFile {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A genesis file that makes no sense.
+    /// A file that is not a valid genesis file.
     #[error("{} is not a genesis file: {what}", path.display())]
     ChainFile {
         /// The file.
         path: PathBuf,
-        /// Key, and what is wrong there.
+        /// The key, and what is wrong with it.
         what: String,
     },
     /// A trace to compare with could not be read.
@@ -55,91 +55,92 @@ pub enum Error {
     ReadTrace {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file that is no trace.
+    /// A file that is not a trace.
     #[error("{} is not a trace of opcodes: {what}", path.display())]
     Trace {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// What is wrong, and the line.
         what: String,
     },
-    /// Nothing says which rules hold.
+    /// The rules of the chain are unknown.
     #[error(
-        "{}: the rules of the chain with genesis {genesis_hash} are not known; \
-         give its genesis file (`--chain FILE`)", path.display()
+        "{}: the rules of the chain with genesis {genesis_hash} are not known; its genesis file \
+         is needed",
+        path.display()
     )]
     UnknownChain {
         /// The data directory.
         path: PathBuf,
-        /// Hash of its block 0.
+        /// The hash of its block 0.
         genesis_hash: B256,
     },
-    /// The rules are those of another chain.
+    /// The rules belong to another chain.
     #[error(
-        "{} holds the chain with genesis {found}, the rules given are for genesis {expected}",
+        "{} contains the chain with genesis {found}, the given rules are for genesis {expected}",
         path.display()
     )]
     WrongChain {
         /// The data directory.
         path: PathBuf,
-        /// Hash of its block 0.
+        /// The hash of its block 0.
         found: B256,
-        /// Of the rules.
+        /// The genesis hash of the rules.
         expected: B256,
     },
-    /// The rules are those of another chain id.
+    /// The rules have another chain id.
     #[error(
-        "block {block} has a transaction signed for chain {found}, the rules given are for \
-         chain {expected}: see `chainId` in the chain file (`--chain`)"
+        "block {block} has a transaction signed for chain {found}, the given rules are for \
+         chain {expected}: check `chainId` in the genesis file"
     )]
     WrongChainId {
         /// The block.
         block: u64,
-        /// In its transaction.
+        /// The chain id of its transaction.
         found: u64,
-        /// Of the rules.
+        /// The chain id of the rules.
         expected: u64,
     },
-    /// Rules that the interpreter does not know.
+    /// The fork of a block is not supported.
     #[error(
-        "block {block} is of the fork {fork}; {} is the latest that can be replayed, as \
-         later rules are here in a draft only",
+        "block {block} belongs to the fork {fork}; {} is the latest fork that can be replayed, \
+         because later rules are drafts",
         Fork::LATEST
     )]
     UnsupportedFork {
         /// The block.
         block: u64,
-        /// Its fork.
+        /// The fork of the block.
         fork: Fork,
     },
-    /// Block 0 was not executed by anybody.
-    #[error("block 0 has no block before it, and nothing to replay")]
+    /// Block 0 has no parent state and no transactions.
+    #[error("block 0 (genesis) cannot be replayed")]
     Genesis,
     /// The block has fewer transactions.
-    #[error("block {block} has no transaction {index}, it has {count}")]
+    #[error("block {block} has no transaction {index}; it has {count} transactions")]
     NoSuchTransaction {
         /// The block.
         block: u64,
-        /// Asked for.
+        /// The requested index.
         index: u32,
-        /// How many there are, counted from 0.
+        /// The number of transactions.
         count: u64,
     },
-    /// The transaction asked for, or one before it, may not be executed.
+    /// The requested transaction, or one before it in its block, is not valid.
     #[error("transaction {index} of block {block} may not be executed: {source}")]
     Unreachable {
         /// The block.
         block: u64,
         /// The transaction that was refused.
         index: u32,
-        /// Why.
+        /// The cause.
         source: crate::Refusal,
     },
-    /// State and block are of different branches.
-    #[error("block {block} was replaced by a reorganisation while it was replayed; ask again")]
+    /// State and block belong to different branches.
+    #[error("block {block} was replaced by a reorganisation while it was replayed; try again")]
     Replaced {
         /// The block.
         block: u64,
@@ -147,15 +148,16 @@ pub enum Error {
     /// Threads could not be started.
     #[error("cannot start {threads} threads: {source}")]
     Threads {
-        /// How many.
+        /// The number of threads.
         threads: usize,
-        /// Why.
+        /// The cause.
         source: rayon::ThreadPoolBuildError,
     },
 }
 
 impl Error {
-    /// The chain or its files changed meanwhile: ask again, a bounded number of times.
+    /// Whether the chain or its files changed during the replay. The caller may try again, a
+    /// bounded number of times.
     pub fn is_stale(&self) -> bool {
         match self {
             Self::NodeDb(error) => error.is_stale(),

@@ -1,78 +1,78 @@
-//! Call frames of a transaction, recorded while it is executed: what call traces,
-//! internal transfers and gas profiles are made of.
+//! Call frames of a transaction, recorded during its execution. Call traces, internal
+//! transfers and gas profiles are derived from them.
 
 use crate::FrameDetail;
 use alloy_primitives::{Address, Bytes, Log, U256};
 use txgraph_evm::{FrameEnd, FrameKind, FrameStart, Inspector, Status};
 
-/// All frames of a transaction, in the order in which they began: the outermost first,
-/// children behind their parent.
+/// All frames of a transaction in the order in which they started: the outermost first,
+/// children after their parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
-    /// Numbers of parents and children are places in here.
+    /// Frames refer to parents and children by their index in this vector.
     all: Vec<Frame>,
 }
 
 /// A call frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Why it ran.
+    /// The instruction that started it.
     pub kind: FrameKind,
-    /// The frame that called; `None` for the outermost.
+    /// The calling frame; `None` for the outermost.
     pub parent: Option<usize>,
-    /// The frames it called, in order.
+    /// The frames that it called, in order.
     pub children: Vec<usize>,
-    /// `CALLER` in it.
+    /// The value of `CALLER`.
     pub caller: Address,
-    /// `ADDRESS` in it.
+    /// The value of `ADDRESS`.
     pub address: Address,
-    /// Whose code ran.
+    /// The account whose code ran.
     pub code_address: Address,
-    /// Wei that moved from caller to address, or were seen by `CALLVALUE` only.
+    /// The value of `CALLVALUE` in wei. See [`moves_value`](Self::moves_value).
     pub value: U256,
-    /// Gas it might use.
+    /// The gas limit.
     pub gas_limit: u64,
-    /// By it and the frames within.
+    /// The gas used, including the frames that it called.
     pub gas_used: u64,
-    /// How it ended.
+    /// How the frame ended.
     pub status: Status,
-    /// The first four bytes of its input, if it has so many.
+    /// The first four bytes of the input, if there are as many.
     pub selector: Option<[u8; 4]>,
-    /// Calldata or init code; empty unless [`FrameDetail::Everything`] was asked for.
+    /// The calldata, or the init code; empty unless [`FrameDetail::Everything`] was requested.
     pub input: Bytes,
-    /// What it returned or reverted with, or the code; empty unless
-    /// [`FrameDetail::Everything`] was asked for.
+    /// The data that it returned or reverted with, or the created code; empty unless
+    /// [`FrameDetail::Everything`] was requested.
     pub output: Bytes,
-    /// Its own logs; none unless [`FrameDetail::Everything`] was asked for.
+    /// The logs of this frame; none unless [`FrameDetail::Everything`] was requested.
     pub logs: Vec<FrameLog>,
-    /// Its `SELFDESTRUCT`, which ended it.
+    /// The `SELFDESTRUCT` that ended it.
     pub destruction: Option<Destruction>,
-    /// It, or a frame around it, was undone.
-    pub is_undone: bool,
+    /// Whether its effects were reverted, by itself or by a calling frame.
+    pub is_reverted: bool,
 }
 
-/// A log among the calls of its frame.
+/// A log and its position among the calls of its frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameLog {
     /// The log.
     pub log: Log,
-    /// Calls of the frame before it.
+    /// The number of calls of the frame before the log.
     pub position: usize,
-    /// Logs of the transaction before it, also of frames that are undone.
+    /// The number of logs of the transaction before it, reverted ones included.
     pub index: usize,
 }
 
 /// A `SELFDESTRUCT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destruction {
-    /// Who gets its wei.
+    /// The account that receives the balance.
     pub beneficiary: Address,
-    /// How many.
+    /// The balance in wei.
     pub amount: U256,
 }
 
 impl Frame {
-    /// Whether its value moved, when it was not undone.
+    /// Whether a frame of this kind transfers its value, provided that it is not reverted.
     pub fn moves_value(&self) -> bool {
         matches!(
             self.kind,
@@ -80,29 +80,29 @@ impl Frame {
         )
     }
 
-    /// Whether it ran init code.
+    /// Whether the frame created a contract.
     pub fn is_creation(&self) -> bool {
         matches!(self.kind, FrameKind::Create | FrameKind::Create2)
     }
 }
 
 impl Frames {
-    /// All of them, in the order in which they began.
+    /// All frames in the order in which they started.
     pub fn iter(&self) -> std::slice::Iter<'_, Frame> {
         self.all.iter()
     }
 
-    /// The frame with a number.
+    /// The frame at an index.
     pub fn get(&self, number: usize) -> Option<&Frame> {
         self.all.get(number)
     }
 
-    /// The outermost.
+    /// The outermost frame.
     pub fn root(&self) -> Option<&Frame> {
         self.all.first()
     }
 
-    /// Where a frame is in the tree: at each step down, which of the calls.
+    /// The path of a frame in the tree: at each level, the index of the call.
     pub fn trace_address(&self, number: usize) -> Vec<u32> {
         let mut path = Vec::new();
         let mut number = number;
@@ -121,18 +121,18 @@ impl Frames {
     }
 }
 
-/// Records frames. Give it to an execution, then [`take`](Self::take) what it saw.
+/// An inspector that records frames; [`take`](Self::take) returns them after an execution.
 #[derive(Debug)]
 pub struct FrameRecorder {
     detail: FrameDetail,
     frames: Frames,
-    /// Frames that run, the innermost last.
+    /// Running frames, the innermost last.
     open: Vec<usize>,
     logs: usize,
 }
 
 impl FrameRecorder {
-    /// Nothing seen yet.
+    /// A recorder without frames.
     pub fn new(detail: FrameDetail) -> Self {
         Self {
             detail,
@@ -142,16 +142,16 @@ impl FrameRecorder {
         }
     }
 
-    /// What was seen since the last time, complete after an execution.
+    /// Returns the frames of the last execution and removes them.
     pub fn take(&mut self) -> Frames {
         self.open.clear();
         self.logs = 0;
         let mut frames = std::mem::take(&mut self.frames);
-        // Parents stand before their children.
+        // Parents come before their children.
         for number in 1..frames.all.len() {
             let parent = frames.all[number].parent;
-            let undone = parent.is_some_and(|parent| frames.all[parent].is_undone);
-            frames.all[number].is_undone |= undone;
+            let reverted = parent.is_some_and(|parent| frames.all[parent].is_reverted);
+            frames.all[number].is_reverted |= reverted;
         }
         frames
     }
@@ -187,14 +187,14 @@ impl Inspector for FrameRecorder {
             value: start.value,
             gas_limit: start.gas_limit,
             gas_used: 0,
-            // Until it ends.
+            // Replaced at the end of the frame.
             status: Status::Success,
             selector: start.input.first_chunk().copied(),
             input,
             output: Bytes::new(),
             logs: Vec::new(),
             destruction: None,
-            is_undone: false,
+            is_reverted: false,
         });
     }
 
@@ -203,7 +203,7 @@ impl Inspector for FrameRecorder {
         if let Some(frame) = self.current() {
             frame.gas_used = end.gas_used;
             frame.status = end.status;
-            frame.is_undone = end.status != Status::Success;
+            frame.is_reverted = end.status != Status::Success;
             frame.output = output;
         }
         self.open.pop();

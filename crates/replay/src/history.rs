@@ -1,14 +1,14 @@
-//! What a replay needs of the past: the state after any block, and what a block changed.
+//! The history that a replay reads: the state after a block, and the changes of a block.
 
 use crate::error::StateError;
 use alloy_primitives::B256;
 use txgraph_evm::StateSource;
 use txgraph_state::{BlockChanges, StateAt, StateDb, StateRange};
 
-/// States of a chain, by block. Shared between threads, each of which asks for the state
-/// before the block it replays.
+/// The states of a chain, by block. Shared between threads; each thread reads the state before
+/// the block that it replays.
 pub trait StateHistory: Sync {
-    /// A state, cheap to make and used for one block.
+    /// A state: cheap to create, and used for one block.
     type At<'a>: StateSource<Error: Into<StateError>>
     where
         Self: 'a;
@@ -17,11 +17,11 @@ pub trait StateHistory: Sync {
     ///
     /// # Errors
     ///
-    /// It is gone (pruned), not there yet, or cannot be read.
+    /// The state is pruned, is above the tip, or cannot be read.
     fn at(&self, block: u64) -> Result<Self::At<'_>, StateError>;
 
-    /// The same, for somebody who is about to execute the next block, of which more may
-    /// be known.
+    /// The same state for an execution of the next block. An implementation may read the
+    /// values that this block changes in advance.
     ///
     /// # Errors
     ///
@@ -30,12 +30,12 @@ pub trait StateHistory: Sync {
         self.at(block)
     }
 
-    /// What `block`, the one with this hash, changed; `None` where nobody wrote that
-    /// down, or not any more.
+    /// The changes of `block`, which must have this hash; `None` where the node does not store
+    /// them or pruned them.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or another block has taken its place.
+    /// The changes cannot be read, or the block was replaced.
     fn changes(&self, block: u64, hash: B256) -> Result<Option<BlockChanges>, StateError>;
 }
 
@@ -58,7 +58,7 @@ impl<H: StateHistory> StateHistory for &H {
     }
 }
 
-/// By the node's history indices.
+/// Reads the node's history indices.
 impl StateHistory for StateDb {
     type At<'a> = StateAt<'a>;
 
@@ -75,7 +75,7 @@ impl StateHistory for StateDb {
     }
 }
 
-/// By the node's indices, or by an overlay of change sets.
+/// Reads the node's history indices or an overlay of change sets.
 impl<'db> StateHistory for StateRange<'db> {
     type At<'a>
         = StateAt<'db>
@@ -95,7 +95,7 @@ impl<'db> StateHistory for StateRange<'db> {
     }
 }
 
-/// Everything that the next block changes is read in one go.
+/// Reads all values that the next block changes in one pass.
 fn prefetched(mut state: StateAt<'_>) -> Result<StateAt<'_>, StateError> {
     match state.next_changes() {
         Ok(next) => state.prefetch(&next),

@@ -1,4 +1,4 @@
-//! What moved inside of transactions, found by executing blocks again.
+//! Transfers inside transactions, found by re-executing blocks.
 
 use crate::{
     BlockReplay, ChainRules, Error, FrameDetail, Record, ReplayOptions, Replayer, StateHistory,
@@ -13,11 +13,11 @@ use txgraph_transfers::{
     Transfer, TransferFilter, Unavailable,
 };
 
-/// Finds native coin moved by calls, creations and destructions ([`Kind::Internal`],
-/// [`Kind::Burn`]), and, where a filter names these kinds, fees ([`Kind::Fee`],
-/// [`Kind::Priority`]), by replaying blocks.
+/// Finds, by replaying blocks, the native coin moved by calls, creations and destructions
+/// ([`Kind::Internal`], [`Kind::Burn`]). Also finds fees ([`Kind::Fee`], [`Kind::Priority`])
+/// if the filter names these kinds.
 ///
-/// A replay that disagrees with a stored receipt is an error.
+/// A replay that differs from a stored receipt is an error.
 pub struct Internal<'a> {
     db: &'a NodeDb,
     state: StateDb,
@@ -35,29 +35,29 @@ impl std::fmt::Debug for Internal<'_> {
     }
 }
 
-/// What was replayed of consecutive blocks.
+/// The transfers inside the transactions of consecutive blocks.
 #[derive(Default)]
-pub(crate) struct Replayed {
+pub(crate) struct ReplayedTransfers {
     pub(crate) transfers: Vec<Transfer>,
-    /// The first block, and number and hash of the last; none if there was no block.
-    pub(crate) ends: Option<(First, (u64, B256))>,
+    /// The first block, and number and hash of the last; `None` if there was no block.
+    pub(crate) ends: Option<(FirstBlock, (u64, B256))>,
 }
 
-/// Where a stretch hangs on to the one before.
+/// The first of consecutive blocks, with its link to the block before.
 #[derive(Clone, Copy)]
-pub(crate) struct First {
+pub(crate) struct FirstBlock {
     pub(crate) number: u64,
     pub(crate) parent_hash: B256,
 }
 
-/// Which of the replayed movements are wanted.
+/// The movements that a filter selects.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct Movements {
     pub(crate) internal: bool,
     pub(crate) fees: bool,
 }
 
-impl Wanted {
+impl Movements {
     pub(crate) fn of(filter: &TransferFilter) -> Self {
         let wants = |kind| filter.internal && filter.wants_native(kind);
         Self {
@@ -68,8 +68,8 @@ impl Wanted {
 }
 
 impl<'a> Internal<'a> {
-    /// By replaying blocks of `db` over the states of `state`, on `threads` threads (0: as
-    /// many as the machine has). `is_cancelled` is asked between blocks.
+    /// Replays blocks of `db` on the states of `state` with `threads` threads (0: one per core).
+    /// `is_cancelled` is called between blocks.
     pub fn new(
         db: &'a NodeDb,
         state: StateDb,
@@ -86,8 +86,8 @@ impl<'a> Internal<'a> {
         }
     }
 
-    /// The blocks of a question that can be replayed, and what is to be said of the rest.
-    /// Nothing moves in block 0.
+    /// Returns which of `blocks` can be replayed, and the others with the reason. Block 0 counts
+    /// as replayable if the state after it exists: it has no movements.
     pub(crate) fn replayable(
         &self,
         blocks: &BlockRanges,
@@ -102,7 +102,7 @@ impl<'a> Internal<'a> {
         let available = self.state.available().map_err(failed(first))?;
         let mut kept = Vec::new();
         let mut missing = Vec::new();
-        // A block is executed on the state after the one before it.
+        // A block is executed on the state after its parent.
         let (from, to) = match available.blocks {
             Some(BlockRange { first, last }) => (
                 if first == 0 {
@@ -116,14 +116,18 @@ impl<'a> Internal<'a> {
         };
         for range in blocks.iter() {
             let mut gap = |first, last, reason: &str| {
-                let reason = format!("no state to replay it on: {reason}");
+                let reason = format!("no state to replay them on: {reason}");
                 missing.extend(
                     BlockRange::new(first, last).map(|blocks| Unavailable { blocks, reason }),
                 );
             };
             let obstacle = available.obstacle.as_deref();
             if from > to {
-                gap(range.first, range.last, obstacle.unwrap_or("none is there"));
+                gap(
+                    range.first,
+                    range.last,
+                    obstacle.unwrap_or("the node stores none"),
+                );
                 continue;
             }
             if range.first < from {
@@ -137,7 +141,7 @@ impl<'a> Internal<'a> {
         Ok((BlockRanges::new(kept), missing))
     }
 
-    /// That all of these blocks can be replayed.
+    /// Checks that all of these blocks can be replayed.
     pub(crate) fn check(&self, blocks: &BlockRanges) -> Result<(), SourceError> {
         let (_, missing) = self.replayable(blocks)?;
         match missing.is_empty() {
@@ -146,18 +150,18 @@ impl<'a> Internal<'a> {
         }
     }
 
-    /// That blocks cannot be replayed, and which can.
+    /// The error for blocks that cannot be replayed, with the blocks that can.
     pub(crate) fn unavailable(&self, missing: Vec<Unavailable>) -> Result<SourceError, Error> {
         let everything = BlockRange::new(0, u64::MAX).into_iter().collect();
         let (available, _) = self.replayable(&everything)?;
         Ok(SourceError::Unavailable { missing, available })
     }
 
-    /// A replayer for all of these blocks: their change sets are walked once.
+    /// A replayer for all of these blocks, which walks their change sets once.
     pub(crate) fn replayer(
         &self,
         blocks: BlockRange,
-        wanted: Wanted,
+        wanted: Movements,
         threads: usize,
     ) -> Result<Replayer<'_, StateRange<'_>>, Error> {
         let state = self.state.range(BlockRange {
@@ -188,17 +192,17 @@ impl<'a> Internal<'a> {
         self.threads
     }
 
-    /// What moved inside of the transactions of some blocks, with hashes.
+    /// Returns the transfers inside the transactions of some blocks, with hashes.
     pub(crate) fn replay<H: StateHistory>(
         &self,
         replayer: &Replayer<'_, H>,
         filter: &TransferFilter,
         blocks: BlockRange,
-    ) -> Result<Replayed, SourceError> {
-        let wanted = Wanted::of(filter);
-        let mut replayed = Replayed::default();
+    ) -> Result<ReplayedTransfers, SourceError> {
+        let wanted = Movements::of(filter);
+        let mut replayed = ReplayedTransfers::default();
         let mut failed = None;
-        // Nobody executed block 0.
+        // Block 0 has no transactions.
         let blocks = BlockRange {
             first: blocks.first.max(1),
             last: blocks.last,
@@ -208,13 +212,13 @@ impl<'a> Internal<'a> {
                 failed = Some(SourceError::Interrupted);
             } else if let Some(mismatch) = block.mismatches.first() {
                 failed = Some(SourceError::Failed(
-                    format!("the replay disagrees with the node: {mismatch}").into(),
+                    format!("the replay differs from the node: {mismatch}").into(),
                 ));
             }
             if failed.is_some() {
                 return ControlFlow::Break(());
             }
-            let this = First {
+            let this = FirstBlock {
                 number: block.number,
                 parent_hash: block.parent_hash,
             };
@@ -233,13 +237,13 @@ impl<'a> Internal<'a> {
 fn collect(
     block: &BlockReplay,
     filter: &TransferFilter,
-    wanted: Wanted,
+    wanted: Movements,
     transfers: &mut Vec<Transfer>,
 ) {
     for transaction in &block.transactions {
         let internal = transaction.internal_transfers(block.timestamp);
         let fees = if wanted.fees {
-            // Behind the own value, which is number 0.
+            // After the internal movements; number 0 is the transaction value.
             let before = internal.last().map_or(0, |last| last.transfer.sub_index);
             transaction.fees(&block.environment, before + 1)
         } else {
@@ -253,7 +257,7 @@ fn collect(
     }
 }
 
-/// A replayer with one thread for each caller.
+/// A replayer that uses the thread of its caller.
 struct Reader<'a> {
     internal: &'a Internal<'a>,
     replayer: Replayer<'a, StateRange<'a>>,
@@ -263,13 +267,13 @@ impl InternalSource for Internal<'_> {
     fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
         self.check(blocks)?;
         let span = blocks.span().unwrap_or(BlockRange { first: 0, last: 0 });
-        let wanted = Wanted {
+        let wanted = Movements {
             internal: true,
             fees: false,
         };
         Ok(Box::new(Reader {
             internal: self,
-            // Those who read do so from several threads.
+            // Callers read from several threads themselves.
             replayer: self.replayer(span, wanted, 1)?,
         }))
     }
@@ -281,7 +285,7 @@ impl InternalReader for Reader<'_> {
             internal: true,
             ..TransferFilter::default()
         };
-        let Replayed {
+        let ReplayedTransfers {
             mut transfers,
             ends,
         } = self.internal.replay(&self.replayer, &filter, blocks)?;

@@ -1,19 +1,19 @@
-//! Executes again what a node executed, and holds the result against what the node
+//! Re-executes the blocks of a node database and compares the results with what the node
 //! stored.
 //!
 //! ```text
 //! NodeDb ──► StoredBlock ─┐  header, transactions, ommers, withdrawals, receipts
 //!                         ▼
-//! ChainRules ────────► course ──► BlockReplay: transactions, frames, transitions,
-//!   which fork when       │        and every Mismatch with receipts, header, change sets
+//! ChainRules ───────► execution ──► BlockReplay: transactions, frames, transitions,
+//!   fork of a block       │          and every Mismatch with receipts, header, change sets
 //!                         ▼
-//! StateHistory ──────► engine
+//! StateHistory ──────► Engine
 //!   state before a block    (txgraph_evm::Evm)
 //! ```
 //!
-//! In: blocks of a [`NodeDb`](txgraph_nodedb::NodeDb), and a [`StateHistory`] that knows
-//! the state after any block. Out: what happened inside of transactions, which no log
-//! tells. Which table holds a state is not known here, nor what an opcode does.
+//! Input: blocks of a [`NodeDb`](txgraph_nodedb::NodeDb) and a [`StateHistory`] with the state
+//! after any block. Output: what happened inside transactions, which logs do not contain.
+//! The tables that store a state and the semantics of opcodes belong to other crates.
 
 mod error;
 mod rules;

@@ -1,5 +1,5 @@
-//! The state before and after the last transaction, for calls that the block must not
-//! notice: they run on a journal of their own, which is thrown away.
+//! A view of a block's state with the last transaction undone. Calls on it use a separate
+//! journal, which is discarded, so that they do not affect the block.
 
 use crate::error::StateError;
 use alloy_primitives::{
@@ -8,16 +8,16 @@ use alloy_primitives::{
 };
 use txgraph_evm::{Account, State, StateSource, Transition};
 
-/// A block's state as it is now, or as it was before `undone`.
+/// The present state of a block without the changes of `undone`.
 pub(crate) struct LookBack<'a, S> {
     state: &'a mut State<S>,
     undone: AddressHashMap<&'a Transition>,
-    /// Who has the code: a contract that the block created is in no source yet.
+    /// Accounts by code hash: the code of a contract that the block created is not in the source.
     owners: B256HashMap<Address>,
 }
 
 impl<'a, S> LookBack<'a, S> {
-    /// `undone` are all transitions of the last transaction, or none.
+    /// `undone` contains all transitions of the last transaction, or none.
     pub(crate) fn new(state: &'a mut State<S>, undone: &'a [Transition]) -> Self {
         let undone = undone.iter().map(|one| (one.address, one)).collect();
         Self {
@@ -50,8 +50,8 @@ impl<S: StateSource<Error: Into<StateError>>> StateSource for LookBack<'_, S> {
             return Ok(transition.slots[at].original);
         }
         if transition.destroyed {
-            // Deleted without having been written: what it was is below the block, unless
-            // an earlier transaction of the same block wrote it.
+            // The slot was deleted with its account and not written before. Its old value is
+            // in the source, unless an earlier transaction of the block wrote it.
             let source = self.state.source_mut();
             return source.storage(address, key).map_err(Into::into);
         }

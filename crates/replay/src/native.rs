@@ -1,4 +1,4 @@
-//! Movements of the native coin inside of a transaction, as transfers.
+//! Movements of the native coin inside a transaction, as transfers.
 
 use crate::{Frame, Frames, TransactionReplay};
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
@@ -6,21 +6,20 @@ use alloy_primitives::{Address, U256};
 use txgraph_evm::{Block, Fork, FrameKind};
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
-/// A transfer, and where in the transaction it happened.
+/// A transfer and its position in the transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeTransfer {
-    /// In the one schema of all transfers. The order among the native movements of a
-    /// transaction is that of execution; number 0 is the transaction's own value, fees
-    /// come last.
+    /// The transfer in the common schema. `sub_index` numbers the native movements of a
+    /// transaction in execution order: 0 is the transaction value, fees are last.
     pub transfer: Transfer,
-    /// At each step down from the outermost frame, which of its calls; that of a
-    /// `SELFDESTRUCT` counts on behind the calls of its frame. Empty for fees.
+    /// The path from the outermost frame: at each level, the index of the call. A
+    /// `SELFDESTRUCT` has the index after the last call of its frame. Empty for fees.
     pub trace_address: Vec<u32>,
-    /// What moved it.
+    /// The operation that moved the coin.
     pub cause: Cause,
 }
 
-/// What moves the native coin.
+/// An operation that moves the native coin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// `CALL` with value.
@@ -31,12 +30,12 @@ pub enum Cause {
     Create2,
     /// `SELFDESTRUCT`.
     SelfDestruct,
-    /// The fee.
+    /// A transaction fee.
     Fee,
 }
 
 impl Cause {
-    /// As printed.
+    /// The word used in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Call => "CALL",
@@ -48,51 +47,51 @@ impl Cause {
     }
 }
 
-/// A movement before it has a place in a block.
+/// A movement without its position in the block.
 struct Movement {
     from: Address,
     to: Address,
     value: U256,
     kind: Kind,
     cause: Cause,
-    /// The frame, and behind its calls if it destroyed itself.
-    place: Option<(usize, bool)>,
+    /// The frame, and whether the movement is its `SELFDESTRUCT`.
+    frame: Option<(usize, bool)>,
 }
 
 impl TransactionReplay {
-    /// What moved inside of the transaction, without its own value: calls and creations
-    /// with value, and destructions; nothing that was undone, and no zeros. Needs
-    /// [`Record::frames`](crate::Record).
+    /// The movements inside the transaction, without the transaction value: calls and
+    /// creations with value, and self-destructions. Reverted and zero movements are left out.
+    /// Needs [`Record::frames`](crate::Record).
     ///
-    /// A contract that destroys itself in its own favour burns its wei
-    /// ([`Kind::Burn`], to the zero address), if the fork lets it be destroyed.
+    /// A contract that names itself as the beneficiary of its destruction burns its balance
+    /// ([`Kind::Burn`], to the zero address), provided that the fork deletes the contract.
     pub fn internal_transfers(&self, timestamp: u64) -> Vec<NativeTransfer> {
         let Some(frames) = &self.frames else {
             return Vec::new();
         };
         let mut movements = Vec::new();
-        // Frames entered, their calls not all walked: the frame, and how many are.
+        // Entered frames, each with the number of its calls that were visited.
         let mut open: Vec<(usize, usize)> = vec![(0, 0)];
-        while let Some((number, walked)) = open.pop() {
-            let Some(frame) = frames.get(number).filter(|frame| !frame.is_undone) else {
+        while let Some((number, visited)) = open.pop() {
+            let Some(frame) = frames.get(number).filter(|frame| !frame.is_reverted) else {
                 continue;
             };
-            if walked == 0 && number > 0 {
-                movements.extend(moved(number, frame));
+            if visited == 0 && number > 0 {
+                movements.extend(value_movement(number, frame));
             }
-            match frame.children.get(walked) {
+            match frame.children.get(visited) {
                 Some(child) => {
-                    open.push((number, walked + 1));
+                    open.push((number, visited + 1));
                     open.push((*child, 0));
                 }
-                None => movements.extend(destroyed(self.fork, frames, number, frame)),
+                None => movements.extend(destruction(self.fork, frames, number, frame)),
             }
         }
-        self.placed(timestamp, 1, movements)
+        self.transfers(timestamp, 1, movements)
     }
 
-    /// The fee in its two parts: what is burnt, and what the beneficiary gets. Paid also
-    /// by a transaction that failed. `sub_first` is its place among the native movements
+    /// The two parts of the fee: the burnt one, and that of the block's beneficiary. Failed
+    /// transactions pay fees, too. `sub_first` is the first number among the native movements
     /// of the transaction.
     pub fn fees(&self, block: &Block, sub_first: u32) -> Vec<NativeTransfer> {
         let (tx, gas) = (&self.transaction, U256::from(self.outcome.gas_used));
@@ -106,17 +105,22 @@ impl TransactionReplay {
             value,
             kind,
             cause: Cause::Fee,
-            place: None,
+            frame: None,
         };
         let burnt = base_fee * gas + block.blob_base_fee * blob_gas;
         let movements = vec![
             part(Address::ZERO, burnt, Kind::Fee),
             part(block.beneficiary, tip * gas, Kind::Priority),
         ];
-        self.placed(block.timestamp, sub_first, movements)
+        self.transfers(block.timestamp, sub_first, movements)
     }
 
-    fn placed(&self, timestamp: u64, first: u32, movements: Vec<Movement>) -> Vec<NativeTransfer> {
+    fn transfers(
+        &self,
+        timestamp: u64,
+        first: u32,
+        movements: Vec<Movement>,
+    ) -> Vec<NativeTransfer> {
         let movements = movements
             .into_iter()
             .filter(|movement| !movement.value.is_zero());
@@ -138,25 +142,25 @@ impl TransactionReplay {
                     token_standard: TokenStandard::Native,
                     kind: movement.kind,
                 },
-                trace_address: self.trace_address(movement.place),
+                trace_address: self.trace_address(movement.frame),
                 cause: movement.cause,
             })
             .collect()
     }
 
-    fn trace_address(&self, place: Option<(usize, bool)>) -> Vec<u32> {
-        let (Some(frames), Some((number, is_behind))) = (&self.frames, place) else {
+    fn trace_address(&self, frame: Option<(usize, bool)>) -> Vec<u32> {
+        let (Some(frames), Some((number, is_selfdestruct))) = (&self.frames, frame) else {
             return Vec::new();
         };
         let mut path = frames.trace_address(number);
-        if let Some(frame) = frames.get(number).filter(|_| is_behind) {
+        if let Some(frame) = frames.get(number).filter(|_| is_selfdestruct) {
             path.extend(u32::try_from(frame.children.len()));
         }
         path
     }
 }
 
-fn moved(number: usize, frame: &Frame) -> Option<Movement> {
+fn value_movement(number: usize, frame: &Frame) -> Option<Movement> {
     let cause = match frame.kind {
         FrameKind::Call => Cause::Call,
         FrameKind::Create => Cause::Create,
@@ -169,11 +173,11 @@ fn moved(number: usize, frame: &Frame) -> Option<Movement> {
         value: frame.value,
         kind: Kind::Internal,
         cause,
-        place: Some((number, false)),
+        frame: Some((number, false)),
     })
 }
 
-fn destroyed(fork: Fork, frames: &Frames, number: usize, frame: &Frame) -> Option<Movement> {
+fn destruction(fork: Fork, frames: &Frames, number: usize, frame: &Frame) -> Option<Movement> {
     let destruction = frame.destruction?;
     let movement = Movement {
         from: frame.address,
@@ -181,14 +185,14 @@ fn destroyed(fork: Fork, frames: &Frames, number: usize, frame: &Frame) -> Optio
         value: destruction.amount,
         kind: Kind::Internal,
         cause: Cause::SelfDestruct,
-        place: Some((number, true)),
+        frame: Some((number, true)),
     };
     if destruction.beneficiary != frame.address {
         return Some(movement);
     }
     let created_now =
-        |other: &Frame| other.is_creation() && !other.is_undone && other.address == frame.address;
-    // EIP-6780.
+        |other: &Frame| other.is_creation() && !other.is_reverted && other.address == frame.address;
+    // EIP-6780: from Cancun on, only a contract created in the same transaction is deleted.
     let is_burnt = fork < Fork::Cancun || frames.iter().any(created_now);
     is_burnt.then_some(Movement {
         to: Address::ZERO,

@@ -1,5 +1,5 @@
-//! Where gas goes: folded stacks, one line for each path of calls, as flame graph
-//! programmes read them.
+//! Gas profiles as folded stacks: one line for each path of calls, in the format that flame
+//! graph tools read.
 
 use crate::{Frame, Frames, TransactionReplay};
 use alloy_primitives::{Address, hex};
@@ -9,24 +9,24 @@ use std::{
     io::{self, Write},
 };
 
-/// Frames below this depth are counted where their path reaches it: a transaction may
-/// nest 1,024 deep, and every path is written in full.
+/// Frames below this depth are counted at the path of this depth. A transaction may nest 1,024
+/// deep, and every path is written in full.
 const DEPTH_MAX: usize = 64;
 
-/// Gas by path of calls, summed over transactions.
+/// Gas by call path, summed over transactions.
 ///
 /// Each step of a path is the contract whose code ran, a dot, and the selector of the
-/// function, `create` for init code or `fallback` for a call without selector. Of each
-/// frame its own gas is counted, without that of the frames it called. What a transaction
-/// pays before anything runs (calldata, access list …) stands under `intrinsic`. Refunds
-/// are taken from the outermost frame, as far as it used so much.
+/// function; `create` stands for init code and `fallback` for a call without a selector. A
+/// frame counts its own gas without that of the frames it called. The intrinsic gas of
+/// transactions (calldata, access list …) has the path `intrinsic`. Refunds reduce the gas of
+/// the outermost frame, at most to zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GasProfile {
     gas: BTreeMap<String, u64>,
 }
 
 impl GasProfile {
-    /// Counts a transaction; needs [`Record::frames`](crate::Record).
+    /// Adds a transaction; needs [`Record::frames`](crate::Record).
     pub fn add(&mut self, replay: &TransactionReplay) {
         let Some(frames) = &replay.frames else {
             return;
@@ -38,7 +38,7 @@ impl GasProfile {
         let intrinsic = (replay.transaction.gas_limit).saturating_sub(root.gas_limit);
         self.count("intrinsic", intrinsic.min(used));
         let mut path = String::new();
-        // Frames to be counted, with the length of the path before them and their depth.
+        // Frames to visit, each with the length of the path before it and its depth.
         let mut open = vec![(0, 0, 0)];
         while let Some((number, before, depth)) = open.pop() {
             let Some(frame) = frames.get(number) else {
@@ -53,7 +53,7 @@ impl GasProfile {
             } else {
                 frame.gas_used
             };
-            self.count(&path, total.saturating_sub(of_children(frames, frame)));
+            self.count(&path, total.saturating_sub(gas_of_children(frames, frame)));
             let calls = frame.children.iter().rev();
             open.extend(calls.map(|child| (*child, path.len(), depth + 1)));
         }
@@ -69,19 +69,19 @@ impl GasProfile {
         }
     }
 
-    /// Adds what another thread counted.
+    /// Adds the counts of another profile.
     pub fn merge(&mut self, other: &Self) {
         for (path, gas) in &other.gas {
             self.count(path, *gas);
         }
     }
 
-    /// Gas by path, ascending by path.
+    /// Paths and their gas, ascending by path.
     pub fn paths(&self) -> impl Iterator<Item = (&str, u64)> {
         self.gas.iter().map(|(path, gas)| (path.as_str(), *gas))
     }
 
-    /// Own gas by contract, most first.
+    /// Contracts and their own gas, in descending order of gas.
     pub fn contracts(&self) -> Vec<(Address, u64)> {
         let mut sums: BTreeMap<Address, u64> = BTreeMap::new();
         for (path, gas) in &self.gas {
@@ -99,11 +99,11 @@ impl GasProfile {
         sums
     }
 
-    /// Writes one line for each path.
+    /// Writes one line for each path: the path, a space, and the gas.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// Returns the error of the writer.
     pub fn write_folded(&self, out: &mut dyn Write) -> io::Result<()> {
         for (path, gas) in &self.gas {
             writeln!(out, "{path} {gas}")?;
@@ -112,7 +112,7 @@ impl GasProfile {
     }
 }
 
-fn of_children(frames: &Frames, frame: &Frame) -> u64 {
+fn gas_of_children(frames: &Frames, frame: &Frame) -> u64 {
     let children = frame.children.iter().filter_map(|child| frames.get(*child));
     children.fold(0, |sum, child| sum.saturating_add(child.gas_used))
 }
@@ -126,6 +126,6 @@ fn step(path: &mut String, frame: &Frame) {
         Some(selector) => hex::encode_prefixed(selector),
         None => "fallback".to_owned(),
     };
-    // Writing into a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(path, "{:#x}.{selector}", frame.code_address);
 }

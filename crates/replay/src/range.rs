@@ -1,4 +1,4 @@
-//! Many blocks on many threads, handed over in their order.
+//! Replays many blocks on many threads and delivers them in order.
 
 use crate::{BlockReplay, Error, Replayer, Result, StateHistory, worker::Worker};
 use alloy_primitives::B256;
@@ -9,34 +9,34 @@ use std::{
 };
 use txgraph_nodedb::BlockRange;
 
-/// Blocks that a thread takes at a time: they are read under one snapshot.
+/// Blocks of a task, which one thread reads under one snapshot.
 const TASK_BLOCKS: u64 = 8;
-/// Tasks that may be taken before the oldest is handed over, for each thread: bounds what
-/// waits in memory behind a slow block.
+/// Tasks for each thread that may be started before the oldest is delivered. Bounds the memory
+/// for results that wait for a slow block.
 const TASKS_AHEAD: u64 = 4;
-/// How often a task is begun anew because the chain was reorganised under it.
+/// Attempts at a task whose blocks are replaced by a reorganisation.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What was replayed of a range.
+/// The counts of a replayed range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeReport {
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Transactions.
+    /// The number of transactions.
     pub transactions: u64,
-    /// Gas of all of them.
+    /// The gas used by all of them.
     pub gas_used: u64,
-    /// Places where the replay disagrees with the node.
+    /// The number of differences from the node.
     pub mismatches: u64,
-    /// Transactions without a stored receipt to compare with.
+    /// Transactions that had no stored receipt to compare with.
     pub without_receipt: u64,
-    /// Blocks without change sets to compare with.
+    /// Blocks that had no change sets to compare with.
     pub without_changes: u64,
-    /// Balances that were compared with the logs ([`BalanceCheck`](crate::BalanceCheck)).
+    /// Balances that were compared with logs ([`BalanceCheck`](crate::BalanceCheck)).
     pub balances_compared: u64,
-    /// Balances that the token would not tell.
+    /// Balances for which the token returned no result.
     pub balances_unanswered: u64,
-    /// Hash of the last block.
+    /// The hash of the last block.
     pub last_block_hash: Option<B256>,
 }
 
@@ -64,7 +64,7 @@ impl RangeReport {
 }
 
 impl AddAssign for RangeReport {
-    /// Of ranges one after the other.
+    /// Adds the counts of a later range.
     fn add_assign(&mut self, later: Self) {
         let Self {
             blocks,
@@ -89,28 +89,28 @@ impl AddAssign for RangeReport {
     }
 }
 
-/// What came of a task.
-struct Finished {
-    /// Of its first blocks, up to the error if there is one.
+/// The result of a task.
+struct TaskResult {
+    /// The replayed blocks before the error, if there is one, or all.
     replays: Vec<BlockReplay>,
     error: Option<Error>,
 }
 
-/// What threads and the one who hands over share.
+/// State shared by the worker threads and the thread that delivers the results.
 struct Queue {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
-    /// First block of the next task; `None`: all are taken, or nobody wants more.
+    /// First block of the next task; `None`: no task is left, or the range was stopped.
     next: Option<u64>,
-    /// Blocks before this one were handed over.
-    handed_over: u64,
+    /// Blocks before this one were delivered.
+    delivered: u64,
     /// Finished tasks by their first block.
-    done: BTreeMap<u64, Finished>,
-    /// A thread panicked: its task will never be done.
-    lost: bool,
+    done: BTreeMap<u64, TaskResult>,
+    /// A thread panicked, so that its task will not finish.
+    panicked: bool,
 }
 
 impl Queue {
@@ -118,16 +118,16 @@ impl Queue {
         Self {
             state: Mutex::new(State {
                 next: Some(first),
-                handed_over: first,
+                delivered: first,
                 done: BTreeMap::new(),
-                lost: false,
+                panicked: false,
             }),
             changed: Condvar::new(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each change of it is whole before anything could panic.
+        // No change of the state can panic half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,12 +135,12 @@ impl Queue {
         (self.changed.wait(state)).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next task; waits while too much is waiting to be handed over.
+    /// Takes the next task; waits while too many results are not delivered yet.
     fn take(&self, last: u64, ahead: u64) -> Option<BlockRange> {
         let mut state = self.lock();
         loop {
             let first = state.next?;
-            if first < state.handed_over.saturating_add(ahead) {
+            if first < state.delivered.saturating_add(ahead) {
                 let task = BlockRange {
                     first,
                     last: first.saturating_add(TASK_BLOCKS - 1).min(last),
@@ -152,32 +152,32 @@ impl Queue {
         }
     }
 
-    fn finish(&self, first: u64, finished: Finished) {
+    fn finish(&self, first: u64, result: TaskResult) {
         let mut state = self.lock();
-        if finished.error.is_some() {
+        if result.error.is_some() {
             state.next = None;
         }
-        state.done.insert(first, finished);
+        state.done.insert(first, result);
         drop(state);
         self.changed.notify_all();
     }
 
-    /// The task that begins at `first`, when it is done; `None` if it never will be.
-    fn wait_for(&self, first: u64) -> Option<Finished> {
+    /// Waits for the task that starts at `first`; `None` if its thread panicked.
+    fn wait_for(&self, first: u64) -> Option<TaskResult> {
         let mut state = self.lock();
         loop {
-            if let Some(finished) = state.done.remove(&first) {
-                return Some(finished);
+            if let Some(result) = state.done.remove(&first) {
+                return Some(result);
             }
-            if state.lost {
+            if state.panicked {
                 return None;
             }
             state = self.wait(state);
         }
     }
 
-    fn handed_over(&self, next: u64) {
-        self.lock().handed_over = next;
+    fn set_delivered(&self, next: u64) {
+        self.lock().delivered = next;
         self.changed.notify_all();
     }
 
@@ -187,26 +187,26 @@ impl Queue {
     }
 }
 
-/// Says so when its thread panics.
-struct Watch<'a>(&'a Queue);
+/// Stops the queue if its thread panics.
+struct PanicGuard<'a>(&'a Queue);
 
-impl Drop for Watch<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.lock().lost = true;
+            self.0.lock().panicked = true;
             self.0.stop();
         }
     }
 }
 
 impl<H: StateHistory> Replayer<'_, H> {
-    /// Replays all blocks of a range on [`threads`](crate::ReplayOptions), and hands them
-    /// over in their order, whatever the number of threads. `sink` may break.
+    /// Replays all blocks of a range on [`threads`](crate::ReplayOptions) threads and passes them
+    /// to `sink` in order. A break of `sink` ends the range.
     ///
     /// # Errors
     ///
-    /// The first block that cannot be replayed ends the range; all before it were handed
-    /// over.
+    /// The first block that cannot be replayed ends the range, after all blocks before it were
+    /// delivered.
     pub fn range(
         &self,
         blocks: BlockRange,
@@ -230,22 +230,22 @@ impl<H: StateHistory> Replayer<'_, H> {
         pool.in_place_scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|_| {
-                    let _watch = Watch(&queue);
+                    let _guard = PanicGuard(&queue);
                     let mut worker = self.worker();
                     while let Some(task) = queue.take(blocks.last, ahead) {
                         queue.finish(task.first, self.task(&mut worker, task));
                     }
                 });
             }
-            let done = self.hand_over(&queue, blocks, &mut report, sink);
+            let done = self.deliver(&queue, blocks, &mut report, sink);
             queue.stop();
             done
         })?;
         Ok(report)
     }
 
-    /// Takes what is done in the order of the chain.
-    fn hand_over(
+    /// Delivers the results in the order of the chain.
+    fn deliver(
         &self,
         queue: &Queue,
         blocks: BlockRange,
@@ -255,13 +255,13 @@ impl<H: StateHistory> Replayer<'_, H> {
         let mut first = blocks.first;
         let mut parent: Option<B256> = None;
         while first <= blocks.last {
-            let Some(Finished { replays, error }) = queue.wait_for(first) else {
-                // The panic goes on when the scope ends.
+            let Some(TaskResult { replays, error }) = queue.wait_for(first) else {
+                // The scope resumes the panic.
                 return Ok(());
             };
             for replay in replays {
                 let number = replay.number;
-                // Tasks have snapshots of their own, which need not be of one branch.
+                // Each task has its own snapshot, which may be of another branch.
                 if parent.is_some_and(|parent| parent != replay.parent_hash) {
                     return Err(Error::Replaced { block: number });
                 }
@@ -275,13 +275,13 @@ impl<H: StateHistory> Replayer<'_, H> {
             if let Some(error) = error {
                 return Err(error);
             }
-            queue.handed_over(first);
+            queue.set_delivered(first);
         }
         Ok(())
     }
 
-    /// One task, again if the chain changed under it.
-    fn task(&self, worker: &mut Worker, task: BlockRange) -> Finished {
+    /// Runs a task, again if its blocks were replaced.
+    fn task(&self, worker: &mut Worker, task: BlockRange) -> TaskResult {
         let mut attempt = 1;
         loop {
             let mut replays = Vec::new();
@@ -289,7 +289,7 @@ impl<H: StateHistory> Replayer<'_, H> {
                 Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => attempt += 1,
                 done => {
                     let error = done.err();
-                    return Finished { replays, error };
+                    return TaskResult { replays, error };
                 }
             }
         }
@@ -304,7 +304,7 @@ impl<H: StateHistory> Replayer<'_, H> {
         let mut blocks = Vec::new();
         let mut read = worker.read(self.db, task, &mut blocks);
         if read.as_ref().is_err_and(|error| !error.is_stale()) {
-            // It may be an error of the whole range: what comes before it is read alone.
+            // The error may concern one block only: read the rest block by block.
             for number in task.first + blocks.len() as u64..=task.last {
                 let block = BlockRange {
                     first: number,

@@ -1,5 +1,5 @@
-//! Traces of opcodes that another client wrote: the answer of `debug_traceTransaction`
-//! (struct logs), or lines of EIP-3155.
+//! Opcode traces by other clients: results of `debug_traceTransaction` (struct logs), or lines
+//! in the format of EIP-3155.
 
 use crate::{Error, Result};
 use alloy_primitives::U256;
@@ -7,37 +7,37 @@ use serde::{Deserialize, Deserializer, de};
 use std::{fs, path::Path};
 use txgraph_block::opcodes;
 
-/// A trace to hold a replay against.
+/// A trace to compare a replay with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReferenceTrace {
-    /// In order of execution.
+    /// The instructions, in execution order.
     pub steps: Vec<TraceStep>,
 }
 
 /// An instruction, before it was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStep {
-    /// Its position in the code.
+    /// The position in the code.
     pub pc: u64,
-    /// Its opcode; `None`: one that has no name.
+    /// The opcode; `None` if it has no name.
     pub op: Option<u8>,
-    /// Gas left before it.
+    /// The gas left before it.
     pub gas: u64,
-    /// Charged for it, with what a call gives its frame; `None` if it halted, of which
-    /// every client tells another cost.
+    /// The gas charged for it, including the gas passed to a call. `None` if it halted, because
+    /// clients report different costs then.
     pub cost: Option<u64>,
-    /// 1: the outermost frame.
+    /// The call depth; 1 is the outermost frame.
     pub depth: u64,
-    /// The top is last; `None` if the trace was made without.
+    /// The stack, top last; `None` if the trace does not contain it.
     pub stack: Option<Vec<U256>>,
 }
 
 impl ReferenceTrace {
-    /// Reads a file.
+    /// Reads a trace from a file.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is no trace.
+    /// The file cannot be read, or is not a trace.
     pub fn open(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|source| Error::ReadTrace {
             path: path.to_owned(),
@@ -49,8 +49,11 @@ impl ReferenceTrace {
         })
     }
 
-    /// Either form; struct logs with or without the envelope of JSON-RPC. The error says
-    /// what is wrong where.
+    /// Parses either form; struct logs with or without the JSON-RPC envelope.
+    ///
+    /// # Errors
+    ///
+    /// A message with the fault and its line.
     pub fn parse(text: &str) -> Result<Self, String> {
         match serde_json::from_str(text) {
             Ok(Answer {
@@ -67,8 +70,8 @@ impl ReferenceTrace {
                 error: Some(error),
                 pc: None,
                 ..
-            }) => Err(format!("it is the node's refusal: {error}")),
-            // Also a single line is an object.
+            }) => Err(format!("the response of the node is an error: {error}")),
+            // A single line is an object, too.
             Ok(_) => Self::lines(text),
             Err(error) if is_one_object(text) => Err(error.to_string()),
             Err(_) => Self::lines(text),
@@ -83,20 +86,20 @@ impl ReferenceTrace {
             }
             let wrong = |error| format!("line {number}: {error}");
             let object: serde_json::Value = serde_json::from_str(line).map_err(wrong)?;
-            // Others tell the outcome, or a state root.
+            // Other lines contain the outcome or a state root.
             if object.get("pc").is_some() {
                 let step: Step = serde_json::from_value(object).map_err(wrong)?;
                 steps.push(step.into());
             }
         }
         match steps.is_empty() {
-            true => Err("it holds neither `structLogs` nor lines of EIP-3155".to_owned()),
+            true => Err("neither `structLogs` nor lines of EIP-3155 were found".to_owned()),
             false => Ok(Self { steps }),
         }
     }
 }
 
-/// Whether the text is the answer to one question, and not a line for each step.
+/// Whether the text is one response rather than a line for each step.
 fn is_one_object(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
     let is_step = |value: serde_json::Value| value.get("pc").is_some();
@@ -109,7 +112,7 @@ struct Answer {
     struct_logs: Option<Vec<Step>>,
     result: Option<Logs>,
     error: Option<serde_json::Value>,
-    /// Of a line of EIP-3155.
+    /// Present in lines of EIP-3155.
     pc: Option<serde_json::Value>,
 }
 
@@ -119,7 +122,7 @@ struct Logs {
     struct_logs: Vec<Step>,
 }
 
-/// Of either form.
+/// A step in either form.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Step {
@@ -136,7 +139,7 @@ struct Step {
     error: Option<serde_json::Value>,
 }
 
-/// A number in EIP-3155, a mnemonic in struct logs.
+/// An opcode: a number in EIP-3155, a mnemonic in struct logs.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Op {
@@ -144,7 +147,7 @@ enum Op {
     Name(String),
 }
 
-/// Hex, with or without `0x`.
+/// A stack word in hex, with or without `0x`.
 struct Word(U256);
 
 impl<'de> Deserialize<'de> for Word {
@@ -153,11 +156,11 @@ impl<'de> Deserialize<'de> for Word {
         let digits = text.strip_prefix("0x").unwrap_or(&text);
         let word = U256::from_str_radix(digits, 16);
         word.map(Self)
-            .map_err(|_| de::Error::custom(format!("{text:?} is no word in hex")))
+            .map_err(|_| de::Error::custom(format!("{text:?} is not a word in hex")))
     }
 }
 
-/// A number, or a text of one in hex.
+/// A number, or a string with a decimal or hex number.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -170,7 +173,7 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         Written::Text(text) => {
             let hex = text.strip_prefix("0x");
             let number = hex.map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
-            number.map_err(|_| de::Error::custom(format!("{text:?} is no number")))
+            number.map_err(|_| de::Error::custom(format!("{text:?} is not a number")))
         }
     }
 }
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms() {
+    fn parses_struct_logs_and_eip3155() {
         let line = r#"{"pc":2,"op":32,"gas":"0x64","gasCost":"0x3","memSize":0,"stack":["0x80","0xff"],"depth":1,"opName":"KECCAK256"}"#;
         for text in [
             format!(r#"{{"failed":false,"gas":1,"structLogs":[{STEP}]}}"#),
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out() {
+    fn unknown_opcode_and_absent_fields_are_none() {
         let text = r#"{"structLogs":[{"pc":0,"op":"opcode 0x0c not defined","gas":9,"gasCost":0,"depth":1,"stack":null,"error":"invalid opcode"}]}"#;
         let trace = ReferenceTrace::parse(text).unwrap();
         let expected = TraceStep {
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn no_traces() {
+    fn rejects_other_text() {
         let second_line = format!("{STEP}\n{{\"pc\":1,\"op\":300}}");
         for (text, word) in [
             ("", "neither"),
@@ -269,7 +272,7 @@ mod tests {
                 "not found",
             ),
             (r#"{"structLogs":[{"pc":0}]}"#, "missing field"),
-            (r#"{"result":{"structLogs":[{"pc":"x"}]}}"#, "no number"),
+            (r#"{"result":{"structLogs":[{"pc":"x"}]}}"#, "not a number"),
             (second_line.as_str(), "line 2"),
             (
                 r#"{"pc":1,"op":3,"gas":1,"gasCost":1,"depth":1,"stack":["0xg"]}"#,

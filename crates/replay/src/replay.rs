@@ -1,42 +1,42 @@
-//! What is asked of a replay, and what it answers.
+//! Options and results of a replay.
 
 use crate::{BalanceCheck, Frames, Mismatch};
 use alloy_primitives::B256;
 use txgraph_evm::{AccountChange, Fork, Outcome, Transition};
 
-/// What is kept of each transaction, beside its outcome.
+/// Data recorded in addition to the outcome of each transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The tree of its call frames.
+    /// The tree of call frames, with this detail.
     pub frames: Option<FrameDetail>,
-    /// What it changed.
+    /// The state changes of the transaction.
     pub transitions: bool,
-    /// What the whole block changed.
+    /// The state changes of the whole block.
     pub changes: bool,
 }
 
-/// How much is kept of a call frame.
+/// The detail of recorded call frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameDetail {
-    /// Who called whom, with what value and gas; of the input the selector.
+    /// Addresses, value, gas and the selector of the input.
     Calls,
-    /// Also inputs, outputs and logs.
+    /// In addition inputs, outputs and logs.
     Everything,
 }
 
-/// What a replay is held against.
+/// What a replay is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verify {
-    /// Each transaction against its stored receipt, where there is one.
+    /// Each transaction with its stored receipt, where there is one.
     pub receipts: bool,
-    /// The block against gas, roots, bloom filter and hashes of its header.
+    /// The block with gas, roots, bloom filter and hashes of its header.
     pub header: bool,
-    /// The block's changes against the change sets, where there are any.
+    /// The changes of the block with the change sets, where there are any.
     pub changes: bool,
 }
 
 impl Default for Verify {
-    /// Everything.
+    /// All comparisons.
     fn default() -> Self {
         Self {
             receipts: true,
@@ -46,54 +46,54 @@ impl Default for Verify {
     }
 }
 
-/// A block, replayed.
+/// A replayed block.
 #[derive(Clone, Debug)]
 pub struct BlockReplay {
-    /// Number of the block.
+    /// The block number.
     pub number: u64,
-    /// Its hash.
+    /// The block hash.
     pub hash: B256,
-    /// Hash of the block before.
+    /// The hash of the parent block.
     pub parent_hash: B256,
-    /// Unix seconds.
+    /// The block time in Unix seconds.
     pub timestamp: u64,
-    /// What its transactions saw of it.
+    /// The block environment of its transactions.
     pub environment: txgraph_evm::Block,
-    /// The fork whose rules held.
+    /// The fork whose rules apply.
     pub fork: Fork,
-    /// Of all transactions.
+    /// The gas used by all transactions.
     pub gas_used: u64,
-    /// In order; fewer than the block has when one was refused.
+    /// The transactions, in order; those from a refused one on are absent.
     pub transactions: Vec<TransactionReplay>,
-    /// What the block changed, if asked for.
+    /// The state changes of the block, if recorded.
     pub changes: Vec<AccountChange>,
-    /// Where the replay disagrees with the node; none is as it should be.
+    /// The differences from the node; none for undamaged data.
     pub mismatches: Vec<Mismatch>,
-    /// What it was held against: what was asked for and is there.
+    /// The comparisons that were made: those requested for which the node has data.
     pub verified: Verify,
 }
 
-/// A transaction, replayed.
+/// A replayed transaction.
 #[derive(Clone, Debug)]
 pub struct TransactionReplay {
-    /// Number of its block.
+    /// The number of its block.
     pub block: u64,
-    /// The fork whose rules held.
+    /// The fork whose rules apply.
     pub fork: Fork,
-    /// Index in the block.
+    /// The index in the block.
     pub index: u32,
-    /// Its hash.
+    /// The transaction hash.
     pub hash: B256,
-    /// As it was executed.
+    /// The executed transaction.
     pub transaction: txgraph_evm::Transaction,
     /// Status, gas, logs, output.
     pub outcome: Outcome,
-    /// Index of its first log in the block.
+    /// The index in the block of its first log.
     pub first_log: u32,
-    /// The tree of its call frames, if asked for.
+    /// The tree of call frames, if recorded.
     pub frames: Option<Frames>,
-    /// What it changed, if asked for.
+    /// The state changes, if recorded.
     pub transitions: Vec<Transition>,
-    /// Balances beside logs, if [tokens](crate::ReplayOptions::tokens) were named.
+    /// The comparison of balances with logs, if [tokens](crate::ReplayOptions::tokens) are given.
     pub balances: Option<BalanceCheck>,
 }

@@ -1,4 +1,4 @@
-//! The face of this crate: ask for a block, a range, a transaction or a call.
+//! The entry point of this crate: replays blocks, ranges and transactions, and executes calls.
 
 use crate::{
     BlockReplay, ChainRules, Error, Mismatch, Record, Result, StateHistory, StoredBlock,
@@ -10,33 +10,33 @@ use alloy_primitives::{Address, B256};
 use txgraph_evm::{Inspector, Message, Outcome};
 use txgraph_nodedb::{Header, NodeDb};
 
-/// How to replay.
+/// Options of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
-    /// What is kept.
+    /// The data to record.
     pub record: Record,
-    /// What the replay is held against.
+    /// What to compare the replay with.
     pub verify: Verify,
-    /// Threads of a range; 0: as many as the machine has.
+    /// The threads of a range; 0: one per core.
     pub threads: usize,
-    /// What executes.
+    /// The engine that executes transactions.
     pub engine: EngineKind,
-    /// Tokens that are asked for balances around every transaction that calls them, for
-    /// [`TransactionReplay::balances`]. revm is not asked.
+    /// Tokens whose balances are read before and after every transaction that calls them, for
+    /// [`TransactionReplay::balances`]. Not supported by revm.
     pub tokens: Vec<Address>,
 }
 
 txgraph_base::words! {
-    /// What executes transactions.
+    /// The engine that executes transactions.
     #[derive(Default)]
     pub enum EngineKind: "engine" {
-        /// Our own interpreter.
+        /// The interpreter of this project.
         #[default]
         Own = "own",
-        /// revm, configured as in reth. It does not report [`Record::transitions`].
+        /// revm, configured as in reth. It does not record [`Record::transitions`].
         Revm = "revm" if "oracle",
-        /// Both, compared instruction by instruction and by what they changed. Results
-        /// are those of our own interpreter.
+        /// Both, compared instruction by instruction and by their state changes. The results
+        /// are those of [`Own`](Self::Own).
         Both = "both" if "oracle",
     }
 }
@@ -52,7 +52,7 @@ pub struct TransactionLocation {
     pub hash: Option<B256>,
 }
 
-/// Replays what one database holds.
+/// Replays the blocks of one database.
 #[derive(Debug)]
 pub struct Replayer<'a, H> {
     pub(crate) rules: ChainRules,
@@ -63,8 +63,12 @@ pub struct Replayer<'a, H> {
 }
 
 impl<'a, H: StateHistory> Replayer<'a, H> {
-    /// Over blocks of `db` and the states of `history`, which must be those of the same
-    /// chain; `rules` must be, too, which is checked.
+    /// A replayer of the blocks of `db` on the states of `history`, which must belong to the same
+    /// database.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongChain`] if `rules` are those of another chain.
     pub fn new(
         rules: ChainRules,
         db: &'a NodeDb,
@@ -86,7 +90,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         &self.rules
     }
 
-    /// The states.
+    /// The states of the chain.
     pub fn history(&self) -> &H {
         &self.history
     }
@@ -130,8 +134,8 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         replayer.replay_transaction(&mut worker, &self.history)
     }
 
-    /// Executes a call on the state at the end of `block`, as if in that block: what
-    /// `eth_call` answers. Nothing is kept of what it changes.
+    /// Executes a call on the state at the end of `block`, in the environment of that block, like
+    /// `eth_call`. Its changes are discarded.
     pub fn call(
         &self,
         message: &Message,
@@ -141,7 +145,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         self.calls(block)?.call(message, inspector)
     }
 
-    /// What the transactions of a block see of it.
+    /// Returns the environment that the transactions of a block see.
     pub fn environment(&self, header: &Header) -> Result<txgraph_evm::Block> {
         let rules = worker::rules_at(&self.rules, header)?;
         Ok(block::environment(header, &rules))

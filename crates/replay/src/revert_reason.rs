@@ -1,11 +1,11 @@
-//! Reasons that Solidity reverts with: `Error(string)` and `Panic(uint256)`.
+//! Revert reasons in the forms of Solidity: `Error(string)` and `Panic(uint256)`.
 
-/// Of `Error(string)`.
+/// The selector of `Error(string)`.
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
-/// Of `Panic(uint256)`.
+/// The selector of `Panic(uint256)`.
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 
-/// What Solidity panics about, in geth's words.
+/// Panic codes of Solidity with geth's descriptions.
 const PANICS: [(u64, &str); 10] = [
     (0x00, "generic panic"),
     (0x01, "assert(false)"),
@@ -22,7 +22,7 @@ const PANICS: [(u64, &str); 10] = [
     (0x51, "uninitialized function"),
 ];
 
-/// The reason in the output of a frame that reverted, if it is one of these two.
+/// Returns the reason in the output of a reverted frame, if it has one of these two forms.
 pub fn revert_reason(output: &[u8]) -> Option<String> {
     let (selector, data) = output.split_first_chunk()?;
     let reason = match *selector {
@@ -40,7 +40,7 @@ pub fn revert_reason(output: &[u8]) -> Option<String> {
     (!reason.trim_matches('\0').is_empty()).then_some(reason)
 }
 
-/// A string that is all of some ABI-encoded data.
+/// Decodes ABI-encoded data that consists of one string.
 pub(crate) fn string(data: &[u8]) -> Option<&str> {
     let at = usize::try_from(number(data, 0)?).ok()?;
     let len = usize::try_from(number(data, at)?).ok()?;
@@ -48,7 +48,7 @@ pub(crate) fn string(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// The word at a place, if it is below 2^64.
+/// The word at an offset, if it is below 2^64.
 fn number(data: &[u8], at: usize) -> Option<u64> {
     let word: &[u8; 32] = data.get(at..)?.first_chunk()?;
     let (high, low) = word.split_last_chunk::<8>()?;
@@ -63,7 +63,7 @@ mod tests {
     use alloy_primitives::hex;
 
     #[test]
-    fn both_kinds() {
+    fn decodes_errors_and_panics() {
         let mut error = hex!("08c379a0").to_vec();
         error.extend([0; 31]);
         error.push(0x20);
@@ -73,10 +73,10 @@ mod tests {
         assert_eq!(
             revert_reason(&error).as_deref(),
             Some("no"),
-            "unpadded is fine"
+            "missing padding is accepted"
         );
         error.pop();
-        assert_eq!(revert_reason(&error), None, "cut off");
+        assert_eq!(revert_reason(&error), None, "truncated");
 
         let mut panic = hex!("4e487b71").to_vec();
         panic.extend([0; 31]);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_outputs() {
+    fn rejects_malformed_output() {
         assert_eq!(revert_reason(&[]), None);
         assert_eq!(revert_reason(&hex!("08c379a0")), None);
         let mut far = hex!("08c379a0").to_vec();

@@ -1,5 +1,4 @@
-//! State differences as `debug_traceTransaction` answers with the tracer
-//! `prestateTracer` in its diff mode.
+//! State differences in the form of `debug_traceTransaction` with `prestateTracer` in diff mode.
 
 use crate::TransactionReplay;
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -7,21 +6,21 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use txgraph_evm::{Account, SlotChange, Transition};
 
-/// What a transaction changed.
+/// The state changes of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StateDiff {
-    /// Afterwards: of each account that still exists what is different, without slots
-    /// that are zero.
+    /// After the transaction: the changed fields of each account that still exists, without
+    /// slots that are zero.
     pub post: BTreeMap<Address, AccountState>,
-    /// Before: of each account that existed everything, and the slots that changed and
-    /// were not zero.
+    /// Before the transaction: all fields of each account that existed, and the changed slots
+    /// that were not zero.
     pub pre: BTreeMap<Address, AccountState>,
 }
 
-/// An account, as far as it is of interest.
+/// The fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AccountState {
-    /// Wei.
+    /// The balance in wei.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<U256>,
     /// The code, unless it is empty.
@@ -30,13 +29,13 @@ pub struct AccountState {
     /// The nonce, unless it is zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<u64>,
-    /// Slots.
+    /// Slots and their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<B256, B256>,
 }
 
 impl TransactionReplay {
-    /// What it changed. Needs [`Record::transitions`](crate::Record).
+    /// Returns the state changes. Needs [`Record::transitions`](crate::Record).
     pub fn state_diff(&self) -> StateDiff {
         let mut diff = StateDiff::default();
         for transition in &self.transitions {
@@ -45,17 +44,22 @@ impl TransactionReplay {
             if !(transition.created && before.is_empty()) {
                 let code = transition.code_before.clone();
                 let slots = slots(transition, |slot| slot.original);
-                diff.pre.insert(address, whole(before, code, slots));
+                diff.pre.insert(address, all_fields(before, code, slots));
             }
             if !transition.destroyed {
-                diff.post.insert(address, changed(before, transition));
+                diff.post
+                    .insert(address, changed_fields(before, transition));
             }
         }
         diff
     }
 }
 
-fn whole(account: Account, code: Option<Bytes>, storage: BTreeMap<B256, B256>) -> AccountState {
+fn all_fields(
+    account: Account,
+    code: Option<Bytes>,
+    storage: BTreeMap<B256, B256>,
+) -> AccountState {
     AccountState {
         balance: Some(account.balance),
         code: code.filter(|code| !code.is_empty()),
@@ -64,7 +68,7 @@ fn whole(account: Account, code: Option<Bytes>, storage: BTreeMap<B256, B256>) -
     }
 }
 
-fn changed(before: Account, transition: &Transition) -> AccountState {
+fn changed_fields(before: Account, transition: &Transition) -> AccountState {
     let after = transition.after.unwrap_or_default();
     AccountState {
         balance: (after.balance != before.balance).then_some(after.balance),
@@ -74,7 +78,7 @@ fn changed(before: Account, transition: &Transition) -> AccountState {
     }
 }
 
-/// Those that are not zero.
+/// The slots that are not zero.
 fn slots(transition: &Transition, value: fn(&SlotChange) -> U256) -> BTreeMap<B256, B256> {
     let slots = transition.slots.iter();
     slots

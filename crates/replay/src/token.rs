@@ -1,4 +1,4 @@
-//! What a token says of itself.
+//! Metadata of tokens: name, symbol and decimals as the contracts return them.
 
 use crate::{Replayer, Result, StateHistory, revert_reason::string};
 use alloy_primitives::{Address, Bytes, U256};
@@ -11,30 +11,30 @@ const SYMBOL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
 /// `decimals()`
 const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 
-/// Gas for each question: twenty times what honest tokens need.
+/// The gas of each call: twenty times what regular tokens need.
 const GAS: u64 = 1_000_000;
-/// Characters of a name or symbol at most; the rest is cut off.
+/// The most characters of a name or symbol; longer texts are truncated.
 const TEXT_MAX: usize = 64;
 
-/// What a token says of itself. What it does not say, or not in a way that can be
-/// understood, is absent.
+/// The metadata of a token. Fields that the contract does not return, or not in a known
+/// encoding, are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenMetadata {
-    /// `name()`, sanitised.
+    /// The result of `name()`, sanitised.
     pub name: Option<String>,
-    /// `symbol()`, sanitised.
+    /// The result of `symbol()`, sanitised.
     pub symbol: Option<String>,
-    /// `decimals()`.
+    /// The result of `decimals()`.
     pub decimals: Option<u8>,
 }
 
 impl<H: StateHistory> Replayer<'_, H> {
-    /// Asks contracts for name, symbol and decimals as of the end of `block`. Strings and
-    /// the `bytes32` of older tokens are understood. Without whatever could deceive on a
-    /// terminal or in a drawing: control characters and invisible ones.
+    /// Calls contracts for name, symbol and decimals on the state at the end of `block`. Decodes
+    /// strings and the `bytes32` of older tokens. Removes control characters and invisible
+    /// characters, which could deceive in a terminal or a drawing.
     pub fn token_metadata(&self, tokens: &[Address], block: u64) -> Result<Vec<TokenMetadata>> {
         let mut calls = self.calls(block)?;
-        let mut ask = |token: Address, selector: [u8; 4]| {
+        let mut query = |token: Address, selector: [u8; 4]| {
             let message = Message {
                 to: Some(token),
                 input: Bytes::copy_from_slice(&selector),
@@ -47,9 +47,9 @@ impl<H: StateHistory> Replayer<'_, H> {
         let mut metadata = Vec::with_capacity(tokens.len());
         for token in tokens {
             metadata.push(TokenMetadata {
-                name: text(&ask(*token, NAME)?),
-                symbol: text(&ask(*token, SYMBOL)?),
-                decimals: decimals(&ask(*token, DECIMALS)?),
+                name: text(&query(*token, NAME)?),
+                symbol: text(&query(*token, SYMBOL)?),
+                decimals: decimals(&query(*token, DECIMALS)?),
             });
         }
         Ok(metadata)
@@ -65,7 +65,7 @@ fn text(outcome: &Outcome) -> Option<String> {
         Ok(word) => {
             let len = word.iter().position(|byte| *byte == 0).unwrap_or(32);
             let (text, rest) = word.split_at(len);
-            // Text ends with its first zero, or it is no text.
+            // Bytes other than zero after the first zero: this is not a text.
             let is_text = rest.iter().all(|byte| *byte == 0);
             std::str::from_utf8(text).ok().filter(|_| is_text)?
         }
@@ -80,9 +80,9 @@ fn decimals(outcome: &Outcome) -> Option<u8> {
     decimals.try_into().ok().filter(|_| outcome.is_success())
 }
 
-/// Without what is not seen, or changes how the rest is seen.
+/// Removes characters that are invisible or change how others are displayed.
 fn sanitised(text: &str) -> Option<String> {
-    let is_seen = |c: &char| {
+    let is_visible = |c: &char| {
         !c.is_control()
             && !matches!(
                 c,
@@ -91,8 +91,8 @@ fn sanitised(text: &str) -> Option<String> {
                     | '\u{e0000}'..='\u{e0fff}'
             )
     };
-    let seen: String = text.chars().filter(is_seen).collect();
-    let trimmed: String = seen.trim().chars().take(TEXT_MAX).collect();
+    let visible: String = text.chars().filter(is_visible).collect();
+    let trimmed: String = visible.trim().chars().take(TEXT_MAX).collect();
     (!trimmed.is_empty()).then_some(trimmed)
 }
 
@@ -122,12 +122,12 @@ mod tests {
         data
     }
 
-    fn told(output: Vec<u8>) -> Option<String> {
+    fn decoded(output: Vec<u8>) -> Option<String> {
         text(&answer(output))
     }
 
     #[test]
-    fn selectors() {
+    fn selectors_are_right() {
         for (selector, signature) in [
             (NAME, "name()"),
             (SYMBOL, "symbol()"),
@@ -138,32 +138,32 @@ mod tests {
     }
 
     #[test]
-    fn strings_and_words() {
-        assert_eq!(told(encoded(b"USD Coin")).as_deref(), Some("USD Coin"));
+    fn decodes_strings_and_bytes32() {
+        assert_eq!(decoded(encoded(b"USD Coin")).as_deref(), Some("USD Coin"));
         let mut word = [0; 32];
         word[..3].copy_from_slice(b"MKR");
-        assert_eq!(told(word.to_vec()).as_deref(), Some("MKR"));
+        assert_eq!(decoded(word.to_vec()).as_deref(), Some("MKR"));
         word[9] = b'x';
-        assert_eq!(told(word.to_vec()), None, "text behind its end");
-        assert_eq!(told(vec![0; 32]), None);
-        assert_eq!(told(Vec::new()), None);
-        assert_eq!(told(encoded(b"")), None);
-        assert_eq!(told(encoded(&[0xff, 0xfe])), None, "no UTF-8");
+        assert_eq!(decoded(word.to_vec()), None, "text after its end");
+        assert_eq!(decoded(vec![0; 32]), None);
+        assert_eq!(decoded(Vec::new()), None);
+        assert_eq!(decoded(encoded(b"")), None);
+        assert_eq!(decoded(encoded(&[0xff, 0xfe])), None, "not UTF-8");
         let mut far = encoded(b"x");
         far[0] = 1;
-        assert_eq!(told(far), None);
+        assert_eq!(decoded(far), None);
     }
 
     #[test]
-    fn nothing_that_deceives() {
+    fn removes_deceptive_characters() {
         assert_eq!(
-            told(encoded("US\u{202e}D\u{200b}\n\x1b[31m".as_bytes())).as_deref(),
+            decoded(encoded("US\u{202e}D\u{200b}\n\x1b[31m".as_bytes())).as_deref(),
             Some("USD[31m")
         );
-        assert_eq!(told(encoded("\u{2066} \u{feff}".as_bytes())), None);
-        assert_eq!(told(encoded(&[b'a'; 1000])).unwrap().len(), TEXT_MAX);
+        assert_eq!(decoded(encoded("\u{2066} \u{feff}".as_bytes())), None);
+        assert_eq!(decoded(encoded(&[b'a'; 1000])).unwrap().len(), TEXT_MAX);
         assert_eq!(
-            told(encoded("Ξ 日本".as_bytes())).as_deref(),
+            decoded(encoded("Ξ 日本".as_bytes())).as_deref(),
             Some("Ξ 日本")
         );
     }

@@ -1,4 +1,4 @@
-//! A replay beside the trace of another client, instruction by instruction.
+//! Compares a replay with a trace by another client, instruction by instruction.
 
 use crate::{ReferenceTrace, TraceStep};
 use alloy_primitives::U256;
@@ -6,22 +6,22 @@ use std::fmt;
 use txgraph_block::opcodes;
 use txgraph_evm::{FrameEnd, FrameStart, Inspector, Step};
 
-/// Words of the stack that are told, from the top.
+/// The most stack words in a message, from the top.
 const WORDS_MAX: usize = 8;
 
-/// The first instruction of which a replay and a trace tell different things.
+/// The first instruction in which a replay and a trace differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepDifference {
-    /// Its number, from 0.
+    /// The number of the instruction, from 0.
     pub step: usize,
-    /// In the trace; `None`: it has ended.
+    /// The step of the trace; `None` if the trace has ended.
     pub theirs: Option<TraceStep>,
-    /// In the replay; `None`: it has ended.
+    /// The step of the replay; `None` if the replay has ended.
     pub ours: Option<TraceStep>,
 }
 
 impl StepDifference {
-    /// Names of what differs; none if one of both has ended.
+    /// The names of the differing fields; none if one of them has ended.
     pub fn fields(&self) -> Vec<&'static str> {
         let (Some(theirs), Some(ours)) = (&self.theirs, &self.ours) else {
             return Vec::new();
@@ -43,10 +43,10 @@ impl fmt::Display for StepDifference {
         if !fields.is_empty() {
             write!(f, " in {}", fields.join(", "))?;
         }
-        for (whose, side) in [("trace", &self.theirs), ("replay", &self.ours)] {
-            match side {
-                Some(step) => write!(f, "; {whose}: {step}")?,
-                None => write!(f, "; {whose}: it has ended")?,
+        for (side, step) in [("trace", &self.theirs), ("replay", &self.ours)] {
+            match step {
+                Some(step) => write!(f, "; {side}: {step}")?,
+                None => write!(f, "; {side}: ended")?,
             }
         }
         Ok(())
@@ -65,16 +65,16 @@ impl fmt::Display for TraceStep {
         }
         write!(f, ", depth {}", self.depth)?;
         if let Some(stack) = &self.stack {
-            let told = stack.iter().rev().take(WORDS_MAX);
-            let told: Vec<_> = told.map(|word| format!("{word:#x}")).collect();
+            let words = stack.iter().rev().take(WORDS_MAX);
+            let words: Vec<_> = words.map(|word| format!("{word:#x}")).collect();
             let more = if stack.len() > WORDS_MAX { " …" } else { "" };
-            write!(f, ", stack of {} [{}{more}]", stack.len(), told.join(" "))?;
+            write!(f, ", stack of {} [{}{more}]", stack.len(), words.join(" "))?;
         }
         Ok(())
     }
 }
 
-/// What is known before an instruction is executed.
+/// The names of the differing fields that are known before an instruction is executed.
 fn differing(theirs: &TraceStep, ours: &TraceStep) -> Vec<&'static str> {
     let stacks = theirs.stack.as_ref().zip(ours.stack.as_ref());
     let pairs = [
@@ -88,19 +88,19 @@ fn differing(theirs: &TraceStep, ours: &TraceStep) -> Vec<&'static str> {
     differing.map(|(name, _)| name).collect()
 }
 
-/// Watches a transaction and finds the first step that is another than in a trace.
+/// An inspector that finds the first step of a transaction that differs from a trace.
 #[derive(Debug)]
 pub struct TraceComparer<'a> {
     trace: &'a ReferenceTrace,
-    /// Steps so far.
+    /// The number of steps so far.
     steps: usize,
-    /// Of each frame, the instruction that runs: its number, and gas before it.
+    /// The running instruction of each frame: its number, and the gas before it.
     open: Vec<Option<(usize, u64)>>,
     first: Option<StepDifference>,
 }
 
 impl<'a> TraceComparer<'a> {
-    /// Nothing compared yet.
+    /// A comparison with `trace`.
     pub fn new(trace: &'a ReferenceTrace) -> Self {
         Self {
             trace,
@@ -110,7 +110,7 @@ impl<'a> TraceComparer<'a> {
         }
     }
 
-    /// After the execution: the first difference, or how many steps agree.
+    /// Returns the number of equal steps, or the first difference, after the execution.
     pub fn finish(self) -> Result<usize, Box<StepDifference>> {
         let ended = || StepDifference {
             step: self.steps,
@@ -174,8 +174,8 @@ impl Inspector for TraceComparer<'_> {
                 return;
             }
             Some(first) if first.step < number => return,
-            // A call ends after the steps within, of which one may have differed because
-            // of what it gave them.
+            // A call ends after the steps of its frame. One of these may have differed because
+            // of the gas that the call passed on.
             _ => {}
         }
         let Some(theirs) = self.trace.steps.get(number) else {

@@ -1,4 +1,4 @@
-//! What a replay is held against: stored receipts, the header, and change sets.
+//! Compares a replay with the stored receipts, the header and the change sets.
 
 use crate::{Refusal, RequestFault, StoredBlock, StoredReceipt};
 use alloy_primitives::{Address, B256, U256};
@@ -7,14 +7,14 @@ use txgraph_block::{BlockRequests, Receipts};
 use txgraph_evm::{AccountChange, Fork, Outcome};
 use txgraph_state::BlockChanges;
 
-/// A replay that disagrees with what the node stored.
+/// A difference between a replay and what the node stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The block.
     pub block: u64,
-    /// Index and hash of the transaction, if it is about one.
+    /// Index and hash of the transaction, if the difference belongs to one.
     pub transaction: Option<(u32, B256)>,
-    /// What disagrees.
+    /// The difference.
     pub difference: Difference,
 }
 
@@ -28,148 +28,151 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What disagrees.
+/// What differs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Difference {
-    /// The transaction is in the block, and may not be executed. The rest of the block
-    /// was not replayed.
-    #[error("it may not be executed: {0}")]
+    /// The transaction may not be executed. The rest of the block was not replayed.
+    #[error("the transaction may not be executed: {0}")]
     Refused(Refusal),
-    /// Two engines ([`EngineKind::Both`](crate::EngineKind)).
-    #[error("two engines disagree: {0}")]
+    /// The results of two engines ([`EngineKind::Both`](crate::EngineKind)).
+    #[error("the engines disagree: {0}")]
     Engines(String),
-    /// Status.
-    #[error("it {}, the receipt says that it {}", status(*replayed), status(*stored))]
+    /// The status of the transaction.
+    #[error("status is {}, the receipt has {}", status(*replayed), status(*stored))]
     Status {
-        /// By the receipt.
+        /// In the receipt.
         stored: bool,
-        /// By the replay.
+        /// In the replay.
         replayed: bool,
     },
-    /// Gas of the transaction.
-    #[error("it used {replayed} gas, the receipt says {stored}")]
+    /// The gas of the transaction.
+    #[error("gas used is {replayed}, the receipt has {stored}")]
     GasUsed {
-        /// By the receipt.
+        /// In the receipt.
         stored: u64,
-        /// By the replay.
+        /// In the replay.
         replayed: u64,
     },
-    /// How many logs.
-    #[error("it wrote {replayed} logs, the receipt holds {stored}")]
+    /// The number of logs.
+    #[error("{replayed} logs, the receipt has {stored}")]
     LogCount {
         /// In the receipt.
         stored: usize,
-        /// By the replay.
+        /// In the replay.
         replayed: usize,
     },
     /// A log.
-    #[error("its log {index} is another than in the receipt")]
+    #[error("log {index} differs from the receipt")]
     Log {
-        /// In the transaction.
+        /// The index in the transaction.
         index: usize,
     },
-    /// How many receipts are there.
-    #[error("{stored} receipts are stored for {transactions} transactions")]
+    /// The number of stored receipts.
+    #[error("the node stores {stored} receipts for {transactions} transactions")]
     ReceiptCount {
-        /// Receipts.
+        /// The number of receipts.
         stored: usize,
-        /// Transactions.
+        /// The number of transactions.
         transactions: usize,
     },
-    /// Gas of the block.
-    #[error("its transactions used {replayed} gas, the header says {header}")]
+    /// The gas of the block.
+    #[error("gas used by the block is {replayed}, the header has {header}")]
     BlockGasUsed {
-        /// By the header.
+        /// In the header.
         header: u64,
-        /// By the replay.
+        /// In the replay.
         replayed: u64,
     },
-    /// Blob gas of the block (EIP-4844).
-    #[error("its transactions used {replayed} blob gas, the header says {header}")]
+    /// The blob gas of the block (EIP-4844).
+    #[error("blob gas used by the block is {replayed}, the header has {header}")]
     BlobGasUsed {
-        /// By the header.
+        /// In the header.
         header: u64,
-        /// By the replay.
+        /// In the replay.
         replayed: u64,
     },
-    /// Root of the receipts.
-    #[error("the receipts root is {replayed}, the header says {header}")]
+    /// The root of the receipts.
+    #[error("receipts root is {replayed}, the header has {header}")]
     ReceiptsRoot {
-        /// By the header.
+        /// In the header.
         header: B256,
-        /// By the replay.
+        /// In the replay.
         replayed: B256,
     },
-    /// Bloom filter of the logs.
-    #[error("the bloom filter of its logs is not that of the header")]
+    /// The bloom filter of the logs.
+    #[error("the logs bloom differs from the header")]
     LogsBloom,
-    /// Hash of the requests (EIP-7685).
-    #[error("the requests hash is {replayed:?}, the header says {header:?}")]
+    /// The hash of the requests (EIP-7685).
+    #[error("requests hash is {}, the header has {}", or_none(*replayed), or_none(*header))]
     RequestsHash {
-        /// By the header.
+        /// In the header.
         header: Option<B256>,
-        /// By the replay.
+        /// In the replay.
         replayed: Option<B256>,
     },
     /// The requests could not be collected.
-    #[error("no requests: {0}")]
+    #[error("the requests could not be collected: {0}")]
     Requests(RequestFault),
-    /// An account that the change sets do not know of.
-    #[error("account {address} changed, its change set does not say so")]
+    /// An account that changed and is not in the change set.
+    #[error("account {address} changed, but is not in the change set")]
     AccountNotRecorded {
-        /// Whose.
+        /// The account.
         address: Address,
     },
-    /// An account that the replay did not change.
-    #[error("account {address} did not change, its change set says so")]
+    /// An account that is in the change set and did not change.
+    #[error("account {address} is in the change set, but did not change")]
     AccountNotChanged {
-        /// Whose.
+        /// The account.
         address: Address,
     },
-    /// An account with another value before the block.
-    #[error("account {address} was not before the block what its change set says")]
+    /// An account with another state before the block.
+    #[error("account {address}: the state before the block differs from the change set")]
     AccountBefore {
-        /// Whose.
+        /// The account.
         address: Address,
     },
-    /// A slot that the change sets do not know of.
-    #[error("slot {key:#x} of {address} changed, its change set does not say so")]
+    /// A slot that changed and is not in the change set.
+    #[error("slot {key:#x} of {address} changed, but is not in the change set")]
     SlotNotRecorded {
-        /// Whose.
+        /// The account.
         address: Address,
-        /// Which.
+        /// The slot.
         key: U256,
     },
-    /// A slot that the replay did not change.
-    #[error("slot {key:#x} of {address} did not change, its change set says so")]
+    /// A slot that is in the change set and did not change.
+    #[error("slot {key:#x} of {address} is in the change set, but did not change")]
     SlotNotChanged {
-        /// Whose.
+        /// The account.
         address: Address,
-        /// Which.
+        /// The slot.
         key: U256,
     },
     /// A slot with another value before the block.
     #[error(
-        "slot {key:#x} of {address} was {replayed:#x} before the block, its change set says {recorded:#x}"
+        "slot {key:#x} of {address} was {replayed:#x} before the block, the change set has {recorded:#x}"
     )]
     SlotBefore {
-        /// Whose.
+        /// The account.
         address: Address,
-        /// Which.
+        /// The slot.
         key: U256,
-        /// By the change set.
+        /// In the change set.
         recorded: U256,
-        /// By the replay.
+        /// In the replay.
         replayed: U256,
     },
 }
 
 const fn status(success: bool) -> &'static str {
-    if success { "succeeded" } else { "failed" }
+    if success { "success" } else { "failure" }
 }
 
-/// Compares one transaction with its receipt, which begins at `cumulative` gas.
+fn or_none(hash: Option<B256>) -> String {
+    hash.map_or_else(|| "none".to_owned(), |hash| hash.to_string())
+}
+
+/// Compares a transaction with its receipt. `cumulative` is the gas of the transactions before.
 pub(crate) fn transaction(
     outcome: &Outcome,
     stored: &StoredReceipt,
@@ -223,7 +226,7 @@ pub(crate) fn receipts(receipts: &Receipts, fork: Fork, block: &StoredBlock) -> 
     if receipts.bloom() != header.logs_bloom {
         differences.push(Difference::LogsBloom);
     }
-    // Before EIP-658 receipts carried a state root in place of the status.
+    // Before EIP-658, receipts contained a state root instead of the status.
     if fork >= Fork::Byzantium {
         let root = receipts.root();
         if root != header.receipts_root {
@@ -245,7 +248,7 @@ pub(crate) fn requests(header: Option<B256>, requests: BlockRequests) -> Option<
     (replayed != header).then_some(Difference::RequestsHash { header, replayed })
 }
 
-/// Compares what a block changed with its change sets.
+/// Compares the changes of a block with its change sets.
 pub(crate) fn changes(changes: &[AccountChange], recorded: &BlockChanges) -> Vec<Difference> {
     let mut differences = Vec::new();
     for change in changes {
@@ -274,7 +277,7 @@ pub(crate) fn changes(changes: &[AccountChange], recorded: &BlockChanges) -> Vec
     for recorded in &recorded.storage {
         let (address, key) = (recorded.address, recorded.slot);
         let is_changed = changed(&address).is_some_and(|change| {
-            // All slots are recorded then, also those that nobody looked at.
+            // The change set then contains all slots of the account, read or not.
             change.storage_cleared
                 || (change.slots.binary_search_by_key(&key, |slot| slot.key)).is_ok()
         });
@@ -288,7 +291,7 @@ pub(crate) fn changes(changes: &[AccountChange], recorded: &BlockChanges) -> Vec
 fn slots(change: &AccountChange, recorded: &BlockChanges, differences: &mut Vec<Difference>) {
     let address = change.address;
     for slot in &change.slots {
-        // What was there is not read when the storage was cleared before.
+        // After the storage was cleared, the old value is not read.
         if change.storage_cleared && slot.original.is_zero() {
             continue;
         }

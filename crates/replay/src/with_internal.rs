@@ -1,8 +1,8 @@
-//! A source of transfers that also tells what moved inside of transactions.
+//! A source of transfers that adds the transfers inside transactions to those of another.
 
 use crate::{
     Internal, Replayer,
-    internal::{First, Replayed, Wanted},
+    internal::{FirstBlock, Movements, ReplayedTransfers},
 };
 use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
@@ -12,32 +12,32 @@ use txgraph_transfers::{
     TransferFilter, TransferSource,
 };
 
-/// Blocks whose transfers wait in memory for what is replayed of them.
-const STRETCH: usize = 1024;
+/// Blocks that are scanned and replayed at a time. Their transfers are kept in memory.
+const RUN_BLOCKS: usize = 1024;
 
-/// What another source tells of logs, and in between what [`Internal`] finds of the same
-/// blocks, where a filter asks for it ([`TransferFilter::internal`]).
+/// Merges the transfers of another source with those that [`Internal`] finds in the same
+/// blocks, if the filter requests them ([`TransferFilter::internal`]).
 ///
-/// Blocks whose state is gone are missing from its answers like blocks whose receipts
-/// are.
+/// Blocks without a state to replay them on are reported as missing, as blocks without
+/// receipts are.
 #[derive(Debug)]
 pub struct WithInternal<'a, S> {
     source: S,
     internal: Internal<'a>,
 }
 
-/// An answer under way.
-struct Answer {
+/// The result of the blocks so far.
+struct Progress {
     report: ScanReport,
     covered: Vec<BlockRange>,
-    /// The last block that was replayed, and its hash.
+    /// Number and hash of the last replayed block.
     last: Option<(u64, B256)>,
 }
 
-impl Answer {
-    /// Refuses blocks that do not hang on to those before them: each stretch was replayed
-    /// under snapshots of its own, which need not be of one branch.
-    fn link(&mut self, first: First, last: (u64, B256)) -> Result<(), SourceError> {
+impl Progress {
+    /// Checks that blocks continue those before them. Each run of blocks was replayed under its
+    /// own snapshots, which may belong to different branches.
+    fn link(&mut self, first: FirstBlock, last: (u64, B256)) -> Result<(), SourceError> {
         if let Some((block, hash)) = self.last
             && block.checked_add(1) == Some(first.number)
             && hash != first.parent_hash
@@ -52,7 +52,7 @@ impl Answer {
         self.report.covered = BlockRanges::new(self.covered);
         let missing = &mut self.report.missing;
         missing.sort_by_key(|gap| gap.blocks);
-        // Stretch for stretch the same.
+        // Each run reports the same gaps.
         missing.dedup_by(|next, gap| {
             let joins = gap.blocks.last.checked_add(1) == Some(next.blocks.first)
                 && gap.reason == next.reason;
@@ -66,45 +66,47 @@ impl Answer {
 }
 
 impl<'a, S: TransferSource> WithInternal<'a, S> {
-    /// `source`, which must be of the same database, with what `internal` adds.
+    /// Adds the transfers of `internal` to those of `source`, which must read the same database.
     pub const fn new(source: S, internal: Internal<'a>) -> Self {
         Self { source, internal }
     }
 
-    /// Answers for the blocks of `of_logs`, which the state reaches.
-    fn stretch(
+    /// Scans and replays the blocks of `scan`, all of which can be replayed.
+    fn run(
         &self,
         replayer: &Replayer<'_, StateRange<'_>>,
         request: &ScanRequest,
-        of_logs: &ScanRequest,
-        answer: &mut Answer,
+        scan: &ScanRequest,
+        progress: &mut Progress,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
-        let mut told = Vec::new();
-        let part = self.source.scan(of_logs, &mut |mut batch| {
-            told.append(&mut batch.transfers);
+        let mut scanned = Vec::new();
+        let part = self.source.scan(scan, &mut |mut batch| {
+            scanned.append(&mut batch.transfers);
             ControlFlow::Continue(())
         })?;
-        let mut told = told.into_iter().peekable();
-        answer.report.counts += part.counts;
-        answer.report.missing.extend(part.missing);
+        let mut scanned = scanned.into_iter().peekable();
+        progress.report.counts += part.counts;
+        progress.report.missing.extend(part.missing);
         for covered in part.covered.iter() {
-            let Replayed {
+            let ReplayedTransfers {
                 transfers: mut found,
                 ends,
             } = self.internal.replay(replayer, &request.filter, covered)?;
-            // The source's hash is that of its last block, which this need not be.
+            // The hash of the source is that of its last block, which may be a later one.
             let mut last_block_hash = part.last_block_hash;
-            if let Some((first, (block, ours))) = ends {
+            if let Some((first, (block, replayed))) = ends {
                 if part.covered.span().is_some_and(|span| span.last == block)
-                    && part.last_block_hash.is_some_and(|theirs| theirs != ours)
+                    && part
+                        .last_block_hash
+                        .is_some_and(|scanned| scanned != replayed)
                 {
                     return Err(SourceError::Reorged { block });
                 }
-                answer.link(first, (block, ours))?;
-                last_block_hash = Some(ours);
+                progress.link(first, (block, replayed))?;
+                last_block_hash = Some(replayed);
             }
-            answer.report.counts.transfers += found.len() as u64;
+            progress.report.counts.transfers += found.len() as u64;
             for transfer in &mut found {
                 if !request.with_times {
                     transfer.block_timestamp = 0;
@@ -116,19 +118,21 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
             let mut found = found.into_iter().peekable();
             let mut transfers = Vec::new();
             loop {
-                let own = told
+                let other = scanned
                     .peek()
                     .filter(|transfer| transfer.block_number <= covered.last);
-                let next = match (own, found.peek()) {
-                    (Some(own), Some(other)) if other.position() < own.position() => found.next(),
+                let next = match (other, found.peek()) {
+                    (Some(other), Some(internal)) if internal.position() < other.position() => {
+                        found.next()
+                    }
                     (None, Some(_)) => found.next(),
-                    (Some(_), _) => told.next(),
+                    (Some(_), _) => scanned.next(),
                     (None, None) => break,
                 };
                 transfers.extend(next);
             }
-            answer.covered.push(covered);
-            answer.report.last_block_hash = last_block_hash;
+            progress.covered.push(covered);
+            progress.report.last_block_hash = last_block_hash;
             let batch = Batch {
                 blocks: covered,
                 transfers,
@@ -141,9 +145,9 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
     }
 }
 
-/// What the source is asked: an index might tell internal movements, too, and they would
-/// be there twice.
-fn of_logs(request: &ScanRequest) -> ScanRequest {
+/// The request for the other source. An index may contain internal transfers, which would
+/// otherwise be returned twice.
+fn without_internal(request: &ScanRequest) -> ScanRequest {
     ScanRequest {
         filter: TransferFilter {
             internal: false,
@@ -163,15 +167,15 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         request: &ScanRequest,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
-        let wanted = Wanted::of(&request.filter);
+        let wanted = Movements::of(&request.filter);
         if !wanted.internal && !wanted.fees {
-            return self.source.scan(&of_logs(request), sink);
+            return self.source.scan(&without_internal(request), sink);
         }
         if !request.allow_partial {
             self.check_available(request)?;
         }
         let (blocks, missing) = self.internal.replayable(&request.blocks)?;
-        let mut answer = Answer {
+        let mut progress = Progress {
             report: ScanReport {
                 missing,
                 ..ScanReport::default()
@@ -180,25 +184,25 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
             last: None,
         };
         let Some(span) = blocks.span() else {
-            return Ok(answer.finish());
+            return Ok(progress.finish());
         };
         let threads = self.internal.threads();
         let replayer = self.internal.replayer(span, wanted, threads)?;
-        let mut of_logs = of_logs(request);
+        let mut scan = without_internal(request);
         for range in blocks.iter() {
-            for first in (range.first..=range.last).step_by(STRETCH) {
-                let stretch = BlockRange {
+            for first in (range.first..=range.last).step_by(RUN_BLOCKS) {
+                let blocks = BlockRange {
                     first,
-                    last: first.saturating_add(STRETCH as u64 - 1).min(range.last),
+                    last: first.saturating_add(RUN_BLOCKS as u64 - 1).min(range.last),
                 };
-                of_logs.blocks = stretch.into();
-                let flow = self.stretch(&replayer, request, &of_logs, &mut answer, sink)?;
+                scan.blocks = blocks.into();
+                let flow = self.run(&replayer, request, &scan, &mut progress, sink)?;
                 if flow.is_break() {
-                    return Ok(answer.finish());
+                    return Ok(progress.finish());
                 }
             }
         }
-        Ok(answer.finish())
+        Ok(progress.finish())
     }
 
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
@@ -206,15 +210,15 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let wanted = Wanted::of(&request.filter);
+        let wanted = Movements::of(&request.filter);
         if wanted.internal || wanted.fees {
             self.internal.check(&request.blocks)?;
         }
-        self.source.check_available(&of_logs(request))
+        self.source.check_available(&without_internal(request))
     }
 
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
-        // More transfers only make more hubs.
-        self.source.hubs(&of_logs(request), degree_max)
+        // Additional transfers never turn a hub into a smaller account.
+        self.source.hubs(&without_internal(request), degree_max)
     }
 }

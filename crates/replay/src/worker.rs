@@ -1,11 +1,11 @@
-//! What one thread owns, and where it begins: blocks and the states before them.
+//! The data of one thread, and its inputs: blocks and the states before them.
 
 use crate::{BlockRules, ChainRules, Error, Result, StateHistory, StoredBlock};
 use std::sync::Arc;
 use txgraph_evm::{CodeCache, Evm, Fork, StateSource};
 use txgraph_nodedb::{BlockRange, Header, NodeDb, Scratch};
 
-/// What one thread owns.
+/// The interpreter and the buffers of one thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) evm: Evm,
@@ -14,7 +14,7 @@ pub(crate) struct Worker {
     scratch: Scratch,
 }
 
-/// Code prepared by the engines, shared by all threads.
+/// Code analysed by the engines, shared by all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
     own: Arc<CodeCache>,
@@ -32,7 +32,7 @@ impl Worker {
         }
     }
 
-    /// Consecutive blocks under one short-lived snapshot, as [`StoredBlock::read`].
+    /// Reads consecutive blocks under one short-lived snapshot, as [`StoredBlock::read`] does.
     pub(crate) fn read(
         &mut self,
         db: &NodeDb,
@@ -45,7 +45,7 @@ impl Worker {
         StoredBlock::read(&db.snapshot()?, blocks, &mut self.scratch, read)
     }
 
-    /// One block.
+    /// Reads one block.
     pub(crate) fn read_one(&mut self, db: &NodeDb, number: u64) -> Result<StoredBlock> {
         let blocks = BlockRange {
             first: number,
@@ -53,13 +53,14 @@ impl Worker {
         };
         let mut read = Vec::new();
         self.read(db, blocks, &mut read)?;
-        // As many as were asked for, or an error.
+        // `read` returns all blocks or an error.
         read.pop().ok_or(Error::Replaced { block: number })
     }
 }
 
-/// The rules of a block, unless its fork is too new, or its transactions are of another
-/// chain: the hash of block 0, by which rules are told apart, says nothing of the chain id.
+/// Returns the rules of a block. Fails if its fork is not supported or its transactions are
+/// signed for another chain: the hash of block 0, which selects the rules, does not contain the
+/// chain id.
 pub(crate) fn rules_of(chain: &ChainRules, block: &StoredBlock) -> Result<BlockRules> {
     let mut signed = block
         .transactions
@@ -75,7 +76,7 @@ pub(crate) fn rules_of(chain: &ChainRules, block: &StoredBlock) -> Result<BlockR
     rules_at(chain, &block.header)
 }
 
-/// The rules of a block by its header.
+/// Returns the rules of a block by its header.
 pub(crate) fn rules_at(chain: &ChainRules, header: &Header) -> Result<BlockRules> {
     let rules = chain.at(header);
     if rules.fork.is_draft() {
@@ -87,7 +88,7 @@ pub(crate) fn rules_at(chain: &ChainRules, header: &Header) -> Result<BlockRules
     Ok(rules)
 }
 
-/// The state before a block, on the block's own branch.
+/// Returns the state before a block, on the branch of the block.
 pub(crate) fn state_before<'h, H: StateHistory>(
     history: &'h H,
     block: &StoredBlock,

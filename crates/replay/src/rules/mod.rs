@@ -1,4 +1,4 @@
-//! Which rules hold in which block of a chain.
+//! The rules of each block of a chain.
 
 mod genesis;
 mod known;
@@ -13,29 +13,29 @@ use txgraph_block::BlockRules;
 use txgraph_evm::{BlobSchedule, Fork};
 use txgraph_nodedb::{Header, NodeDb};
 
-/// The rules of a chain: which fork holds when, and what else a block needs that its
-/// header does not tell.
+/// The rules of a chain: the dates of its forks, and other parameters of blocks that headers do
+/// not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainRules {
-    /// EIP-155.
+    /// The chain id (EIP-155).
     pub chain_id: u64,
-    /// Hash of block 0: a database with another one holds another chain.
+    /// The hash of block 0. A database with another hash contains another chain.
     pub genesis_hash: B256,
-    /// Forks by block number, ascending; of several at one number the last holds.
+    /// Forks by block number, ascending; the last of several with one number applies.
     by_number: Vec<(u64, Fork)>,
     /// Forks since the merge by timestamp, ascending.
     by_time: Vec<(u64, Fork)>,
     /// Blob parameters by timestamp, ascending.
     blobs: Vec<(u64, BlobSchedule)>,
-    /// The block that moves the DAO's wei (EIP-779).
+    /// The block that transfers the balance of the DAO (EIP-779).
     dao_block: Option<u64>,
-    /// Whose logs are deposits (EIP-6110).
+    /// The contract whose logs are deposits (EIP-6110).
     deposit_contract: Address,
 }
 
 impl ChainRules {
-    /// Those of the chain in a database: given as a genesis file, or known by the hash
-    /// of block 0.
+    /// Returns the rules of the chain in a database: from a genesis file if one is given, else
+    /// those known for the hash of block 0.
     pub fn of_database(db: &NodeDb, chain_file: Option<&Path>) -> Result<Self> {
         let found = db.chain()?.genesis_hash;
         let Some(path) = chain_file else {
@@ -49,12 +49,12 @@ impl ChainRules {
         Ok(rules)
     }
 
-    /// Those of mainnet, Sepolia, Holesky, Hoodi or `reth --dev`, by the hash of block 0.
+    /// Returns the rules of mainnet, Sepolia, Holesky, Hoodi or `reth --dev`, by the hash of block 0.
     pub fn known(genesis_hash: B256) -> Option<Self> {
         KnownChain::by_genesis(&genesis_hash).and_then(known::rules)
     }
 
-    /// That a database holds this chain.
+    /// Checks that a database contains this chain.
     pub(crate) fn check_genesis(&self, db: &NodeDb, found: B256) -> Result<()> {
         if self.genesis_hash == found {
             return Ok(());
@@ -66,8 +66,8 @@ impl ChainRules {
         })
     }
 
-    /// Those of a block. Proof-of-stake blocks, and they alone, have difficulty zero
-    /// (EIP-3675), so that no total difficulty is needed.
+    /// Returns the rules of a block. Exactly the proof-of-stake blocks have difficulty zero
+    /// (EIP-3675), so the total difficulty is not needed.
     pub fn at(&self, header: &Header) -> BlockRules {
         let by_number = last(&self.by_number, header.number).unwrap_or(Fork::Frontier);
         let fork = if header.difficulty.is_zero() {
@@ -85,7 +85,7 @@ impl ChainRules {
     }
 }
 
-/// What began last at `now`.
+/// The last of `steps` that begins at or before `now`.
 fn last<T: Copy>(steps: &[(u64, T)], now: u64) -> Option<T> {
     let begun = steps.partition_point(|(begin, _)| *begin <= now);
     begun.checked_sub(1).map(|at| steps[at].1)
