@@ -39,7 +39,6 @@ mod profile;
 mod reference_trace;
 mod revert_reason;
 mod state_diff;
-mod struct_log;
 mod trace_comparer;
 
 mod inspect;
@@ -71,7 +70,6 @@ pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionLocation};
 pub use revert_reason::revert_reason;
 pub use rules::{ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};
-pub use struct_log::{StructLog, StructLogOptions, StructLogger, StructTrace};
 pub use token::TokenMetadata;
 pub use trace_comparer::{StepDifference, TraceComparer};
 pub use txgraph_block::{BlockRules, RequestFault};
