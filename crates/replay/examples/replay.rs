@@ -1,12 +1,11 @@
-//! Replays all blocks of a data directory that can be, and says how fast:
+//! Measures the replay of all blocks of a data directory whose parent state is available:
 //! `cargo run --release -p txgraph-replay --features oracle --example replay -- \
 //!  [--chain GENESIS.json] [--rounds 3] [--threads 1,2] [--engine own] [--name chain] DATADIR`
 //!
-//! First every engine replays everything once, with all checks, and all must come to the
-//! same outcomes. Then each round runs every engine with every number of threads, one
-//! after the other, so that whatever slows the machine slows them all. All engines read
-//! the same states in the same way, and every transaction is held against its receipt.
-//! `./bench.sh replay` calls this.
+//! First, every engine replays all blocks once with all comparisons, and all outcomes must be
+//! equal. Then each round runs every engine with every number of threads in turn, so that noise of
+//! the machine affects all of them. All engines read the same states in the same way, and every
+//! transaction is compared with its receipt. `./bench.sh replay` runs this program.
 
 use alloy_primitives::{B256, Keccak256};
 use nix::sys::{
@@ -34,8 +33,8 @@ const ENGINES: &[(&str, EngineKind)] = &[
     ("revm", EngineKind::Revm),
 ];
 
-/// What was asked for.
-struct Asked {
+/// The command line.
+struct Arguments {
     datadir: PathBuf,
     chain: Option<PathBuf>,
     name: Option<String>,
@@ -44,14 +43,14 @@ struct Asked {
     engines: Vec<(&'static str, EngineKind)>,
 }
 
-impl Asked {
+impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
         let mut threads = vec![1, 2, 4, cores];
         threads.retain(|threads| *threads <= cores.max(2));
         threads.sort_unstable();
         threads.dedup();
-        let mut asked = Self {
+        let mut arguments = Self {
             datadir: PathBuf::new(),
             chain: None,
             name: None,
@@ -61,44 +60,44 @@ impl Asked {
         };
         while let Some(word) = words.next() {
             if !word.starts_with("--") {
-                asked.datadir = word.into();
+                arguments.datadir = word.into();
                 continue;
             }
             let value = words.next().ok_or("a value is missing")?;
             match word.as_str() {
-                "--chain" => asked.chain = Some(value.into()),
-                "--name" => asked.name = Some(value),
-                "--rounds" => asked.rounds = value.parse()?,
+                "--chain" => arguments.chain = Some(value.into()),
+                "--name" => arguments.name = Some(value),
+                "--rounds" => arguments.rounds = value.parse()?,
                 "--threads" => {
                     let numbers = value.split(',').map(str::parse);
-                    asked.threads = numbers.collect::<std::result::Result<_, _>>()?;
+                    arguments.threads = numbers.collect::<std::result::Result<_, _>>()?;
                 }
-                "--engine" => asked.engines.retain(|(name, _)| *name == value),
-                _ => return Err(format!("{word}?").into()),
+                "--engine" => arguments.engines.retain(|(name, _)| *name == value),
+                _ => return Err(format!("unknown option {word}").into()),
             }
         }
-        if asked.datadir.as_os_str().is_empty() {
-            return Err("which data directory?".into());
+        if arguments.datadir.as_os_str().is_empty() {
+            return Err("no data directory is given".into());
         }
-        Ok(asked)
+        Ok(arguments)
     }
 }
 
-/// A database, opened.
+/// An open database.
 struct Subject {
     db: Arc<NodeDb>,
     rules: ChainRules,
     state: StateDb,
-    /// After these, states can be told.
+    /// The blocks with a state after them.
     after: BlockRange,
 }
 
 impl Subject {
-    fn open(asked: &Asked) -> Result<Self> {
-        let db = Arc::new(NodeDb::open(&DataDir::new(&asked.datadir))?);
-        let rules = ChainRules::of_database(&db, asked.chain.as_deref())?;
+    fn open(arguments: &Arguments) -> Result<Self> {
+        let db = Arc::new(NodeDb::open(&DataDir::new(&arguments.datadir))?);
+        let rules = ChainRules::of_database(&db, arguments.chain.as_deref())?;
         let state = StateDb::new(Arc::clone(&db), StateOptions::default());
-        let after = state.available()?.blocks.ok_or("no state can be told")?;
+        let after = state.available()?.blocks.ok_or("no state is available")?;
         Ok(Self {
             db,
             rules,
@@ -107,8 +106,8 @@ impl Subject {
         })
     }
 
-    /// Replays all blocks. What is timed is the replay, not the walk through change sets
-    /// before it.
+    /// Replays all blocks. The time includes the replay, but not the preceding walk through change
+    /// sets.
     fn replay(
         &self,
         engine: EngineKind,
@@ -138,12 +137,12 @@ impl Subject {
             cpu: cpu_time()?.saturating_sub(busy).as_secs_f64(),
         };
         if report.mismatches > 0 {
-            return Err("the replay does not agree with the node".into());
+            return Err("the replay differs from the node".into());
         }
         Ok((report, timing))
     }
 
-    /// Everything checked, and all that came out in one hash.
+    /// Replays with all comparisons and returns a hash of all outcomes.
     fn fingerprint(&self, engine: EngineKind, threads: usize) -> Result<(RangeReport, B256)> {
         let mut hasher = Keccak256::new();
         let verify = Verify::default();
@@ -165,21 +164,21 @@ impl Subject {
     }
 }
 
-/// Seconds of one run.
+/// The duration of one run in seconds.
 #[derive(Clone, Copy)]
 struct Timing {
     wall: f64,
     cpu: f64,
 }
 
-/// Of all threads of this process: what a busy machine cannot stretch as much.
+/// The CPU time of all threads of this process; less affected by a busy machine.
 fn cpu_time() -> Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     let micros = |time: TimeVal| Duration::from_micros(time.num_microseconds().unsigned_abs());
     Ok(micros(usage.user_time()) + micros(usage.system_time()))
 }
 
-/// The middle one, and the outermost.
+/// Median, minimum and maximum.
 fn spread(mut values: Vec<f64>) -> (f64, f64, f64) {
     values.sort_by(f64::total_cmp);
     let last = values.len() - 1;
@@ -187,38 +186,43 @@ fn spread(mut values: Vec<f64>) -> (f64, f64, f64) {
     (middle, values[0], values[last])
 }
 
-/// The fastest by the clock.
+/// The shortest wall time.
 fn best(runs: &[Timing]) -> f64 {
     runs.iter().map(|run| run.wall).fold(f64::MAX, f64::min)
 }
 
-/// `1.32 (1.29 to 1.40)`: of pairs of the same round.
+/// The ratio of runs of the same round: median, minimum and maximum, as `1.32 (1.29 to 1.40)`.
 fn ratio(above: &[Timing], below: &[Timing], seconds: impl Fn(&Timing) -> f64) -> String {
     let pairs = above.iter().zip(below);
     let (middle, least, most) = spread(pairs.map(|(a, b)| seconds(a) / seconds(b)).collect());
     format!("{middle:.2} ({least:.2} to {most:.2})")
 }
 
-#[expect(clippy::print_stdout, reason = "an example shows its result")]
+#[expect(clippy::print_stdout, reason = "the program prints its result")]
 fn main() -> Result<()> {
-    let asked = Asked::parse(std::env::args().skip(1))?;
-    let subject = Subject::open(&asked)?;
-    let threads_max = *asked.threads.iter().max().ok_or("how many threads?")?;
-    let mut answers = Vec::new();
-    for (name, engine) in &asked.engines {
-        let (report, answer) = subject.fingerprint(*engine, threads_max)?;
-        answers.push((*name, report, answer));
+    let arguments = Arguments::parse(std::env::args().skip(1))?;
+    let subject = Subject::open(&arguments)?;
+    let threads_max = *arguments
+        .threads
+        .iter()
+        .max()
+        .ok_or("no number of threads is given")?;
+    let mut outcomes = Vec::new();
+    for (name, engine) in &arguments.engines {
+        let (report, hash) = subject.fingerprint(*engine, threads_max)?;
+        outcomes.push((*name, report, hash));
     }
-    let (_, report, answer) = *answers.first().ok_or("which engine?")?;
-    if let Some((name, ..)) = answers.iter().find(|(_, _, other)| *other != answer) {
-        return Err(format!("{name} comes to other outcomes").into());
+    let (_, report, hash) = *outcomes.first().ok_or("no engine is given")?;
+    if let Some((name, ..)) = outcomes.iter().find(|(_, _, other)| *other != hash) {
+        return Err(format!("the outcomes of {name} differ").into());
     }
 
-    let mut runs: Vec<Vec<Timing>> = vec![Vec::new(); asked.engines.len() * asked.threads.len()];
-    for _ in 0..asked.rounds {
+    let mut runs: Vec<Vec<Timing>> =
+        vec![Vec::new(); arguments.engines.len() * arguments.threads.len()];
+    for _ in 0..arguments.rounds {
         let mut slot = runs.iter_mut();
-        for (_, engine) in &asked.engines {
-            for threads in &asked.threads {
+        for (_, engine) in &arguments.engines {
+            for threads in &arguments.threads {
                 let verify = Verify {
                     receipts: true,
                     header: false,
@@ -230,17 +234,17 @@ fn main() -> Result<()> {
         }
     }
 
-    let name = asked.name.clone();
-    let name = name.unwrap_or_else(|| asked.datadir.display().to_string());
+    let name = arguments.name.clone();
+    let name = name.unwrap_or_else(|| arguments.datadir.display().to_string());
     let is_walked = subject.state.range(subject.after)?.is_walked();
     println!(
         "## {name}\n\n{} blocks, {} transactions, {:.0} Mgas; states {}; {} rounds. Outcomes of \
-         all engines: `{answer}`; without a receipt to compare: {}; without change sets: {}.\n",
+         all engines: `{hash}`; without a receipt to compare: {}; without change sets: {}.\n",
         report.blocks,
         report.transactions,
         report.gas_used as f64 / 1e6,
         if is_walked { "by overlay" } else { "by index" },
-        asked.rounds,
+        arguments.rounds,
         report.without_receipt,
         report.without_changes,
     );
@@ -248,8 +252,8 @@ fn main() -> Result<()> {
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     let (mgas, blocks) = (report.gas_used as f64 / 1e6, report.blocks as f64);
     let mut slot = runs.iter();
-    for (name, _) in &asked.engines {
-        for (threads, runs) in asked.threads.iter().zip(slot.by_ref()) {
+    for (name, _) in &arguments.engines {
+        for (threads, runs) in arguments.threads.iter().zip(slot.by_ref()) {
             let (wall, least, most) = spread(runs.iter().map(|run| run.wall).collect());
             let (cpu, ..) = spread(runs.iter().map(|run| run.cpu).collect());
             println!(
@@ -263,22 +267,22 @@ fn main() -> Result<()> {
         }
     }
     println!();
-    let (count, times) = (asked.threads.len(), |run: &Timing| run.wall);
-    for (at, threads) in asked.threads.iter().enumerate() {
+    let (count, times) = (arguments.threads.len(), |run: &Timing| run.wall);
+    for (at, threads) in arguments.threads.iter().enumerate() {
         if let (Some(own), Some(peer)) = (runs.get(at), runs.get(count + at)) {
             println!(
-                "- own beside revm, {threads} threads: {} by the clock, {} by CPU time",
+                "- own compared with revm, {threads} threads: {} in wall time, {} in CPU time",
                 ratio(peer, own, times),
                 ratio(peer, own, |run| run.cpu),
             );
         }
     }
-    for (at, (name, _)) in asked.engines.iter().enumerate() {
-        for (more, threads) in asked.threads.iter().enumerate().skip(1) {
+    for (at, (name, _)) in arguments.engines.iter().enumerate() {
+        for (more, threads) in arguments.threads.iter().enumerate().skip(1) {
             let (one, many) = (&runs[at * count], &runs[at * count + more]);
             println!(
-                "- {name}, 1 to {threads} threads: {}, {:.2} of the best runs; the same work takes \
-                 {} of the CPU time",
+                "- {name}, 1 to {threads} threads: speedup {}, of the best runs {:.2}; CPU time \
+                 times {}",
                 ratio(one, many, times),
                 best(one) / best(many),
                 ratio(many, one, |run| run.cpu),

@@ -1,4 +1,4 @@
-//! Replays many blocks on many threads and delivers them in order.
+//! Many blocks on many threads, handed over in their order.
 
 use crate::{BlockReplay, Error, Replayer, Result, StateHistory, worker::Worker};
 use alloy_primitives::B256;
@@ -9,34 +9,34 @@ use std::{
 };
 use txgraph_nodedb::BlockRange;
 
-/// Blocks of a task, which one thread reads under one snapshot.
+/// Blocks that a thread takes at a time: they are read under one snapshot.
 const TASK_BLOCKS: u64 = 8;
-/// Tasks for each thread that may be started before the oldest is delivered. Bounds the memory
-/// for results that wait for a slow block.
+/// Tasks that may be taken before the oldest is handed over, for each thread: bounds what
+/// waits in memory behind a slow block.
 const TASKS_AHEAD: u64 = 4;
-/// Attempts at a task whose blocks are replaced by a reorganisation.
+/// How often a task is begun anew because the chain was reorganised under it.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// The counts of a replayed range.
+/// What was replayed of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeReport {
-    /// The number of blocks.
+    /// Blocks.
     pub blocks: u64,
-    /// The number of transactions.
+    /// Transactions.
     pub transactions: u64,
-    /// The gas used by all of them.
+    /// Gas of all of them.
     pub gas_used: u64,
-    /// The number of differences from the node.
+    /// Places where the replay disagrees with the node.
     pub mismatches: u64,
-    /// Transactions that had no stored receipt to compare with.
+    /// Transactions without a stored receipt to compare with.
     pub without_receipt: u64,
-    /// Blocks that had no change sets to compare with.
+    /// Blocks without change sets to compare with.
     pub without_changes: u64,
-    /// Balances that were compared with logs ([`BalanceCheck`](crate::BalanceCheck)).
+    /// Balances that were compared with the logs ([`BalanceCheck`](crate::BalanceCheck)).
     pub balances_compared: u64,
-    /// Balances for which the token returned no result.
+    /// Balances that the token would not tell.
     pub balances_unanswered: u64,
-    /// The hash of the last block.
+    /// Hash of the last block.
     pub last_block_hash: Option<B256>,
 }
 
@@ -64,7 +64,7 @@ impl RangeReport {
 }
 
 impl AddAssign for RangeReport {
-    /// Adds the counts of a later range.
+    /// Of ranges one after the other.
     fn add_assign(&mut self, later: Self) {
         let Self {
             blocks,
@@ -89,28 +89,28 @@ impl AddAssign for RangeReport {
     }
 }
 
-/// The result of a task.
-struct TaskResult {
-    /// The replayed blocks before the error, if there is one, or all.
+/// What came of a task.
+struct Finished {
+    /// Of its first blocks, up to the error if there is one.
     replays: Vec<BlockReplay>,
     error: Option<Error>,
 }
 
-/// State shared by the worker threads and the thread that delivers the results.
+/// What threads and the one who hands over share.
 struct Queue {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
-    /// First block of the next task; `None`: no task is left, or the range was stopped.
+    /// First block of the next task; `None`: all are taken, or nobody wants more.
     next: Option<u64>,
-    /// Blocks before this one were delivered.
-    delivered: u64,
+    /// Blocks before this one were handed over.
+    handed_over: u64,
     /// Finished tasks by their first block.
-    done: BTreeMap<u64, TaskResult>,
-    /// A thread panicked, so that its task will not finish.
-    panicked: bool,
+    done: BTreeMap<u64, Finished>,
+    /// A thread panicked: its task will never be done.
+    lost: bool,
 }
 
 impl Queue {
@@ -118,16 +118,16 @@ impl Queue {
         Self {
             state: Mutex::new(State {
                 next: Some(first),
-                delivered: first,
+                handed_over: first,
                 done: BTreeMap::new(),
-                panicked: false,
+                lost: false,
             }),
             changed: Condvar::new(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No change of the state can panic half-way.
+        // Each change of it is whole before anything could panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,12 +135,12 @@ impl Queue {
         (self.changed.wait(state)).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the next task; waits while too many results are not delivered yet.
+    /// The next task; waits while too much is waiting to be handed over.
     fn take(&self, last: u64, ahead: u64) -> Option<BlockRange> {
         let mut state = self.lock();
         loop {
             let first = state.next?;
-            if first < state.delivered.saturating_add(ahead) {
+            if first < state.handed_over.saturating_add(ahead) {
                 let task = BlockRange {
                     first,
                     last: first.saturating_add(TASK_BLOCKS - 1).min(last),
@@ -152,32 +152,32 @@ impl Queue {
         }
     }
 
-    fn finish(&self, first: u64, result: TaskResult) {
+    fn finish(&self, first: u64, finished: Finished) {
         let mut state = self.lock();
-        if result.error.is_some() {
+        if finished.error.is_some() {
             state.next = None;
         }
-        state.done.insert(first, result);
+        state.done.insert(first, finished);
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits for the task that starts at `first`; `None` if its thread panicked.
-    fn wait_for(&self, first: u64) -> Option<TaskResult> {
+    /// The task that begins at `first`, when it is done; `None` if it never will be.
+    fn wait_for(&self, first: u64) -> Option<Finished> {
         let mut state = self.lock();
         loop {
-            if let Some(result) = state.done.remove(&first) {
-                return Some(result);
+            if let Some(finished) = state.done.remove(&first) {
+                return Some(finished);
             }
-            if state.panicked {
+            if state.lost {
                 return None;
             }
             state = self.wait(state);
         }
     }
 
-    fn set_delivered(&self, next: u64) {
-        self.lock().delivered = next;
+    fn handed_over(&self, next: u64) {
+        self.lock().handed_over = next;
         self.changed.notify_all();
     }
 
@@ -187,26 +187,26 @@ impl Queue {
     }
 }
 
-/// Stops the queue if its thread panics.
-struct PanicGuard<'a>(&'a Queue);
+/// Says so when its thread panics.
+struct Watch<'a>(&'a Queue);
 
-impl Drop for PanicGuard<'_> {
+impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.lock().panicked = true;
+            self.0.lock().lost = true;
             self.0.stop();
         }
     }
 }
 
 impl<H: StateHistory> Replayer<'_, H> {
-    /// Replays all blocks of a range on [`threads`](crate::ReplayOptions) threads and passes them
-    /// to `sink` in order. A break of `sink` ends the range.
+    /// Replays all blocks of a range on [`threads`](crate::ReplayOptions), and hands them
+    /// over in their order, whatever the number of threads. `sink` may break.
     ///
     /// # Errors
     ///
-    /// The first block that cannot be replayed ends the range, after all blocks before it were
-    /// delivered.
+    /// The first block that cannot be replayed ends the range; all before it were handed
+    /// over.
     pub fn range(
         &self,
         blocks: BlockRange,
@@ -230,22 +230,22 @@ impl<H: StateHistory> Replayer<'_, H> {
         pool.in_place_scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|_| {
-                    let _guard = PanicGuard(&queue);
+                    let _watch = Watch(&queue);
                     let mut worker = self.worker();
                     while let Some(task) = queue.take(blocks.last, ahead) {
                         queue.finish(task.first, self.task(&mut worker, task));
                     }
                 });
             }
-            let done = self.deliver(&queue, blocks, &mut report, sink);
+            let done = self.hand_over(&queue, blocks, &mut report, sink);
             queue.stop();
             done
         })?;
         Ok(report)
     }
 
-    /// Delivers the results in the order of the chain.
-    fn deliver(
+    /// Takes what is done in the order of the chain.
+    fn hand_over(
         &self,
         queue: &Queue,
         blocks: BlockRange,
@@ -255,13 +255,13 @@ impl<H: StateHistory> Replayer<'_, H> {
         let mut first = blocks.first;
         let mut parent: Option<B256> = None;
         while first <= blocks.last {
-            let Some(TaskResult { replays, error }) = queue.wait_for(first) else {
-                // The scope resumes the panic.
+            let Some(Finished { replays, error }) = queue.wait_for(first) else {
+                // The panic goes on when the scope ends.
                 return Ok(());
             };
             for replay in replays {
                 let number = replay.number;
-                // Each task has its own snapshot, which may be of another branch.
+                // Tasks have snapshots of their own, which need not be of one branch.
                 if parent.is_some_and(|parent| parent != replay.parent_hash) {
                     return Err(Error::Replaced { block: number });
                 }
@@ -275,13 +275,13 @@ impl<H: StateHistory> Replayer<'_, H> {
             if let Some(error) = error {
                 return Err(error);
             }
-            queue.set_delivered(first);
+            queue.handed_over(first);
         }
         Ok(())
     }
 
-    /// Runs a task, again if its blocks were replaced.
-    fn task(&self, worker: &mut Worker, task: BlockRange) -> TaskResult {
+    /// One task, again if the chain changed under it.
+    fn task(&self, worker: &mut Worker, task: BlockRange) -> Finished {
         let mut attempt = 1;
         loop {
             let mut replays = Vec::new();
@@ -289,7 +289,7 @@ impl<H: StateHistory> Replayer<'_, H> {
                 Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => attempt += 1,
                 done => {
                     let error = done.err();
-                    return TaskResult { replays, error };
+                    return Finished { replays, error };
                 }
             }
         }
@@ -304,7 +304,7 @@ impl<H: StateHistory> Replayer<'_, H> {
         let mut blocks = Vec::new();
         let mut read = worker.read(self.db, task, &mut blocks);
         if read.as_ref().is_err_and(|error| !error.is_stale()) {
-            // The error may concern one block only: read the rest block by block.
+            // It may be an error of the whole range: what comes before it is read alone.
             for number in task.first + blocks.len() as u64..=task.last {
                 let block = BlockRange {
                     first: number,

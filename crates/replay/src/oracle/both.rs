@@ -1,4 +1,4 @@
-//! Two engines on the same block, compared instruction by instruction.
+//! Runs two engines on the same block and compares them instruction by instruction.
 
 use crate::{
     engine::{Engine, Failure},
@@ -16,7 +16,7 @@ use txgraph_evm::{
     Transaction, Transition,
 };
 
-/// Executes everything twice; answers are those of the first.
+/// An engine that executes everything twice and returns the results of the first one.
 pub(crate) struct Both<A, B> {
     first: A,
     second: B,
@@ -34,7 +34,7 @@ impl<A: Engine, B: Engine> Both<A, B> {
         }
     }
 
-    /// Keeps the first one.
+    /// Records a disagreement, unless there is one already.
     fn differ(&mut self, what: impl FnOnce() -> String) {
         self.divergence.get_or_insert_with(what);
     }
@@ -47,8 +47,8 @@ impl<A: Engine, B: Engine> Both<A, B> {
     ) {
         let (first, second) = match (first, second) {
             (Ok(first), Ok(second)) => (
-                Told::of(first, is_transaction),
-                Told::of(second, is_transaction),
+                ComparedOutcome::of(first, is_transaction),
+                ComparedOutcome::of(second, is_transaction),
             ),
             (Err(Failure::Refused(_)), Err(Failure::Refused(_))) => return,
             (first, second) => {
@@ -62,17 +62,18 @@ impl<A: Engine, B: Engine> Both<A, B> {
     }
 }
 
-/// What two outcomes must agree on. Why a frame halted is told in other words.
+/// The fields in which two outcomes must agree. The engines name the reasons of a halt
+/// differently.
 #[derive(Debug, PartialEq, Eq)]
-struct Told<'a> {
+struct ComparedOutcome<'a> {
     status: &'static str,
     gas_used: Option<u64>,
     logs: &'a [alloy_primitives::Log],
     output: &'a Bytes,
 }
 
-impl<'a> Told<'a> {
-    /// Gas of a system call is before refunds with one, after them with the other.
+impl<'a> ComparedOutcome<'a> {
+    /// The gas of a system call is not compared: one engine subtracts refunds, the other does not.
     fn of(outcome: &'a Outcome, is_transaction: bool) -> Self {
         Self {
             status: word(outcome.status),
@@ -91,7 +92,7 @@ const fn word(status: Status) -> &'static str {
     }
 }
 
-/// One event of an execution, small enough to keep millions of.
+/// One event of an execution, small enough to store millions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Step {
@@ -139,11 +140,11 @@ impl fmt::Display for Event {
     }
 }
 
-/// Writes down what one engine does, or compares it with what another did.
+/// Records the events of one engine, or compares them with those of another.
 struct Steps<'a> {
     hasher: &'a RandomState,
     events: Vec<Event>,
-    /// Of the other engine.
+    /// The events of the other engine.
     expected: Option<Vec<Event>>,
     divergence: Option<String>,
 }
@@ -165,7 +166,7 @@ impl<'a> Steps<'a> {
             && expected.get(at) != Some(&event)
         {
             let other = expected.get(at);
-            let other = other.map_or("nothing any more".into(), ToString::to_string);
+            let other = other.map_or("no more events".into(), ToString::to_string);
             self.divergence = Some(format!("event {at}: {other}, and {event}"));
         }
         self.events.push(event);
@@ -183,7 +184,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Depths and positions in code are far below.
+/// Depths and positions in code always fit.
 fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -240,9 +241,9 @@ impl<A: Engine, B: Engine> Engine for Both<A, B> {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome, Failure> {
         let hasher = self.hasher.clone();
-        let mut watch = InspectorPair(Some(Steps::new(&hasher, None)), inspector);
-        let first = (self.first).transaction(block, transaction, Some(&mut watch));
-        let events = watch.0.map(|steps| steps.finish().0);
+        let mut pair = InspectorPair(Some(Steps::new(&hasher, None)), inspector);
+        let first = (self.first).transaction(block, transaction, Some(&mut pair));
+        let events = pair.0.map(|steps| steps.finish().0);
         let mut steps = Steps::new(&hasher, events);
         let second = (self.second).transaction(block, transaction, Some(&mut steps));
         if let Some(divergence) = steps.finish().1 {
@@ -294,9 +295,9 @@ impl<A: Engine, B: Engine> Engine for Both<A, B> {
     fn changes(&mut self) -> Vec<AccountChange> {
         let first = self.first.changes();
         let second = self.second.changes();
-        let told = |changes: &[AccountChange]| -> Vec<_> {
+        let compared = |changes: &[AccountChange]| -> Vec<_> {
             let all = changes.iter().map(|change| {
-                // What was in a storage that is gone need not have been read.
+                // Slots of a cleared storage need not have been read.
                 let slots = change.slots.iter().map(|slot| (slot.key, slot.present));
                 let kept =
                     slots.filter(|(_, present)| !change.storage_cleared || !present.is_zero());
@@ -310,7 +311,7 @@ impl<A: Engine, B: Engine> Engine for Both<A, B> {
             all.filter(|(_, original, present, slots)| original != present || !slots.is_empty())
                 .collect()
         };
-        let (one, two) = (told(&first), told(&second));
+        let (one, two) = (compared(&first), compared(&second));
         if one != two {
             let differs = one.iter().zip(&two).find(|(one, two)| one != two);
             self.differ(|| match differs {

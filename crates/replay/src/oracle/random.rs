@@ -1,5 +1,5 @@
-//! Random blocks by both engines, of every fork from Frontier to Osaka: contracts that
-//! call, create and destroy each other, block after block on the state they left.
+//! Random blocks of every fork from Frontier to Osaka, executed by both engines. Contracts call,
+//! create and destroy each other, over several blocks.
 //!
 //! `TXGRAPH_REPLAY_CASES` sets how many transactions (two of each case), `TXGRAPH_REPLAY_SEED` where to begin.
 
@@ -20,12 +20,12 @@ use txgraph_nodedb::{Header, Withdrawal};
 use txgraph_revm_peer::case::{CHAIN_ID, Case, case};
 use txgraph_testkit::fixtures;
 
-/// Blocks on each world.
+/// Blocks on each initial state.
 const BLOCKS: usize = 4;
-/// Cases whose transactions make a block: two of each.
+/// Cases in a block, with two transactions each.
 const CASES: usize = 4;
 
-/// The contracts of the protocol, from a chain that has them.
+/// The system contracts, from the genesis of a chain.
 fn protocol() -> MemoryState {
     let [fixture, _] = fixtures::committed();
     let Genesis { mut state, .. } = Genesis::parse(&fixture.genesis.to_string()).unwrap();
@@ -38,7 +38,7 @@ fn protocol() -> MemoryState {
     state
 }
 
-/// The world of a case, the contracts of the protocol with it.
+/// The initial state of a case, with the system contracts.
 fn world(case: &Case, protocol: &MemoryState) -> MemoryState {
     let mut state = protocol.clone();
     state.accounts.extend(&case.state.accounts);
@@ -66,7 +66,7 @@ fn block_header(case: &Case, number: u64) -> Header {
     }
 }
 
-/// Numbers nonces as they come, and leaves out what may not be executed.
+/// Assigns nonces, and removes transactions that may not be executed.
 fn executable(
     evm: &mut Evm,
     block: &txgraph_evm::Block,
@@ -94,7 +94,7 @@ fn executable(
     kept
 }
 
-/// Notes where the engines disagree.
+/// Collects the disagreements of the engines.
 #[derive(Default)]
 struct Judge {
     divergences: Vec<String>,
@@ -122,7 +122,7 @@ impl BlockObserver for Judge {
     }
 }
 
-/// What was compared.
+/// Counts of a comparison.
 #[derive(Debug, Default)]
 struct Compared {
     transactions: usize,
@@ -138,7 +138,7 @@ impl AddAssign for Compared {
     }
 }
 
-/// Blocks on the world of the first of some cases, with the transactions of all of them.
+/// Executes blocks on the initial state of the first case, with the transactions of all cases.
 fn compare(cases: &[Case], protocol: &MemoryState, evm: &mut Evm) -> Compared {
     let first = &cases[0];
     let fork = first.fork;
@@ -176,7 +176,7 @@ fn compare(cases: &[Case], protocol: &MemoryState, evm: &mut Evm) -> Compared {
         let mut judge = Judge::default();
         let end = execution::execute(&mut engine, &rules, &block, &mut judge).unwrap();
         let what = format!("{fork}, block {number}");
-        // A nonce may be another after the calls of the protocol.
+        // System calls may have changed a nonce.
         let is_whole = matches!(
             end,
             ExecutionEnd::Complete(Ok(_)) | ExecutionEnd::Refused(..)

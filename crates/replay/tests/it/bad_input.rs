@@ -1,5 +1,5 @@
-//! Damaged databases, wrong rules and blocks that are not there: an error that says where,
-//! and everything before it handed over.
+//! Damaged databases, wrong rules and missing blocks: the error names the location, and all
+//! blocks before it are delivered.
 
 use crate::support::{Opened, database, genesis, open, open_copy};
 use std::{
@@ -16,10 +16,10 @@ use txgraph_testkit::{
     fixtures::{self, Fixture, Unpacked},
 };
 
-/// Numbers of the blocks that were handed over, each without a mismatch, and the error.
+/// Replays blocks up to an error. Returns the numbers of the delivered blocks and the error.
 fn replay(opened: &Opened, blocks: BlockRange) -> (Vec<u64>, Error) {
     let mut done = Vec::new();
-    // Also what a thread is ahead of the error is not handed over.
+    // The other thread replays blocks after the error, which must not be delivered.
     let options = ReplayOptions {
         threads: 2,
         ..ReplayOptions::default()
@@ -36,7 +36,7 @@ fn all(opened: &Opened) -> (Vec<u64>, Error) {
     replay(opened, opened.blocks)
 }
 
-/// A file of transactions, and where each of its rows begins.
+/// The transactions file and the offsets of its rows.
 fn transactions(dir: &Path) -> (PathBuf, Vec<u64>) {
     let path = dir.join("static_files/static_file_transactions_0_499999");
     let offsets = fs::read(path.with_extension("off")).unwrap();
@@ -47,12 +47,12 @@ fn transactions(dir: &Path) -> (PathBuf, Vec<u64>) {
     )
 }
 
-/// Gives the first transaction that names its type in a byte of its own another type.
+/// Changes the type of the first transaction that stores it in a separate byte.
 fn with_unknown_type(fixture: &Fixture) -> (Unpacked, u64) {
     let copy = fixture.unpack();
     let (path, rows) = transactions(copy.path());
     let data = fs::read(&path).unwrap();
-    // Type bits 3, and nothing compressed; behind the signature the type.
+    // Type bits 3 and no compression: the type follows the signature.
     let row = rows
         .iter()
         .position(|at| data[usize::try_from(*at).unwrap()] & 0b1110 == 0b0110);
@@ -72,7 +72,7 @@ fn with_unknown_type(fixture: &Fixture) -> (Unpacked, u64) {
 }
 
 #[test]
-fn an_unknown_transaction_type() {
+fn unknown_transaction_type_is_an_error() {
     for fixture in fixtures::committed() {
         let (copy, block) = with_unknown_type(&fixture);
         let (done, error) = all(&open_copy(&fixture, copy));
@@ -84,7 +84,7 @@ fn an_unknown_transaction_type() {
 }
 
 #[test]
-fn missing_code() {
+fn missing_code_is_an_error() {
     for fixture in fixtures::committed() {
         let copy = fixture.unpack();
         let token = fixture.truth["tokens"]["usd6"]["address"].as_str().unwrap();
@@ -95,7 +95,7 @@ fn missing_code() {
         };
         edit::delete(copy.path(), "Bytecodes", hash.as_slice());
         let opened = open_copy(&fixture, copy);
-        // Not from the block on that made the contract, after which its code is known.
+        // Start after the creation of the contract, which would provide its code.
         let (done, error) = replay(
             &opened,
             BlockRange {
@@ -117,9 +117,9 @@ fn missing_code() {
 }
 
 #[test]
-fn truncated_change_sets() {
+fn truncated_change_sets_are_an_error() {
     let [v1, v2] = fixtures::committed();
-    // The files of one layout …
+    // Layout v2 stores change sets in files.
     let copy = v2.unpack();
     let path = copy
         .path()
@@ -132,7 +132,7 @@ fn truncated_change_sets() {
     let text = error.to_string();
     assert!(text.contains("account-change-sets"), "{text}");
 
-    // … and the rows of the other.
+    // Layout v1 stores them in a table.
     let copy = v1.unpack();
     edit::delete(copy.path(), "AccountChangeSets", &20_u64.to_be_bytes());
     let opened = open_copy(&v1, copy);
@@ -153,7 +153,7 @@ fn truncated_change_sets() {
 }
 
 #[test]
-fn another_chain_id() {
+fn wrong_chain_id_is_an_error() {
     for fixture in fixtures::committed() {
         let mut opened = open(&fixture);
         opened.rules.chain_id += 1;
@@ -163,12 +163,12 @@ fn another_chain_id() {
             matches!(error, Error::WrongChainId { found: it, expected, .. } if it == found && expected == found + 1),
             "{error}"
         );
-        // Blocks without transactions, or with such that name no chain.
+        // The first blocks have no transactions, or only ones without a chain id.
         assert!(done.len() < 5, "{done:?}");
         let text = error.to_string();
         assert!(text.contains("`chainId`"), "{text}");
     }
-    // From the file itself.
+    // The genesis hash does not depend on the chain id.
     let [fixture, _] = fixtures::committed();
     let mut file = fixture.genesis.clone();
     file["config"]["chainId"] = 77.into();
@@ -179,7 +179,7 @@ fn another_chain_id() {
 }
 
 #[test]
-fn above_the_tip() {
+fn blocks_above_the_tip_are_an_error() {
     for fixture in fixtures::committed() {
         let opened = open(&fixture);
         let (done, error) = replay(
@@ -199,7 +199,7 @@ fn above_the_tip() {
 }
 
 #[test]
-fn a_pruned_range() {
+fn pruned_range_is_an_error() {
     let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Whole chains from their genesis, block after block in memory: no history of the
-//! database is read, so that executor and history are proven apart.
+//! Whole chains from their genesis on a state in memory. No history is read from the database, so
+//! that execution is tested separately from history.
 
 use crate::support::{Present, database, genesis};
 use txgraph_block::{PlainAccount, PlainState, state_root};
@@ -27,7 +27,7 @@ fn all(state: &MemoryState) -> PlainState {
     accounts.collect()
 }
 
-/// Executes all blocks up to the tip; the state root is compared every so many blocks.
+/// Executes all blocks up to the tip and compares the state root every `root_every` blocks.
 fn replay_chain(name: &str, db: &NodeDb, genesis: Genesis, root_every: u64) {
     let options = ReplayOptions {
         record: Record {
@@ -64,14 +64,14 @@ fn replay_fixture(fixture: &Fixture, root_every: u64) {
 }
 
 #[test]
-fn small_chains_of_both_layouts() {
+fn replays_small_chains_from_genesis() {
     for fixture in fixtures::committed() {
         replay_fixture(&fixture, 1);
     }
 }
 
 #[test]
-fn whole_chains() {
+fn replays_large_chains_from_genesis() {
     for name in ["dev-v1", "dev-v2", "crashed/small-v2"] {
         if let Some(fixture) = fixtures::fixture(name) {
             replay_fixture(&fixture, 100);
@@ -80,15 +80,15 @@ fn whole_chains() {
 }
 
 #[test]
-fn a_long_chain() {
+fn replays_long_chain_from_genesis() {
     if let Some(fixture) = fixtures::fixture("long-v2") {
         replay_fixture(&fixture, 2000);
     }
 }
 
-/// Receipts, senders or old bodies are gone, but whatever is there must agree.
+/// Receipts, senders or old bodies are pruned; the rest must agree.
 #[test]
-fn pruned_chains() {
+fn replays_pruned_chains_from_genesis() {
     for name in ["pruned/dev-v1-receipts", "pruned/small-v2-minimal"] {
         if let Some(fixture) = fixtures::fixture(name) {
             replay_fixture(&fixture, 100);
@@ -98,7 +98,7 @@ fn pruned_chains() {
 
 /// Every fork from Frontier to Prague, with proof of work and its rewards.
 #[test]
-fn a_chain_through_all_forks() {
+fn replays_chain_with_all_forks() {
     let Some(fixture) = fixtures::fixture("odd/import-v2") else {
         return;
     };
@@ -107,15 +107,15 @@ fn a_chain_through_all_forks() {
     replay_chain(&fixture.name, &database(fixture.path()), genesis, 1);
 }
 
-/// Rules that are not those of the chain do not go unnoticed, nor does a wrong state.
+/// A replay with wrong rules or a wrong state has mismatches.
 #[test]
-fn a_wrong_fork_or_state_is_told() {
+fn wrong_fork_or_state_is_a_mismatch() {
     let [fixture, _] = fixtures::committed();
     let db = database(fixture.path());
     let mut file = fixture.genesis.clone();
     file["config"]["cancunTime"] = file["config"]["pragueTime"].clone();
     let genesis = Genesis::parse(&file.to_string()).unwrap();
-    let mut told = Vec::new();
+    let mut blocks = Vec::new();
     let options = ReplayOptions {
         record: Record {
             changes: true,
@@ -127,13 +127,13 @@ fn a_wrong_fork_or_state_is_told() {
     let replayer = Replayer::new(genesis.rules, &db, history, options.clone()).unwrap();
     for number in 1..20 {
         let replay = replayer.block(number).unwrap();
-        told.extend(replay.mismatches.iter().map(|mismatch| mismatch.block));
+        blocks.extend(replay.mismatches.iter().map(|mismatch| mismatch.block));
         let history = replayer.history();
         history.advance(number, replay.hash, &replay.changes);
     }
-    // From block 14 on it is Cancun.
-    assert!(told.iter().all(|block| *block >= 14), "{told:?}");
-    assert!(!told.is_empty());
+    // Cancun starts at block 14.
+    assert!(blocks.iter().all(|block| *block >= 14), "{blocks:?}");
+    assert!(!blocks.is_empty());
 
     let genesis = self::genesis(&fixture);
     let empty = Present::new(MemoryState {
@@ -154,7 +154,7 @@ fn a_wrong_fork_or_state_is_told() {
 }
 
 #[test]
-fn another_chain_is_refused() {
+fn database_of_another_chain_is_rejected() {
     let [fixture, _] = fixtures::committed();
     let db = database(fixture.path());
     let unknown = ChainRules::of_database(&db, None).unwrap_err();

@@ -1,5 +1,4 @@
-//! Blocks out of the middle: each on the state that the database tells, held against
-//! receipts, header and change sets.
+//! Blocks on the states of the database, compared with receipts, header and change sets.
 
 use crate::support::{Opened, open};
 use alloy_primitives::{Address, B256, U256, bytes};
@@ -13,7 +12,7 @@ use txgraph_replay::{
 use txgraph_state::StateRange;
 use txgraph_testkit::fixtures;
 
-/// Replays a range, and collects everything.
+/// Replays a range and returns all of its blocks.
 fn collect(
     replayer: &Replayer<'_, StateRange<'_>>,
     blocks: BlockRange,
@@ -26,7 +25,7 @@ fn collect(
     (report.unwrap(), all)
 }
 
-/// Replays every block before which the state can be told.
+/// Replays every block whose parent state is available.
 fn replay_all(name: &str) -> Option<RangeReport> {
     let opened = Opened::fixture(name)?;
     let replayer = opened.replayer(ReplayOptions::default());
@@ -51,7 +50,7 @@ fn replay_all(name: &str) -> Option<RangeReport> {
 }
 
 #[test]
-fn every_block_of_whole_databases() {
+fn replays_every_block_of_full_databases() {
     for (name, transactions) in [
         ("small/v1", 521),
         ("small/v2", 521),
@@ -69,9 +68,9 @@ fn every_block_of_whole_databases() {
     }
 }
 
-/// What is left of the receipts is compared, and the headers speak for the rest.
+/// Receipts are compared where they exist, and headers for every block.
 #[test]
-fn every_block_that_pruned_databases_can_tell() {
+fn replays_every_available_block_of_pruned_databases() {
     for (name, blocks, without_receipt) in [
         ("pruned/dev-v1-receipts", 800, 8_666),
         ("pruned/dev-v2-distance", 351, 687),
@@ -94,9 +93,9 @@ fn every_block_that_pruned_databases_can_tell() {
     }
 }
 
-/// Threads, and reading ahead, change nothing of the answer.
+/// Results depend neither on the number of threads nor on prefetched values.
 #[test]
-fn any_number_of_threads_gives_the_same() {
+fn results_do_not_depend_on_threads() {
     let [fixture, _] = fixtures::committed();
     let opened = open(&fixture);
     let answer = |threads, changes| {
@@ -131,7 +130,7 @@ fn everything() -> ReplayOptions {
 }
 
 #[test]
-fn a_sink_may_break() {
+fn sink_can_stop_a_range() {
     let [fixture, _] = fixtures::committed();
     let opened = open(&fixture);
     let mut seen = Vec::new();
@@ -149,9 +148,9 @@ fn a_sink_may_break() {
     assert_eq!(seen, Vec::from_iter(1..=11));
 }
 
-/// Alone, after its predecessors, each transaction does what it does in its block.
+/// A transaction replayed alone has the same result as in its block.
 #[test]
-fn transactions_alone() {
+fn replays_single_transactions() {
     for fixture in fixtures::committed() {
         let opened = open(&fixture);
         let replayer = opened.replayer(everything());
@@ -189,13 +188,13 @@ fn transactions_alone() {
     }
 }
 
-/// A bare call sees the block it is made in, and the state after it.
+/// A call sees the environment of its block and the state after it.
 #[test]
-fn calls() {
+fn calls_see_block_and_state() {
     let [fixture, _] = fixtures::committed();
     let opened = open(&fixture);
     let replayer = opened.replayer(ReplayOptions::default());
-    // NUMBER and the hash of block 6, returned.
+    // Returns NUMBER and the hash of block 6.
     let code = bytes!("4360005260064060205260406000f3");
     let message = Message {
         caller: Address::repeat_byte(1),

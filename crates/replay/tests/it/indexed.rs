@@ -1,4 +1,4 @@
-//! An index that holds what moved inside of transactions.
+//! An index that contains the transfers inside transactions.
 
 use crate::{
     source::{node, request, scan},
@@ -17,8 +17,8 @@ use txgraph_transfers::{
     TransferSource,
 };
 
-/// Questions with and without internal movements, for everything and for a few addresses.
-fn questions(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
+/// Requests with and without internal transfers, for all addresses and for some.
+fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
     let native = TokenFilter::Only {
         tokens: Default::default(),
         native: true,
@@ -39,30 +39,30 @@ fn questions(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
             touching: Some(touching(Direction::Out)),
             ..TransferFilter::default()
         },
-        // No index has the fees.
+        // An index does not contain fees.
         TransferFilter {
             kinds: vec![Kind::Fee, Kind::Internal],
             ..TransferFilter::default()
         },
     ];
-    let mut questions = Vec::new();
+    let mut requests = Vec::new();
     for filter in filters {
         for (internal, first) in [(false, 0), (true, 0), (true, last / 2)] {
-            let mut question = request(first, last);
-            question.filter = TransferFilter {
+            let mut request = request(first, last);
+            request.filter = TransferFilter {
                 internal,
                 ..filter.clone()
             };
-            questions.push(question);
+            requests.push(request);
         }
     }
-    questions
+    requests
 }
 
-/// Mined on, with reorganisations: after each step the index that lags behind and the one
-/// that was brought up to date answer as the node and a replay do.
+/// The chain grows and is reorganised. After each step, the outdated and the updated index return
+/// the same transfers as the node with a replay.
 #[test]
-fn it_follows_a_chain_and_its_branches() {
+fn index_follows_reorganisations() {
     let dir = tempfile::tempdir().unwrap();
     let (folder, place) = (dir.path().join("node"), dir.path().join("index"));
     let plan = MinerPlan {
@@ -104,26 +104,26 @@ fn it_follows_a_chain_and_its_branches() {
             (tip + 1, true)
         );
 
-        let mut asked = request(0, tip);
-        asked.filter.internal = true;
-        let (_, all) = scan(&WithInternal::new(&node, internal()), &asked);
+        let mut everything = request(0, tip);
+        everything.filter.internal = true;
+        let (_, all) = scan(&WithInternal::new(&node, internal()), &everything);
         internal_rows += all.iter().filter(|it| it.kind == Kind::Internal).count();
         let ends: BTreeSet<_> = all.iter().map(|it| it.from_address).collect();
         let some: Vec<_> = ends.into_iter().step_by(5).collect();
-        for question in questions(tip, &some) {
-            let expected = match question.filter.internal {
-                false => scan(&node, &question),
-                true => scan(&WithInternal::new(&node, internal()), &question),
+        for request in requests(tip, &some) {
+            let expected = match request.filter.internal {
+                false => scan(&node, &request),
+                true => scan(&WithInternal::new(&node, internal()), &request),
             };
             for index in [&lagging, &index] {
                 let rest = WithInternal::new(&node, internal());
-                let asked = Indexed::with_rest(index, &node, rest);
-                let found = match question.filter.internal {
-                    false => scan(&Indexed::new(index, &node), &question),
-                    true => scan(&asked, &question),
+                let indexed = Indexed::with_rest(index, &node, rest);
+                let found = match request.filter.internal {
+                    false => scan(&Indexed::new(index, &node), &request),
+                    true => scan(&indexed, &request),
                 };
-                assert_eq!(found.1, expected.1, "{question:?}");
-                assert_eq!(found.0, expected.0, "{question:?}");
+                assert_eq!(found.1, expected.1, "{request:?}");
+                assert_eq!(found.0, expected.0, "{request:?}");
             }
         }
     }
@@ -134,9 +134,9 @@ fn fails<T: std::fmt::Debug>(result: txgraph_index::Result<T>) -> txgraph_index:
     result.unwrap_err()
 }
 
-/// One of logs and one with more are different things, and nobody forgets which it is.
+/// An index is built with or without internal transfers; later commands must agree.
 #[test]
-fn what_it_holds_is_fixed_when_it_is_made() {
+fn content_of_an_index_is_fixed_when_built() {
     let dir = tempfile::tempdir().unwrap();
     let [fixture, _] = txgraph_testkit::fixtures::committed();
     let opened = crate::support::open(&fixture);
@@ -154,22 +154,22 @@ fn what_it_holds_is_fixed_when_it_is_made() {
     };
     let place = dir.path().join("with");
     build(&place, with, &options).unwrap();
-    let told = |error: txgraph_index::Error| error.to_string();
-    assert!(told(fails(build(&place, &node, &options))).contains("was built with internal"));
-    assert!(told(fails(update(&place, &node, &options))).contains("only a replay tells"));
+    let text = |error: txgraph_index::Error| error.to_string();
+    assert!(text(fails(build(&place, &node, &options))).contains("was built with internal"));
+    assert!(text(fails(update(&place, &node, &options))).contains("only a replay tells"));
     let index = Index::open(&place, node.chain()).unwrap();
-    assert!(told(fails(verify(&index, &node, false))).contains("only a replay tells"));
+    assert!(text(fails(verify(&index, &node, false))).contains("only a replay tells"));
     verify(&index, &node, true).unwrap();
     let place = dir.path().join("without");
     build(&place, &node, &options).unwrap();
-    assert!(told(fails(build(&place, with, &options))).contains("was built without internal"));
-    // Nothing internal to bring up to date, so that nobody is asked for it.
+    assert!(text(fails(build(&place, with, &options))).contains("was built without internal"));
+    // An index without internal transfers is updated without a replay.
     update(&place, with, &BuildOptions::default()).unwrap();
 }
 
-/// Blocks without state are refused before anything is read.
+/// A build fails before it reads anything if blocks have no state.
 #[test]
-fn blocks_without_state_are_told() {
+fn build_rejects_blocks_without_state() {
     let Some(opened) = crate::support::Opened::fixture("pruned/dev-v2-distance") else {
         return;
     };
@@ -193,9 +193,9 @@ fn blocks_without_state_are_told() {
         panic!("{error}");
     };
     assert!(missing[0].reason.contains("no state"), "{missing:?}");
-    // What was refused has fixed nothing.
+    // The rejected build has not fixed the content of the index.
     for first in [801, 790] {
-        // Also one that holds nothing yet.
+        // The first of these contains no blocks yet.
         build(&place, origin, &from(first)).unwrap();
         let index = Index::open(&place, node.chain()).unwrap();
         let verified = verify(&index, origin, false).unwrap();

@@ -1,4 +1,4 @@
-//! Replays of data directories that real nodes wrote, compared with what the nodes say.
+//! Replays of data directories written by real nodes, compared with the responses of the nodes.
 
 mod bad_input;
 mod balance_check;

@@ -1,4 +1,4 @@
-//! revm in place of our interpreter, and beside it.
+//! Replays with revm, and with both engines compared.
 
 use crate::support::{Opened, open};
 use std::ops::ControlFlow;
@@ -16,10 +16,9 @@ fn replay(opened: &Opened, name: &str, options: ReplayOptions) -> RangeReport {
     report.unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Whole chains: outcomes by revm agree with the node, and every instruction of ours with
-/// revm's.
+/// Results of revm agree with the node, and every instruction of both engines agrees.
 #[test]
-fn revm_alone_and_beside() {
+fn both_engines_replay_whole_chains() {
     for name in [
         "small/v1",
         "small/v2",
@@ -41,9 +40,9 @@ fn revm_alone_and_beside() {
     }
 }
 
-/// What is made of frames is the same, whoever executes.
+/// Internal transfers and call traces do not depend on the engine.
 #[test]
-fn frames_are_the_same() {
+fn both_engines_record_the_same_frames() {
     for fixture in fixtures::committed() {
         let opened = open(&fixture);
         let frames = |engine| {
@@ -77,7 +76,7 @@ fn frames_are_the_same() {
 
 /// From Frontier and proof of work to Prague.
 #[test]
-fn all_forks() {
+fn both_engines_replay_all_forks() {
     let Some(opened) = Opened::fixture("odd/import-v2") else {
         return;
     };

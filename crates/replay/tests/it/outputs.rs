@@ -1,4 +1,4 @@
-//! What else is made of a replay: fees, balances, gas by contract, names of tokens.
+//! Fees, balances, gas profiles and token metadata derived from a replay.
 
 use crate::support::open;
 use alloy_primitives::{Address, U256};
@@ -28,9 +28,9 @@ fn for_each(fixture: &Fixture, see: &mut dyn FnMut(BlockReplay)) {
     report.unwrap();
 }
 
-/// Own value, internal transfers and fees together are the changes of all balances.
+/// Transaction values, internal transfers and fees add up to the changes of all balances.
 #[test]
-fn native_movements_explain_every_balance() {
+fn native_movements_add_up_to_balance_changes() {
     for fixture in fixtures::committed() {
         let mut fees = 0;
         for_each(&fixture, &mut |block| {
@@ -38,7 +38,7 @@ fn native_movements_explain_every_balance() {
                 let mut expected: BTreeMap<Address, (U256, U256)> = BTreeMap::new();
                 let mut moved = |from: Address, to: Address, value: U256| {
                     expected.entry(from).or_default().1 += value;
-                    // Burnt wei are nobody's.
+                    // Burnt wei belong to no account.
                     if to != Address::ZERO {
                         expected.entry(to).or_default().0 += value;
                     }
@@ -83,7 +83,7 @@ fn native_movements_explain_every_balance() {
 }
 
 #[test]
-fn tokens_move_by_their_logs() {
+fn token_transfers_are_balanced() {
     let [fixture, _] = fixtures::committed();
     let mut tokens = 0;
     for_each(&fixture, &mut |block| {
@@ -106,9 +106,9 @@ fn tokens_move_by_their_logs() {
     assert!(tokens > 300, "{tokens}");
 }
 
-/// All gas of the chain is somewhere in the profile.
+/// The gas of a profile adds up to the gas used.
 #[test]
-fn gas_profile() {
+fn gas_profile_contains_all_gas() {
     let [fixture, _] = fixtures::committed();
     let (mut profile, mut gas_used, mut refunded) = (GasProfile::default(), 0, 0);
     for_each(&fixture, &mut |block| {
@@ -121,7 +121,7 @@ fn gas_profile() {
         profile.merge(&own);
     });
     let sum: u64 = profile.paths().map(|(_, gas)| gas).sum();
-    // Refunds beyond the outermost frame's own gas cannot be taken from it.
+    // Refunds above the own gas of the outermost frame are not subtracted.
     assert!(
         sum >= gas_used && sum <= gas_used + refunded,
         "{sum} {gas_used} {refunded}"
@@ -138,9 +138,9 @@ fn gas_profile() {
     assert!(contracts.len() > 10 && contracts.is_sorted_by(|a, b| a.1 >= b.1));
 }
 
-/// Names, symbols and decimals as the makers of the chain meant them.
+/// Names, symbols and decimals equal those in the description of the fixture.
 #[test]
-fn token_metadata() {
+fn token_metadata_equals_fixture() {
     for fixture in fixtures::committed() {
         let opened = open(&fixture);
         let replayer = opened.replayer(ReplayOptions::default());
@@ -155,26 +155,30 @@ fn token_metadata() {
             .iter()
             .map(|(token, _)| token.parse().unwrap())
             .collect();
-        // Nobody, and one who is no token.
+        // An account without code, and a precompiled contract.
         tokens.extend([Address::repeat_byte(0x99), Address::with_last_byte(4)]);
-        let told = replayer
+        let found = replayer
             .token_metadata(&tokens, opened.blocks.last)
             .unwrap();
-        for ((address, meant), told) in known.iter().zip(&told) {
+        for ((address, expected), found) in known.iter().zip(&found) {
             assert_eq!(
-                told.symbol.as_deref(),
-                meant["symbol"].as_str(),
+                found.symbol.as_deref(),
+                expected["symbol"].as_str(),
                 "{address}"
             );
-            assert_eq!(told.name.as_deref(), meant["name"].as_str(), "{address}");
-            let decimals = meant["decimals"]
+            assert_eq!(
+                found.name.as_deref(),
+                expected["name"].as_str(),
+                "{address}"
+            );
+            let decimals = expected["decimals"]
                 .as_u64()
-                .filter(|_| meant["kind"] != "erc721");
-            assert_eq!(told.decimals.map(u64::from), decimals, "{address}");
+                .filter(|_| expected["kind"] != "erc721");
+            assert_eq!(found.decimals.map(u64::from), decimals, "{address}");
         }
         assert!(known.len() >= 5);
         assert_eq!(
-            told[known.len()..],
+            found[known.len()..],
             [TokenMetadata::default(), TokenMetadata::default()]
         );
     }

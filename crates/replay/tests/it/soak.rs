@@ -1,7 +1,6 @@
-//! Beside a node that mines, in another process: its newest persisted blocks are replayed
-//! again and again, with everything held against everything.
+//! Replays the newest blocks of a chain while another process mines it, with all comparisons.
 //!
-//! A few seconds by default; `TXGRAPH_SOAK_SECONDS=600` for ten minutes.
+//! Runs for a few seconds by default; `TXGRAPH_SOAK_SECONDS=600` sets ten minutes.
 
 use crate::support::database;
 use alloy_primitives::B256;
@@ -17,48 +16,48 @@ use txgraph_nodedb::{BlockRange, NodeDb};
 use txgraph_replay::{ChainRules, Error, ReplayOptions, Replayer};
 use txgraph_state::{History, StateDb, StateOptions};
 
-/// Seconds of each test, where nobody says how many.
+/// The default duration of each test in seconds.
 const SECONDS: u64 = 4;
-/// A pass replays so many blocks that it has replayed before, and all newer ones.
+/// Blocks of a pass that were replayed before; a pass also replays all newer ones.
 const AGAIN: u64 = 6;
-/// Blocks in a pass at most.
+/// The most blocks of a pass.
 const PASS_BLOCKS_MAX: u64 = 64;
-/// Longer than this without a new block replayed is a stall.
+/// The longest time without a new block.
 const STALL: Duration = Duration::from_secs(30);
 
-/// The node's process.
+/// The process of the mining node.
 #[test]
 fn miner() {
     txgraph_chaingen::execgen::mine_if_asked();
 }
 
 #[test]
-fn beside_a_mining_node_of_the_1_series() {
+fn follows_mining_node_of_layout_v1() {
     soak(Layout::V1, History::Index, 31);
 }
 
 #[test]
-fn beside_a_mining_node_of_the_1_series_by_change_sets() {
+fn follows_mining_node_of_layout_v1_by_change_sets() {
     soak(Layout::V1, History::Walk, 32);
 }
 
 #[test]
-fn beside_a_mining_node_of_the_2_series() {
+fn follows_mining_node_of_layout_v2() {
     soak(Layout::V2, History::Walk, 33);
 }
 
-/// What was seen of the chain while it grew.
+/// The blocks that were replayed while the chain grew.
 #[derive(Debug, Default)]
 struct Seen {
     passes: u64,
     replayed: u64,
     transactions: u64,
     gas: u64,
-    /// Passes that a reorganisation ended, told as such.
+    /// Passes that ended with the error for a reorganisation.
     retries: u64,
     /// Blocks that a pass found replaced by another branch.
     replaced: u64,
-    /// By number, the hash of what was replayed last.
+    /// The hash of the last replay of each block, by number.
     hashes: BTreeMap<u64, B256>,
     longest_wait: Duration,
 }
@@ -70,7 +69,7 @@ impl Seen {
             .map_or(0, |(number, _)| *number)
     }
 
-    /// Notes a replayed block; whether it is new.
+    /// Records a replayed block; returns whether it is new.
     fn note(&mut self, number: u64, hash: B256) -> bool {
         let before = self.hashes.insert(number, hash);
         self.replaced += u64::from(before.is_some_and(|before| before != hash));
@@ -85,7 +84,7 @@ fn seconds() -> u64 {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "a long run says what it did")]
+#[expect(clippy::print_stdout, reason = "a long run prints its counts")]
 fn soak(layout: Layout, history: History, seed: u64) {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("node");
@@ -126,10 +125,10 @@ fn soak(layout: Layout, history: History, seed: u64) {
         assert!(last_new.elapsed() < STALL, "no new block was replayed");
         miner.progress().unwrap();
     }
-    // It has ended: what it left is replayed, up to its tip.
+    // The miner has stopped: replay the rest of the chain.
     let mined = miner.stop().unwrap();
     while common(&db, &mut seen).unwrap() != (mined.tip.number, mined.tip.number) {
-        assert!(follow(&mut seen), "nothing new, and not at the tip");
+        assert!(follow(&mut seen), "no new block, but not at the tip");
     }
     println!(
         "{layout:?}, {history:?}: {} s; {} mined, {} reorganisations took back {}; tip {}; \
@@ -148,7 +147,7 @@ fn soak(layout: Layout, history: History, seed: u64) {
         seen.replaced,
         seen.longest_wait.as_secs_f64(),
     );
-    // Every block was replayed, on the branch that won.
+    // Every block of the canonical branch was replayed.
     let snapshot = db.snapshot().unwrap();
     assert_eq!(seen.hashes.len() as u64, mined.tip.number);
     for (number, hash) in &seen.hashes {
@@ -160,7 +159,7 @@ fn soak(layout: Layout, history: History, seed: u64) {
     assert!(seen.newest() > plan.blocks_at_start);
 }
 
-/// The chain changed under a pass: the only errors there may be.
+/// Whether a reorganisation caused the error; no other errors are allowed.
 fn is_of_a_reorganisation(error: &Error) -> bool {
     let is_gone = match error {
         Error::NodeDb(error) => error.is_missing(),
@@ -172,8 +171,8 @@ fn is_of_a_reorganisation(error: &Error) -> bool {
     is_gone || error.is_stale()
 }
 
-/// The tip, and the newest block that is known and still of the chain. What was replayed
-/// of an abandoned branch is forgotten.
+/// Returns the tip and the newest replayed block that is still canonical. Removes the replayed
+/// blocks of abandoned branches.
 fn common(db: &NodeDb, seen: &mut Seen) -> Result<(u64, u64), Error> {
     let snapshot = db.snapshot()?;
     let tip = snapshot.tip();
@@ -187,7 +186,7 @@ fn common(db: &NodeDb, seen: &mut Seen) -> Result<(u64, u64), Error> {
     Ok((tip, seen.newest()))
 }
 
-/// Replays the newest blocks; whether there was one that had not been.
+/// Replays the newest blocks; returns whether one of them is new.
 fn pass(db: &NodeDb, state: &StateDb, rules: &ChainRules, seen: &mut Seen) -> Result<bool, Error> {
     let (tip, known) = common(db, seen)?;
     let first = (known + 1).saturating_sub(AGAIN).max(1);

@@ -1,4 +1,4 @@
-//! What moved inside of transactions, in between what logs tell.
+//! Sources of transfers that include those inside transactions.
 
 use crate::support::{Opened, database, open};
 use std::{
@@ -52,20 +52,20 @@ fn with_internal(opened: &Opened, rules: ChainRules) -> WithInternal<'_, NodeSou
     WithInternal::new(node(&opened.db), internal)
 }
 
-/// Without what only a replay tells, it is what the node's source tells; and all of it is
-/// in order.
+/// Without the transfers that only a replay finds, the result equals that of the node's source.
+/// All transfers are in order.
 #[test]
-fn logs_tell_a_part_of_it() {
+fn adds_internal_transfers_in_order() {
     for name in ["small/v1", "small/v2", "dev-v2"] {
         let Some(opened) = Opened::fixture(name) else {
             return;
         };
-        let mut asked = request(0, opened.blocks.last);
-        let (expected_report, expected) = scan(&node(&opened.db), &asked);
-        asked.filter.kinds = Kind::ALL.to_vec();
-        asked.filter.internal = true;
+        let mut query = request(0, opened.blocks.last);
+        let (expected_report, expected) = scan(&node(&opened.db), &query);
+        query.filter.kinds = Kind::ALL.to_vec();
+        query.filter.internal = true;
         let source = with_internal(&opened, opened.rules.clone());
-        let (report, mut found) = scan(&source, &asked);
+        let (report, mut found) = scan(&source, &query);
         assert!(found.is_sorted_by(|a, b| a.position() < b.position()));
         let count = found.len();
         let only_replayed = |transfer: &Transfer| {
@@ -83,17 +83,17 @@ fn logs_tell_a_part_of_it() {
 }
 
 #[test]
-fn filters_hold_for_internal_transfers() {
+fn filters_apply_to_internal_transfers() {
     let [fixture, _] = fixtures::committed();
     let opened = open(&fixture);
     let source = with_internal(&opened, opened.rules.clone());
-    let mut asked = request(1, 30);
-    asked.filter.internal = true;
-    let (_, all) = scan(&source, &asked);
+    let mut query = request(1, 30);
+    query.filter.internal = true;
+    let (_, all) = scan(&source, &query);
     let is_fee = |transfer: &Transfer| matches!(transfer.kind, Kind::Fee | Kind::Priority);
-    assert!(!all.iter().any(is_fee), "only when they are named");
-    asked.filter.kinds = vec![Kind::Internal];
-    let (report, internal) = scan(&source, &asked);
+    assert!(!all.iter().any(is_fee), "fees are returned only if named");
+    query.filter.kinds = vec![Kind::Internal];
+    let (report, internal) = scan(&source, &query);
     let expected: Vec<_> = all
         .into_iter()
         .filter(|one| one.kind == Kind::Internal)
@@ -104,14 +104,14 @@ fn filters_hold_for_internal_transfers() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_said() {
+fn blocks_without_state_are_reported() {
     let Some(opened) = Opened::fixture("pruned/dev-v2-distance") else {
         return;
     };
     let source = with_internal(&opened, opened.rules.clone());
-    let mut asked = request(440, 800);
-    asked.filter.internal = true;
-    let error = source.scan(&asked, &mut |_| ControlFlow::Continue(()));
+    let mut query = request(440, 800);
+    query.filter.internal = true;
+    let error = source.scan(&query, &mut |_| ControlFlow::Continue(()));
     let SourceError::Unavailable { missing, .. } = error.unwrap_err() else {
         panic!("blocks are missing");
     };
@@ -121,23 +121,23 @@ fn what_cannot_be_replayed_is_said() {
     };
     assert_eq!(missing[0].blocks, gap);
     assert!(missing[0].reason.contains("no state"), "{missing:?}");
-    asked.allow_partial = true;
-    let (report, _) = scan(&source, &asked);
-    // Its receipts are pruned further than its state.
+    query.allow_partial = true;
+    let (report, _) = scan(&source, &query);
+    // More receipts are pruned than states.
     let missing: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();
     assert_eq!(missing.span().map(|span| span.first), Some(440));
     let both = report.covered.iter().chain(missing.iter()).collect();
     assert_eq!(BlockRanges::new(both), request(440, 800).blocks);
 }
 
-/// Of the node, but before it answers for a certain block, the chain is reorganised.
-struct Reorganising {
+/// The node's source. Reorganises the chain before it scans a certain block.
+struct ReorganisingSource {
     node: NodeSource,
     miner: Mutex<Miner>,
     at: u64,
 }
 
-impl TransferSource for Reorganising {
+impl TransferSource for ReorganisingSource {
     fn chain(&self) -> &ChainInfo {
         self.node.chain()
     }
@@ -163,9 +163,9 @@ impl TransferSource for Reorganising {
     }
 }
 
-/// Stretches of blocks are replayed one after the other, and must be of one branch.
+/// Runs of blocks are replayed one after the other and must belong to one branch.
 #[test]
-fn a_reorganisation_between_two_stretches_is_told() {
+fn reorganisation_between_runs_of_blocks_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("node");
     let plan = MinerPlan {
@@ -183,19 +183,19 @@ fn a_reorganisation_between_two_stretches_is_told() {
         let state = StateDb::new(Arc::clone(&db), StateOptions::default());
         Internal::new(&db, state, rules.clone(), 2, Box::new(|| false))
     };
-    let mut asked = request(0, 1030);
-    asked.filter.internal = true;
-    // While nothing happens, all is well.
-    let (report, _) = scan(&WithInternal::new(node(&db), internal()), &asked);
-    assert_eq!(report.covered, asked.blocks);
-    // Blocks from 1021 on are replaced after the first stretch, which ends with 1023.
-    let reorganising = Reorganising {
+    let mut query = request(0, 1030);
+    query.filter.internal = true;
+    // Without a reorganisation the scan succeeds.
+    let (report, _) = scan(&WithInternal::new(node(&db), internal()), &query);
+    assert_eq!(report.covered, query.blocks);
+    // Blocks from 1021 on are replaced after the first run, which ends with 1023.
+    let reorganising = ReorganisingSource {
         node: node(&db),
         miner: Mutex::new(miner),
         at: 1024,
     };
     let source = WithInternal::new(reorganising, internal());
-    let error = source.scan(&asked, &mut |_| ControlFlow::Continue(()));
+    let error = source.scan(&query, &mut |_| ControlFlow::Continue(()));
     let error = error.unwrap_err();
     assert!(
         matches!(error, SourceError::Reorged { block: 1023 }),
@@ -203,9 +203,9 @@ fn a_reorganisation_between_two_stretches_is_told() {
     );
 }
 
-/// Transfers of a replay that disagrees with the node are not handed over.
+/// Transfers of a replay that differs from the node are not delivered.
 #[test]
-fn a_wrong_replay_tells_nothing() {
+fn wrong_replay_delivers_no_transfers() {
     let [fixture, _] = fixtures::committed();
     let opened = open(&fixture);
     let mut file = fixture.genesis.clone();
@@ -213,16 +213,16 @@ fn a_wrong_replay_tells_nothing() {
     let wrong = Genesis::parse(&file.to_string()).unwrap().rules;
     assert_eq!(wrong.genesis_hash, opened.rules.genesis_hash);
     let source = with_internal(&opened, wrong);
-    let mut handed_over = 0;
-    let mut asked = request(10, 20);
-    asked.filter.internal = true;
-    let error = source.scan(&asked, &mut |batch| {
-        handed_over += batch.transfers.len();
+    let mut delivered = 0;
+    let mut query = request(10, 20);
+    query.filter.internal = true;
+    let error = source.scan(&query, &mut |batch| {
+        delivered += batch.transfers.len();
         ControlFlow::Continue(())
     });
     let error = error.unwrap_err();
     assert!(matches!(error, SourceError::Failed(_)), "{error}");
-    // Cancun begins with block 14, and shows in a receipt of the next.
+    // Cancun begins at block 14; the first receipt that shows it is in block 15.
     assert!(error.to_string().contains("block 15"), "{error}");
-    assert_eq!(handed_over, 0);
+    assert_eq!(delivered, 0);
 }

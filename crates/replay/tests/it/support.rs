@@ -1,4 +1,4 @@
-//! Opening databases, and a history in memory.
+//! Opens databases, and provides a history in memory.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use std::{
@@ -19,8 +19,8 @@ pub(crate) fn genesis(fixture: &Fixture) -> Genesis {
     Genesis::parse(&fixture.genesis.to_string()).unwrap_or_else(|e| panic!("{}: {e}", fixture.name))
 }
 
-/// The rules of the chain of a fixture: by its own genesis file, by that of the same
-/// chain elsewhere, or known.
+/// The rules of the chain of a fixture: from its genesis file, from that of another fixture of the
+/// same chain, or known ones.
 pub(crate) fn rules(fixture: &Fixture, db: &NodeDb) -> ChainRules {
     if fixture.name == "odd/import-v2" {
         let file = fixtures::root().unwrap().join("odd/import-genesis.json");
@@ -42,9 +42,9 @@ pub(crate) struct Opened {
     pub(crate) db: Arc<NodeDb>,
     pub(crate) rules: ChainRules,
     pub(crate) state: StateDb,
-    /// All whose state before them can be told.
+    /// All blocks whose parent state is available.
     pub(crate) blocks: BlockRange,
-    /// Deleted with it.
+    /// Deleted when this is dropped.
     _directory: Unpacked,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn open(fixture: &Fixture) -> Opened {
     open_copy(fixture, fixture.unpack())
 }
 
-/// Opens a copy that something was done to.
+/// Opens a copy that may have been changed.
 pub(crate) fn open_copy(fixture: &Fixture, directory: Unpacked) -> Opened {
     let db = Arc::new(database(directory.path()));
     let state = StateDb::new(Arc::clone(&db), StateOptions::default());
@@ -71,12 +71,12 @@ pub(crate) fn open_copy(fixture: &Fixture, directory: Unpacked) -> Opened {
 }
 
 impl Opened {
-    /// A large fixture, if it is there.
+    /// Opens a large fixture, if it is present.
     pub(crate) fn fixture(name: &str) -> Option<Self> {
         fixtures::fixture(name).map(|fixture| open(&fixture))
     }
 
-    /// A replayer of all blocks; calls are answered after the last, too.
+    /// A replayer of all blocks, which also supports calls after the last one.
     pub(crate) fn replayer(&self, options: ReplayOptions) -> Replayer<'_, StateRange<'_>> {
         let after = BlockRange {
             first: self.blocks.first - 1,
@@ -87,7 +87,7 @@ impl Opened {
     }
 }
 
-/// The state after one block, which moves on with the chain.
+/// A history with one state, which is advanced block by block.
 #[derive(Debug)]
 pub(crate) struct Present {
     state: Mutex<MemoryState>,
@@ -104,7 +104,7 @@ impl Present {
         self.state.lock().unwrap()
     }
 
-    /// The next block was executed.
+    /// Applies the changes of the next block.
     pub(crate) fn advance(&self, number: u64, hash: B256, changes: &[AccountChange]) {
         let mut state = self.get();
         state.apply(changes);

@@ -1,4 +1,4 @@
-//! Frames against the node's own `debug_traceBlockByNumber` with the call tracer.
+//! Traces, compared with the responses of the node.
 
 use crate::support::{Present, database, genesis, open};
 use alloy_primitives::{Address, U256, hex};
@@ -16,7 +16,7 @@ use txgraph_state::StateRange;
 use txgraph_testkit::fixtures::{self, Fixture};
 use txgraph_transfers::Kind;
 
-/// Replays a chain from its genesis and shows every block.
+/// Replays a chain from its genesis and calls `see` for every block.
 fn for_each_block(fixture: &Fixture, frames: FrameDetail, see: &mut dyn FnMut(BlockReplay)) {
     let db = database(fixture.path());
     let Genesis { rules, state } = genesis(fixture);
@@ -38,7 +38,7 @@ fn for_each_block(fixture: &Fixture, frames: FrameDetail, see: &mut dyn FnMut(Bl
     }
 }
 
-/// The node's answers by block.
+/// The call traces of the node, by block.
 fn answers(fixture: &Fixture) -> BTreeMap<u64, Vec<Value>> {
     let lines = fixture.lines("call-traces").map(|line| {
         let results = line["result"].as_array().unwrap();
@@ -48,8 +48,8 @@ fn answers(fixture: &Fixture) -> BTreeMap<u64, Vec<Value>> {
     lines.collect()
 }
 
-/// reth tells apart ways to be out of gas that no rule of the protocol knows.
-fn one_way_to_be_out_of_gas(frame: &mut Value) {
+/// Removes reth's distinction between ways to run out of gas, which the protocol does not define.
+fn unify_out_of_gas(frame: &mut Value) {
     if let Some(error) = frame.get_mut("error")
         && error.as_str().unwrap().starts_with("out of gas")
     {
@@ -61,18 +61,18 @@ fn one_way_to_be_out_of_gas(frame: &mut Value) {
         .into_iter()
         .flatten()
     {
-        one_way_to_be_out_of_gas(call);
+        unify_out_of_gas(call);
     }
 }
 
-/// Where two answers differ, told only once they do.
+/// Describes the first difference of two values, if there is one.
 fn first_difference(path: &str, expected: &Value, found: &Value) -> Option<String> {
     if expected == found {
         return None;
     }
     let within = match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => {
-            // What a frame itself says, before what it called.
+            // Compare the fields of a frame before its calls.
             let mut keys: Vec<_> = expected.keys().chain(found.keys()).collect();
             keys.sort_by_key(|key| *key == "calls");
             let key = keys
@@ -100,7 +100,7 @@ fn compare_traces(fixture: &Fixture) {
         assert_eq!(expected.len(), replay.transactions.len());
         for (tx, expected) in replay.transactions.iter().zip(expected) {
             let mut expected = expected.clone();
-            one_way_to_be_out_of_gas(&mut expected);
+            unify_out_of_gas(&mut expected);
             let found = serde_json::to_value(tx.call_trace(true).unwrap()).unwrap();
             let place = format!("{} {}/{}", fixture.name, tx.block, tx.index);
             let difference = first_difference(&place, &expected, &found);
@@ -111,7 +111,7 @@ fn compare_traces(fixture: &Fixture) {
     assert!(frames > 1000, "{frames}");
 }
 
-/// Traces nest 1,024 deep, more than the stack of a test's thread is made for.
+/// Runs `compare` on a thread with a large stack: traces nest 1,024 deep.
 fn with_deep_stack(compare: fn(&Fixture)) {
     let all = move || {
         for name in ["small/v1", "small/v2", "dev-v1", "dev-v2"] {
@@ -125,13 +125,13 @@ fn with_deep_stack(compare: fn(&Fixture)) {
 }
 
 #[test]
-fn call_traces_equal_the_nodes() {
+fn call_traces_equal_those_of_the_node() {
     with_deep_stack(compare_traces);
 }
 
 type Move = (Address, Address, U256, Vec<u32>, String);
 
-/// What moved by a node's trace: naive, and recursive.
+/// The movements in a trace of the node, found by a simple recursion.
 fn moves(frame: &Value, path: &[u32], found: &mut Vec<Move>) {
     if frame.get("error").is_some() {
         return;
@@ -170,12 +170,12 @@ fn compare_transfers(fixture: &Fixture) {
                 count[one.cause as usize] += 1;
                 burns += u32::from(one.transfer.kind == Kind::Burn);
             }
-            // A contract that stays, and gives its wei to itself, moves nothing.
+            // A contract that is not deleted and names itself as beneficiary moves nothing.
             let burnt = |path: &[u32]| transfers.iter().any(|one| one.trace_address == path);
             expected.retain(|(from, to, _, path, kind)| {
                 kind != "SELFDESTRUCT" || from != to || burnt(path)
             });
-            // A node tells of a burn as of a transfer to oneself.
+            // In the node's trace, a burn is a transfer from a contract to itself.
             let ends = |transfer: &NativeTransfer| {
                 let (from, to) = (transfer.transfer.from_address, transfer.transfer.to_address);
                 let burnt = transfer.transfer.kind == Kind::Burn;
@@ -205,7 +205,7 @@ fn compare_transfers(fixture: &Fixture) {
 }
 
 #[test]
-fn internal_transfers_equal_the_nodes() {
+fn internal_transfers_equal_those_of_the_node() {
     with_deep_stack(compare_transfers);
 }
 
@@ -322,7 +322,7 @@ fn compare_steps(fixture: &Fixture) {
 }
 
 #[test]
-fn struct_logs_equal_the_nodes() {
+fn struct_logs_equal_those_of_the_node() {
     with_deep_stack(compare_steps);
 }
 
@@ -355,12 +355,11 @@ fn compare_diffs(fixture: &Fixture) {
 }
 
 #[test]
-fn state_diffs_equal_the_nodes() {
+fn state_diffs_equal_those_of_the_node() {
     with_deep_stack(compare_diffs);
 }
 
-/// Another client's trace is compared while the transaction runs: nothing differs, and
-/// whatever is changed in it is found at its step.
+/// A trace of the node has no difference, and every change to it is found at its step.
 fn compare_against(fixture: &Fixture) {
     let opened = open(fixture);
     let replayer = opened.replayer(ReplayOptions::default());
@@ -386,7 +385,7 @@ fn compare_against(fixture: &Fixture) {
         for (field, change) in CHANGES {
             let mut other = trace.clone();
             change(&mut other.steps[at]);
-            // Of one that halted, costs are not compared.
+            // The cost of an instruction that halted is not compared.
             let is_free = *field == "cost" && trace.steps[at].cost == Some(0);
             if other == trace || is_free {
                 continue;
@@ -408,7 +407,7 @@ fn compare_against(fixture: &Fixture) {
     assert!(changed > 100, "{changed}");
 }
 
-/// A field of a step, and how to change it.
+/// A field of a step, and a function that changes it.
 type Change = (&'static str, fn(&mut TraceStep));
 
 const CHANGES: &[Change] = &[
@@ -425,7 +424,7 @@ const CHANGES: &[Change] = &[
 ];
 
 #[test]
-fn traces_of_others_are_compared() {
+fn finds_changed_steps_in_reference_traces() {
     with_deep_stack(compare_against);
 }
 
