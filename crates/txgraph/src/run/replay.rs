@@ -178,7 +178,7 @@ impl Node {
 }
 
 impl ReplayQuery {
-    /// The blocks that are meant, against the present tip. Nobody executed block 0.
+    /// The selected blocks up to the present tip, without block 0, which cannot be replayed.
     pub fn blocks(&self, node: &Node) -> Result<BlockRanges> {
         let selection = Selection {
             blocks: self.blocks.clone(),
@@ -190,8 +190,13 @@ impl ReplayQuery {
         let above = BlockRange::new(1, u64::MAX);
         let blocks = blocks.intersect(&above.into_iter().collect());
         match blocks.is_empty() {
-            true => Err(Error::usage("block 0 was executed by nobody")),
             false => Ok(blocks),
+            true if self.names_blocks() => Err(txgraph_replay::Error::Genesis.into()),
+            true => Err(Error::new(
+                ErrorKind::Unavailable,
+                "there are no blocks to replay: the database contains block 0 (genesis) only",
+            )
+            .hint("`txgraph info` shows how far the node has come")),
         }
     }
 
@@ -539,9 +544,14 @@ impl From<txgraph_replay::Error> for Error {
                 }
             }
             Replay::NoSuchTransaction { .. } => Self::new(ErrorKind::Unavailable, message),
-            Replay::UnknownChain { .. }
+            Replay::UnknownChain { .. } => {
+                Self::usage(message).hint("give the genesis file with --chain FILE")
+            }
+            Replay::WrongChainId { .. } => {
+                Self::usage(message).hint("--chain names the genesis file")
+            }
+            Replay::Genesis
             | Replay::WrongChain { .. }
-            | Replay::WrongChainId { .. }
             | Replay::ChainFile { .. }
             | Replay::ReadChainFile { .. }
             | Replay::ReadTrace { .. }
