@@ -6,10 +6,43 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::collections::BTreeMap;
 
-/// The accounts of a genesis file.
+/// The accounts of a genesis file: the value of its key `alloc`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GenesisAccounts(pub PlainState);
+
+impl<'de> Deserialize<'de> for GenesisAccounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let accounts = BTreeMap::<LooseAddress, GenesisAccount>::deserialize(deserializer)?;
+        let account = |(LooseAddress(address), account): (LooseAddress, GenesisAccount)| {
+            let GenesisAccount {
+                balance,
+                nonce,
+                code,
+                storage,
+                ..
+            } = account;
+            let nonce = nonce
+                .try_into()
+                .map_err(|_| D::Error::custom(format!("nonce of {address}: above 2^64 - 1")))?;
+            Ok((
+                address,
+                PlainAccount {
+                    balance,
+                    nonce,
+                    code,
+                    storage,
+                },
+            ))
+        };
+        let accounts: Result<_, D::Error> = accounts.into_iter().map(account).collect();
+        accounts.map(Self)
+    }
+}
+
+/// The key of a genesis file that contains its accounts.
 #[derive(Deserialize)]
-struct Genesis {
-    alloc: BTreeMap<LooseAddress, GenesisAccount>,
+struct Alloc {
+    alloc: GenesisAccounts,
 }
 
 /// An address with or without `0x`.
@@ -48,34 +81,12 @@ struct GenesisAccount {
 /// A message that names the faulty key or value.
 pub fn parse_accounts(text: &str) -> Result<PlainState, String> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    let has_alloc = value.get("alloc").is_some();
-    let accounts = match has_alloc {
-        true => serde_json::from_value::<Genesis>(value).map(|genesis| genesis.alloc),
-        false => serde_json::from_value(value),
+    let accounts = match value.get("alloc") {
+        Some(_) => serde_json::from_value(value).map(|Alloc { alloc }| alloc),
+        None => serde_json::from_value(value),
     };
-    let accounts: BTreeMap<LooseAddress, GenesisAccount> = accounts.map_err(|e| e.to_string())?;
-    let account = |(LooseAddress(address), account): (LooseAddress, GenesisAccount)| {
-        let GenesisAccount {
-            balance,
-            nonce,
-            code,
-            storage,
-            ..
-        } = account;
-        let nonce = nonce
-            .try_into()
-            .map_err(|_| format!("nonce of {address}: above 2^64 - 1"))?;
-        Ok((
-            address,
-            PlainAccount {
-                balance,
-                nonce,
-                code,
-                storage,
-            },
-        ))
-    };
-    accounts.into_iter().map(account).collect()
+    let GenesisAccounts(accounts) = accounts.map_err(|e| e.to_string())?;
+    Ok(accounts)
 }
 
 #[cfg(test)]

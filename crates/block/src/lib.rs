@@ -24,7 +24,7 @@ mod state;
 pub mod trace;
 
 pub use access_list::AccessList;
-pub use genesis::parse_accounts;
+pub use genesis::{GenesisAccounts, parse_accounts};
 pub use receipts::Receipts;
 pub use requests::{BlockRequests, Deposits, RequestFault};
 pub use state::{PlainAccount, PlainState, state_root};

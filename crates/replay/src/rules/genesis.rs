@@ -1,4 +1,4 @@
-//! Genesis files as geth and reth read them: `{"config": {…}, "alloc": {…}, …}`.
+//! Genesis files in the format of geth and reth: `{"config": {…}, "alloc": {…}, …}`.
 
 use super::ChainRules;
 use crate::{Error, Result};
@@ -8,13 +8,13 @@ use alloy_primitives::{Address, B64, B256, Bytes, U256};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;
-use txgraph_block::{parse_accounts, state_root};
+use txgraph_block::{GenesisAccounts, state_root};
 use txgraph_evm::{BlobSchedule, Fork, MemoryState};
 
-/// Wei per gas of a genesis block that London holds in and that names none (EIP-1559).
+/// The base fee in wei of a genesis block with London rules that does not specify one (EIP-1559).
 const FIRST_BASE_FEE: u64 = 1_000_000_000;
 
-/// Keys of forks by block number, in their order.
+/// Keys of forks by block number, in order.
 const BY_NUMBER: [(&str, Fork); 9] = [
     ("homesteadBlock", Fork::Homestead),
     ("eip150Block", Fork::TangerineWhistle),
@@ -27,8 +27,8 @@ const BY_NUMBER: [(&str, Fork); 9] = [
     ("londonBlock", Fork::London),
 ];
 
-/// Keys of forks by timestamp, in their order, and in the schedule of blobs; those
-/// without a fork change blob parameters only (EIP-7892).
+/// Keys of forks by timestamp, in order, with their keys in the blob schedule. Entries without a
+/// fork change only blob parameters (EIP-7892).
 const BY_TIME: [(&str, &str, Option<Fork>); 10] = [
     ("shanghaiTime", "shanghai", Some(Fork::Shanghai)),
     ("cancunTime", "cancun", Some(Fork::Cancun)),
@@ -42,20 +42,21 @@ const BY_TIME: [(&str, &str, Option<Fork>); 10] = [
     ("amsterdamTime", "amsterdam", Some(Fork::Amsterdam)),
 ];
 
-/// What a genesis file says.
+/// The content of a genesis file.
 #[derive(Clone, Debug)]
 pub struct Genesis {
-    /// The rules of the chain; its genesis hash is computed from the file.
+    /// The rules of the chain. The genesis hash is computed from the file.
     pub rules: ChainRules,
     /// The state of block 0.
     pub state: MemoryState,
 }
 
-/// Of the file, what the header of block 0 needs.
+/// The keys of a genesis file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct GenesisFile {
     config: Map<String, Value>,
+    alloc: GenesisAccounts,
     #[serde(default)]
     nonce: U256,
     #[serde(default)]
@@ -98,19 +99,18 @@ impl Genesis {
         })
     }
 
-    /// Understands the text of one.
+    /// Parses the text of a genesis file.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// A message with the faulty key.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let head: Head = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let accounts = parse_accounts(text)?;
-        let mut rules = rules(&head.config)?;
-        let header = head.header(&rules, state_root(&accounts))?;
+        let file: GenesisFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut rules = rules(&file.config)?;
+        let header = file.header(&rules)?;
         rules.genesis_hash = header.hash_slow();
         let mut state = MemoryState::default();
-        for (address, account) in accounts {
+        for (address, account) in file.alloc.0 {
             state.insert(address, account.balance, account.nonce, account.code);
             for (key, value) in account.storage {
                 state.set_storage(address, key, value);
@@ -121,15 +121,12 @@ impl Genesis {
     }
 }
 
-impl Head {
-    fn header(
-        &self,
-        rules: &ChainRules,
-        state_root: B256,
-    ) -> Result<alloy_consensus::Header, String> {
+impl GenesisFile {
+    /// The header of block 0.
+    fn header(&self, rules: &ChainRules) -> Result<alloy_consensus::Header, String> {
         let mut header = alloy_consensus::Header {
             beneficiary: self.coinbase,
-            state_root,
+            state_root: state_root(&self.alloc.0),
             transactions_root: EMPTY_ROOT_HASH,
             receipts_root: EMPTY_ROOT_HASH,
             difficulty: self.difficulty,
@@ -146,8 +143,8 @@ impl Head {
         let fork = super::last(&rules.by_time, header.timestamp).unwrap_or(Fork::Frontier);
         if fork.is_draft() {
             return Err(format!(
-                "block 0 is of the fork {fork}, which is a draft; {} is the latest that can be \
-                 replayed",
+                "block 0 has the rules of {fork}, which is a draft; {} is the latest fork that \
+                 can be replayed",
                 Fork::LATEST
             ));
         }
@@ -175,7 +172,7 @@ fn narrow(name: &str, value: U256) -> Result<u64, String> {
     u64::try_from(value).map_err(|_| format!("{name}: {value} does not fit 64 bits"))
 }
 
-/// A number of the configuration; `None` where it is absent or null.
+/// A number of the configuration; `None` if it is absent or null.
 fn number(config: &Map<String, Value>, key: &str) -> Result<Option<u64>, String> {
     match config.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -187,7 +184,7 @@ fn number(config: &Map<String, Value>, key: &str) -> Result<Option<u64>, String>
     }
 }
 
-/// All but the genesis hash.
+/// The rules without the genesis hash.
 fn rules(config: &Map<String, Value>) -> Result<ChainRules, String> {
     if config.get("clique").is_some_and(|value| !value.is_null()) {
         return Err("config.clique: chains of proof of authority are not supported".into());
@@ -196,7 +193,7 @@ fn rules(config: &Map<String, Value>) -> Result<ChainRules, String> {
     let mut by_number = Vec::new();
     for (key, fork) in BY_NUMBER {
         let begin = match (fork, number(config, key)?) {
-            // geth: absent means together with Constantinople.
+            // As in geth, Petersburg starts with Constantinople if the key is absent.
             (Fork::Petersburg, None) => number(config, "constantinopleBlock")?,
             (Fork::SpuriousDragon, None) => number(config, "eip155Block")?,
             (_, begin) => begin,
@@ -204,7 +201,7 @@ fn rules(config: &Map<String, Value>) -> Result<ChainRules, String> {
         by_number.extend(begin.map(|begin| (begin, fork)));
     }
     let (by_time, mut blobs) = timed(config)?;
-    // Blob parameters may change between any two forks.
+    // Changes of blob parameters may be between any two forks.
     blobs.sort_by_key(|(time, _)| *time);
     if !by_number.is_sorted() || !by_time.is_sorted() {
         return Err("config: a fork begins before the one it builds on".into());
@@ -231,7 +228,7 @@ fn rules(config: &Map<String, Value>) -> Result<ChainRules, String> {
 
 type Timed = (Vec<(u64, Fork)>, Vec<(u64, BlobSchedule)>);
 
-/// Forks by timestamp, and the blob parameters since then.
+/// Forks by timestamp, and blob parameters by timestamp.
 fn timed(config: &Map<String, Value>) -> Result<Timed, String> {
     let (mut by_time, mut blobs) = (Vec::new(), Vec::new());
     for (key, name, fork) in BY_TIME {
@@ -273,7 +270,7 @@ mod tests {
             "blobSchedule": {"bpo1": {"target": 1, "max": 2, "baseFeeUpdateFraction": 3}}}}"#;
 
     #[test]
-    fn numbers_of_either_kind_and_forks_left_out() {
+    fn accepts_hex_and_decimal_numbers_and_absent_forks() {
         let rules = Genesis::parse(DEV).unwrap().rules;
         assert_eq!(rules.by_time, [(0, Fork::Shanghai), (100, Fork::Cancun)]);
         let forks: Vec<_> = rules.by_number.iter().map(|(_, fork)| *fork).collect();
@@ -288,9 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_named() {
-        for (from, to, told) in [
+    fn errors_name_the_key() {
+        for (from, to, expected) in [
             (r#""chainId": 1337,"#, "", "chainId"),
+            ("\"alloc\": {},", "", "alloc"),
+            ("\"alloc\": {}", r#""alloc": {"0x12": {}}"#, "0x12"),
             ("\"bpo1\":", "\"bpo7\":", "blobSchedule.bpo1"),
             ("\"londonBlock\": 0", "\"londonBlock\": -1", "londonBlock"),
             (
@@ -311,7 +310,7 @@ mod tests {
             ),
         ] {
             let error = Genesis::parse(&DEV.replace(from, to)).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

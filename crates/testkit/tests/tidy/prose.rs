@@ -39,7 +39,6 @@ const AVOIDED_ALLOWED: &[(&str, usize)] = &[
     ("crates/index", 62),
     ("crates/nodedb", 45),
     ("crates/reader", 52),
-    ("crates/replay", 143),
     ("crates/state", 25),
     ("crates/transfers", 21),
     ("crates/txgraph", 38),
