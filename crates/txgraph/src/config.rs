@@ -5,13 +5,14 @@
 //! directory named by a flag never gets the static files that a file names for
 //! another one.
 
-use crate::{Error, Result};
+use crate::{Error, Protected, Result};
 use serde::{Deserialize, Deserializer, de};
 use std::{
     ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
 };
+use txgraph_nodedb::DataDir;
 
 /// Names the configuration file when no flag does.
 pub const CONFIG_ENV: &str = "TXGRAPH_CONFIG";
@@ -238,6 +239,22 @@ impl Config {
             verify: self.verify.or(lower.verify),
             cache: self.cache.or(lower.cache),
             token_list: self.token_list.or(lower.token_list),
+        }
+    }
+
+    pub(crate) fn data_dir(&self, root: &Path) -> DataDir {
+        DataDir {
+            root: root.to_path_buf(),
+            static_files: self.static_files.clone(),
+            rocksdb: self.rocksdb.clone(),
+        }
+    }
+
+    /// The directories of the node, if one is named: no output goes there.
+    pub fn protected(&self) -> Protected {
+        match &self.datadir {
+            Some(root) => Protected::data_directory(&self.data_dir(root)),
+            None => Protected::default(),
         }
     }
 

@@ -11,6 +11,7 @@ mod blocks;
 mod config;
 mod error;
 mod lists;
+mod outputs;
 mod query;
 mod query_file;
 mod run;
@@ -23,11 +24,12 @@ pub use config::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use lists::parse_amount;
+pub use outputs::Protected;
 pub use query::{
     AnalyzeQuery, Columns, GraphQuery, Hops, Measure, Output, Query, Search, Selection,
     TransfersQuery,
 };
-pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile};
+pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
 pub use run::{
     Analysis, AnalysisFormat, CallQuery, Called, Control, Explain, GraphAnswer, GraphRequest,
     IndexBuild, IndexState, Node, ReplayQuery, Replayed, TokenNames, Trace, TransfersAnswer,
@@ -39,7 +41,8 @@ pub use run::{
 // What answers are made of.
 pub use txgraph_analysis::{Cell, CellKind, Table};
 pub use txgraph_export::{
-    GraphFormat, Metadata, Schema, TableFormat, TokenList, U256Type, Written,
+    DiscardedFiles, GraphFormat, LineWriter, Metadata, Schema, TableFormat, Target, TokenList,
+    U256Type, Written, discard_partial_files, printable,
 };
 pub use txgraph_graph::{Asset, LimitHit, SearchRequest, TransferGraph};
 pub use txgraph_index::{Built, Status, Verified};

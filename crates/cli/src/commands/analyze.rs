@@ -2,15 +2,11 @@
 
 use crate::{
     args::{SearchArgs, output, text, words},
-    output::{Terminal, stdout_error},
+    output::{Terminal, print_page},
     table,
 };
 use clap::{Args, builder::PossibleValuesParser};
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-    time::Instant,
-};
+use std::{path::PathBuf, time::Instant};
 use txgraph::{AnalysisFormat, AnalyzeQuery, Measure, Node, Result, write_analysis};
 
 /// Measure the graph around some addresses, or of all transfers
@@ -121,7 +117,7 @@ pub(crate) fn run(node: &Node, query: &AnalyzeQuery, terminal: &Terminal) -> Res
     let analysis = txgraph::analyze(node, query, &request)?;
     terminal.gaps(&analysis.graph.scan);
     terminal.limits(&analysis.graph.limits);
-    match write_analysis(query, &analysis)? {
+    match write_analysis(node, query, &analysis)? {
         Some(written) => terminal.written(&[written]),
         None => {
             let chosen = match &query.table {
@@ -136,10 +132,7 @@ pub(crate) fn run(node: &Node, query: &AnalyzeQuery, terminal: &Terminal) -> Res
             };
             let draw = |table| table::draw(table, &tokens, chain_id, terminal.width(), rows_max);
             let text = chosen.iter().map(draw).collect::<Vec<_>>().join("\n");
-            io::stdout()
-                .lock()
-                .write_all(text.as_bytes())
-                .map_err(stdout_error)?;
+            print_page(&text)?;
             if chosen
                 .iter()
                 .any(|table| table::has_raw_amounts(table, &tokens, chain_id))

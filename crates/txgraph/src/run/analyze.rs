@@ -1,11 +1,11 @@
 //! Measures over a graph.
 
 use super::{
-    Node, check_target,
+    Node,
     graph::{about, graph, words},
     has_side_file, restarting, transfers,
 };
-use crate::{AnalyzeQuery, Error, Measure, Query, Result, Search};
+use crate::{AnalyzeQuery, Error, Measure, Query, Result, Search, outputs::Outputs};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{ops::ControlFlow, path::PathBuf};
@@ -110,7 +110,7 @@ impl AnalyzeQuery {
     }
 
     /// Where the answer goes, and how.
-    pub fn target(&self) -> Result<(AnalysisFormat, Target)> {
+    pub fn target(&self, node: &Node) -> Result<(AnalysisFormat, Target)> {
         let given = self
             .output
             .format
@@ -141,7 +141,7 @@ impl AnalyzeQuery {
             })?,
         };
         let side = matches!(format, AnalysisFormat::Table(format) if has_side_file(format));
-        check_target(&target, side, self.output.overwrite)?;
+        Outputs::new(&node.protected, self.output.overwrite).add(&target, side)?;
         Ok((format, target))
     }
 
@@ -154,7 +154,7 @@ impl AnalyzeQuery {
 
 /// Reads what `request` asks for, and measures it.
 pub fn analyze(node: &Node, query: &AnalyzeQuery, request: &GraphRequest) -> Result<Analysis> {
-    let (format, _) = query.target()?;
+    let (format, _) = query.target(node)?;
     let order = query.order()?;
     let graph = match request {
         GraphRequest::Search(request) => graph(node, request)?,
@@ -247,8 +247,12 @@ impl Analysis {
 }
 
 /// Writes the answer, unless it is tables for people: those are the caller's to draw.
-pub fn write_analysis(query: &AnalyzeQuery, analysis: &Analysis) -> Result<Option<Written>> {
-    let (format, target) = query.target()?;
+pub fn write_analysis(
+    node: &Node,
+    query: &AnalyzeQuery,
+    analysis: &Analysis,
+) -> Result<Option<Written>> {
+    let (format, target) = query.target(node)?;
     let overwrite = query.output.overwrite;
     Ok(match format {
         AnalysisFormat::Tables => None,

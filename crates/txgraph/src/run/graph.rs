@@ -1,7 +1,9 @@
 //! The graph around some addresses: one search, any number of outputs.
 
-use super::{Node, check_target, formats, has_side_file, metadata, restarting};
-use crate::{Columns, Error, ErrorKind, GraphQuery, Hops, Query, Result, Search, lists};
+use super::{Node, formats, has_side_file, metadata, restarting};
+use crate::{
+    Columns, Error, ErrorKind, GraphQuery, Hops, Query, Result, Search, lists, outputs::Outputs,
+};
 use std::path::{Path, PathBuf};
 use txgraph_export::{
     GraphFormat, GraphOptions, Metadata, Schema, TableFormat, Target, TransferTableOptions, Written,
@@ -80,24 +82,24 @@ impl Columns {
 
 impl GraphQuery {
     /// Where the answer goes, and in which formats.
-    pub fn targets(&self) -> Result<Vec<(GraphFormat, Target)>> {
+    fn targets(&self, outputs: &mut Outputs<'_>) -> Result<Vec<(GraphFormat, Target)>> {
         let known = || words(GraphFormat::ALL.iter().map(|format| format.as_str()));
-        let mut targets = formats(
+        // Vertices alone, to a file: then nothing goes to stdout unasked.
+        if self.vertices.is_some() && self.output.output.is_empty() && self.output.format.is_none()
+        {
+            return Ok(Vec::new());
+        }
+        formats(
             &self.output,
+            outputs,
             TableFormat::Csv.into(),
             GraphFormat::from_extension,
             GraphFormat::table,
             known,
-        )?;
-        // Vertices alone, to a file: then nothing goes to stdout unasked.
-        if self.vertices.is_some() && self.output.output.is_empty() && self.output.format.is_none()
-        {
-            targets.clear();
-        }
-        Ok(targets)
+        )
     }
 
-    fn vertices_target(&self) -> Result<Option<(TableFormat, Target)>> {
+    fn vertices_target(&self, outputs: &mut Outputs<'_>) -> Result<Option<(TableFormat, Target)>> {
         let Some(path) = &self.vertices else {
             return Ok(None);
         };
@@ -115,10 +117,7 @@ impl GraphQuery {
                 ))
             })?,
         };
-        if self.output.output.contains(path) {
-            return Err(Error::usage(format!("{target} is named twice as output")));
-        }
-        check_target(&target, has_side_file(format), self.output.overwrite)?;
+        outputs.add(&target, has_side_file(format))?;
         Ok(Some((format, target)))
     }
 }
@@ -140,8 +139,9 @@ pub fn write_graph(
     query: &GraphQuery,
     request: &SearchRequest,
 ) -> Result<GraphAnswer> {
-    let targets = query.targets()?;
-    let vertices = query.vertices_target()?;
+    let mut outputs = Outputs::new(&node.protected, query.output.overwrite);
+    let targets = query.targets(&mut outputs)?;
+    let vertices = query.vertices_target(&mut outputs)?;
     let mut options = GraphOptions::new(node.chain()?.chain_id);
     options.table.threads = node.config.threads;
     query.columns.apply(&mut options.table)?;

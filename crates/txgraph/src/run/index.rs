@@ -153,24 +153,7 @@ impl IndexBuild {
 /// Makes an index, or goes on with one that was not finished.
 pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
     let folder = node.index_folder()?;
-    let data = node
-        .config
-        .datadir
-        .as_deref()
-        .and_then(|path| path.canonicalize().ok());
-    let inside = |data: &PathBuf| {
-        // The folder itself need not exist yet.
-        let mut known = folder
-            .ancestors()
-            .filter_map(|path| path.canonicalize().ok());
-        known.next().is_some_and(|path| path.starts_with(data))
-    };
-    if data.as_ref().is_some_and(inside) {
-        return Err(Error::usage(format!(
-            "{} is inside of the data directory, into which nothing is written",
-            folder.display()
-        )));
-    }
+    node.protected.check(&folder)?;
     let internal = build.internal.then(|| node.internal()).transpose()?;
     let origin = origin(node, internal.as_ref())?;
     Ok(txgraph_index::build(
@@ -183,6 +166,7 @@ pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
 /// Brings an index up to the tip of the node.
 pub fn index_update(node: &Node, build: &IndexBuild) -> Result<Built> {
     let folder = node.index_folder()?;
+    node.protected.check(&folder)?;
     let internal = internal_of(&Index::open(&folder, node.chain()?)?, node)?;
     let origin = origin(node, internal.as_ref())?;
     Ok(txgraph_index::update(
@@ -242,6 +226,7 @@ fn origin<'a>(node: &'a Node, internal: Option<&'a Internal<'_>>) -> Result<Orig
 /// Deletes the index. Where it was.
 pub fn index_drop(node: &Node) -> Result<PathBuf> {
     let folder = node.index_folder()?;
+    node.protected.check(&folder)?;
     txgraph_index::drop_index(&folder)?;
     Ok(folder)
 }

@@ -20,27 +20,29 @@ pub use replay::{
 pub use transfers::{TransfersAnswer, transfers, write_transfers};
 
 use crate::{
-    Config, DATADIR_ENV, Error, ErrorKind, Query, Result, Selection, lists, lists::parse_amount,
-    parse_blocks,
+    Config, DATADIR_ENV, Error, ErrorKind, Protected, Query, Result, Selection, lists,
+    lists::parse_amount, outputs::Outputs, parse_blocks,
 };
 use alloy_primitives::U256;
 use serde_json::Value;
 use std::{
-    io,
     path::Path,
     sync::{Arc, OnceLock},
 };
 use txgraph_export::{Metadata, TableFormat, Target, TokenList};
 use txgraph_index::Index;
-use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_nodedb::NodeDb;
 use txgraph_reader::{CancelFlag, NodeSource, Progress, ScanOptions};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, ChainInfo, ScanReport, SourceError, TransferFilter, TransferSource,
-    WrappedNative,
+    BlockRange, BlockRanges, ChainInfo, Kind, ScanReport, SourceError, TransferFilter,
+    TransferSource, WrappedNative,
 };
 
 /// How often a question is asked again when the chain is reorganised under it.
 const RESTARTS_MAX: u32 = 3;
+
+/// Kinds of transfers that leave no trace in receipts and transactions.
+const FOUND_BY_REPLAY: [Kind; 3] = [Kind::Internal, Kind::Fee, Kind::Priority];
 
 /// Hears one line for each choice that was made.
 pub type Explain = Arc<dyn Fn(&dyn std::fmt::Display) + Send + Sync>;
@@ -73,6 +75,7 @@ pub struct Node {
     index: OnceLock<Option<Index>>,
     config: Config,
     control: Control,
+    protected: Protected,
 }
 
 /// Opens the data directory that `config` names, read-only.
@@ -84,16 +87,13 @@ pub fn open(config: &Config, control: &Control) -> Result<Node> {
              ~/.local/share/reth/<chain> unless told otherwise"
         )));
     };
-    let dir = DataDir {
-        root: root.clone(),
-        static_files: config.static_files.clone(),
-        rocksdb: config.rocksdb.clone(),
-    };
+    let dir = config.data_dir(root);
     tracing::info!(datadir = %root.display(), "opening");
     Ok(Node {
         db: Arc::new(NodeDb::open(&dir)?),
         source: OnceLock::new(),
         index: OnceLock::new(),
+        protected: Protected::data_directory(&dir),
         config: config.clone(),
         control: control.clone(),
     })
@@ -191,6 +191,15 @@ impl Node {
 impl Selection {
     /// Which transfers are wanted, wherever they are.
     fn filter(&self) -> Result<TransferFilter> {
+        let mut kinds = self.kind.iter();
+        if let Some(kind) = kinds.find(|kind| FOUND_BY_REPLAY.contains(kind))
+            && !self.with_internal
+        {
+            return Err(Error::usage(format!(
+                "transfers of kind `{kind}` are found by replaying transactions only"
+            ))
+            .hint("add --with-internal"));
+        }
         Ok(TransferFilter {
             tokens: lists::tokens(&self.token, self.checksum())?,
             touching: None,
@@ -253,49 +262,16 @@ fn metadata(query: &Query, chain: &ChainInfo, blocks: &BlockRanges, scan: &ScanR
     metadata
 }
 
-/// Refuses at once what could not be written after hours of reading. `side`: whether
-/// the metadata goes to a file beside it.
-fn check_target(target: &Target, side: bool, overwrite: bool) -> Result<()> {
-    let Some(path) = target.path() else {
-        return Ok(());
-    };
-    let mut files = vec![path.to_owned()];
-    if side {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".meta.json");
-        files.push(name.into());
-    }
-    for path in files {
-        match path.metadata() {
-            Ok(found) if found.is_dir() => {
-                return Err(Error::io(&path, io::ErrorKind::IsADirectory.into()));
-            }
-            Ok(found) if found.is_file() && !overwrite => {
-                return Err(txgraph_export::Error::Exists { path }.into());
-            }
-            // Pipes and devices are written as they are.
-            _ => {}
-        }
-    }
-    match path.parent() {
-        Some(folder) if folder != Path::new("") && !folder.is_dir() => {
-            Err(txgraph_export::Error::NoFolder {
-                path: path.to_owned(),
-            }
-            .into())
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Whether a format for rows holds no metadata, so that a second file must.
 const fn has_side_file(format: TableFormat) -> bool {
     matches!(format, TableFormat::Csv | TableFormat::Jsonl)
 }
 
-/// The formats of several outputs: `format` if it is given, else by extension.
+/// The formats of several outputs: `format` if it is given, else by extension. Each is
+/// checked and added to `outputs`.
 fn formats<F: Copy + std::str::FromStr<Err = txgraph_base::UnknownWord>>(
     output: &crate::Output,
+    outputs: &mut Outputs<'_>,
     default: F,
     from_extension: impl Fn(&Path) -> Option<F>,
     table: impl Fn(F) -> Option<TableFormat>,
@@ -309,14 +285,12 @@ fn formats<F: Copy + std::str::FromStr<Err = txgraph_base::UnknownWord>>(
         None => None,
     };
     if output.output.is_empty() {
+        outputs.add(&Target::Stdout, false)?;
         return Ok(vec![(given.unwrap_or(default), Target::Stdout)]);
     }
-    let mut outputs: Vec<(F, Target)> = Vec::new();
+    let mut targets: Vec<(F, Target)> = Vec::new();
     for path in &output.output {
         let target = Target::from(std::path::PathBuf::from(path));
-        if outputs.iter().any(|(_, other)| *other == target) {
-            return Err(Error::usage(format!("{target} is named twice as output")));
-        }
         let format = match target.path() {
             None => given.unwrap_or(default),
             Some(path) => given.or_else(|| from_extension(path)).ok_or_else(|| {
@@ -325,16 +299,16 @@ fn formats<F: Copy + std::str::FromStr<Err = txgraph_base::UnknownWord>>(
             })?,
         };
         let side = table(format).is_some_and(has_side_file);
-        check_target(&target, side, output.overwrite)?;
-        outputs.push((format, target));
+        outputs.add(&target, side)?;
+        targets.push((format, target));
     }
-    if given.is_some() && outputs.len() > 1 {
+    if given.is_some() && targets.len() > 1 {
         return Err(
             Error::usage("one format cannot be meant for several outputs")
                 .hint("leave --format out: extensions tell the formats of files"),
         );
     }
-    Ok(outputs)
+    Ok(targets)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ mod token;
 pub use call::{CallQuery, Called, call};
 pub use token::{TokenNames, token_metadata};
 
-use super::{Node, check_target, restarting};
-use crate::{Checksum, Error, ErrorKind, Output, Result, Selection, lists};
+use super::{Node, restarting};
+use crate::{Checksum, Error, ErrorKind, Output, Result, Selection, lists, outputs::Outputs};
 use alloy_primitives::{Address, B256};
 use rows::{Content, Rows};
 use std::{
@@ -228,13 +228,13 @@ impl ReplayQuery {
         }
     }
 
-    fn target(&self) -> Result<Target> {
+    fn target(&self, node: &Node) -> Result<Target> {
         let target = match &self.output.output[..] {
             [] => Target::Stdout,
             [path] => Target::from(PathBuf::from(path)),
             _ => return Err(Error::usage("a replay goes to one output")),
         };
-        check_target(&target, false, self.output.overwrite)?;
+        Outputs::new(&node.protected, self.output.overwrite).add(&target, false)?;
         Ok(target)
     }
 
@@ -313,7 +313,7 @@ pub fn replay(
 /// Asks `query` and writes the answer. What was replayed before an error is written, if
 /// it goes to stdout; a file gets its name only when it is complete.
 pub fn write_replay(node: &Node, query: &ReplayQuery) -> Result<Replayed> {
-    let target = query.target()?;
+    let target = query.target(node)?;
     let format = query.format(&target)?;
     if let Some(name) = &query.transaction {
         if let Some(trace) = &query.against {

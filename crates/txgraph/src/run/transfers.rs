@@ -1,7 +1,7 @@
 //! The transfers of a block range, streamed.
 
 use super::{Node, formats, metadata, restarting};
-use crate::{Error, Query, Result, TransfersQuery, lists};
+use crate::{Error, Query, Result, TransfersQuery, lists, outputs::Outputs};
 use std::ops::ControlFlow;
 use txgraph_export::{TableFormat, Target, TransferTableOptions, TransferWriter, Written};
 use txgraph_transfers::{Batch, Direction, ScanReport, ScanRequest, Touching};
@@ -44,7 +44,7 @@ impl TransfersQuery {
     }
 
     /// Where the answer goes, and in which format.
-    pub fn target(&self) -> Result<(TableFormat, Target)> {
+    pub fn target(&self, node: &Node) -> Result<(TableFormat, Target)> {
         let known = || {
             TableFormat::ALL
                 .iter()
@@ -54,6 +54,7 @@ impl TransfersQuery {
         };
         let mut outputs = formats(
             &self.output,
+            &mut Outputs::new(&node.protected, self.output.overwrite),
             TableFormat::Csv,
             TableFormat::from_extension,
             Some,
@@ -98,7 +99,7 @@ pub fn write_transfers(
     query: &TransfersQuery,
     request: &ScanRequest,
 ) -> Result<TransfersAnswer> {
-    let (format, target) = query.target()?;
+    let (format, target) = query.target(node)?;
     let mut options = TransferTableOptions::new(node.chain()?.chain_id);
     options.threads = node.config.threads;
     query.columns.apply(&mut options)?;

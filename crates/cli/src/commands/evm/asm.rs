@@ -1,6 +1,7 @@
 //! `txgraph evm asm` and `txgraph evm disasm`.
 
-use super::{read, tool_error, write};
+use super::{OutputArgs, read, tool_error};
+use crate::args::Global;
 use alloy_primitives::hex;
 use clap::Args;
 use std::path::PathBuf;
@@ -22,9 +23,8 @@ pub(crate) struct AsmArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Write to a file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Bytes as they are, no hex
     #[arg(long)]
@@ -47,9 +47,8 @@ pub(crate) struct DisasmArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Write to a file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Show the place of each instruction
     #[arg(long)]
@@ -67,29 +66,27 @@ Examples:
 ";
 
 /// Runs `asm`.
-pub(crate) fn assemble(args: AsmArgs) -> Result<()> {
+pub(crate) fn assemble(args: AsmArgs, global: &Global) -> Result<()> {
     let source = String::from_utf8(read(&args.file)?)
         .map_err(|error| Error::usage(args.file.display().to_string()).because(error))?;
     let code = asm::assemble(&source)
         .map_err(|error| Error::usage(format!("{}: {error}", args.file.display())))?;
     match args.binary {
-        true => write(args.output.as_ref(), &code),
-        false => write(
-            args.output.as_ref(),
-            format!("{}\n", hex::encode_prefixed(code)).as_bytes(),
-        ),
+        true => args.output.write(&code, global),
+        false => {
+            let text = format!("{}\n", hex::encode_prefixed(code));
+            args.output.write(text.as_bytes(), global)
+        }
     }
 }
 
 /// Runs `disasm`.
-pub(crate) fn disassemble(args: DisasmArgs) -> Result<()> {
+pub(crate) fn disassemble(args: DisasmArgs, global: &Global) -> Result<()> {
     let code = decode_code(&args.file, read(&args.file)?, CodeForm::Detect).map_err(tool_error)?;
     let listing = Listing {
         labels: !args.no_labels,
         offsets: args.offsets,
     };
-    write(
-        args.output.as_ref(),
-        asm::disassemble(&code, listing).as_bytes(),
-    )
+    let text = asm::disassemble(&code, listing);
+    args.output.write(text.as_bytes(), global)
 }

@@ -1,6 +1,7 @@
 //! `txgraph evm bench`.
 
-use super::{tool_error, write};
+use super::tool_error;
+use crate::output::print_page;
 use clap::Args;
 use serde_json::json;
 use std::{path::PathBuf, time::Duration};
@@ -57,5 +58,5 @@ pub(crate) fn run(args: BenchArgs) -> Result<()> {
         ),
         false => Timed::table(&timed),
     };
-    write(None, text.as_bytes())
+    print_page(&text)
 }

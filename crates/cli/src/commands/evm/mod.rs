@@ -5,13 +5,14 @@ mod bench;
 mod run;
 mod test;
 
+use crate::{args::Global, output::print_data};
 use clap::{Args, Subcommand};
 use std::{
     fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
-use txgraph::{Error, ErrorKind, Result};
+use txgraph::{Error, ErrorKind, LineWriter, Result};
 
 /// Run bytecode, assemble it, test and time the interpreter
 ///
@@ -32,11 +33,11 @@ enum EvmCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: EvmArgs) -> Result<()> {
+pub(crate) fn run(args: EvmArgs, global: &Global) -> Result<()> {
     match args.command {
-        EvmCommand::Run(args) => run::run(args),
-        EvmCommand::Asm(args) => asm::assemble(args),
-        EvmCommand::Disasm(args) => asm::disassemble(args),
+        EvmCommand::Run(args) => run::run(args, global),
+        EvmCommand::Asm(args) => asm::assemble(args, global),
+        EvmCommand::Disasm(args) => asm::disassemble(args, global),
         EvmCommand::Test(args) => test::run(args),
         EvmCommand::Bench(args) => bench::run(args),
     }
@@ -61,15 +62,37 @@ fn missing(path: &Path, error: io::Error) -> Error {
     }
 }
 
-/// To a file, or to stdout.
-fn write(path: Option<&PathBuf>, bytes: &[u8]) -> Result<()> {
-    match path {
-        Some(path) => fs::write(path, bytes).map_err(|error| Error::io(path, error)),
-        None => io::stdout()
-            .lock()
-            .write_all(bytes)
-            .map_err(crate::output::stdout_error),
+/// A file to write, for commands without a node.
+#[derive(Args, Debug)]
+struct OutputArgs {
+    /// Write to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+impl OutputArgs {
+    fn write(&self, bytes: &[u8], global: &Global) -> Result<()> {
+        let Some(path) = &self.output else {
+            return print_data(bytes);
+        };
+        let mut out = open(path, self.overwrite, global)?;
+        let written = out.write_all(bytes);
+        written.map_err(|error| Error::io(path, error))?;
+        out.finish()?;
+        Ok(())
     }
+}
+
+/// Opens an output that gets its name when it is complete, outside of the data directory
+/// that the configuration names.
+fn open(path: &Path, overwrite: bool, global: &Global) -> Result<LineWriter> {
+    let config = global.config().unwrap_or_default();
+    config.protected().check(path)?;
+    Ok(LineWriter::new(&path.to_path_buf().into(), overwrite)?)
 }
 
 /// A failure of the tools: input that is wrong is the question's fault.

@@ -1,10 +1,10 @@
 //! `txgraph evm run`.
 
-use super::{read, tool_error, write};
+use super::{open, read, tool_error};
+use crate::{args::Global, output::print_page};
 use alloy_primitives::{Address, Bytes, U256, hex};
 use clap::Args;
 use std::{
-    fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
@@ -86,6 +86,10 @@ pub(crate) struct RunArgs {
     /// Memory in the lines of the trace
     #[arg(long, requires = "trace")]
     trace_memory: bool,
+
+    /// Replace the file of the trace if it exists
+    #[arg(long, requires = "trace")]
+    overwrite: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -98,7 +102,7 @@ Examples:
 ";
 
 /// Runs the command.
-pub(crate) fn run(args: RunArgs) -> Result<()> {
+pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
     let (mut call, default_fork) = match &args.program {
         Some(path) => (Program::open(path).map_err(tool_error)?.call, Fork::Cancun),
         None => (of_code(&args)?, Fork::LATEST),
@@ -116,23 +120,22 @@ pub(crate) fn run(args: RunArgs) -> Result<()> {
     };
     let ran = match args.trace {
         None => execute(call, fork, None)?,
-        Some(None) => traced(
-            call,
-            fork,
-            io::stderr().lock(),
-            Path::new("standard error"),
-            options,
-        )?,
+        Some(None) => {
+            let stderr = BufWriter::with_capacity(1 << 16, io::stderr().lock());
+            traced(call, fork, stderr, Path::new("standard error"), options)?.0
+        }
         Some(Some(path)) => {
-            let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
-            traced(call, fork, file, &path, options)?
+            let file = open(&path, args.overwrite, global)?;
+            let (ran, file) = traced(call, fork, file, &path, options)?;
+            file.finish()?;
+            ran
         }
     };
     let text = match args.json {
         true => format!("{:#}\n", ran.to_json()),
         false => page(&ran),
     };
-    write(None, text.as_bytes())
+    print_page(&text)
 }
 
 fn of_code(args: &RunArgs) -> Result<Call> {
@@ -155,19 +158,17 @@ fn execute(call: Call, fork: Fork, inspector: Option<&mut dyn Inspector>) -> Res
         .map_err(|error| Error::usage("the state").because(error))
 }
 
-fn traced(
+fn traced<W: Write>(
     call: Call,
     fork: Fork,
-    out: impl Write,
+    out: W,
     path: &Path,
     options: TraceOptions,
-) -> Result<CallResult> {
-    let mut trace = Trace::new(BufWriter::with_capacity(1 << 16, out), options);
+) -> Result<(CallResult, W)> {
+    let mut trace = Trace::new(out, options);
     let ran = execute(call, fork, Some(&mut trace))?;
-    trace
-        .finish(&ran.outcome)
-        .map_err(|error| Error::io(path, error))?;
-    Ok(ran)
+    let out = trace.finish(&ran.outcome);
+    Ok((ran, out.map_err(|error| Error::io(path, error))?))
 }
 
 /// What people want to know.

@@ -1,6 +1,7 @@
 //! `txgraph evm test`.
 
-use super::{tool_error, write};
+use super::tool_error;
+use crate::output::print_page;
 use clap::Args;
 use std::path::PathBuf;
 use txgraph::{Error, ErrorKind, Result};
@@ -69,7 +70,7 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
             report.time.as_secs_f64()
         ),
     };
-    write(None, text.as_bytes())?;
+    print_page(&text)?;
     let total = report.total();
     match report.all_passed() {
         true => Ok(()),

@@ -33,7 +33,7 @@ pub fn token_metadata(
     wanted.sort_unstable();
     // What a token said in the past is not what it says.
     let cache = match (block, &node.config.cache) {
-        (None, Some(folder)) => {
+        (None, Some(folder)) if node.protected.check(folder).is_ok() => {
             let chain = node.chain()?;
             let name = format!("{}-{}.json", chain.chain_id, chain.genesis_hash);
             Some(folder.join("txgraph/tokens").join(name))

@@ -1,0 +1,182 @@
+//! Where commands refuse to write: into the data directory, into one file twice, and over
+//! files that exist.
+
+use crate::{
+    harness::{Run, Sample, bare, run},
+    replay::chain,
+};
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+const ROOT: &str = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+/// Every verb that writes files, with `OUT` for the file.
+fn verbs() -> Vec<String> {
+    let chain = chain();
+    vec![
+        "transfers -o OUT -f csv".to_owned(),
+        "transfers -o OUT -f parquet".to_owned(),
+        format!("graph {ROOT} -o OUT -f csv"),
+        format!("graph {ROOT} -o OUT -f dot"),
+        format!("graph {ROOT} -o free.csv --vertices OUT.csv"),
+        "analyze degrees -o OUT -f json".to_owned(),
+        "analyze degrees -o OUT -f csv".to_owned(),
+        format!("replay -o OUT -f csv {chain}"),
+        format!("replay --tx 20:3 --trace call -o OUT -f jsonl {chain}"),
+        format!("replay --tx 20:3 --trace struct -o OUT -f jsonl {chain}"),
+        "query closed-loops --set token=all -f json -o OUT".to_owned(),
+        "evm asm code.txt -o OUT".to_owned(),
+        "evm disasm code.hex -o OUT".to_owned(),
+        "evm run --code 00 --trace=OUT".to_owned(),
+        "index build --index OUT".to_owned(),
+        "index update --index OUT".to_owned(),
+        "index drop --index OUT".to_owned(),
+    ]
+}
+
+fn sample() -> Sample {
+    let sample = Sample::small();
+    fs::write(sample.path("code.txt"), "STOP").unwrap();
+    fs::write(sample.path("code.hex"), "00").unwrap();
+    sample
+}
+
+fn ask(sample: &Sample, line: &str, data: &Path, out: &Path) -> Run {
+    let line = line.replace("OUT", out.to_str().unwrap());
+    let mut command = sample.command();
+    command.args(line.split_whitespace());
+    run(command.arg("--datadir").arg(data))
+}
+
+fn assert_refused(run: &Run, line: &str) {
+    assert_eq!(run.status, 2, "{line}: {run:?}");
+    assert!(
+        run.stderr.contains("where nothing is written"),
+        "{line}: {run:?}"
+    );
+    assert_eq!(run.stdout, "", "{line}");
+}
+
+/// Every path below a folder, with its length.
+fn tree(folder: &Path) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let meta = fs::symlink_metadata(entry.path()).unwrap();
+        found.push((entry.path().display().to_string(), meta.len()));
+        if meta.is_dir() {
+            found.extend(tree(&entry.path()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_verb_refuses_outputs_inside_the_data_directory() {
+    let sample = sample();
+    let copy = sample.fixture.unpack();
+    let data = copy.path();
+    symlink(data.join("static_files"), sample.path("link")).unwrap();
+    // Opening MDBX makes its lock file.
+    ask(&sample, "info", data, data);
+    let before = tree(data);
+    for line in verbs() {
+        for out in [
+            data.join("new"),
+            data.join("db/new"),
+            sample.path("link/new"),
+        ] {
+            assert_refused(&ask(&sample, &line, data, &out), &line);
+        }
+        // Over a file of the node, also with leave to replace files.
+        if line.starts_with("index") || line.contains("--vertices") {
+            continue;
+        }
+        let line = format!("{line} --overwrite");
+        let database = data.join("db/mdbx.dat");
+        assert_refused(&ask(&sample, &line, data, &database), &line);
+    }
+    assert_eq!(tree(data), before);
+    assert!(
+        !sample.path("free.csv").exists(),
+        "refused before anything was read"
+    );
+}
+
+#[test]
+fn parts_of_the_data_directory_elsewhere_are_refused_too() {
+    let sample = sample();
+    let copy = sample.fixture.unpack();
+    let data = copy.path();
+    let moved = sample.path("elsewhere");
+    fs::rename(data.join("static_files"), &moved).unwrap();
+    fs::create_dir(sample.path("rocks")).unwrap();
+    for line in verbs() {
+        let line = format!(
+            "{line} --datadir.static-files {} --datadir.rocksdb {}",
+            moved.display(),
+            sample.path("rocks").display()
+        );
+        for folder in [&moved, &sample.path("rocks")] {
+            assert_refused(&ask(&sample, &line, data, &folder.join("new")), &line);
+        }
+    }
+    // The same directory by a link in the place of the part.
+    symlink(&moved, data.join("static_files")).unwrap();
+    for line in verbs() {
+        assert_refused(&ask(&sample, &line, data, &moved.join("new")), &line);
+    }
+}
+
+#[test]
+fn verbs_without_a_node_recognise_data_directories() {
+    let sample = sample();
+    let out = sample.fixture.path().join("db/new");
+    for line in verbs().iter().filter(|line| line.starts_with("evm")) {
+        let line = line.replace("OUT", out.to_str().unwrap());
+        let run = run(bare(sample.folder.path()).args(line.split_whitespace()));
+        assert_refused(&run, &line);
+    }
+}
+
+#[test]
+fn one_file_by_two_names_is_refused() {
+    let sample = sample();
+    fs::create_dir(sample.path("folder")).unwrap();
+    for line in [
+        format!("graph {ROOT} -o s.csv --vertices ./s.csv --overwrite"),
+        format!("graph {ROOT} -o s.csv --vertices folder/../s.csv"),
+        format!(
+            "graph {ROOT} -o s.csv -o {}",
+            sample.path("s.csv").display()
+        ),
+        format!("graph {ROOT} -o s.csv -f csv --vertices -"),
+    ] {
+        let run = sample.run(&line);
+        if line.ends_with(" -") {
+            assert_eq!(run.status, 0, "{line}: {run:?}");
+            continue;
+        }
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        assert!(run.stderr.contains("named twice"), "{line}: {run:?}");
+        assert!(!sample.path("s.csv").exists());
+    }
+}
+
+#[test]
+fn verbs_without_a_node_replace_files_only_when_asked() {
+    let sample = sample();
+    for line in verbs().iter().filter(|line| line.starts_with("evm")) {
+        fs::write(sample.path("mine"), "mine").unwrap();
+        let line = line.replace("OUT", "mine");
+        let run = sample.run(&line);
+        assert_eq!(run.status, 1, "{line}: {run:?}");
+        assert!(
+            run.stderr.contains("mine: already exists"),
+            "{line}: {run:?}"
+        );
+        assert_eq!(sample.read("mine"), "mine");
+        sample.ok(&format!("{line} --overwrite"));
+        assert_ne!(sample.read("mine"), "mine");
+    }
+}
