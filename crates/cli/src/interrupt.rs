@@ -1,54 +1,87 @@
-//! Ctrl-C: once stops cleanly, twice at once.
+//! SIGINT and SIGTERM.
 
 use crate::progress;
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    iterator::Signals,
+    low_level,
+};
 use std::{
-    future::poll_fn,
-    task::{Context, Poll},
+    fmt,
+    sync::mpsc,
     thread,
+    time::{Duration, Instant},
 };
-use tokio::{
-    runtime::Builder,
-    signal::unix::{SignalKind, signal},
-};
-use txgraph::CancelFlag;
+use txgraph::{CancelFlag, Error, ErrorKind, Result};
 
-/// A flag that the first Ctrl-C (or SIGTERM) sets. The second ends the process;
-/// files under temporary names may then stay behind.
-pub(crate) fn watch() -> CancelFlag {
+/// After a SIGINT the process may go on for this long without finishing a block.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often progress and further signals are checked after a SIGINT.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long a message may take to print. Standard error can be a pipe that nothing reads.
+const MESSAGE_TIME_MAX: Duration = Duration::from_millis(200);
+
+/// Watches SIGINT and SIGTERM, and returns a flag that the first SIGINT sets.
+///
+/// Work that sees the flag stops in order. SIGTERM ends the process at once. So do a second
+/// signal, and a SIGINT after which no block is finished for a second: the process is then
+/// blocked, for example by a pipe that nothing reads. Unfinished outputs are deleted first.
+pub(crate) fn watch() -> Result<CancelFlag> {
+    let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let cancel = CancelFlag::new();
     let flag = cancel.clone();
-    let (ready, started) = std::sync::mpsc::channel::<()>();
-    let watcher = thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
-                return;
-            };
-            runtime.block_on(async {
-                let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
-                let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else {
-                    return;
-                };
-                drop(ready);
-                for first in [true, false] {
-                    let either = |cx: &mut Context<'_>| {
-                        let came =
-                            interrupt.poll_recv(cx).is_ready() | terminate.poll_recv(cx).is_ready();
-                        if came { Poll::Ready(()) } else { Poll::Pending }
-                    };
-                    poll_fn(either).await;
-                    if !first {
-                        std::process::exit(130);
-                    }
-                    progress::say(format_args!("stopping (once more to stop at once)"));
-                    flag.cancel();
-                }
-            });
-        });
-    match watcher {
-        // Returns when the handlers stand, or cannot: then a signal ends the process as usual.
-        Ok(_) => drop(started.recv()),
-        Err(error) => tracing::warn!(%error, "Ctrl-C will end the programme at once"),
+    let watcher = thread::Builder::new().name("signals".into());
+    let watch = move || {
+        // `wait` may also return without a signal.
+        let first = loop {
+            if let Some(signal) = signals.wait().next() {
+                break signal;
+            }
+        };
+        if first == SIGTERM {
+            exit();
+        }
+        flag.cancel();
+        say(format_args!("stopping (once more to stop at once)"));
+        let (mut blocks, mut since) = (progress::blocks_done(), Instant::now());
+        loop {
+            thread::sleep(POLL);
+            if signals.pending().next().is_some() {
+                exit();
+            }
+            let now = progress::blocks_done();
+            if now != blocks {
+                (blocks, since) = (now, Instant::now());
+            } else if since.elapsed() >= GRACE {
+                exit();
+            }
+        }
+    };
+    watcher.spawn(watch).map_err(failed)?;
+    Ok(cancel)
+}
+
+/// Ends the process with status 130, whatever its threads are blocked by.
+fn exit() -> ! {
+    let _files = txgraph::discard_partial_files();
+    say(format_args!("error: interrupted"));
+    // Without exit handlers, which could wait for a blocked thread.
+    low_level::exit(130)
+}
+
+/// Prints a line on a thread of its own, and waits for it only so long.
+fn say(line: fmt::Arguments<'_>) {
+    let line = line.to_string();
+    let (printed, wait) = mpsc::channel();
+    let print = move || {
+        progress::say(format_args!("{line}"));
+        let _ = printed.send(());
+    };
+    // Without a thread there is no message, which matters less than the exit.
+    if thread::Builder::new().spawn(print).is_ok() {
+        let _ = wait.recv_timeout(MESSAGE_TIME_MAX);
     }
-    cancel
 }

@@ -50,7 +50,7 @@ Exit status:
   1    failed: damaged files, no space, no permission
   2    the question or the configuration is wrong
   3    blocks are missing, pruned or above the tip (see --allow-partial)
-  130  interrupted (Ctrl-C)
+  130  interrupted (Ctrl-C, SIGTERM)
 
 Environment:
   TXGRAPH_DATADIR, RETH_DATADIR   data directory
@@ -87,8 +87,11 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     progress::log(&cli.global);
-    let terminal = Terminal::new(&cli.global);
-    match run(cli, &terminal) {
+    let done = interrupt::watch().and_then(|cancel| {
+        let terminal = Terminal::new(&cli.global, cancel);
+        run(cli, &terminal)
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             exit::report(&error);
@@ -115,7 +118,7 @@ fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
         Command::Index(args) => {
             commands::index::run(&commands::open(global, terminal)?, &args, terminal)
         }
-        Command::Evm(args) => commands::evm::run(args),
+        Command::Evm(args) => commands::evm::run(args, global),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
     }
 }

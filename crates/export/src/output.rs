@@ -1,13 +1,12 @@
 //! Output to files and streams. A file gets its name when it is complete and synced; any
 //! failure leaves no file behind.
 
-use crate::{Error, Metadata, Result, Target, Written};
+use crate::{Error, Metadata, Result, Target, Written, partial::PartialFile};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, IoSlice, Write},
     path::{Path, PathBuf},
 };
-use tempfile::NamedTempFile;
 
 /// Buffer for small writes. Rows are written in large pieces past it.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -30,28 +29,28 @@ pub(crate) struct Output {
 enum Sink {
     /// Standard output, a device, a pipe.
     Stream(Box<dyn Write + Send>),
-    Temporary(NamedTempFile),
+    Temporary(PartialFile),
 }
 
 impl Write for Sink {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stream(stream) => stream.write(data),
-            Self::Temporary(file) => file.write(data),
+            Self::Temporary(file) => file.as_file().write(data),
         }
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Stream(stream) => stream.write_vectored(pieces),
-            Self::Temporary(file) => file.as_file_mut().write_vectored(pieces),
+            Self::Temporary(file) => file.as_file().write_vectored(pieces),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stream(stream) => stream.flush(),
-            Self::Temporary(file) => file.flush(),
+            Self::Temporary(file) => file.as_file().flush(),
         }
     }
 }
@@ -209,8 +208,8 @@ impl Output {
         let side = match (side, metadata) {
             (Some(side), Some(metadata)) => {
                 let text = metadata.to_json_lines()?;
-                let mut file = temporary(&side)?;
-                let written = file
+                let file = temporary(&side)?;
+                let written = (file.as_file())
                     .write_all(&text)
                     .and_then(|()| file.as_file().sync_all());
                 written.map_err(|error| io_error(&side, error))?;
@@ -302,7 +301,7 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// Creates a temporary file in the same folder, so that renaming it is atomic.
-fn temporary(path: &Path) -> Result<NamedTempFile> {
+fn temporary(path: &Path) -> Result<PartialFile> {
     let folder = folder(path);
     if !folder.is_dir() {
         return Err(Error::NoFolder { path: path.into() });
@@ -314,23 +313,17 @@ fn temporary(path: &Path) -> Result<NamedTempFile> {
     // A temporary file is private by default; a result has the permissions of the umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder
-        .tempfile_in(folder)
-        .map_err(|error| io_error(path, error))
+    PartialFile::create(&builder, folder).map_err(|error| io_error(path, error))
 }
 
-fn persist(file: NamedTempFile, path: &Path, overwrite: bool) -> Result<()> {
-    let renamed = if overwrite {
-        file.persist(path)
-    } else {
-        file.persist_noclobber(path)
-    };
+fn persist(file: PartialFile, path: &Path, overwrite: bool) -> Result<()> {
+    let renamed = file.persist(path, overwrite);
     match renamed {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(Error::Exists { path: path.into() })
         }
-        Err(error) => Err(io_error(path, error.error)),
+        Err(error) => Err(io_error(path, error)),
     }
 }
 

@@ -12,19 +12,18 @@ pub(crate) mod replay;
 pub(crate) mod token;
 pub(crate) mod transfers;
 
-use crate::{args::Global, interrupt, output::Terminal, progress};
+use crate::{args::Global, output::Terminal, progress};
 use std::sync::Arc;
 use txgraph::{Control, Explain, Node, Query, Result};
 
-/// Opens the node of the configuration, with a bar for its progress and Ctrl-C
-/// as its stop.
+/// Opens the node of the configuration, with a progress bar, stopped by Ctrl-C.
 pub(crate) fn open(global: &Global, terminal: &Terminal) -> Result<Node> {
     let control = Control {
-        progress: terminal.progress(),
+        progress: Some(terminal.progress()),
         explain: global
             .explain
             .then(|| -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) }),
-        cancel: interrupt::watch(),
+        cancel: terminal.cancel.clone(),
     };
     txgraph::open(&global.config()?, &control)
 }

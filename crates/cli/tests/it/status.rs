@@ -3,8 +3,8 @@
 use crate::harness::{Sample, bare, run};
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
-    process::{Child, Command, Stdio},
+    io::{BufRead, BufReader, Read},
+    process::{Child, Stdio},
 };
 use txgraph_testkit::fixtures;
 
@@ -24,6 +24,13 @@ fn wrong_questions_are_status_2() {
         ("transfers -d in", "--address"),
         ("transfers -o out.xyz", "its name tells no format"),
         ("transfers --kind gift", "gift"),
+        ("transfers --kind internal", "--with-internal"),
+        ("transfers --kind mint,fee", "--with-internal"),
+        (
+            "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --kind priority",
+            "--with-internal",
+        ),
+        ("analyze summary --kind internal", "--with-internal"),
         ("transfers --threads 0", "threads must be at least 1"),
         ("transfers -b 1 --from-block 2", "cannot be used with"),
         ("transfers -q -v", "cannot be used with"),
@@ -307,66 +314,6 @@ fn a_closed_pipe_ends_quietly() {
         !stderr.contains("error") && !stderr.contains("panicked"),
         "{stderr}"
     );
-}
-
-/// A command that waits for its list of tokens, which a pipe is to bring.
-fn waiting(sample: &Sample) -> (Child, fs::File) {
-    let pipe = sample.path("tokens");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let mut command = sample.command();
-    command
-        .args(["transfers", "-t", "@tokens", "-o", "t.csv"])
-        .stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    // Opens when the child has opened its end.
-    let pipe = fs::OpenOptions::new().write(true).open(pipe).unwrap();
-    (child, pipe)
-}
-
-fn interrupt(child: &Child) {
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(kill.unwrap().success());
-}
-
-#[test]
-fn ctrl_c_stops_with_status_130() {
-    let sample = Sample::small();
-    let (mut child, mut pipe) = waiting(&sample);
-    interrupt(&child);
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut told = String::new();
-    while !told.contains("stopping") {
-        assert_ne!(stderr.read_line(&mut told).unwrap(), 0, "{told}");
-    }
-    pipe.write_all(b"all\n").unwrap();
-    drop(pipe);
-    stderr.read_to_string(&mut told).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{told}");
-    assert!(told.contains("error: interrupted"), "{told}");
-    assert_eq!(sample.files(), ["tokens"], "nothing half-written");
-}
-
-#[test]
-fn a_second_ctrl_c_stops_at_once() {
-    let sample = Sample::small();
-    let (mut child, pipe) = waiting(&sample);
-    interrupt(&child);
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut told = String::new();
-    while !told.contains("stopping") {
-        assert_ne!(stderr.read_line(&mut told).unwrap(), 0, "{told}");
-    }
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    drop(pipe);
 }
 
 #[test]
