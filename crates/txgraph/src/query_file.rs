@@ -31,7 +31,7 @@ use crate::{
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
 };
 use toml::Table;
@@ -45,6 +45,8 @@ pub use toml::Value as ParamValue;
 pub struct QueryFile {
     /// Its name: the file's without extension.
     pub name: String,
+    /// Where it was found.
+    pub origin: QueryOrigin,
     /// What it is for, in a sentence.
     pub purpose: String,
     /// Its parameters by name.
@@ -169,6 +171,9 @@ impl ParamKind {
     }
 }
 
+/// Options that a saved question cannot set.
+const OUTPUT_KEYS: [&str; 3] = ["output", "overwrite", "vertices"];
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -195,9 +200,38 @@ built_in! {
     "who-funded",
 }
 
+/// Where a saved question was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryOrigin {
+    /// Part of txgraph.
+    BuiltIn,
+    /// A file.
+    File(PathBuf),
+}
+
+impl fmt::Display for QueryOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built in"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// The file in `./queries` that would have this name.
+fn local(name: &str) -> PathBuf {
+    Path::new("queries").join(format!("{name}.toml"))
+}
+
+fn built_in(name: &str) -> Option<&'static str> {
+    let mut queries = BUILT_IN_QUERIES.iter();
+    queries.find_map(|(built_in, text)| (*built_in == name).then_some(*text))
+}
+
 impl QueryFile {
-    /// Reads a question: a path, or the name of one in `./queries` or among
-    /// those that come with txgraph.
+    /// Reads a question: by path, or by name from those that are built in and those in
+    /// `./queries`. A built-in question comes first, so that no file in the current
+    /// directory takes its place unnoticed.
     pub fn open(name_or_path: &str) -> Result<Self> {
         let path = Path::new(name_or_path);
         if path.is_file() {
@@ -205,47 +239,57 @@ impl QueryFile {
         }
         let is_name = path.components().count() == 1 && path.extension().is_none();
         if is_name {
-            let local = PathBuf::from("queries").join(path).with_extension("toml");
+            if let Some(text) = built_in(name_or_path) {
+                return Self::parse(name_or_path, text);
+            }
+            let local = local(name_or_path);
             if local.is_file() {
                 return Self::load(&local);
-            }
-            if let Some((name, text)) = BUILT_IN_QUERIES
-                .iter()
-                .find(|(name, _)| *name == name_or_path)
-            {
-                return Self::parse(name, text);
             }
         }
         Err(Error::usage(format!("no saved question `{name_or_path}`"))
             .hint("`txgraph query --list` tells which there are; a file is named by its path"))
     }
 
-    /// All questions in `./queries` and those that come with txgraph, by name.
+    /// All questions: those that are built in, then those in `./queries`, each by name. A
+    /// file with the name of a built-in question is listed by its path.
     pub fn list() -> Result<Vec<Self>> {
-        let mut found = BTreeMap::new();
-        for (name, text) in BUILT_IN_QUERIES {
-            found.insert((*name).to_owned(), Self::parse(name, text)?);
-        }
-        let entries = fs::read_dir("queries")
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok);
-        let files = entries.map(|entry| entry.path());
-        for path in files.filter(|path| {
-            path.extension()
+        let built_in_queries = BUILT_IN_QUERIES.iter();
+        let mut found: Vec<Self> = built_in_queries
+            .map(|(name, text)| Self::parse(name, text))
+            .collect::<Result<_>>()?;
+        let entries = fs::read_dir("queries").into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            if path
+                .extension()
                 .is_some_and(|extension| extension == "toml")
-        }) {
-            let query = Self::load(&path)?;
-            found.insert(query.name.clone(), query);
+            {
+                let mut query = Self::load(&path)?;
+                if built_in(&query.name).is_some() {
+                    query.name = path.display().to_string();
+                }
+                found.push(query);
+            }
         }
-        Ok(found.into_values().collect())
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
     }
 
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::parse(&name, &text).map_err(|error| error.at(path.display()))
+        let query = Self::parse(&name, &text).map_err(|error| error.at(path.display()))?;
+        Ok(Self {
+            origin: QueryOrigin::File(path.to_path_buf()),
+            ..query
+        })
+    }
+
+    /// A file in `./queries` that has the name of this built-in question.
+    pub fn namesake(&self) -> Option<PathBuf> {
+        let local = local(&self.name);
+        (self.origin == QueryOrigin::BuiltIn && local.is_file()).then_some(local)
     }
 
     /// Reads a text.
@@ -261,6 +305,10 @@ impl QueryFile {
                 ));
             }
         };
+        // A file that somebody else wrote must not choose which files are written.
+        if let Some(key) = OUTPUT_KEYS.iter().find(|key| options.contains_key(**key)) {
+            return Err(Error::usage(format!("a saved question cannot set `{key}`")));
+        }
         for (name, param) in &written.params {
             let known = |text| format!("default of parameter `{name}`: {text}");
             if let Some(default) = &param.default {
@@ -272,6 +320,7 @@ impl QueryFile {
         }
         let query = Self {
             name: name.to_owned(),
+            origin: QueryOrigin::BuiltIn,
             purpose: written.purpose.trim().to_owned(),
             params: written.params,
             command,
@@ -446,7 +495,7 @@ mod tests {
         root = "${root}"
         token = "${token}"
         hops = "${hops}"
-        output = ["${name}.dot", "${name}.svg"]
+        stop-at = "${name}.csv"
     "#;
     const A: &str = "0x00000000000000000000000000000000000000aa";
     const B: &str = "0x00000000000000000000000000000000000000bb";
@@ -464,10 +513,7 @@ mod tests {
         let query = file.resolve(&set(&[("root", A), ("root", B)])).unwrap();
         assert_eq!(
             query.to_string(),
-            format!(
-                "txgraph graph --direction in --hops 2 --output out.dot --output out.svg \
-                 --root {A},{B}"
-            )
+            format!("txgraph graph --direction in --hops 2 --root {A},{B} --stop-at out.csv")
         );
         let pairs = set(&[
             ("root", A),
@@ -478,8 +524,7 @@ mod tests {
         assert_eq!(
             file.resolve(&pairs).unwrap().to_string(),
             format!(
-                "txgraph graph --direction in --hops all --output x.dot --output x.svg --root {A} \
-                 --token eth"
+                "txgraph graph --direction in --hops all --root {A} --stop-at x.csv --token eth"
             )
         );
         assert_eq!(
@@ -529,6 +574,13 @@ mod tests {
             ),
             ("purpose", "porpoise", "unknown field"),
             ("${hops}", "${hops", "without `}`"),
+            ("[ask]", "[ask]\noutput = \"x.csv\"", "cannot set `output`"),
+            ("[ask]", "[ask]\noverwrite = true", "cannot set `overwrite`"),
+            (
+                "[ask]",
+                "[ask]\nvertices = \"v.csv\"",
+                "cannot set `vertices`",
+            ),
         ] {
             let text = FUNDED.replacen(from, to, 1);
             let error = QueryFile::parse("funded", &text).unwrap_err();

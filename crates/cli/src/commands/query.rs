@@ -3,19 +3,16 @@
 use super::ask;
 use crate::{
     args::text,
-    output::{Terminal, stdout_error},
+    output::{Terminal, print_page},
 };
 use clap::Args;
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-};
-use txgraph::{Query, QueryFile, Result};
+use std::path::PathBuf;
+use txgraph::{Query, QueryFile, Result, printable};
 
 /// Ask a saved question
 ///
-/// A saved question is a file that says what it is for, which parameters it takes, and what to ask.
-/// Some come with txgraph; `./queries/NAME.toml` adds more or takes their place.
+/// A saved question is a file with its purpose, its parameters and a command. Some are built in;
+/// `./queries/NAME.toml` adds more. Where the question was found is printed on stderr.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct QueryArgs {
@@ -83,6 +80,13 @@ pub(crate) fn run(
     }
     let query = resolve(&file, &args)?;
     terminal.note(format_args!("{}", file.purpose));
+    terminal.note(format_args!("question {} ({})", file.name, file.origin));
+    if let Some(path) = file.namesake() {
+        terminal.note(format_args!(
+            "{0} has the same name, and is not asked; to ask it: txgraph query {0}",
+            path.display()
+        ));
+    }
     ask(&query, global, terminal)
 }
 
@@ -103,17 +107,14 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
 }
 
 fn list() -> Result<()> {
-    let mut out = io::stdout().lock();
     let queries = QueryFile::list()?;
-    let width = queries
-        .iter()
-        .map(|query| query.name.len())
-        .max()
-        .unwrap_or(0);
-    for query in queries {
-        writeln!(out, "{:width$}  {}", query.name, query.purpose).map_err(stdout_error)?;
-    }
-    Ok(())
+    let widths = queries.iter().map(|query| query.name.len());
+    let width = widths.max().unwrap_or(0);
+    let line = |query: &QueryFile| {
+        let (name, purpose) = (printable(&query.name), printable(&query.purpose));
+        format!("{name:width$}  {purpose}\n")
+    };
+    print_page(&queries.iter().map(line).collect::<String>())
 }
 
 fn explain(file: &QueryFile, args: &QueryArgs) -> Result<()> {
@@ -136,8 +137,5 @@ fn explain(file: &QueryFile, args: &QueryArgs) -> Result<()> {
     if ready || !args.set.is_empty() {
         text += &format!("\n{}\n", resolve(file, args)?);
     }
-    io::stdout()
-        .lock()
-        .write_all(text.as_bytes())
-        .map_err(stdout_error)
+    print_page(&text)
 }

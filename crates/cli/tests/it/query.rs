@@ -117,6 +117,63 @@ fn list_and_explain() {
 }
 
 #[test]
+fn a_local_file_does_not_replace_a_built_in_question() {
+    let sample = Sample::small();
+    fs::create_dir(sample.path("queries")).unwrap();
+    let ours = "purpose = \"Something else?\"\n[ask]\ncommand = \"transfers\"\nblocks = 1\n";
+    fs::write(sample.path("queries/closed-loops.toml"), ours).unwrap();
+    fs::write(sample.path("queries/mine.toml"), ours).unwrap();
+    let asked = sample.ok("query closed-loops --set token=all");
+    for note in [
+        "question closed-loops (built in)\n",
+        "queries/closed-loops.toml has the same name, and is not asked",
+    ] {
+        assert!(asked.stderr.contains(note), "{note}: {asked:?}");
+    }
+    assert!(!asked.stderr.contains("Something else?"), "{asked:?}");
+    for (name, note) in [
+        (
+            "queries/closed-loops.toml",
+            "question closed-loops (queries/closed-loops.toml)",
+        ),
+        ("mine", "question mine (queries/mine.toml)"),
+    ] {
+        let asked = sample.ok(&format!("query {name}"));
+        assert!(asked.stderr.contains("Something else?"), "{asked:?}");
+        assert!(asked.stderr.contains(note), "{note}: {asked:?}");
+    }
+    let list = sample.ok("query --list").stdout;
+    for name in ["closed-loops ", "queries/closed-loops.toml ", "mine "] {
+        assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
+    }
+}
+
+#[test]
+fn a_saved_question_cannot_choose_files_to_write() {
+    let sample = Sample::small();
+    fs::write(sample.path("mine.csv"), "mine").unwrap();
+    for (key, option) in [
+        ("output", "output = \"mine.csv\""),
+        ("overwrite", "overwrite = true"),
+        ("vertices", "vertices = \"mine.csv\""),
+    ] {
+        let text = format!(
+            "purpose = \"?\"\n[ask]\ncommand = \"graph\"\nroot = \"0x00000000000000000000000000000000000000aa\"\n{option}\n"
+        );
+        fs::write(sample.path("evil.toml"), text).unwrap();
+        let refused = sample.run("query evil.toml");
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(
+            refused.stderr.contains(&format!("cannot set `{key}`")),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(sample.read("mine.csv"), "mine");
+    sample.ok("query closed-loops --set token=all -f json -o mine.csv --overwrite");
+    assert_ne!(sample.read("mine.csv"), "mine");
+}
+
+#[test]
 fn own_questions_and_outputs() {
     let sample = Sample::small();
     fs::create_dir(sample.path("queries")).unwrap();
