@@ -316,6 +316,7 @@ fn failure(path: &Path, action: String, Code(code): Code) -> Error {
         MdbxError::Other(12) => {
             "not enough address space: libmdbx maps up to 8 TiB (not memory); raise `ulimit -v`"
         }
+        MdbxError::Other(23 | 24) => "too many open files; raise `ulimit -n`",
         MdbxError::Other(30) => "the file system is read-only",
         _ => "",
     };
