@@ -27,8 +27,8 @@ pub(crate) fn report(error: &Error) {
         text += &format!(": {error}");
         cause = error.source();
     }
+    progress::say_lines(&text);
     if let Some(hint) = &error.hint {
-        text += &format!("\nhint: {hint}");
+        progress::say(format_args!("hint: {hint}"));
     }
-    progress::say(format_args!("{text}"));
 }

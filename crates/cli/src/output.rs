@@ -1,14 +1,17 @@
 //! What people are told on stderr, and how wide their terminal is.
 
 use crate::{args::Global, progress, table::thousands};
+use serde::Serialize;
 use std::{
+    borrow::Cow,
     fmt,
-    io::{self, IsTerminal},
+    io::{self, IsTerminal, Write},
     sync::Arc,
     time::Duration,
 };
 use txgraph::{
-    BlockRanges, Error, ErrorKind, LimitHit, Progress, ScanReport, TransferGraph, Written,
+    BlockRanges, CancelFlag, Error, ErrorKind, LimitHit, Progress, Result, ScanReport,
+    TransferGraph, Written, printable,
 };
 
 /// Ranges and gaps that a line lists.
@@ -18,19 +21,22 @@ const LISTED_MAX: usize = 6;
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
+    /// Set by the first SIGINT.
+    pub(crate) cancel: CancelFlag,
 }
 
 impl Terminal {
-    pub(crate) fn new(global: &Global) -> Self {
+    pub(crate) fn new(global: &Global, cancel: CancelFlag) -> Self {
         Self {
             quiet: global.quiet,
+            cancel,
         }
     }
 
-    /// A progress bar, where somebody can see it.
-    pub(crate) fn progress(&self) -> Option<Arc<dyn Progress>> {
+    /// Counts blocks, with a bar if stderr is a terminal.
+    pub(crate) fn progress(&self) -> Arc<dyn Progress> {
         let seen = !self.quiet && io::stderr().is_terminal();
-        seen.then(|| Arc::new(progress::Bar::new()) as Arc<dyn Progress>)
+        Arc::new(progress::Counted(seen.then(progress::Bar::new)))
     }
 
     /// Columns of stdout, if it is a terminal.
@@ -191,11 +197,64 @@ pub(crate) fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
     words.join(", ")
 }
 
+/// Prints a text on stdout. Characters that a terminal would interpret are replaced.
+pub(crate) fn print_page(text: &str) -> Result<()> {
+    let lines = text.split('\n').map(printable);
+    print_data(lines.collect::<Vec<_>>().join("\n").as_bytes())
+}
+
+/// Prints a value as JSON on stdout. Characters that a terminal would interpret are escaped.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| stdout_error(error.into()))?;
+    print_data(escaped(&text).as_bytes())
+}
+
+/// Writes every character of a JSON text that is not printable as `\uXXXX`, and ends it
+/// with a line break. Such characters can only be inside of strings.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() + 1);
+    for c in json.chars() {
+        let mut bytes = [0; 4];
+        if c == '\n' || matches!(printable(c.encode_utf8(&mut bytes)), Cow::Borrowed(_)) {
+            text.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                text += &format!("\\u{unit:04x}");
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Writes bytes to stdout as they are.
+pub(crate) fn print_data(bytes: &[u8]) -> Result<()> {
+    let written = io::stdout().lock().write_all(bytes);
+    written.map_err(stdout_error)
+}
+
 /// A failure to print.
-pub(crate) fn stdout_error(error: io::Error) -> Error {
+fn stdout_error(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
         _ => ErrorKind::Failed,
     };
     Error::new(kind, "standard output").because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_escapes_what_a_terminal_would_interpret() {
+        let text = "esc\u{1b}[31m c1\u{9b} turn\u{202e} tag\u{e0041} plain é 火";
+        let json = escaped(&serde_json::to_string_pretty(&[text]).unwrap());
+        assert_eq!(
+            json,
+            "[\n  \"esc\\u001b[31m c1\\u009b turn\\u202e tag\\udb40\\udc41 plain é 火\"\n]\n"
+        );
+        let read: [String; 1] = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, [text]);
+    }
 }

@@ -14,16 +14,57 @@ use std::{
     time::Duration,
 };
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
-use txgraph::Progress;
+use txgraph::{Progress, printable};
 
 /// Owns the lines of stderr that bars are drawn on.
 static BARS: LazyLock<MultiProgress> =
     LazyLock::new(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
 
-/// Writes a line to stderr, above the bar if there is one.
+/// Writes a line to stderr, above the bar if there is one. Line breaks and everything that
+/// a terminal would interpret are replaced: parts of the line come from databases and files.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
+    let line = line.to_string();
     // A closed stderr is no reason to fail.
-    let _ = Stderr.write_all(format!("{line}\n").as_bytes());
+    let _ = Stderr.write_all(format!("{}\n", printable(&line)).as_bytes());
+}
+
+/// Writes a text of several lines like [`say`]. All but the first are indented, so that no
+/// text from elsewhere can look like a message of its own.
+pub(crate) fn say_lines(text: &str) {
+    let lines: Vec<_> = text.lines().map(printable).collect();
+    let _ = Stderr.write_all(format!("{}\n", lines.join("\n  ")).as_bytes());
+}
+
+/// Blocks that this process has finished, to see whether it makes progress.
+static BLOCKS_DONE: AtomicU64 = AtomicU64::new(0);
+
+/// The number of blocks finished so far, in all questions of this process.
+pub(crate) fn blocks_done() -> u64 {
+    BLOCKS_DONE.load(Ordering::Relaxed)
+}
+
+/// Counts finished blocks, and shows them on a bar if there is one.
+pub(crate) struct Counted(pub(crate) Option<Bar>);
+
+impl Progress for Counted {
+    fn start(&self, blocks: u64, counted: &'static str) {
+        if let Some(bar) = &self.0 {
+            bar.start(blocks, counted);
+        }
+    }
+
+    fn advance(&self, blocks: u64, count: u64) {
+        BLOCKS_DONE.fetch_add(blocks, Ordering::Relaxed);
+        if let Some(bar) = &self.0 {
+            bar.advance(blocks, count);
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish();
+        }
+    }
 }
 
 /// A bar for what goes through blocks: blocks, rate, time left, what was counted in them.

@@ -1,8 +1,7 @@
 //! `txgraph call`.
 
-use crate::output::{Terminal, stdout_error};
+use crate::output::{Terminal, print_data};
 use clap::Args;
-use std::io::{self, Write};
 use txgraph::{CallQuery, Node, Result};
 
 /// Call a contract on the state of any block, without changing anything
@@ -66,5 +65,5 @@ pub(crate) fn run(node: &Node, query: &CallQuery, terminal: &Terminal) -> Result
         called.block, called.outcome.gas_used
     ));
     let output = called.output()?;
-    writeln!(io::stdout().lock(), "{output}").map_err(stdout_error)
+    print_data(format!("{output}\n").as_bytes())
 }

@@ -1,8 +1,8 @@
 //! `txgraph completions`.
 
+use crate::output::print_data;
 use clap::{Args, Command};
 use clap_complete::Shell;
-use std::io::{self, Write};
 use txgraph::Result;
 
 /// Write a completion script for a shell
@@ -24,8 +24,5 @@ Examples:
 pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "txgraph", &mut script);
-    io::stdout()
-        .lock()
-        .write_all(&script)
-        .map_err(crate::output::stdout_error)
+    print_data(&script)
 }

@@ -1,12 +1,11 @@
 //! `txgraph index`.
 
 use crate::{
-    output::{Terminal, listed, stdout_error},
+    output::{Terminal, listed, print_json, print_page},
     table::thousands,
 };
 use clap::{Args, Subcommand};
-use std::io::{self, Write};
-use txgraph::{Built, IndexBuild, IndexState, Node, Result};
+use txgraph::{Built, IndexBuild, IndexState, Node, Result, printable};
 
 /// Make, keep and check an index: any address of any age in milliseconds
 ///
@@ -121,14 +120,10 @@ pub(crate) fn run(node: &Node, args: &IndexArgs, terminal: &Terminal) -> Result<
         ),
         Action::Status(status) => {
             let state = txgraph::index_status(node)?;
-            let text = if status.json {
-                let json = serde_json::to_string_pretty(&state);
-                json.map_err(|error| stdout_error(error.into()))? + "\n"
-            } else {
-                page(&state)
-            };
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(text.as_bytes()).map_err(stdout_error)
+            match status.json {
+                true => print_json(&state),
+                false => print_page(&page(&state)),
+            }
         }
         Action::Verify(verify) => {
             let verified = txgraph::index_verify(node, verify.quick)?;
@@ -251,6 +246,6 @@ fn page(state: &IndexState) -> String {
         ),
     ];
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let line = |(name, text): &(&str, String)| format!("{name:width$}  {text}\n");
+    let line = |(name, text): &(&str, String)| format!("{name:width$}  {}\n", printable(text));
     lines.iter().map(line).collect()
 }

@@ -1,13 +1,12 @@
 //! `txgraph info`.
 
 use crate::{
-    output::{listed, stdout_error},
+    output::{listed, print_json, print_page},
     table::thousands,
     time::utc,
 };
 use clap::Args;
-use std::io::{self, Write};
-use txgraph::{BlockRange, Info, Node, Result};
+use txgraph::{BlockRange, Info, Node, Result, printable};
 
 /// Tell what a data directory holds
 ///
@@ -30,15 +29,10 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(node: &Node, args: &InfoArgs) -> Result<()> {
     let info = txgraph::info(node)?;
-    let text = if args.json {
-        serde_json::to_string_pretty(&info).map_err(|error| stdout_error(error.into()))? + "\n"
-    } else {
-        page(&info)
-    };
-    io::stdout()
-        .lock()
-        .write_all(text.as_bytes())
-        .map_err(stdout_error)
+    match args.json {
+        true => print_json(&info),
+        false => print_page(&page(&info)),
+    }
 }
 
 /// What people want to know first.
@@ -115,7 +109,7 @@ fn page(info: &Info) -> String {
     for (name, text) in &lines {
         // A name is said once for all its lines.
         let shown = if *name == last { "" } else { name };
-        page += &format!("{shown:width$}  {text}\n");
+        page += &format!("{shown:width$}  {}\n", printable(text));
         last = name;
     }
     page

@@ -1,9 +1,9 @@
 //! `txgraph token`.
 
-use crate::output::stdout_error;
+use crate::output::{print_json, print_page};
+use alloy_primitives::Address;
 use clap::Args;
-use std::io::{self, Write};
-use txgraph::{Node, Result};
+use txgraph::{Node, Result, TokenNames, printable};
 
 /// Ask tokens what they say of themselves: symbol, decimals, name
 ///
@@ -38,23 +38,14 @@ Examples (for the small chain in testdata/):
 /// Runs the command.
 pub(crate) fn run(node: &Node, args: &TokenArgs) -> Result<()> {
     let names = txgraph::token_metadata(node, &args.tokens, args.block, args.refresh)?;
-    let text = if args.json {
-        let json = serde_json::to_string_pretty(&names);
-        json.map_err(|error| stdout_error(error.into()))? + "\n"
-    } else {
-        let line = |(token, said): (&_, &txgraph::TokenNames)| {
-            let decimals = said.decimals.map(|decimals| decimals.to_string());
-            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-            let token: &alloy_primitives::Address = token;
-            format!(
-                "{token} {} {} {}\n",
-                or_dash(said.symbol.clone()),
-                or_dash(decimals),
-                or_dash(said.name.clone())
-            )
-        };
-        names.iter().map(line).collect()
+    if args.json {
+        return print_json(&names);
+    }
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let line = |(token, said): (&Address, &TokenNames)| {
+        let decimals = said.decimals.map(|decimals| decimals.to_string());
+        let words = [said.symbol.clone(), decimals, said.name.clone()].map(or_dash);
+        format!("{token} {}\n", printable(&words.join(" ")))
     };
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).map_err(stdout_error)
+    print_page(&names.iter().map(line).collect::<String>())
 }

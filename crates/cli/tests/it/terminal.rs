@@ -1,0 +1,79 @@
+//! What databases and files contain does not control the terminal.
+
+use crate::harness::{Run, Sample, run};
+use std::fs;
+
+const ROOT: &str = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+/// Neither stream has a character that a terminal would interpret.
+fn assert_plain(run: &Run) {
+    for text in [&run.stdout, &run.stderr] {
+        let control =
+            |c: char| c.is_control() && c != '\n' || ('\u{202a}'..='\u{202e}').contains(&c);
+        assert!(!text.contains(control), "{run:?}");
+    }
+}
+
+#[test]
+fn names_of_files_are_escaped() {
+    let sample = Sample::small();
+    let copy = sample.fixture.unpack();
+    let folder = copy.path().join("static_files");
+    for name in [
+        "\u{1b}[31mevil",
+        "new\nnote          forged",
+        "\u{202e}live",
+    ] {
+        fs::write(folder.join(format!("static_file_{name}_0_499999")), "").unwrap();
+    }
+    for line in ["info", "info --json"] {
+        let mut command = sample.command();
+        command
+            .args(line.split(' '))
+            .arg("--datadir")
+            .arg(copy.path());
+        let run = run(&mut command);
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(run.stdout.contains("evil"), "{run:?}");
+        assert_plain(&run);
+        let forged = |line: &str| line.starts_with("note          forged");
+        assert!(!run.stdout.lines().any(forged), "{run:?}");
+    }
+}
+
+#[test]
+fn lists_and_questions_are_escaped() {
+    let sample = Sample::small();
+    let evil = "\u{1b}]0;pwned\u{7}";
+    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+    fs::write(
+        sample.path("tokens.csv"),
+        format!("address,symbol,decimals\n{evil}X,U,6\n"),
+    )
+    .unwrap();
+    fs::write(sample.path("list.csv"), format!("{evil}\n")).unwrap();
+    fs::write(sample.path("stop.csv"), format!("{hub},{evil}\n{evil},x\n")).unwrap();
+    fs::create_dir(sample.path("queries")).unwrap();
+    fs::write(
+        sample.path("queries/evil.toml"),
+        "purpose = \"Is \\u001b[31mthis\\nerror: red?\"\n[params.x]\ntype = \"text\"\n\
+         doc = \"\\u009b1m\"\ndefault = \"\\u001b\"\n[ask]\ncommand = \"transfers\"\n\
+         blocks = \"${x}\"\n",
+    )
+    .unwrap();
+    for (line, status) in [
+        (format!("graph {ROOT} --token-list tokens.csv -o x.dot"), 1),
+        ("graph -r @list.csv".to_owned(), 2),
+        (format!("graph {ROOT} --stop-at stop.csv"), 2),
+        ("transfers -t @list.csv".to_owned(), 2),
+        ("query --list".to_owned(), 0),
+        ("query evil --explain".to_owned(), 0),
+        ("query evil".to_owned(), 2),
+    ] {
+        let run = sample.run(&line);
+        assert_eq!(run.status, status, "{line}: {run:?}");
+        assert_plain(&run);
+        let forged = |line: &str| line.starts_with("error: red");
+        assert!(!run.stderr.lines().any(forged), "{run:?}");
+    }
+}
