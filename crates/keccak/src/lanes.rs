@@ -1,24 +1,26 @@
-//! The sponge (FIPS 202, 4; with Keccak's own padding) over states that lie side by side.
+//! The sponge construction (FIPS 202, section 4, with the original Keccak padding) over
+//! several interleaved states.
 
 use alloy_primitives::{B256, keccak256};
 
-/// Bytes of a message that a permutation takes in: Keccak-256.
+/// Bytes of a message that one permutation absorbs: the rate of Keccak-256.
 const BLOCK_BYTES: usize = 136;
 
-/// Words of a block.
+/// 64-bit words of a block.
 const BLOCK_WORDS: usize = BLOCK_BYTES / 8;
 
-/// Word by word the states of several messages.
+/// The states of several messages: one array for each of the 25 words, with one lane for
+/// each message.
 pub(crate) type States<const LANES: usize> = [[u64; LANES]; 25];
 
-/// The plain way.
+/// Hashes each message alone.
 pub(crate) fn one_by_one(messages: &[&[u8]], hashes: &mut [B256]) {
     for (hash, message) in hashes.iter_mut().zip(messages) {
         *hash = keccak256(message);
     }
 }
 
-/// In groups of `LANES`, with a permutation of as many states.
+/// Hashes messages in groups of `LANES`, with a permutation of `LANES` states.
 pub(crate) fn groups<const LANES: usize>(
     messages: &[&[u8]],
     hashes: &mut [B256],
@@ -37,13 +39,13 @@ fn group<const LANES: usize>(
     hashes: &mut [B256],
     permute: &impl Fn(&mut States<LANES>),
 ) {
-    // The last block, which is padded, may hold nothing of the message.
+    // The last block holds the padding, and may hold no byte of the message.
     let last_block = |message: &[u8]| message.len() / BLOCK_BYTES;
     let last = messages.iter().map(|message| last_block(message)).max();
     let mut states = [[0; LANES]; 25];
     for block in 0..=last.unwrap_or(0) {
         for (lane, message) in messages.iter().enumerate() {
-            // Shorter messages are done; what becomes of their states does not matter.
+            // Shorter messages are done: their states are not used any more.
             if block <= last_block(message) {
                 let rest = &message[block * BLOCK_BYTES..];
                 match rest.first_chunk() {
@@ -63,7 +65,7 @@ fn group<const LANES: usize>(
     }
 }
 
-/// The end of a message as a whole block: a one, zeros, and a one.
+/// Pads the end of a message to a block: a one bit, zeros, and a final one bit.
 fn padded(rest: &[u8]) -> [u8; BLOCK_BYTES] {
     let mut block = [0; BLOCK_BYTES];
     block[..rest.len()].copy_from_slice(rest);

@@ -1,12 +1,13 @@
 //! Keccak-256 of several messages at once.
 //!
-//! One message after the other, the permutation is a chain of 24 rounds on 25 words, a
-//! microsecond for most messages, and it is a visible part of whatever resolves hashes of
-//! transactions, checks headers or writes addresses with their checksums. All of these
-//! have many messages. In the lanes of vector registers eight of them cost what one does
-//! (AVX-512, which can rotate, and compute any function of three inputs), or four
-//! somewhat more (AVX2). Without either it is one after the other, by
-//! [`alloy_primitives::keccak256`], which the tests compare with.
+//! The permutation is a chain of 24 rounds on 25 words, so one message takes about a
+//! microsecond. That is a visible part of resolving transaction hashes, checking headers
+//! and writing checksummed addresses, and all of these have many messages.
+//!
+//! In the lanes of vector registers, eight messages cost as much as one with AVX-512,
+//! which has rotation and any function of three inputs as one instruction. With AVX2 four
+//! messages cost somewhat more than one. Other machines hash one message after another
+//! with [`alloy_primitives::keccak256`], which is also the oracle of the tests.
 
 mod lanes;
 #[cfg(target_arch = "x86_64")]
@@ -15,26 +16,27 @@ mod x86;
 use alloy_primitives::B256;
 use std::ops::Range;
 
-/// As many messages as are worth being gathered: no machine takes more at once.
+/// The largest number of messages that any machine hashes at once. Gathering more gains
+/// nothing.
 pub const LANES_MAX: usize = 8;
 
-/// Fills `hashes` with the Keccak-256 of the messages, one each. Fewer messages than
-/// lanes, or of very different lengths, gain less.
+/// Writes the Keccak-256 hash of each message to `hashes`. The gain is smaller for fewer
+/// messages than lanes, and for messages of very different lengths.
 ///
 /// # Panics
 ///
-/// If there are not as many hashes as messages.
+/// Panics if `hashes` and `messages` differ in length.
 pub fn keccak256_each(messages: &[&[u8]], hashes: &mut [B256]) {
     keccak256_each_with(Width::of_machine(), messages, hashes);
 }
 
-/// The same for messages that lie in one buffer.
+/// Like [`keccak256_each`], for messages in one buffer: `parts` are their byte ranges.
 ///
 /// # Panics
 ///
-/// If there are not as many hashes as messages, or a message is not in the buffer.
+/// Panics if `hashes` and `parts` differ in length, or if a part is outside of the buffer.
 pub fn keccak256_parts(bytes: &[u8], parts: &[Range<usize>], hashes: &mut [B256]) {
-    assert_eq!(parts.len(), hashes.len(), "a hash for each message");
+    assert_eq!(parts.len(), hashes.len(), "one hash for each message");
     let mut messages = [&[][..]; LANES_MAX];
     for (parts, hashes) in parts.chunks(LANES_MAX).zip(hashes.chunks_mut(LANES_MAX)) {
         for (message, part) in messages.iter_mut().zip(parts) {
@@ -44,7 +46,7 @@ pub fn keccak256_parts(bytes: &[u8], parts: &[Range<usize>], hashes: &mut [B256]
     }
 }
 
-/// How many lanes are used.
+/// The number of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
     One,
@@ -55,7 +57,7 @@ enum Width {
 }
 
 impl Width {
-    /// All that this machine has, the best last.
+    /// The widths that this machine supports, ascending.
     fn all() -> impl Iterator<Item = Self> {
         let mut widths = vec![Self::One];
         #[cfg(target_arch = "x86_64")]
@@ -77,7 +79,7 @@ impl Width {
 }
 
 fn keccak256_each_with(width: Width, messages: &[&[u8]], hashes: &mut [B256]) {
-    assert_eq!(messages.len(), hashes.len(), "a hash for each message");
+    assert_eq!(messages.len(), hashes.len(), "one hash for each message");
     match width {
         Width::One => lanes::one_by_one(messages, hashes),
         #[cfg(target_arch = "x86_64")]
@@ -104,19 +106,19 @@ mod tests {
     }
 
     #[test]
-    fn every_length_around_a_block() {
+    fn messages_of_every_length_around_a_block() {
         let messages: Vec<Vec<u8>> = (0..420_usize)
             .map(|len| (0..len).map(|at| (at * 7 + len).to_le_bytes()[0]).collect())
             .collect();
         check(&messages);
-        // The same, so that every lane meets every length beside other ones.
+        // Shifted, so that every lane gets every length, next to other lengths.
         for start in 1..9 {
             check(&messages[start..]);
         }
     }
 
     #[test]
-    fn parts_of_a_buffer() {
+    fn hashes_parts_of_a_buffer() {
         let bytes: Vec<u8> = (0..200).collect();
         let parts: Vec<Range<usize>> = (0..20).map(|at| at * 3..at * 9).collect();
         let mut hashes = vec![B256::ZERO; parts.len()];
@@ -126,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a hash for each message")]
-    fn too_few_hashes() {
+    #[should_panic(expected = "one hash for each message")]
+    fn panics_on_too_few_hashes() {
         keccak256_each(&[b"", b""], &mut [B256::ZERO]);
     }
 
     proptest! {
         #[test]
-        fn like_one_after_the_other(messages in vec(vec(any::<u8>(), 0..700), 0..30)) {
+        fn equals_hashing_one_by_one(messages in vec(vec(any::<u8>(), 0..700), 0..30)) {
             check(&messages);
         }
     }

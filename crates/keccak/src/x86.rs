@@ -1,5 +1,5 @@
-//! Keccak-f[1600] (FIPS 202, 3) on several states at once, one in each lane of the vector
-//! registers.
+//! Keccak-f[1600] (FIPS 202, section 3) on several states at once, one in each lane of the
+//! vector registers.
 
 use crate::lanes::States;
 use std::arch::x86_64::{
@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm512_ternarylogic_epi64, _mm512_xor_si512,
 };
 
-/// FIPS 202, 3.2.5.
+/// Round constants (FIPS 202, section 3.2.5).
 const ROUNDS: [u64; 24] = [
     0x0000_0000_0000_0001,
     0x0000_0000_0000_8082,
@@ -36,8 +36,9 @@ const ROUNDS: [u64; 24] = [
     0x8000_0000_8000_8008,
 ];
 
-/// Puts a moving word to one place after the other, and takes along what was there.
-macro_rules! move_on {
+/// Rotates a word into the next place of the π cycle, and continues with the word that was
+/// there.
+macro_rules! rotate_cycle {
     ($words:ident, $moving:ident, $rol:ident; $(($to:literal, $by:literal))*) => {$(
         let moved = $rol!($moving, $by);
         $moving = $words[$to];
@@ -45,16 +46,16 @@ macro_rules! move_on {
     )*};
 }
 
-/// A permutation with the operations of a kind of register: `rol!` rotates to the left,
-/// `xor3!` is the sum of three, `chi!` is `a ^ (!b & c)`. Word (x, y) of a state has the
-/// number x + 5 y.
+/// Defines a permutation for one type of register: `rol!` rotates left, `xor3!` is the
+/// exclusive or of three words, `chi!` is `a ^ (!b & c)`. Word (x, y) of a state has the
+/// index x + 5 y.
 macro_rules! permutation {
     ($name:ident, $feature:literal, $register:ty, $lanes:literal, $splat:ident, $xor:ident,
      $rol:ident, $xor3:ident, $chi:ident) => {
         #[target_feature(enable = $feature)]
         fn $name(states: &mut States<$lanes>) {
-            // SAFETY: both are 25 times as many bytes, and any bytes are good for either.
-            #[expect(unsafe_code, reason = "registers have no safe way from and to arrays")]
+            // SAFETY: both types have the same size, and any bytes are valid for both.
+            #[expect(unsafe_code, reason = "there is no safe conversion between arrays and registers")]
             let mut a = unsafe { std::mem::transmute::<States<$lanes>, [$register; 25]>(*states) };
             for round in ROUNDS {
                 // θ
@@ -68,9 +69,9 @@ macro_rules! permutation {
                         a[x + 5 * y] = $xor3!(a[x + 5 * y], before, after);
                     }
                 }
-                // ρ and π: each word goes to the place of the next, rotated.
+                // ρ and π: each word is rotated and moves to the place of the next.
                 let mut moving = a[1];
-                move_on!(a, moving, $rol; (10, 1) (7, 3) (11, 6) (17, 10) (18, 15) (3, 21) (5, 28) (16, 36)
+                rotate_cycle!(a, moving, $rol; (10, 1) (7, 3) (11, 6) (17, 10) (18, 15) (3, 21) (5, 28) (16, 36)
                     (8, 45) (21, 55) (24, 2) (4, 14) (15, 27) (23, 41) (19, 56) (13, 8)
                     (12, 25) (2, 43) (20, 62) (14, 18) (22, 39) (9, 61) (6, 20));
                 a[1] = $rol!(moving, 44);
@@ -85,7 +86,7 @@ macro_rules! permutation {
                 a[0] = $xor(a[0], $splat(round.cast_signed()));
             }
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "registers have no safe way from and to arrays")]
+            #[expect(unsafe_code, reason = "there is no safe conversion between arrays and registers")]
             let done = unsafe { std::mem::transmute::<[$register; 25], States<$lanes>>(a) };
             *states = done;
         }
@@ -127,7 +128,7 @@ macro_rules! rol_eight {
         _mm512_rol_epi64::<$by>($word)
     };
 }
-// What a bit becomes is the bit of the constant that the three bits are the number of.
+// The constant is a truth table: three input bits are the index of the result bit.
 macro_rules! xor3_eight {
     ($a:expr, $b:expr, $c:expr) => {
         _mm512_ternarylogic_epi64::<0b1001_0110>($a, $b, $c)
@@ -150,21 +151,21 @@ permutation!(
     chi_eight
 );
 
-/// On four states.
+/// Permutes four states.
 pub(crate) fn permute_four(states: &mut States<4>) {
     assert!(is_x86_feature_detected!("avx2"), "no AVX2");
-    // SAFETY: the machine has it.
-    #[expect(unsafe_code, reason = "instructions that not every machine has")]
+    // SAFETY: the assertion above checked that the machine has the instructions.
+    #[expect(unsafe_code, reason = "instructions that only some machines have")]
     unsafe {
         avx2(states);
     }
 }
 
-/// On eight states.
+/// Permutes eight states.
 pub(crate) fn permute_eight(states: &mut States<8>) {
     assert!(is_x86_feature_detected!("avx512f"), "no AVX-512");
-    // SAFETY: the machine has it.
-    #[expect(unsafe_code, reason = "instructions that not every machine has")]
+    // SAFETY: the assertion above checked that the machine has the instructions.
+    #[expect(unsafe_code, reason = "instructions that only some machines have")]
     unsafe {
         avx512(states);
     }
