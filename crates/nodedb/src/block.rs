@@ -263,6 +263,15 @@ impl<'a> Block<'a> {
     /// Sender of a transaction: from static files or MDBX, or, where the node keeps
     /// none, recovered from the signature (about 50 µs).
     pub fn sender(&mut self, index: u32) -> Result<Address> {
+        if let Some(sender) = self.stored_sender(index)? {
+            return Ok(sender);
+        }
+        let signed = self.signed_transaction(index)?;
+        self.recovered_sender(index, &signed)
+    }
+
+    /// The sender that the node stores for a transaction, if any.
+    pub(crate) fn stored_sender(&mut self, index: u32) -> Result<Option<Address>> {
         let tx = tx_number(self.number, self.body, index)?;
         if let Some((jar, row)) = self.snapshot.files.find(Segment::TransactionSenders, tx) {
             let cell = self
@@ -270,18 +279,32 @@ impl<'a> Block<'a> {
                 .senders
                 .reader(jar)?
                 .cell(row, 0, row + (self.last_tx - tx))?;
-            return Address::try_from(cell)
-                .map_err(|_| jar.bad_row(row, "an address is not 20 bytes long"));
+            return match Address::try_from(cell) {
+                Ok(sender) => Ok(Some(sender)),
+                Err(_) => Err(jar.bad_row(row, "an address is not 20 bytes long")),
+            };
         }
         let key = tables::number_key(tx);
-        if let Some(value) = self.snapshot.txn.get(Table::TransactionSenders, &key)? {
-            return Address::try_from(value).map_err(|_| {
-                self.snapshot
-                    .bad_value(Table::TransactionSenders, tx, "it is not 20 bytes long")
-            });
+        let Some(value) = self.snapshot.txn.get(Table::TransactionSenders, &key)? else {
+            return Ok(None);
+        };
+        match Address::try_from(value) {
+            Ok(sender) => Ok(Some(sender)),
+            Err(_) => Err(self.snapshot.bad_value(
+                Table::TransactionSenders,
+                tx,
+                "it is not 20 bytes long",
+            )),
         }
-        let signed = self.signed_transaction(index)?;
-        transaction::recover_sender(&signed).map_err(|what| Error::Inconsistent {
+    }
+
+    /// The signer of a transaction of the block.
+    pub(crate) fn recovered_sender(
+        &self,
+        index: u32,
+        transaction: &SignedTransaction,
+    ) -> Result<Address> {
+        transaction::recover_sender(transaction).map_err(|what| Error::Inconsistent {
             block: self.number,
             what: format!("transaction {index}: {what}"),
         })

@@ -1,6 +1,7 @@
 //! The one error of this crate: what failed, where, and what to do about it.
 
 use crate::Part;
+use alloy_primitives::Address;
 use std::{io, path::PathBuf};
 
 /// Result of this crate.
@@ -73,6 +74,21 @@ pub enum Error {
         block: u64,
         /// The two values that should agree.
         what: String,
+    },
+    /// A stored sender is not the signer of its transaction.
+    #[error(
+        "transaction {index} of block {block}: the node stores sender {stored}, but the signature gives \
+         {recovered}; the stored senders are damaged"
+    )]
+    WrongSender {
+        /// The block.
+        block: u64,
+        /// Index of the transaction in the block.
+        index: u32,
+        /// The stored sender.
+        stored: Address,
+        /// The signer.
+        recovered: Address,
     },
     /// A part of a block is not in this data directory.
     #[error("{part} of block {block} {}: {reason}", part.is_or_are_missing())]

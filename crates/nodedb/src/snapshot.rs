@@ -150,7 +150,9 @@ impl<'db> Snapshot<'db> {
     #[cold]
     pub(crate) fn settle(&self, error: Error) -> Error {
         match error {
-            Error::Corrupt { .. } | Error::Inconsistent { .. } if !self.files.are_current() => {
+            Error::Corrupt { .. } | Error::Inconsistent { .. } | Error::WrongSender { .. }
+                if !self.files.are_current() =>
+            {
                 Error::stale(self.db.dir().static_files_path(), error.to_string())
             }
             error => error,

@@ -31,6 +31,14 @@ pub fn put(dir: &Path, table: &str, key: &[u8], value: &[u8]) {
     });
 }
 
+/// Deletes all rows of a table.
+pub fn clear(dir: &Path, table: &str) {
+    commit(dir, |tx| {
+        let table = tx.open_db(Some(table)).unwrap();
+        tx.clear_db(table).unwrap();
+    });
+}
+
 /// Deletes a row, or all duplicates of a key.
 pub fn delete(dir: &Path, table: &str, key: &[u8]) {
     commit(dir, |tx| {
