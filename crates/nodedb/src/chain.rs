@@ -1,9 +1,7 @@
 //! Which chain this is. The database does not say; the genesis hash does, else a
 //! transaction that carries a chain id (EIP-155).
 
-use crate::{
-    Error, NodeDb, Result, Scratch, Snapshot, conf::Segment, receipt::OP_DEPOSIT_TYPE, transaction,
-};
+use crate::{Error, NodeDb, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::B256;
 use serde::Serialize;
@@ -107,7 +105,7 @@ impl Snapshot<'_> {
         let mut scratch = Scratch::default();
         let bytes = scratch.transactions.reader(jar)?.cell(row, 0, row)?;
         match transaction::peek_type(bytes, &mut scratch.transaction) {
-            Ok(OP_DEPOSIT_TYPE) => refuse(format!(
+            Ok(tx_type::OP_DEPOSIT) => refuse(format!(
                 "block {} begins with a deposit (transaction type 0x7e)",
                 self.tip()
             )),

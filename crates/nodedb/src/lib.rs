@@ -60,6 +60,7 @@ mod header;
 mod receipt;
 mod transaction;
 mod transaction_hash;
+mod tx_type;
 
 mod mdbx;
 mod tables;

@@ -5,6 +5,7 @@ use crate::{
     Error,
     compact::{Flags, Malformed, Reader},
     rows::ReceiptPlace,
+    tx_type,
     zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
@@ -13,9 +14,6 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A log has at most four topics (LOG0 to LOG4).
 const TOPICS_MAX: usize = 4;
-
-/// The extended transaction type of deposits on OP-stack chains.
-pub(crate) const OP_DEPOSIT_TYPE: u8 = 0x7e;
 
 /// A receipt, its logs borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +147,7 @@ pub(crate) fn decode<'a>(
     if compressed {
         reader = Reader::new(unzstd.decompress(reader.rest())?);
     }
-    let tx_type = tx_type(kind, &mut reader)?;
+    let tx_type = tx_type::decode(kind, &mut reader)?;
     let cumulative_gas_used = reader.u64(gas_len)?;
     let count = reader.varuint()?;
     Ok(Receipt {
@@ -161,18 +159,4 @@ pub(crate) fn decode<'a>(
         logs: reader.rest(),
         place,
     })
-}
-
-/// The two type bits of receipts and transactions, and the byte behind them.
-pub(crate) fn tx_type(kind: usize, reader: &mut Reader<'_>) -> Result<u8, Malformed> {
-    match kind {
-        0 => Ok(0),
-        1 => Ok(1),
-        2 => Ok(2),
-        _ => match reader.byte()? {
-            known @ (3 | 4) => Ok(known),
-            OP_DEPOSIT_TYPE => Err("an OP-stack deposit: OP-stack chains are not supported yet"),
-            _ => Err("an unknown transaction type"),
-        },
-    }
 }

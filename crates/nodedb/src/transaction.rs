@@ -5,7 +5,7 @@
 
 use crate::{
     compact::{Flags, Malformed, Reader},
-    receipt::tx_type,
+    tx_type,
     zstd_rows::Unzstd,
 };
 use alloy_consensus::{
@@ -63,7 +63,7 @@ pub(crate) fn peek_type(row: &[u8], unzstd: &mut Unzstd) -> Result<u8, Malformed
     let (_, kind, mut body) = open_row(row, unzstd)?;
     match kind {
         3 => body.byte(),
-        _ => tx_type(kind, &mut body),
+        _ => tx_type::decode(kind, &mut body),
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransactio
     let (signature, kind, mut reader) = open_row(row, unzstd)?;
     let signature = signature.into();
     // Not through `From`, which makes the hash at once: most readers never ask.
-    Ok(match tx_type(kind, &mut reader)? {
+    Ok(match tx_type::decode(kind, &mut reader)? {
         0 => EthereumTxEnvelope::Legacy(Signed::new_unhashed(legacy(reader)?, signature)),
         1 => EthereumTxEnvelope::Eip2930(Signed::new_unhashed(eip2930(reader)?, signature)),
         2 => EthereumTxEnvelope::Eip1559(Signed::new_unhashed(eip1559(reader)?, signature)),
@@ -129,7 +129,7 @@ pub struct OwnValue {
 /// behind it is not looked at.
 pub(crate) fn own_value(row: &[u8], unzstd: &mut Unzstd) -> Result<Option<OwnValue>, Malformed> {
     let (_, kind, mut reader) = open_row(row, unzstd)?;
-    let tx_type = tx_type(kind, &mut reader)?;
+    let tx_type = tx_type::decode(kind, &mut reader)?;
     let flag_bytes = match tx_type {
         0 | 1 => 3,
         3 => 5,

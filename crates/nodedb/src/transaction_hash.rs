@@ -8,11 +8,12 @@
 
 use crate::{
     compact::{Flags, Malformed, Reader},
-    receipt::tx_type,
     transaction::{self, FeeWidths, StoredSignature},
+    tx_type,
     zstd_rows::Unzstd,
 };
 use alloy_eips::Encodable2718;
+use alloy_rlp::Header;
 use std::ops::Range;
 
 /// In front of the fields: the type and the head of a list, whose length is known last.
@@ -27,7 +28,7 @@ pub(crate) fn encode(
     let (signature, kind, mut reader) = transaction::open_row(row, unzstd)?;
     let list = rlp.len() + HEAD_MAX;
     let mut out = Rlp(rlp);
-    let tx_type = tx_type(kind, &mut reader)?;
+    let tx_type = tx_type::decode(kind, &mut reader)?;
     if tx_type > 2 {
         let start = out.0.len();
         transaction::decode(row, unzstd)?.encode_2718(out.0);
@@ -111,16 +112,10 @@ fn eip1559(mut reader: Reader<'_>, out: &mut Rlp<'_>) -> Result<(), Malformed> {
 struct Rlp<'a>(&'a mut Vec<u8>);
 
 impl Rlp<'_> {
-    /// The head of a string or, with `0xc0` as `kind`, of a list.
-    fn head(&mut self, kind: u8, len: usize) {
-        let (head, at) = head(kind, len);
-        self.0.extend_from_slice(&head[at..]);
-    }
-
     #[inline]
     fn string(&mut self, bytes: &[u8]) {
         if !matches!(bytes, [..0x80]) {
-            self.head(0x80, bytes.len());
+            string_head(bytes.len()).encode(self.0);
         }
         self.0.extend_from_slice(bytes);
     }
@@ -166,7 +161,7 @@ impl Rlp<'_> {
     fn access_list(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
         let items = reader.varuint()?;
         if items == 0 {
-            self.head(0xc0, 0);
+            list_head(0).encode(self.0);
             return Ok(());
         }
         // What goes before a list is as long as the list is: payloads first.
@@ -179,14 +174,13 @@ impl Rlp<'_> {
             let bytes = keys.checked_mul(32).ok_or("a list is too long")?;
             let (keys, _) = item.take(bytes)?.as_chunks::<32>();
             item.finish()?;
-            let keys_len = keys.len() * 33;
-            let (head, at) = head(0xc0, keys_len);
-            list.head(0xc0, 21 + (head.len() - at) + keys_len);
+            let keys_head = list_head(keys.len() * 33);
+            list_head(21 + keys_head.length_with_payload()).encode(list.0);
             list.string(address);
-            list.0.extend_from_slice(&head[at..]);
+            keys_head.encode(list.0);
             keys.iter().for_each(|key| list.string(key));
         }
-        self.head(0xc0, payload.len());
+        list_head(payload.len()).encode(self.0);
         self.0.extend_from_slice(&payload);
         Ok(())
     }
@@ -194,27 +188,23 @@ impl Rlp<'_> {
     /// Puts the head of a list before what follows `start`. Where the list begins now;
     /// before `start` there must be room.
     fn close_list(&mut self, start: usize) -> usize {
-        let (head, at) = head(0xc0, self.0.len() - start);
-        let head = &head[at..];
-        let begin = start - head.len();
-        self.0[begin..start].copy_from_slice(head);
+        let head = list_head(self.0.len() - start);
+        let begin = start - head.length();
+        head.encode(&mut &mut self.0[begin..start]);
         begin
     }
 }
 
-/// The head of a string (`0x80`) or list (`0xc0`): the bytes from the place given with
-/// them to the end.
-fn head(kind: u8, len: usize) -> ([u8; 9], usize) {
-    let mut head = [0; 9];
-    if let Ok(short @ 0..=55) = u8::try_from(len) {
-        head[8] = kind + short;
-        return (head, 8);
+const fn string_head(payload_length: usize) -> Header {
+    Header {
+        list: false,
+        payload_length,
     }
-    head[1..].copy_from_slice(&(len as u64).to_be_bytes());
-    // At least one byte of the length is not zero, at most eight are.
-    let zeros = head[1..].iter().take_while(|byte| **byte == 0).count();
-    #[expect(clippy::cast_possible_truncation, reason = "at most 8")]
-    let len_bytes = 8 - zeros as u8;
-    head[zeros] = kind + 55 + len_bytes;
-    (head, zeros)
+}
+
+const fn list_head(payload_length: usize) -> Header {
+    Header {
+        list: true,
+        payload_length,
+    }
 }
