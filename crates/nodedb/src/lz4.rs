@@ -247,8 +247,9 @@ mod tests {
             }
         }
 
+        /// `unpack` and `lz4_flex` accept the same damaged blocks, with the same content.
         #[test]
-        fn damaged_blocks_never_give_what_the_library_does_not(
+        fn damaged_blocks_give_what_the_library_gives(
             content in content(),
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
@@ -261,10 +262,9 @@ mod tests {
             } else {
                 block[at] = byte;
             }
-            let ours = unpacked(&block);
-            if let Ok(theirs) = lz4_flex::block::decompress(&block, LEN_MAX) {
-                prop_assert_eq!(ours, Ok(theirs));
-            }
+            let ours = unpacked(&block).ok();
+            let theirs = lz4_flex::block::decompress(&block, LEN_MAX).ok();
+            prop_assert_eq!(ours, theirs);
         }
 
         #[test]
