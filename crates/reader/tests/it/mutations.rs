@@ -1,13 +1,15 @@
-//! Damaged files: an error or the right answer, never a panic, a hang or memory
-//! without bound. A wrong answer only where the format holds nothing to tell it
-//! by: the payload of receipts, transactions, senders and withdrawals has no
-//! checksum (roots and blooms of headers are not recomputed by a scan).
+//! Damaged files give an error or the right answer, never a panic, a signal, a hang or
+//! memory without bound. Every mutated directory is scanned plainly and with `verify`.
 //!
-//! Damaged pages of `mdbx.dat` may crash libmdbx itself, so everything runs in
-//! child processes: this test binary, started again, works through a list of
-//! numbered mutations and says how each ended. A child that dies is replaced.
+//! - With `verify` there are no wrong answers.
+//! - A plain scan may be wrong only in payload that has no checksum: logs, senders, native
+//!   values and withdrawals. It does not recompute roots.
 //!
-//! `TXGRAPH_MUTATIONS` sets the number of mutated files (default 1000).
+//! Damaged pages of `mdbx.dat` could crash libmdbx, so mutations run in child processes:
+//! this test binary, started again, works through a list of numbered mutations and prints
+//! how each scan ended. A child that dies is a failure, and is replaced.
+//!
+//! `TXGRAPH_MUTATIONS` sets the number of mutated directories (default 1000).
 
 use crate::support::{ask, assert_same, everything, range};
 use alloy_primitives::B256;
@@ -45,6 +47,32 @@ const MDBX_BYTES: u64 = 900 << 10;
 
 const PAGE_BYTES: usize = 4096;
 
+/// Kinds of files; each must be damaged at least once.
+const FILES: [&str; 22] = [
+    "headers",
+    "headers.conf",
+    "headers.off",
+    "transactions",
+    "transactions.conf",
+    "transactions.off",
+    "receipts",
+    "receipts.conf",
+    "receipts.off",
+    "transaction-senders",
+    "transaction-senders.conf",
+    "transaction-senders.off",
+    "account-change-sets",
+    "account-change-sets.conf",
+    "account-change-sets.off",
+    "account-change-sets.csoff",
+    "storage-change-sets",
+    "storage-change-sets.conf",
+    "storage-change-sets.off",
+    "storage-change-sets.csoff",
+    "database.version",
+    "mdbx.dat",
+];
+
 /// A data directory to be damaged and repaired, with what it answers when whole.
 struct Patient {
     root: PathBuf,
@@ -61,6 +89,7 @@ impl Patient {
             .filter(|path| fs::metadata(path).unwrap().len() > 0)
             .collect();
         paths.sort();
+        paths.push(root.join("db/database.version"));
         paths.push(root.join("db/mdbx.dat"));
         let read = |path: PathBuf| {
             let file = File::open(&path).unwrap();
@@ -73,7 +102,7 @@ impl Patient {
             root: root.to_path_buf(),
             mdbx_length: fs::metadata(&paths[paths.len() - 1]).unwrap().len(),
             files: paths.into_iter().map(read).collect(),
-            expected: read_all(root, None).unwrap(),
+            expected: read_all(root, None, false).unwrap(),
         }
     }
 
@@ -160,13 +189,15 @@ impl Patient {
         }
     }
 
-    /// Reads the damaged directory. `Ok`: the answer; `Err`: why not.
-    fn verdict(&self, what: &str, chance: &mut SmallRng) -> Verdict {
-        let chunk_blocks = *[None, Some(1), Some(7)].choose(chance).unwrap();
-        match catch_unwind(AssertUnwindSafe(|| read_all(&self.root, chunk_blocks))) {
+    /// Reads the damaged directory and judges the answer. With `verify` every answer must
+    /// be right.
+    fn verdict(&self, what: &str, chunk_blocks: Option<u64>, verify: bool) -> Verdict {
+        let read = || read_all(&self.root, chunk_blocks, verify);
+        match catch_unwind(AssertUnwindSafe(read)) {
             Err(_) => Verdict::Panic,
             Ok(Err(error)) => Verdict::Error(error),
             Ok(Ok(answer)) if answer == self.expected => Verdict::Right,
+            Ok(Ok(_)) if verify => Verdict::Wrong,
             Ok(Ok((transfers, report))) => {
                 let counts = (report.counts, self.expected.1.counts);
                 let checked = counts.0.blocks == counts.1.blocks
@@ -194,7 +225,11 @@ enum Verdict {
 }
 
 /// Opens and asks for everything there is.
-fn read_all(root: &Path, chunk_blocks: Option<u64>) -> Result<(Vec<Transfer>, ScanReport), String> {
+fn read_all(
+    root: &Path,
+    chunk_blocks: Option<u64>,
+    verify: bool,
+) -> Result<(Vec<Transfer>, ScanReport), String> {
     let text = |error: &dyn std::error::Error| error.to_string();
     let db = Arc::new(NodeDb::open(&DataDir::new(root)).map_err(|e| text(&e))?);
     // Must not panic either, whatever it says.
@@ -202,6 +237,7 @@ fn read_all(root: &Path, chunk_blocks: Option<u64>) -> Result<(Vec<Transfer>, Sc
     let options = ScanOptions {
         threads: Some(2),
         chunk_blocks,
+        verify,
         ..ScanOptions::default()
     };
     let source = NodeSource::new(db, options, None).map_err(|e| text(&e))?;
@@ -230,19 +266,23 @@ fn child() {
     for number in first..=last {
         let mut chance = SmallRng::seed_from_u64(number * 2 + layout);
         let what = patient.damage(&mut chance);
-        // Before reading, so that the parent knows what killed us.
-        tell(&format!("begin {number} {what}"));
-        let verdict = match patient.verdict(&what, &mut chance) {
-            Verdict::Right => "right".to_owned(),
-            Verdict::Error(error) => format!("error {}", error.replace('\n', " ")),
-            Verdict::Panic => "panic".to_owned(),
-            Verdict::Accepted => "accepted".to_owned(),
-            Verdict::Wrong => "wrong".to_owned(),
-        };
-        tell(&format!("end {verdict}"));
+        let chunk_blocks = *[None, Some(1), Some(7)].choose(&mut chance).unwrap();
+        for verify in [false, true] {
+            let mode = if verify { "verified" } else { "plain" };
+            // Before reading, so that the parent knows what ended this process.
+            tell(&format!("begin {number} {mode} {what}"));
+            let verdict = match patient.verdict(&what, chunk_blocks, verify) {
+                Verdict::Right => "right".to_owned(),
+                Verdict::Error(error) => format!("error {}", error.replace('\n', " ")),
+                Verdict::Panic => "panic".to_owned(),
+                Verdict::Accepted => "accepted".to_owned(),
+                Verdict::Wrong => "wrong".to_owned(),
+            };
+            tell(&format!("end {verdict}"));
+        }
         patient.repair();
     }
-    let (transfers, report) = read_all(&patient.root, None).unwrap();
+    let (transfers, report) = read_all(&patient.root, None, true).unwrap();
     assert_same(&transfers, &patient.expected.0, "after the last repair");
     assert_eq!(report, patient.expected.1);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -325,8 +365,9 @@ fn run(layout: u64, first: u64, last: u64, tally: &Mutex<Tally>, faults: &Mutex<
             Some((number, what)) => {
                 next = number + 1;
                 match (hung, status.signal()) {
-                    // Inside of libmdbx, which trusts the pages it maps.
-                    (false, Some(_)) if what.starts_with("mdbx.dat") => count(&what, "killed"),
+                    (false, Some(signal)) => {
+                        fault(format!("mutation {number} ({what}): signal {signal}"));
+                    }
                     _ => fault(format!(
                         "mutation {number} ({what}): {status}, hung: {hung}"
                     )),
@@ -406,11 +447,25 @@ fn damage_is_an_error_or_does_no_harm() {
         faults.len(),
         faults.join("\n")
     );
-    assert_eq!(tally.values().sum::<u64>(), each * 2);
-    let errors: u64 = tally
-        .iter()
-        .filter(|((_, v), _)| *v == "error")
-        .map(|(_, n)| n)
-        .sum();
-    assert!(errors * 4 > each, "damage is hardly noticed: {tally:?}");
+    // Two layouts, plain and with `verify`.
+    assert_eq!(tally.values().sum::<u64>(), each * 4);
+    let counted = |of: &dyn Fn(&str) -> bool, verdicts: &[&str]| -> u64 {
+        let wanted = |(file, verdict): &(String, &str)| of(file) && verdicts.contains(verdict);
+        let counts = tally.iter().filter(|(key, _)| wanted(key));
+        counts.map(|(_, count)| count).sum()
+    };
+    let of_mode = |mode: &'static str| move |file: &str| file.starts_with(mode);
+    assert_eq!(counted(&of_mode("verified"), &["accepted"]), 0);
+    let (plain, verified) = (
+        counted(&of_mode("plain"), &["error"]),
+        counted(&of_mode("verified"), &["error"]),
+    );
+    assert!(plain * 4 > each && verified > plain, "{tally:?}");
+    for file in FILES {
+        let damaged = |kind: &str| kind.split_once(' ').is_some_and(|(_, name)| name == file);
+        assert!(
+            counted(&damaged, &["right", "error", "accepted"]) > 0,
+            "{file}"
+        );
+    }
 }
