@@ -1,8 +1,8 @@
-//! What the state of past blocks costs in a data directory:
+//! Measures the cost of reading past state from a data directory:
 //! `cargo run --release -p txgraph-state --example costs -- DATADIR [BLOCKS]`
 //!
-//! Asks for what the last `BLOCKS` blocks (default 1000) changed, as of the end of the
-//! blocks before: by the index, by an overlay, and fetched at once.
+//! Reads everything that the last `BLOCKS` blocks (default 1000) changed, as of the end of
+//! the previous block: with the index, with an overlay, and with a prefetch.
 
 use std::time::{Duration, Instant};
 use txgraph_nodedb::DataDir;
@@ -10,7 +10,7 @@ use txgraph_state::{BlockChanges, BlockRange, History, StateDb, StateOptions, St
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Time spent, and on how many things.
+/// Time, and the number of items it was spent on.
 #[derive(Default)]
 struct Cost {
     time: Duration,
@@ -26,7 +26,7 @@ impl Cost {
         done
     }
 
-    #[expect(clippy::print_stdout, reason = "an example shows its result")]
+    #[expect(clippy::print_stdout, reason = "an example prints its result")]
     #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
     fn show(&self, what: &str) {
         let each = self.time.as_secs_f64() * 1e6 / self.count.max(1) as f64;
@@ -34,10 +34,10 @@ impl Cost {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "an example shows its result")]
+#[expect(clippy::print_stdout, reason = "an example prints its result")]
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
-    let dir = DataDir::new(words.next().ok_or("which data directory?")?);
+    let dir = DataDir::new(words.next().ok_or("usage: costs DATADIR [BLOCKS]")?);
     let wanted: u64 = words.next().map_or(Ok(1000), |word| word.parse())?;
     for history in [History::Index, History::Walk] {
         let options = StateOptions {
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
         };
         let db = StateDb::open(&dir, options)?;
         let available = db.available()?;
-        let blocks = available.blocks.ok_or("no state can be told")?;
+        let blocks = available.blocks.ok_or("no state is available")?;
         let last = blocks.last.saturating_sub(1);
         let first = blocks
             .first
@@ -56,9 +56,9 @@ fn main() -> Result<()> {
         let mut walk = Cost::default();
         let range = walk.of(1, || db.range(blocks))?;
         let how = if range.is_walked() {
-            "by an overlay"
+            "with an overlay"
         } else {
-            "by the index"
+            "with the index"
         };
         println!("state after blocks {blocks}, {how}");
         if let Some(reason) = available
@@ -114,7 +114,7 @@ fn ask(range: &StateRange<'_>) -> Result<()> {
     slots.show("a slot that changed later");
     current.show("a slot of the tip");
     changed.show("all changes of the next block");
-    prefetch.show("taking them in");
-    fetched.show("a slot that was taken in");
+    prefetch.show("prefetching them");
+    fetched.show("a prefetched slot");
     Ok(())
 }

@@ -9,27 +9,27 @@ use std::{ops::ControlFlow, sync::Arc};
 use txgraph_evm::{Account, StateSource};
 use txgraph_nodedb::{Scratch, Snapshot};
 
-/// State as of the end of one block, on a snapshot of its own: keep it for the block's
-/// replay, not longer.
+/// State as of the end of one block, with its own snapshot. Keep it only for the replay of
+/// the next block.
 #[derive(Debug)]
 pub struct StateAt<'db> {
     db: &'db StateDb,
     snapshot: Snapshot<'db>,
     block: u64,
     past: Past,
-    /// What the next block changes, if it was fetched.
+    /// The previous values of what the next block changes, after [`Self::prefetch`].
     fetched_accounts: AddressHashMap<Option<Account>>,
     fetched_slots: HashMap<(Address, B256), U256>,
 }
 
-/// How it is found what was before a change.
+/// Where values from before later changes are found.
 #[derive(Debug)]
 pub(crate) enum Past {
-    /// The block is the tip.
+    /// Not needed: the block is the tip.
     Current,
-    /// By the history indices.
+    /// In the change set that the history index points to.
     Index,
-    /// Among the changes of all later blocks.
+    /// In the changes of all later blocks.
     Overlay(Arc<Overlay>),
 }
 
@@ -53,25 +53,25 @@ impl<'db> StateAt<'db> {
         }
     }
 
-    /// The block after which this is the state.
+    /// Returns the block after which this is the state.
     pub const fn block(&self) -> u64 {
         self.block
     }
 
-    /// The view that state is read from, to read headers and transactions of the same
-    /// chain.
+    /// Returns the snapshot that state is read from, for headers and transactions of the
+    /// same chain.
     pub const fn snapshot(&self) -> &Snapshot<'db> {
         &self.snapshot
     }
 
-    /// What the next block changed.
+    /// Reads what the next block changed.
     pub fn next_changes(&self) -> Result<BlockChanges> {
         BlockChanges::of(self.block + 1, &self.snapshot, &mut Scratch::default())
     }
 
-    /// Takes in the values from before the next block that it changed, all of which are
-    /// of this state: two runs of neighbouring rows instead of two lookups for every
-    /// account and slot. What the next block only reads is still looked up.
+    /// Stores the previous values in the change set of the next block: they are values of
+    /// this state. Reading a change set is two sequential reads instead of two lookups for
+    /// every account and slot. What the next block only reads is still looked up.
     pub fn prefetch(&mut self, next: &BlockChanges) {
         debug_assert_eq!(next.block, self.block + 1);
         if next.block != self.block + 1 {
@@ -85,7 +85,7 @@ impl<'db> StateAt<'db> {
             .extend(slots.map(|change| ((change.address, change.slot.into()), change.before)));
     }
 
-    /// An account; `None`: it does not exist.
+    /// Returns an account; `None` if it does not exist.
     pub fn account(&self, address: Address) -> Result<Option<Account>> {
         if let Some(fetched) = self.fetched_accounts.get(&address) {
             return Ok(*fetched);
@@ -97,8 +97,8 @@ impl<'db> StateAt<'db> {
                 None => None,
                 Some(block) => {
                     let before = self.snapshot.account_before(block, address)?;
-                    let lacks = || missing_change(block, format!("account {address}"));
-                    Some(before.ok_or_else(lacks)?)
+                    let missing = || missing_change(block, format!("account {address}"));
+                    Some(before.ok_or_else(missing)?)
                 }
             },
         };
@@ -109,7 +109,7 @@ impl<'db> StateAt<'db> {
         Ok(stored.map(to_account))
     }
 
-    /// The value of a slot.
+    /// Returns the value of a slot.
     pub fn storage(&self, address: Address, slot: B256) -> Result<U256> {
         if let Some(fetched) = self.fetched_slots.get(&(address, slot)) {
             return Ok(*fetched);
@@ -120,7 +120,7 @@ impl<'db> StateAt<'db> {
         }
     }
 
-    /// The value of a slot, if a later block changed it.
+    /// Returns the value of a slot, if a later block changed it.
     fn before_change(&self, address: Address, slot: B256) -> Result<Option<U256>> {
         match &self.past {
             Past::Current => Ok(None),
@@ -132,14 +132,14 @@ impl<'db> StateAt<'db> {
                 None => Ok(None),
                 Some(block) => {
                     let before = self.snapshot.storage_before(block, address, slot)?;
-                    let lacks = || missing_change(block, format!("slot {slot} of {address}"));
-                    before.ok_or_else(lacks).map(Some)
+                    let missing = || missing_change(block, format!("slot {slot} of {address}"));
+                    before.ok_or_else(missing).map(Some)
                 }
             },
         }
     }
 
-    /// Code by its hash.
+    /// Returns code by its hash.
     pub fn code(&self, hash: B256) -> Result<Bytes> {
         if hash == KECCAK256_EMPTY {
             return Ok(Bytes::new());
@@ -153,10 +153,10 @@ impl<'db> StateAt<'db> {
         Ok(code)
     }
 
-    /// Whether an account has a slot that is not zero. Looks at all slots that later
-    /// blocks changed, then at the current ones.
+    /// Returns whether an account has a slot that is not zero. Reads all slots that later
+    /// blocks changed, then the current ones.
     pub fn has_storage(&self, address: Address) -> Result<bool> {
-        // As the table of current slots names them.
+        // With the keys of the table of current slots.
         let mut changed = B256HashSet::default();
         let mut seen = |slot, before: U256| -> Result<bool> {
             changed.insert(self.snapshot.stored_slot(slot)?);
@@ -186,7 +186,7 @@ impl<'db> StateAt<'db> {
                 }
             }
         }
-        // A current slot that no later block changed had its value then.
+        // A current slot that no later block changed already had its value.
         let mut found = false;
         self.snapshot
             .for_each_current_slot(address, &mut |slot, _| {
@@ -221,7 +221,7 @@ impl StateSource for StateAt<'_> {
         StateAt::code(self, code_hash)
     }
 
-    /// Of blocks up to the one whose state this is.
+    /// Zero for blocks above the one of this state.
     fn block_hash(&mut self, number: u64) -> Result<B256> {
         if number > self.block {
             return Ok(B256::ZERO);

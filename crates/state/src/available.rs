@@ -1,23 +1,24 @@
-//! After which blocks state can be told: one answer for accounts and storage together.
+//! The blocks whose state is available, for accounts and storage together.
 
 use crate::{Error, Result};
 use std::path::Path;
 use txgraph_nodedb::{BlockRange, Snapshot, StateCoverage};
 
-/// After which blocks state can be told, and why not after others.
+/// The blocks after which state is available, and why not after others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
-    /// From the first to the tip; `None`: after no block, see `obstacle`.
+    /// From the first such block to the tip; `None` for no block, see `obstacle`.
     pub blocks: Option<BlockRange>,
-    /// Why not after earlier blocks.
+    /// Why state is not available after earlier blocks.
     pub below: String,
-    /// Why not after later ones.
+    /// Why it is not available after later blocks.
     pub above: String,
-    /// Why after no block at all.
+    /// Why it is available after no block.
     pub obstacle: Option<String>,
-    /// The first block that can be looked up singly; the tip always can.
+    /// The first block with an index, so that a single block can be looked up. The tip
+    /// needs none.
     pub indexed_from: u64,
-    /// Why earlier blocks cannot; ranges of them can be prepared all the same.
+    /// Why earlier blocks have no index. Ranges of them can still be prepared.
     pub index_obstacle: Option<String>,
 }
 
@@ -55,7 +56,7 @@ impl Available {
         })
     }
 
-    /// The range, or the reason why there is none.
+    /// Returns the range, or the reason why there is none.
     pub(crate) fn blocks_in(&self, path: &Path) -> Result<BlockRange> {
         self.blocks.ok_or_else(|| Error::NoState {
             path: path.to_path_buf(),
@@ -65,7 +66,7 @@ impl Available {
         })
     }
 
-    /// Refuses what cannot be told.
+    /// Refuses blocks whose state is not available.
     pub(crate) fn check(&self, path: &Path, block: u64) -> Result<()> {
         let available = self.blocks_in(path)?;
         let reason = if block < available.first {

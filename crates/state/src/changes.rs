@@ -1,16 +1,16 @@
-//! What a block changed.
+//! The change set of a block.
 
 use crate::{Result, at::to_account};
 use alloy_primitives::{Address, U256};
 use txgraph_evm::Account;
 use txgraph_nodedb::{Scratch, Snapshot};
 
-/// What a block changed, with the values from before it.
+/// What a block changed, with the values before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockChanges {
     /// The block.
     pub block: u64,
-    /// Ascending by address. An account whose storage alone changed is not among them.
+    /// Ascending by address. Accounts of which only the storage changed are not included.
     pub accounts: Vec<AccountChange>,
     /// Ascending by address and slot.
     pub storage: Vec<StorageChange>,
@@ -19,20 +19,20 @@ pub struct BlockChanges {
 /// An account that a block changed, created or destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountChange {
-    /// Which.
+    /// Its address.
     pub address: Address,
-    /// `None`: it did not exist.
+    /// The account before the block; `None` if it did not exist.
     pub before: Option<Account>,
 }
 
-/// A slot that a block changed. Those of a destroyed account are among them.
+/// A slot that a block changed. The slots of destroyed accounts are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageChange {
-    /// Whose.
+    /// The account.
     pub address: Address,
-    /// Which.
+    /// Its key.
     pub slot: U256,
-    /// Zero when it was not set.
+    /// The value before the block; zero if it was not set.
     pub before: U256,
 }
 
@@ -58,7 +58,7 @@ impl BlockChanges {
         Ok(changes)
     }
 
-    /// The account before the block, if it changed it.
+    /// Returns the change of an account, if the block changed it.
     pub fn account(&self, address: Address) -> Option<&AccountChange> {
         let at = self
             .accounts
@@ -66,7 +66,7 @@ impl BlockChanges {
         at.ok().map(|at| &self.accounts[at])
     }
 
-    /// The slot before the block, if it changed it.
+    /// Returns the change of a slot, if the block changed it.
     pub fn slot(&self, address: Address, slot: U256) -> Option<&StorageChange> {
         let at = self
             .storage

@@ -1,10 +1,10 @@
-//! Code by its hash, for all threads: most calls of a chain go to few contracts.
+//! A cache of code by hash, shared by all threads: most calls go to few contracts.
 
 use alloy_primitives::{B256, Bytes, map::B256HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Two generations, each half of the bound: when the young one is full it becomes the
-/// old one, whose codes are forgotten unless they were asked for again.
+/// Two generations, each with half of the limit. When the young generation is full it
+/// replaces the old one. Code that was not used since then is dropped.
 #[derive(Debug)]
 pub(crate) struct CodeCache {
     generations: Mutex<Generations>,
@@ -27,7 +27,7 @@ impl CodeCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations> {
-        // Whole after every statement.
+        // The maps are consistent after every statement.
         self.generations
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_stays() {
+    fn keeps_code_that_is_used() {
         let cache = CodeCache::new(200);
         let code = |byte| Bytes::from(vec![byte; 40]);
         let hash = B256::repeat_byte;

@@ -1,4 +1,4 @@
-//! The state of a data directory, block by block.
+//! An open data directory, as a source of state.
 
 use crate::{
     Available, BlockChanges, Error, Result, StateAt, StateOptions, StateRange, at::Past,
@@ -11,24 +11,24 @@ use std::{
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Scratch, Snapshot};
 
-/// The state of a data directory, block by block. Shared between threads.
+/// The state of a data directory after its blocks. Can be shared between threads.
 #[derive(Debug)]
 pub struct StateDb {
     node: Arc<NodeDb>,
     pub(crate) options: StateOptions,
     pub(crate) codes: CodeCache,
-    /// What the newest snapshot told, by its id: asked with every block.
+    /// Availability and the id of its snapshot: it is needed for every block.
     available: Mutex<Option<(u64, Arc<Available>)>>,
 }
 
 impl StateDb {
-    /// Opens a data directory. All users of a directory in a process share its
+    /// Opens a data directory. All users of a directory in one process share its MDBX
     /// environment.
     pub fn open(dir: &DataDir, options: StateOptions) -> Result<Self> {
         Ok(Self::new(Arc::new(NodeDb::open(dir)?), options))
     }
 
-    /// The state of a directory that is open.
+    /// Uses a directory that is already open.
     pub fn new(node: Arc<NodeDb>, options: StateOptions) -> Self {
         Self {
             codes: CodeCache::new(options.code_cache_bytes_max),
@@ -38,26 +38,26 @@ impl StateDb {
         }
     }
 
-    /// The data directory.
+    /// Returns the open data directory.
     pub const fn node(&self) -> &Arc<NodeDb> {
         &self.node
     }
 
-    /// After which blocks state can be told, and why not after others.
+    /// Returns the blocks after which state is available, and why not after others.
     pub fn available(&self) -> Result<Available> {
         let available = self.available_in(&self.node.snapshot()?)?;
         Ok(Available::clone(&available))
     }
 
-    /// The state as of the end of a block, on a fresh snapshot. Without a usable index
-    /// only that of the tip; see [`StateDb::range`].
+    /// Returns the state as of the end of a block, on a fresh snapshot. Without a usable
+    /// index this works for the tip only; see [`StateDb::range`].
     pub fn at(&self, block: u64) -> Result<StateAt<'_>> {
         let snapshot = self.node.snapshot()?;
         let past = self.look_up(&snapshot, block)?;
         Ok(StateAt::new(self, snapshot, block, past))
     }
 
-    /// How the state after a block is found without an overlay.
+    /// Determines how to find the state after a block without an overlay.
     pub(crate) fn look_up(&self, snapshot: &Snapshot<'_>, block: u64) -> Result<Past> {
         let available = self.available_in(snapshot)?;
         available.check(self.path(), block)?;
@@ -74,23 +74,23 @@ impl StateDb {
         }
     }
 
-    /// Prepares the state after every block of a range: nothing to do where the index
-    /// can be used, else one walk through the change sets from the tip down to the
-    /// range. To replay blocks `a..=b`, prepare `a - 1..=b - 1`.
+    /// Prepares the state after every block of a range. Where the index can be used this
+    /// does nothing; otherwise it reads the change sets from the tip down to the range. To
+    /// replay blocks `a..=b`, prepare `a - 1..=b - 1`.
     pub fn range(&self, blocks: BlockRange) -> Result<StateRange<'_>> {
         StateRange::prepare(self, blocks)
     }
 
-    /// What a block changed, with the values from before it.
+    /// Reads what a block changed, with the values before it.
     pub fn changes(&self, block: u64) -> Result<BlockChanges> {
         BlockChanges::of(block, &self.node.snapshot()?, &mut Scratch::default())
     }
 
-    /// The same, of the block with this hash and no other.
+    /// Like [`Self::changes`], but only for the block with this hash.
     ///
     /// # Errors
     ///
-    /// [`Error::Reorganised`] when the block is no longer on the chain.
+    /// [`Error::Reorganised`] if the block is no longer on the chain.
     pub fn changes_of(&self, block: u64, hash: B256) -> Result<BlockChanges> {
         let snapshot = self.node.snapshot()?;
         if block > snapshot.tip() || snapshot.block_hash(block)? != hash {
@@ -114,7 +114,7 @@ impl StateDb {
         }
     }
 
-    /// The data directory, for messages.
+    /// Returns the path of the data directory, for messages.
     pub(crate) fn path(&self) -> &Path {
         &self.node.dir().root
     }

@@ -1,4 +1,5 @@
-//! The one error of this crate: what cannot be told, why, and what to do about it.
+//! The error type of this crate. Messages contain the block or file, the reason, and what
+//! to do next.
 
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
@@ -7,34 +8,32 @@ use txgraph_nodedb::BlockRange;
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why state cannot be told.
+/// Why state is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The data directory cannot be read, or is damaged.
     #[error(transparent)]
     Node(#[from] txgraph_nodedb::Error),
-    /// The directory cannot tell the state after any block.
+    /// State is available after no block.
     #[error("{}: {reason}", path.display())]
     NoState {
         /// The data directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The state after this block is not there, unlike that after others.
-    #[error(
-        "the state after block {block} cannot be told: {reason}; it can after blocks {available}"
-    )]
+    /// State is available after other blocks, but not after this one.
+    #[error("no state available after block {block}: {reason} (available: {available})")]
     NotAvailable {
-        /// The block asked for.
+        /// The requested block.
         block: u64,
-        /// After which blocks state can be told.
+        /// The blocks after which state is available.
         available: BlockRange,
-        /// Why not after this one.
+        /// The reason.
         reason: String,
     },
-    /// There is no index to find single blocks with.
+    /// There is no index for single blocks.
     #[error(
         "{}: the state after a single block {block} cannot be looked up: {reason}; prepare a range of blocks instead",
         path.display()
@@ -42,30 +41,30 @@ pub enum Error {
     NoIndex {
         /// The data directory.
         path: PathBuf,
-        /// The block asked for.
+        /// The requested block.
         block: u64,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// A range was asked for a block that is none of its own.
-    #[error("block {block} is not in the range {prepared} that was prepared")]
+    /// The block is outside of the prepared range.
+    #[error("block {block} is outside of the prepared range {prepared}")]
     OutsideRange {
-        /// The block asked for.
+        /// The requested block.
         block: u64,
         /// The range.
         prepared: BlockRange,
     },
-    /// What changed between a range and the tip takes more room than allowed.
+    /// The changes between a range and the tip need more space than allowed.
     #[error(
-        "the changes of blocks {blocks} take more than {bytes_max} bytes {place}: take a shorter range, one \
-         closer to the tip, or raise the limit"
+        "the changes of blocks {blocks} need more than {bytes_max} bytes {place}: use a range closer to the \
+         tip, or raise the limit"
     )]
     TooLarge {
-        /// Blocks whose changes were to be kept.
+        /// The blocks whose changes are kept.
         blocks: BlockRange,
         /// The limit.
         bytes_max: u64,
-        /// In memory or in temporary files.
+        /// "in memory" or "in temporary files".
         place: &'static str,
     },
     /// A temporary file cannot be written or read.
@@ -73,14 +72,14 @@ pub enum Error {
     Spill {
         /// "create", "write", "read".
         action: &'static str,
-        /// Where it lies.
+        /// The directory of the file.
         directory: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// An index and the change sets contradict each other.
     #[error(
-        "block {block} is inconsistent: the index says that it changed {what}, its change set does not"
+        "block {block} is inconsistent: the history index lists a change of {what}, the change set does not"
     )]
     MissingChange {
         /// The block.
@@ -88,24 +87,26 @@ pub enum Error {
         /// An account or a slot.
         what: String,
     },
-    /// An account has code that the database does not.
-    #[error("the database is damaged: an account has code {hash}, which table Bytecodes lacks")]
+    /// The code of an account is not in the database.
+    #[error(
+        "the database is damaged: table Bytecodes has no code {hash}, which an account refers to"
+    )]
     MissingCode {
         /// Keccak-256 of the code.
         hash: B256,
     },
-    /// The chain was reorganised: below what a range was prepared from, or under a block
-    /// that was asked for by its hash.
-    #[error("block {block} is no longer part of the chain: ask again, with a fresh range")]
+    /// The chain was reorganised: below the tip that a range was prepared from, or at a
+    /// block that was requested by its hash.
+    #[error("block {block} is no longer part of the chain: prepare the range again, and retry")]
     Reorganised {
-        /// The tip when the range was prepared, or the block asked for.
+        /// The tip when the range was prepared, or the requested block.
         block: u64,
     },
 }
 
 impl Error {
-    /// The chain or its files changed meanwhile: ask again, or prepare the range again,
-    /// a bounded number of times.
+    /// Returns whether the chain or its files changed while they were read. Retry, or
+    /// prepare the range again, a bounded number of times.
     pub const fn is_stale(&self) -> bool {
         match self {
             Self::Node(error) => error.is_stale(),
@@ -114,7 +115,7 @@ impl Error {
         }
     }
 
-    /// State that is pruned, above the tip, or cannot be told at all.
+    /// Returns whether the state is pruned, above the tip, or not available at all.
     pub const fn is_missing(&self) -> bool {
         match self {
             Self::Node(error) => error.is_missing(),

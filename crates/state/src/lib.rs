@@ -1,5 +1,5 @@
 //! Accounts, storage and code of a local node as of the end of any block that its
-//! database can still tell. In: a [`NodeDb`](txgraph_nodedb::NodeDb). Out: a
+//! database still covers. Input: a [`NodeDb`](txgraph_nodedb::NodeDb). Output: a
 //! [`StateSource`](txgraph_evm::StateSource) for the interpreter.
 //!
 //! ```text
@@ -10,21 +10,22 @@
 //!                                        once, from the tip down
 //! ```
 //!
-//! A node stores the state as of its tip, and for every block what it changed with
-//! the values from before. What an account was after block `n` is the value before
-//! the first block above `n` that changed it, or the current one if none did. The
-//! first such block is found in one of two ways:
+//! A node stores the state as of its tip and, for every block, a change set: what the
+//! block changed, with the values before it. An account after block `n` has the value
+//! from before the first later block that changed it, or the current value if no later
+//! block did. There are two ways to find that block:
 //!
-//! - By the node's history indices, two reads for each account or slot. In layout v1
-//!   they are in MDBX; in v2 they are in RocksDB, see the feature `rocksdb`.
-//! - By an overlay: the change sets of all blocks from the tip down to a range are
-//!   walked once, sorted, and kept in memory or, beyond a bound, in a temporary file.
-//!   That needs no index, serves every block of the range from every thread, and
-//!   costs the more the deeper the range lies below the tip.
+//! - The node's history indices: two reads for each account or slot. Layout v1 has them
+//!   in MDBX, layout v2 in RocksDB (feature `rocksdb`).
+//! - An overlay: the change sets from the tip down to a range are read once, sorted, and
+//!   kept in memory or, beyond a limit, in a temporary file. It needs no index and serves
+//!   every block of the range on every thread. Its cost grows with the distance between
+//!   the range and the tip.
 //!
-//! Every [`StateAt`] sits on a snapshot of its own and is to be dropped within seconds:
-//! a long one holds back a running node. A [`StateRange`] outlives reorganisations
-//! above its overlay's tip, and says [`Error::is_stale`] after deeper ones.
+//! Every [`StateAt`] has its own snapshot and should be dropped within seconds, because a
+//! long snapshot delays a running node. A [`StateRange`] remains valid after
+//! reorganisations above its overlay's tip. After deeper ones its errors are
+//! [stale](Error::is_stale).
 //!
 //! ```no_run
 //! use txgraph_nodedb::DataDir;
@@ -33,7 +34,7 @@
 //! # let address = Default::default();
 //! let dir = DataDir::new("~/.local/share/reth/mainnet");
 //! let db = StateDb::open(&dir, StateOptions::default())?;
-//! // Whether there is an index or not:
+//! // Works with and without an index:
 //! let range = db.range(BlockRange { first: 23_000_000, last: 23_000_099 })?;
 //! let state = range.at(23_000_042)?;
 //! println!("{:?} after block {}", state.account(address)?, state.block());
@@ -41,13 +42,13 @@
 //! # }
 //! ```
 //!
-//! It knows nothing of transactions, and nothing of tables and files either.
+//! The crate does not depend on transactions, tables or files.
 //!
-//! # What a v2 node itself forgets
+//! # A known error of v2 nodes
 //!
-//! An account that is destroyed and created again within one block (before Cancun):
-//! reth 2.5 stores zero as the value from before for the slots it had. Its own answers
-//! are wrong in the same way; a v1 node stores the right value.
+//! When an account is destroyed and created again within one block (before Cancun),
+//! reth 2.5 stores zero as the previous value of its slots. Its RPC answers are wrong in
+//! the same way. A v1 node stores the right value.
 
 mod available;
 mod db;
@@ -70,7 +71,8 @@ pub use options::{History, Spill, StateOptions};
 pub use range::StateRange;
 pub use txgraph_nodedb::BlockRange;
 
-/// A database and its ranges are shared between threads; a state may be sent to one.
+/// Checks at compile time that databases and ranges can be shared between threads, and
+/// that a state can be sent to one.
 const fn _threads() {
     const fn shared<T: Send + Sync>() {}
     const fn sent<T: Send>() {}

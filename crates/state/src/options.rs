@@ -1,18 +1,18 @@
-//! What a caller decides.
+//! Options of a [`StateDb`](crate::StateDb).
 
 use std::path::PathBuf;
 
-/// Limits and choices.
+/// Options of a [`StateDb`](crate::StateDb).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateOptions {
-    /// How the past is found.
+    /// How previous values are found.
     pub history: History,
-    /// Code kept between blocks; all threads share it.
+    /// Bytes of code that are cached, for all threads together.
     pub code_cache_bytes_max: usize,
-    /// Changes between a range and the tip that are kept in memory. A walk may take a
-    /// block's worth more.
+    /// Bytes of changes between a range and the tip that are kept in memory. Reading may
+    /// exceed it by the changes of one block.
     pub overlay_bytes_max: usize,
-    /// Where more than that goes; without it, more is an error.
+    /// Temporary files for more changes than that. `None`: more is an error.
     pub spill: Option<Spill>,
 }
 
@@ -27,22 +27,22 @@ impl Default for StateOptions {
     }
 }
 
-/// How the first block that changed something is found.
+/// How the first later block that changed an account or slot is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum History {
-    /// By the node's indices; ranges walk the change sets where those cannot be used.
+    /// With the node's indices. Ranges read the change sets where there is no usable index.
     #[default]
     Index,
-    /// Ranges always walk the change sets: for a range close to the tip that costs less.
+    /// Ranges always read the change sets, which is cheaper for a range close to the tip.
     Walk,
 }
 
-/// Temporary files of an overlay. They have no name, and vanish with the process.
+/// Temporary files of an overlay. They have no name and disappear with the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spill {
-    /// Should not be a file system in memory.
+    /// The directory; it should not be a file system in memory.
     pub directory: PathBuf,
-    /// While sorting they take up to twice the room of what they hold.
+    /// The limit in bytes. Sorting needs up to twice the size of the rows.
     pub bytes_max: u64,
 }
 

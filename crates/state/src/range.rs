@@ -12,10 +12,10 @@ use std::{
 };
 use txgraph_nodedb::{BlockRange, Snapshot};
 
-/// A walk takes a fresh snapshot this often: a long one holds back the node.
+/// A walk renews its snapshot after this time: a long one delays the node.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
-/// How often a walk begins anew because the chain was reorganised below its tip, and a
-/// snapshot is taken again because another thread was ahead.
+/// The number of attempts: a walk starts again when the chain was reorganised below its
+/// tip, and a snapshot is taken again when another thread has a newer one.
 const ATTEMPTS_MAX: u32 = 4;
 
 /// The state after every block of a range. Shared between threads.
@@ -23,14 +23,14 @@ const ATTEMPTS_MAX: u32 = 4;
 pub struct StateRange<'db> {
     db: &'db StateDb,
     blocks: BlockRange,
-    /// `None`: by the index.
+    /// `None`: the index is used.
     walked: Option<Walked>,
 }
 
 #[derive(Debug)]
 struct Walked {
     overlay: RwLock<Arc<Overlay>>,
-    /// Held by the one who extends it.
+    /// Locked by the thread that extends the overlay.
     extending: Mutex<()>,
 }
 
@@ -62,12 +62,12 @@ impl<'db> StateRange<'db> {
         self.blocks
     }
 
-    /// Whether the change sets were walked; otherwise the index is asked.
+    /// Returns whether the change sets were read in advance. Otherwise the index is used.
     pub const fn is_walked(&self) -> bool {
         self.walked.is_some()
     }
 
-    /// The state as of the end of a block of the range, on a fresh snapshot.
+    /// Returns the state as of the end of a block of the range, on a fresh snapshot.
     pub fn at(&self, block: u64) -> Result<StateAt<'db>> {
         if !self.blocks.contains(block) {
             return Err(Error::OutsideRange {
@@ -81,8 +81,8 @@ impl<'db> StateRange<'db> {
         let mut attempt = 1;
         loop {
             let snapshot = self.db.node().snapshot()?;
-            // A sync may have begun since. Change sets that were pruned meanwhile are kept
-            // in the overlay.
+            // A sync may have started in the meantime. Change sets that were pruned in the
+            // meantime are still in the overlay.
             self.db.available_in(&snapshot)?.blocks_in(self.db.path())?;
             match walked.overlay_for(self.db, self.blocks, &snapshot) {
                 Ok(overlay) => {
@@ -110,7 +110,7 @@ impl Walked {
         Arc::clone(&self.overlay.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The overlay, extended to what a snapshot sees.
+    /// Returns the overlay, extended to the tip of a snapshot.
     fn overlay_for(
         &self,
         db: &StateDb,
@@ -130,7 +130,7 @@ impl Walked {
         if known.knows(tip) {
             return Ok(known);
         }
-        // What was laid over it may be of an abandoned branch.
+        // The extension may belong to an abandoned branch.
         let known = if known.last_tip().is_in(snapshot)? {
             Overlay::clone(&known)
         } else {
@@ -163,13 +163,13 @@ impl Walked {
     }
 }
 
-/// Walks the change sets from the tip down to the range.
+/// Reads the change sets from the tip down to the range.
 fn walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let mut attempt = 1;
     loop {
         match try_walk(db, range) {
             Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => {
-                tracing::debug!(attempt, %error, "walking the change sets again");
+                tracing::debug!(attempt, %error, "reading the change sets again");
                 attempt += 1;
             }
             done => return done,
@@ -182,7 +182,7 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let mut snapshot = db.node().snapshot()?;
     let mut taken = begun;
     let tip = Tip::of(&snapshot)?;
-    // The first change above a block is asked for: those of its first are not needed.
+    // Only changes above a block are used, so those of the first block are not needed.
     let blocks = BlockRange {
         first: range.first + 1,
         last: tip.block,
@@ -201,6 +201,6 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     }
     drop(snapshot);
     let layer = collector.finish()?;
-    tracing::debug!(%blocks, elapsed = ?begun.elapsed(), "walked the change sets");
+    tracing::debug!(%blocks, elapsed = ?begun.elapsed(), "read the change sets");
     Ok(Overlay::new(tip, layer))
 }

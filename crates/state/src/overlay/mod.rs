@@ -1,14 +1,13 @@
-//! What was before the changes of the blocks above a range, for databases without a
-//! usable index. Change sets are walked from the tip down, and kept sorted by account
-//! or slot and block: the first row above block `n` holds the value as of its end.
+//! Values from before the changes of all blocks above a range, for databases without a
+//! usable index. Change sets are read from the tip down and sorted by account or slot,
+//! then by block: the first row above block `n` has the value as of the end of `n`.
 //!
-//! Blocks above the range need not be told apart: of each account or slot only the
-//! first of them that changed it is kept.
+//! For blocks above the range only the first change of each account or slot is kept.
 //!
-//! The node goes on meanwhile. An overlay is made for one tip; when a newer snapshot is
-//! asked, the changes of the blocks in between are laid over it as another layer. That
-//! never changes the answer for an older snapshot of the same chain: there, what a
-//! newer block found before it is the current value.
+//! An overlay is made for one tip. For a snapshot with a newer tip, the changes of the
+//! blocks in between are added as another layer. That does not change the answers for an
+//! older snapshot of the same chain: its current value is the previous value in the newer
+//! change set.
 
 mod rows;
 mod sorter;
@@ -23,7 +22,7 @@ use spill::SpillDir;
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 use txgraph_nodedb::{Account, BlockRange, Scratch, Snapshot};
 
-/// A block of the chain that an overlay was made or extended for.
+/// A tip that an overlay was made for or extended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tip {
     pub(crate) block: u64,
@@ -39,22 +38,22 @@ impl Tip {
         })
     }
 
-    /// Whether it is a block of the chain that a snapshot sees.
+    /// Returns whether it is a block of the chain of a snapshot.
     pub(crate) fn is_in(&self, snapshot: &Snapshot<'_>) -> Result<bool> {
         Ok(self.block <= snapshot.tip() && snapshot.block_hash(self.block)? == self.hash)
     }
 }
 
-/// The changes of all blocks above a range's first, up to a tip.
+/// The changes of all blocks above the first one of a range, up to a tip.
 #[derive(Clone, Debug)]
 pub(crate) struct Overlay {
-    /// Its own, and those it was extended to; ascending.
+    /// The tip it was made for, and those it was extended to, ascending.
     tips: Vec<Tip>,
-    /// Each of the blocks behind those of the one before.
+    /// Each has the blocks after those of the previous layer.
     layers: Vec<Arc<Layer>>,
 }
 
-/// The changes of some blocks that follow each other.
+/// The changes of consecutive blocks.
 #[derive(Debug)]
 pub(crate) struct Layer {
     accounts: AccountTable,
@@ -69,7 +68,7 @@ impl Overlay {
         }
     }
 
-    /// As it was made.
+    /// Returns the overlay without its extensions.
     pub(crate) fn base(&self) -> Self {
         Self {
             tips: self.tips[..1].to_vec(),
@@ -77,29 +76,29 @@ impl Overlay {
         }
     }
 
-    /// The tip it was made for.
+    /// Returns the tip it was made for.
     pub(crate) fn first_tip(&self) -> Tip {
         self.tips[0]
     }
 
-    /// The last tip it was extended to.
+    /// Returns the last tip it was extended to.
     pub(crate) fn last_tip(&self) -> Tip {
         self.tips[self.tips.len() - 1]
     }
 
-    /// Whether it was made for, or extended to, this very block.
+    /// Returns whether it was made for or extended to this tip.
     pub(crate) fn knows(&self, tip: Tip) -> bool {
         self.tips.iter().rev().any(|known| *known == tip)
     }
 
-    /// With the changes of the blocks behind the last tip, up to `tip`.
+    /// Returns an overlay with another layer: the changes after the last tip, up to `tip`.
     pub(crate) fn extended(&self, tip: Tip, layer: Layer) -> Self {
         let mut tips = self.tips.clone();
         tips.push(tip);
         let mut layers = self.layers.clone();
         layers.push(Arc::new(layer));
-        // Few layers, each row moved few times: a layer is not merged into one that is
-        // much larger, and never into the one that `base` gives back.
+        // Keeps the number of layers small and moves each row only a few times: a layer is
+        // not merged into a much larger one, and never into the one of `base`.
         while let [_, .., older, newer] = &layers[..]
             && older.memory_bytes() <= 2 * newer.memory_bytes()
             && let Some(merged) = older.merge(newer)
@@ -110,7 +109,7 @@ impl Overlay {
         Self { tips, layers }
     }
 
-    /// What it takes of memory beyond what [`Overlay::base`] does.
+    /// Returns the memory of the extensions in bytes.
     pub(crate) fn extension_bytes(&self) -> usize {
         self.layers[1..]
             .iter()
@@ -118,7 +117,7 @@ impl Overlay {
             .sum()
     }
 
-    /// The account as of the end of a block, if a later one changed it.
+    /// Returns an account as of the end of a block, if a later block changed it.
     pub(crate) fn account(&self, address: Address, block: u64) -> Result<Option<Option<Account>>> {
         for layer in &self.layers {
             let key = address.into_array();
@@ -129,7 +128,7 @@ impl Overlay {
         Ok(None)
     }
 
-    /// The value of a slot as of the end of a block, if a later one changed it.
+    /// Returns the value of a slot as of the end of a block, if a later block changed it.
     pub(crate) fn storage(&self, address: Address, slot: B256, block: u64) -> Result<Option<U256>> {
         for layer in &self.layers {
             let key = rows::storage_key(address, slot);
@@ -140,7 +139,8 @@ impl Overlay {
         Ok(None)
     }
 
-    /// All slots of an account that later blocks changed, as of the end of a block.
+    /// Returns all slots of an account that later blocks changed, with their values as of
+    /// the end of a block.
     pub(crate) fn slots(&self, address: Address, block: u64) -> Result<BTreeMap<B256, U256>> {
         let mut slots = BTreeMap::new();
         let from = rows::probe(rows::storage_key(address, B256::ZERO), 0);
@@ -165,7 +165,7 @@ impl Layer {
         self.accounts.memory_bytes() + self.storage.memory_bytes()
     }
 
-    /// Of two layers in memory, both of blocks above the range.
+    /// Merges two layers of blocks above the range; `None` if one is in a file.
     fn merge(&self, newer: &Self) -> Option<Self> {
         Some(Self {
             accounts: self.accounts.merge(&newer.accounts)?,
@@ -174,7 +174,7 @@ impl Layer {
     }
 }
 
-/// Takes in the changes of blocks, in any order.
+/// Collects the changes of blocks in any order.
 #[derive(Debug)]
 pub(crate) struct Collector {
     accounts: Sorter<ACCOUNT_KEY, ACCOUNT_ROW>,
@@ -183,13 +183,14 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// For the changes of `blocks`, of which those above `last_block` are not told apart.
+    /// Creates a collector for the changes of `blocks`. Above `last_block` only the first
+    /// change of each key is kept.
     pub(crate) fn new(blocks: BlockRange, last_block: u64, options: &StateOptions) -> Self {
         let spill = options
             .spill
             .as_ref()
             .map(|spill| SpillDir::new(spill, blocks));
-        // A block changes about three slots for each account.
+        // A block changes about three slots per account.
         let accounts_max = options.overlay_bytes_max / 4;
         let storage_max = options.overlay_bytes_max - accounts_max;
         Self {

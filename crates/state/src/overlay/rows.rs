@@ -1,5 +1,5 @@
 //! Changes as rows of fixed length that sort as bytes: account or slot, block, and the
-//! value from before. The same in memory and in files.
+//! previous value. Memory and files have the same rows.
 
 use super::table::Table;
 use alloy_primitives::{Address, B256, U256};
@@ -12,7 +12,7 @@ const BLOCK: usize = 8;
 
 /// Address.
 pub(crate) const ACCOUNT_KEY: usize = 20;
-/// Whether it existed, nonce, balance, code hash.
+/// One byte for existence, nonce, balance, code hash.
 pub(crate) const ACCOUNT_ROW: usize = ACCOUNT_KEY + BLOCK + 1 + 8 + 32 + 32;
 
 /// Address and slot.
@@ -22,7 +22,7 @@ pub(crate) const STORAGE_ROW: usize = STORAGE_KEY + BLOCK + 32;
 pub(crate) type AccountTable = Table<ACCOUNT_KEY, ACCOUNT_ROW>;
 pub(crate) type StorageTable = Table<STORAGE_KEY, STORAGE_ROW>;
 
-/// The lowest row of a key and block: what a search looks for.
+/// Returns the lowest row of a key and block, to search with.
 pub(crate) fn probe<const KEY: usize, const ROW: usize>(key: [u8; KEY], block: u64) -> Row<ROW> {
     let mut row = [0; ROW];
     row[..KEY].copy_from_slice(&key);
@@ -30,12 +30,12 @@ pub(crate) fn probe<const KEY: usize, const ROW: usize>(key: [u8; KEY], block: u
     row
 }
 
-/// The block of a row.
+/// Returns the block of a row.
 pub(crate) fn block_of<const KEY: usize, const ROW: usize>(row: &Row<ROW>) -> u64 {
     field(row, KEY).map_or(0, u64::from_be_bytes)
 }
 
-/// Fixed positions in rows of fixed length: always there.
+/// Returns a field of a row. Positions and lengths are constant, so it is always present.
 fn field<const N: usize>(row: &[u8], at: usize) -> Option<[u8; N]> {
     row.get(at..)?.first_chunk().copied()
 }
@@ -58,7 +58,7 @@ pub(crate) fn storage_row(
     row
 }
 
-/// Slot and value of a row of storage.
+/// Returns slot and value of a storage row.
 pub(crate) fn storage_of(row: &Row<STORAGE_ROW>) -> (B256, U256) {
     let slot = B256::from_slice(&row[20..STORAGE_KEY]);
     (slot, U256::from_be_slice(&row[STORAGE_KEY + BLOCK..]))
@@ -80,7 +80,7 @@ pub(crate) fn account_row(
     row
 }
 
-/// The account of a row.
+/// Returns the account of a row.
 pub(crate) fn account_of(row: &Row<ACCOUNT_ROW>) -> Option<Account> {
     let value = &row[ACCOUNT_KEY + BLOCK..];
     (value[0] == 1).then(|| Account {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn rows_round_trip() {
         let address = Address::repeat_byte(7);
         let account = Account {
             nonce: 0x0102,
@@ -111,8 +111,11 @@ mod tests {
         let row = storage_row(address, slot, 300, U256::MAX);
         assert_eq!(storage_of(&row), (slot, U256::MAX));
         assert_eq!(block_of::<STORAGE_KEY, STORAGE_ROW>(&row), 300);
-        assert!(storage_row(address, slot, 255, U256::MAX) < row, "by block");
+        assert!(
+            storage_row(address, slot, 255, U256::MAX) < row,
+            "sorted by block"
+        );
         let other = storage_row(address, B256::with_last_byte(6), 0, U256::ZERO);
-        assert!(row < other, "by slot first");
+        assert!(row < other, "sorted by slot first");
     }
 }

@@ -1,4 +1,4 @@
-//! Sorts the changes of many blocks, in memory as long as they fit, else in runs that
+//! Sorts the changes of many blocks: in memory if they fit, otherwise in sorted runs that
 //! are merged at the end.
 
 use super::{
@@ -10,19 +10,19 @@ use crate::{Error, Result};
 use std::{cmp::Reverse, collections::BinaryHeap};
 use txgraph_nodedb::BlockRange;
 
-/// Fewest rows that memory grows by.
+/// The smallest number of rows by which memory grows.
 const ROWS_MORE: usize = 1024;
 
-/// Rows on their way into a [`Table`].
+/// Collects rows for a [`Table`].
 #[derive(Debug)]
 pub(crate) struct Sorter<const KEY: usize, const ROW: usize> {
-    /// Later blocks need not be told apart: of each key the first of them counts.
+    /// Above this block only the first row of each key is kept.
     last_block: u64,
     rows: Vec<Row<ROW>>,
     rows_max: usize,
     runs: Vec<SpillFile>,
     spill: Option<SpillDir>,
-    /// For messages: whose changes these are.
+    /// The blocks of the changes, for messages.
     blocks: BlockRange,
 }
 
@@ -47,27 +47,27 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
     pub(crate) fn push(&mut self, row: Row<ROW>) {
         let rows = self.rows.len();
         if rows == self.rows.capacity() {
-            // Twice as many, but never reserved beyond the bound.
+            // Doubles the capacity, but not beyond the limit.
             let more = rows.min(self.rows_max.saturating_sub(rows)).max(ROWS_MORE);
             self.rows.reserve_exact(more);
         }
         self.rows.push(row);
     }
 
-    /// To be called after every block.
+    /// Must be called after every block.
     pub(crate) fn make_room(&mut self) -> Result<()> {
         if self.rows.len() < self.rows_max {
             return Ok(());
         }
         compact::<KEY, ROW>(&mut self.rows, self.last_block);
-        // Little gained: the next block would lead back here.
+        // If little was gained, the next block would come back here.
         if self.rows.len() > self.rows_max / 4 * 3 {
             self.write_run()?;
         }
         Ok(())
     }
 
-    /// Moves all rows, which are sorted, into a file.
+    /// Moves all rows into a file. They are sorted.
     fn write_run(&mut self) -> Result<()> {
         let Some(spill) = &self.spill else {
             return Err(Error::TooLarge {
@@ -81,7 +81,7 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
             run.write(row)?;
         }
         run.flush()?;
-        tracing::debug!(rows = self.rows.len(), "changes moved to a temporary file");
+        tracing::debug!(rows = self.rows.len(), "moved changes to a temporary file");
         self.runs.push(run);
         self.rows.clear();
         Ok(())
@@ -117,7 +117,7 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
     }
 }
 
-/// Sorts rows, and leaves out those that nobody will ask for.
+/// Sorts rows, and removes those that are never used.
 pub(crate) fn compact<const KEY: usize, const ROW: usize>(
     rows: &mut Vec<Row<ROW>>,
     last_block: u64,
@@ -126,8 +126,8 @@ pub(crate) fn compact<const KEY: usize, const ROW: usize>(
     rows.dedup_by(|row, before| is_hidden::<KEY, ROW>(before, row, last_block));
 }
 
-/// Whether a row before this one answers for it: of the same key, and already above all
-/// blocks that are asked for.
+/// Returns whether the previous row makes this one useless: it has the same key, and is
+/// already above all requested blocks.
 fn is_hidden<const KEY: usize, const ROW: usize>(
     before: &Row<ROW>,
     row: &Row<ROW>,
@@ -169,7 +169,7 @@ mod tests {
         };
         let spill = SpillDir::new(&Spill::default(), blocks);
         let mut sorter = Sorter::new(last_block, rows_max * STORAGE_ROW, Some(spill), blocks);
-        // From the tip down, as a walk comes.
+        // From the tip down, the order of reading.
         let mut descending: Vec<_> = changes.iter().collect();
         descending.sort_by_key(|((_, block), _)| std::cmp::Reverse(*block));
         for ((slot, block), value) in descending {
@@ -182,10 +182,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(96))]
 
-        /// In memory and in files the first change from a block on is that of a map,
-        /// for all blocks up to the last that is asked for and the one above it.
+        /// Tables in memory and in files give the same first change from a block on as a map,
+        /// for all blocks up to the last requested one and the one above it.
         #[test]
-        fn as_a_map(
+        fn equals_a_map(
             changes in prop::collection::btree_map(((0..4_u8, 0..6_u8), 0..60_u64), any::<u64>(), 0..400),
             last_block in 0..60_u64,
             rows_max in 1..300_usize,
@@ -203,7 +203,7 @@ mod tests {
                     }
                 }
             }
-            // Walked from anywhere, rows ascend and none is lacking or told twice.
+            // From any start, rows ascend, and none is missing or repeated.
             for slot in [(0, 0), (2, 3), (4, 6)] {
                 let from = rows::probe(key(slot), 0);
                 let mut walked = Vec::new();
@@ -226,9 +226,9 @@ mod tests {
         let changes = (0..50).map(|block| (((1, 1), block), block)).collect();
         assert!(matches!(table(&changes, 60, 100), Table::Memory(_)));
         assert!(matches!(table(&changes, 60, 10), Table::File(_)));
-        // Of blocks above the last only the first is kept.
+        // Above the last block only the first change is kept.
         let Table::Memory(rows) = table(&changes, 4, 10) else {
-            panic!("five rows and one fit into ten");
+            panic!("six rows fit into ten");
         };
         assert_eq!(rows.len(), 6);
     }

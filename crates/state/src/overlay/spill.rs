@@ -1,4 +1,4 @@
-//! Temporary files without a name, and how many bytes of them there may be.
+//! Temporary files without a name, with a limit on their total size.
 
 use crate::{Error, Result, Spill};
 use std::{
@@ -16,14 +16,14 @@ use txgraph_nodedb::BlockRange;
 const WRITE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 256 << 10;
 
-/// Where temporary files go.
+/// A directory for temporary files.
 #[derive(Clone, Debug)]
 pub(crate) struct SpillDir {
     directory: Arc<Path>,
     bytes_max: u64,
-    /// Of all its files together.
+    /// The size of all its files together.
     bytes: Arc<AtomicU64>,
-    /// For messages: whose changes are kept.
+    /// The blocks of the changes, for messages.
     blocks: BlockRange,
 }
 
@@ -57,7 +57,7 @@ impl SpillDir {
     }
 }
 
-/// A temporary file: first written, then read.
+/// A temporary file. It is written first and then read.
 #[derive(Debug)]
 pub(crate) struct SpillFile {
     dir: SpillDir,
@@ -101,7 +101,7 @@ impl Drop for SpillFile {
     }
 }
 
-/// Rows of a file that was written, from the first on.
+/// Reads the rows of a written file, from the first on.
 #[derive(Debug)]
 pub(crate) struct FileRows<const ROW: usize> {
     file: SpillFile,

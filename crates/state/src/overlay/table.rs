@@ -1,4 +1,4 @@
-//! Sorted rows: in memory, or in a file of which every 64th is in memory too.
+//! Sorted rows: in memory, or in a file with every 64th row in memory.
 
 use super::{
     rows::{Row, probe},
@@ -8,7 +8,7 @@ use super::{
 use crate::Result;
 use std::ops::ControlFlow;
 
-/// Rows of a file that are read for one lookup: 6 KiB.
+/// Rows that are read for one lookup in a file: 6 KiB.
 const CHUNK_ROWS: usize = 64;
 
 /// Sorted rows.
@@ -28,7 +28,7 @@ pub(crate) struct SortedFile<const ROW: usize> {
 }
 
 impl<const KEY: usize, const ROW: usize> Table<KEY, ROW> {
-    /// The first row of a key with a block not below `block`.
+    /// Returns the first row of a key with a block of at least `block`.
     pub(crate) fn first_from(&self, key: [u8; KEY], block: u64) -> Result<Option<Row<ROW>>> {
         let mut found = None;
         self.walk_from(&probe(key, block), &mut |row| {
@@ -38,7 +38,7 @@ impl<const KEY: usize, const ROW: usize> Table<KEY, ROW> {
         Ok(found)
     }
 
-    /// Visits rows that are not below `from`, ascending.
+    /// Visits the rows from `from` on, ascending.
     pub(crate) fn walk_from(
         &self,
         from: &Row<ROW>,
@@ -54,7 +54,7 @@ impl<const KEY: usize, const ROW: usize> Table<KEY, ROW> {
         }
     }
 
-    /// Both in one, when they are in memory: of each key the first row alone.
+    /// Merges two tables in memory, with only the first row of each key.
     pub(crate) fn merge(&self, other: &Self) -> Option<Self> {
         let (Self::Memory(rows), Self::Memory(more)) = (self, other) else {
             return None;
@@ -64,7 +64,7 @@ impl<const KEY: usize, const ROW: usize> Table<KEY, ROW> {
         Some(Self::Memory(rows))
     }
 
-    /// What it takes of memory.
+    /// Returns its memory in bytes.
     pub(crate) const fn memory_bytes(&self) -> usize {
         let rows = match self {
             Self::Memory(rows) => rows.len(),
@@ -75,7 +75,7 @@ impl<const KEY: usize, const ROW: usize> Table<KEY, ROW> {
 }
 
 impl<const ROW: usize> SortedFile<ROW> {
-    /// An empty one in a file to be filled.
+    /// Creates an empty table in a file.
     pub(crate) const fn new(file: SpillFile) -> Self {
         Self {
             file,
@@ -84,7 +84,7 @@ impl<const ROW: usize> SortedFile<ROW> {
         }
     }
 
-    /// Appends a row that is above all others.
+    /// Appends a row, which must be above all others.
     pub(crate) fn push(&mut self, row: &Row<ROW>) -> Result<()> {
         if self.rows.is_multiple_of(CHUNK_ROWS as u64) {
             self.fences.push(*row);
@@ -93,7 +93,7 @@ impl<const ROW: usize> SortedFile<ROW> {
         self.file.write(row)
     }
 
-    /// To be called once, after the last row.
+    /// Must be called once, after the last row.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.file.flush()
     }
@@ -104,14 +104,14 @@ impl<const ROW: usize> SortedFile<ROW> {
         visit: &mut dyn FnMut(&Row<ROW>) -> ControlFlow<()>,
     ) -> Result<()> {
         let after = self.fences.partition_point(|fence| fence <= from);
-        // Rows not below `from` begin in the chunk before, or with the next fence.
+        // Rows from `from` on begin in the previous chunk, or with the next fence.
         if let Some(chunk) = after.checked_sub(1)
             && self.walk_chunk(chunk, from, visit)?.is_break()
         {
             return Ok(());
         }
         for chunk in after..self.fences.len() {
-            // Most walks end with the first row, which is here already.
+            // Most visits end with the first row, which is in memory.
             if visit(&self.fences[chunk]).is_break() {
                 break;
             }

@@ -1,5 +1,5 @@
-//! Every question that a node was asked about the past is answered as it did: by the
-//! index, by walking change sets, from memory and from files.
+//! Every recorded question about past state gets the node's answer: with the index, with
+//! change sets, from memory and from files.
 
 use crate::support::{Question, open, questions, walking, wrong_answers};
 use std::{collections::BTreeMap, path::Path};
@@ -8,7 +8,7 @@ use txgraph_testkit::fixtures::{Fixture, full, partial};
 
 type Questions = BTreeMap<u64, Vec<Question>>;
 
-/// A few kilobytes: nearly everything goes to temporary files.
+/// Options with little memory, so that nearly everything goes to temporary files.
 fn spilling(overlay_bytes_max: usize) -> StateOptions {
     StateOptions {
         overlay_bytes_max,
@@ -45,7 +45,7 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
     check_range(&whole, questions, name);
     check_prefetch(&walks, &whole, questions);
 
-    // Ranges of which later blocks are not told apart.
+    // Ranges that end below the tip.
     let middle = blocks.first + (blocks.last - blocks.first) / 2;
     for (first, last) in [
         (blocks.first, middle),
@@ -65,7 +65,7 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
     }
 }
 
-/// What the next block changed is known before it is looked up, and is the same.
+/// Prefetched values equal looked-up values.
 fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
     let BlockRange { first, last } = range.blocks();
     for (block, questions) in questions.range(first..last) {
@@ -87,12 +87,12 @@ fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
             assert_eq!(changes.slot(address, change.slot), Some(change));
         }
         for question in questions {
-            question.check(&fetched, "with what the next block changes");
+            question.check(&fetched, "with prefetched changes");
         }
     }
 }
 
-/// Blocks that cannot be told are refused, whichever are asked for.
+/// BlockRange without available state are refused.
 fn check_refusals(db: &StateDb, blocks: BlockRange, questions: &Questions) {
     let outside = questions.keys().filter(|block| !blocks.contains(**block));
     for block in outside.copied().chain([blocks.last + 1, u64::MAX]) {
@@ -108,22 +108,22 @@ fn check_refusals(db: &StateDb, blocks: BlockRange, questions: &Questions) {
 }
 
 #[test]
-fn of_full_chains() {
+fn full_chains_give_the_answers_of_the_node() {
     for fixture in full() {
         check_all(fixture.path(), &fixture, &questions(&fixture));
     }
 }
 
 #[test]
-fn of_partial_directories() {
+fn partial_directories_give_the_answers_of_the_node() {
     for (partial, full) in partial() {
         check_all(partial.path(), &partial, &questions(&full));
     }
 }
 
-/// The node's index and its change sets, block by block.
+/// Looks up single blocks with the node's index.
 #[test]
-fn single_blocks_by_index() {
+fn single_blocks_with_the_index() {
     let mut seen = 0_u32;
     for fixture in full() {
         let db = open(fixture.path(), StateOptions::default());
@@ -139,9 +139,9 @@ fn single_blocks_by_index() {
     assert!(seen > 0);
 }
 
-/// The node's own mistake is in its files; where it is not, we are right.
+/// The files contain the node's wrong value, so the answer is the same.
 #[test]
-fn where_the_node_is_wrong() {
+fn wrong_values_of_the_node_are_kept() {
     for fixture in full() {
         let db = open(fixture.path(), walking());
         let blocks = db.available().unwrap().blocks.unwrap();
@@ -149,7 +149,7 @@ fn where_the_node_is_wrong() {
         for (block, address, slot, answer, truth) in wrong_answers(&fixture) {
             let found = range.at(block).unwrap().storage(address, slot).unwrap();
             println!(
-                "{}: {found}, the node says {answer}, true is {truth}",
+                "{}: {found}, the node answers {answer}, the true value is {truth}",
                 fixture.name
             );
             assert_eq!(found, answer);

@@ -1,5 +1,5 @@
-//! The node's index and its change sets tell the same past, however the index is cut
-//! into shards.
+//! The node's index and its change sets give the same state, for every division of the
+//! index into shards.
 
 use crate::support::{odd, open, questions, walking};
 use alloy_primitives::{Address, B256, U256};
@@ -12,9 +12,9 @@ use txgraph_testkit::{
     fixtures::{committed, full, partial},
 };
 
-/// Everything that changed is the same by either way, after about 15 blocks.
+/// Compares everything that changed, after about 15 blocks.
 #[test]
-fn agrees_with_change_sets() {
+fn index_agrees_with_change_sets() {
     let directories = full()
         .into_iter()
         .chain(partial().into_iter().map(|(partial, _)| partial))
@@ -44,7 +44,7 @@ fn agrees_with_change_sets() {
                     .map(|change| (change.address, B256::from(change.slot))),
             );
         }
-        // What never was.
+        // Accounts and slots that never existed.
         accounts.insert(Address::repeat_byte(0xee));
         slots.insert((Address::repeat_byte(0xee), B256::ZERO));
         slots.extend(
@@ -80,7 +80,7 @@ fn agrees_with_change_sets() {
 
 /// Shards of one or two numbers instead of 2000.
 #[test]
-fn in_many_shards() {
+fn index_with_many_shards_gives_the_same_answers() {
     let [fixture, _] = committed();
     let copy = fixture.unpack();
     commit(copy.path(), |tx| {
@@ -123,7 +123,7 @@ fn in_many_shards() {
     for (block, questions) in questions(&fixture) {
         let state = db.at(block).unwrap();
         for question in questions {
-            question.check(&state, "an index in many shards");
+            question.check(&state, "index with many shards");
         }
     }
     let walks = open(copy.path(), walking());

@@ -1,5 +1,5 @@
-//! Beside a node, in another process, that appends and reorganises: what is told about
-//! a past block is what was its current state.
+//! A reader next to a node in another process that appends and reorganises: the state after
+//! a past block equals the state that was current at that block.
 
 use crate::support::{open, walking};
 use alloy_primitives::{Address, B256};
@@ -14,27 +14,27 @@ use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_evm::Account;
 use txgraph_state::{BlockRange, Result, StateAt, StateDb};
 
-/// The node's process.
+/// The process of the node.
 #[test]
 fn imitated_node() {
     serve_if_asked();
 }
 
 #[test]
-fn beside_a_node_of_the_1_series() {
+fn next_to_a_v1_node() {
     follow(Layout::V1, 21);
 }
 
 #[test]
-fn beside_a_node_of_the_2_series() {
+fn next_to_a_v2_node() {
     follow(Layout::V2, 22);
 }
 
-/// Accounts after a block, once for each branch.
+/// Accounts after a block, for each branch.
 type Truth = BTreeMap<(u64, B256), BTreeMap<Address, Option<Account>>>;
 
-/// Takes down the tip's state from the current tables.
-fn take_down(db: &StateDb, addresses: &[Address], truth: &mut Truth) {
+/// Records the state of the tip from the current tables.
+fn record(db: &StateDb, addresses: &[Address], truth: &mut Truth) {
     let tip = db.node().snapshot().unwrap().tip();
     let state = db.at(tip).unwrap();
     let hash = state.snapshot().block_hash(tip).unwrap();
@@ -76,7 +76,7 @@ fn follow(layout: Layout, seed: u64) {
     let mut random = seed;
     for _ in 0..25 {
         node.append(1).unwrap();
-        take_down(&db, &addresses, &mut truth);
+        record(&db, &addresses, &mut truth);
     }
     let truth = Mutex::new(truth);
     let (done, answers, again) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
@@ -108,18 +108,18 @@ fn follow(layout: Layout, seed: u64) {
                 }
                 for _ in 0..=(random >> 40) % 3 {
                     node.append(1).unwrap();
-                    take_down(&db, &addresses, &mut truth.lock().unwrap());
+                    record(&db, &addresses, &mut truth.lock().unwrap());
                 }
             }
         }));
         done.store(true, Ordering::Relaxed);
         moved.unwrap();
     });
-    println!("{layout:?}: {answers:?} answers, {again:?} ranges given up");
+    println!("{layout:?}: {answers:?} answers, {again:?} ranges became stale");
     assert!(answers.into_inner() > 100);
 }
 
-/// Prepares a range, and asks it until the chain is reorganised below.
+/// Prepares a range, and uses it until the chain is reorganised below its tip.
 fn read(
     db: &StateDb,
     truth: &Mutex<Truth>,

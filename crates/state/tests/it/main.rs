@@ -1,9 +1,9 @@
-//! State against what nodes answered, and against the roots in headers.
+//! State compared with the answers of nodes and with the state roots of headers.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::print_stdout,
-    reason = "tests: small numbers, and what they saw is shown when they fail"
+    reason = "tests: numbers are small, and output is shown when they fail"
 )]
 
 mod answers;

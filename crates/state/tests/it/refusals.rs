@@ -1,5 +1,5 @@
-//! What cannot be told is refused, with the reason and the way out; and damage is an
-//! error that says where.
+//! Unavailable state is refused with the reason and a way out. Damage is an error that names
+//! the place.
 
 use crate::support::{open, questions, walking};
 use alloy_primitives::{Address, U256};
@@ -23,7 +23,7 @@ fn available(dir: &Path) -> Available {
     open(dir, StateOptions::default()).available().unwrap()
 }
 
-/// That the state after a block is refused with these words, singly and in a range.
+/// Checks that the state after a block is refused with this message, alone and in a range.
 fn refused(dir: &Path, block: u64, words: &str) {
     let db = open(dir, StateOptions::default());
     let single = BlockRange {
@@ -37,10 +37,10 @@ fn refused(dir: &Path, block: u64, words: &str) {
 }
 
 #[test]
-fn above_the_tip() {
+fn refuses_blocks_above_the_tip() {
     for copy in copies() {
-        let words = "the state after block 41 cannot be told: it is above the tip 40 on disk \
-                     (a running node keeps its newest blocks in memory); it can after blocks 0..=40";
+        let words = "no state available after block 41: it is above the tip 40 on disk (a running \
+                     node keeps its newest blocks in memory) (available: 0..=40)";
         refused(copy.path(), 41, words);
         let db = open(copy.path(), StateOptions::default());
         db.at(40).unwrap();
@@ -49,9 +49,9 @@ fn above_the_tip() {
     }
 }
 
-/// Stages that must stand at the tip, and what follows if they do not.
+/// Some stages must be at the tip. Otherwise no state is available.
 #[test]
-fn a_node_in_a_sync() {
+fn refuses_state_during_a_sync() {
     for (copy, stages) in copies().iter().zip([
         &["Execution"][..],
         &["Execution", "AccountHashing", "StorageHashing"],
@@ -69,17 +69,17 @@ fn a_node_in_a_sync() {
 }
 
 #[test]
-fn partial_state() {
+fn refuses_partial_state() {
     let [_, v2] = copies();
-    // Stage data: one byte of variant, the block where state stands.
+    // Stage data: one byte for the variant, and the block of the state.
     let finish = [0x11, 40, 4, 7, 1, 1, 30];
     put(v2.path(), "StageCheckpoints", b"Finish", &finish);
     refused(v2.path(), 40, "--engine.num-state-masking-blocks");
 }
 
-/// Without an index single blocks are refused, and ranges answered.
+/// Without an index, single blocks are refused and ranges are answered.
 #[test]
-fn a_lagging_index() {
+fn ranges_work_without_a_complete_index() {
     let [fixture, _] = committed();
     let copy = fixture.unpack();
     for stage in ["IndexAccountHistory", "IndexStorageHistory"] {
@@ -100,7 +100,7 @@ fn a_lagging_index() {
         for (block, questions) in questions(&fixture) {
             let state = range.at(block).unwrap();
             for question in questions {
-                question.check(&state, "a lagging index");
+                question.check(&state, "incomplete index");
             }
         }
         drop(range);
@@ -112,7 +112,7 @@ fn a_lagging_index() {
 
 #[cfg(not(feature = "rocksdb"))]
 #[test]
-fn an_index_in_rocksdb() {
+fn names_the_feature_for_an_index_in_rocksdb() {
     let [_, v2] = copies();
     let db = open(v2.path(), StateOptions::default());
     let text = db.at(10).unwrap_err().to_string();
@@ -123,7 +123,7 @@ fn an_index_in_rocksdb() {
 
 #[cfg(feature = "rocksdb")]
 #[test]
-fn no_rocksdb() {
+fn refuses_a_missing_rocksdb() {
     let [_, v2] = copies();
     fs::rename(v2.path().join("rocksdb"), v2.path().join("elsewhere")).unwrap();
     let db = open(v2.path(), StateOptions::default());
@@ -146,10 +146,10 @@ fn no_rocksdb() {
     assert_eq!(db.available().unwrap().index_obstacle, None);
 }
 
-/// The node was stopped after its pruner had committed RocksDB, before MDBX.
+/// The node was stopped after its pruner committed RocksDB and before it committed MDBX.
 #[cfg(feature = "rocksdb")]
 #[test]
-fn an_index_pruned_ahead() {
+fn detects_an_index_pruned_further_than_its_checkpoint() {
     let Some(fixture) = fixture("pruned/long-v2-full") else {
         return;
     };
@@ -170,7 +170,7 @@ fn an_index_pruned_ahead() {
 }
 
 #[test]
-fn pruned_history() {
+fn refuses_pruned_history() {
     for (name, first, words) in [
         (
             "pruned/dev-v2-distance",
@@ -206,9 +206,9 @@ fn pruned_history() {
     }
 }
 
-/// Pruned rows, but no checkpoint of it: as after the download of a snapshot.
+/// Change sets without a prune checkpoint, as after the download of a snapshot.
 #[test]
-fn missing_change_sets() {
+fn refuses_missing_change_sets() {
     let [v1, v2] = copies();
     for block in 0..5_u64 {
         delete(v1.path(), "AccountChangeSets", &block.to_be_bytes());
@@ -231,9 +231,9 @@ fn missing_change_sets() {
     }
 }
 
-/// A file in the middle is gone.
+/// A file in the middle is missing.
 #[test]
-fn a_gap_in_change_sets() {
+fn refuses_blocks_below_a_gap_in_change_sets() {
     let Some(fixture) = fixture("pruned/dev-v2-distance") else {
         return;
     };
@@ -251,7 +251,7 @@ fn a_gap_in_change_sets() {
 }
 
 #[test]
-fn outside_of_a_range() {
+fn refuses_blocks_outside_of_the_range() {
     for copy in copies() {
         let db = open(copy.path(), StateOptions::default());
         let range = db.range(BlockRange { first: 5, last: 9 }).unwrap();
@@ -260,13 +260,16 @@ fn outside_of_a_range() {
         for block in [4, 10, 99] {
             let error = range.at(block).unwrap_err();
             let text = error.to_string();
-            assert!(text.contains("not in the range 5..=9"), "{text}");
+            assert!(
+                text.contains("outside of the prepared range 5..=9"),
+                "{text}"
+            );
         }
     }
 }
 
 #[test]
-fn too_much_to_keep() {
+fn respects_the_limits_of_memory_and_files() {
     let [_, v2] = copies();
     let whole = BlockRange { first: 0, last: 40 };
     let fails = |options: StateOptions| {
@@ -299,7 +302,7 @@ fn too_much_to_keep() {
     db.range(whole).unwrap();
 }
 
-/// Some account with code, as of the tip.
+/// Returns an account with code, as of the tip.
 fn a_contract(fixture: &Fixture, db: &StateDb) -> (Address, alloy_primitives::B256) {
     let state = db.at(40).unwrap();
     let contracts = fixture.truth["contracts"]
@@ -320,7 +323,7 @@ fn a_contract(fixture: &Fixture, db: &StateDb) -> (Address, alloy_primitives::B2
 }
 
 #[test]
-fn damaged_code() {
+fn rejects_damaged_code() {
     let [fixture, _] = committed();
     let copy = fixture.unpack();
     let (_, hash) = a_contract(&fixture, &open(copy.path(), StateOptions::default()));
@@ -342,9 +345,9 @@ fn damaged_code() {
     assert!(matches!(error, Error::MissingCode { .. }), "{error}");
 }
 
-/// The index names a block whose change set lacks the account.
+/// The index lists a block whose change set does not have the account.
 #[test]
-fn an_index_that_contradicts() {
+fn rejects_an_index_that_contradicts_change_sets() {
     let [v1, _] = copies();
     let db = open(v1.path(), StateOptions::default());
     let changes = db.changes(20).unwrap();
@@ -360,7 +363,7 @@ fn an_index_that_contradicts() {
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
-/// xorshift: the same damage in every run.
+/// xorshift, so that every run makes the same damage.
 fn random(state: &mut u64, below: u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -368,9 +371,9 @@ fn random(state: &mut u64, below: u64) -> u64 {
     *state % below
 }
 
-/// Flipped bits and short files lead to errors or to answers, never further.
+/// Flipped bits and short files give errors or answers, never a panic.
 #[test]
-fn damaged_files() {
+fn damaged_files_never_panic() {
     let [_, v2] = committed();
     let copy = v2.unpack();
     let files: Vec<PathBuf> = ["account", "storage"]
@@ -400,14 +403,14 @@ fn damaged_files() {
         }
         fs::write(path, whole).unwrap();
     }
-    println!("{errors} of 300 damaged directories are refused");
+    println!("{errors} of 300 damaged directories gave an error");
     assert!(errors > 60);
     read_everything(copy.path()).unwrap();
 }
 
-/// The same in the pages of `mdbx.dat`, which holds all state of a v1 node.
+/// The same for the pages of `mdbx.dat`, which has all state of a v1 node.
 #[test]
-fn a_damaged_database() {
+fn a_damaged_database_never_panics() {
     let [v1, _] = committed();
     let copy = v1.unpack();
     let path = copy.path().join("db/mdbx.dat");
@@ -433,15 +436,15 @@ fn a_damaged_database() {
         }
         file.write_all_at(&byte, at).unwrap();
     }
-    println!("{errors} of 300 damaged databases are refused");
+    println!("{errors} of 300 damaged databases gave an error");
     assert!(errors > 10);
     read_by_index(copy.path()).unwrap();
 }
 
-/// The last part of RocksDB's log is lost, with the newest blocks of the index.
+/// The end of RocksDB's log is lost, with the newest blocks of the index.
 #[cfg(feature = "rocksdb")]
 #[test]
-fn a_log_cut_short() {
+fn detects_a_truncated_rocksdb_log() {
     let [_, v2] = committed();
     let copy = v2.unpack();
     let logs = fs::read_dir(copy.path().join("rocksdb")).unwrap();
@@ -465,15 +468,15 @@ fn a_log_cut_short() {
     for (block, questions) in questions(&v2) {
         let state = range.at(block).unwrap();
         for question in questions {
-            question.check(&state, "a log cut short");
+            question.check(&state, "truncated log");
         }
     }
 }
 
-/// The same in the files of RocksDB.
+/// The same for the files of RocksDB.
 #[cfg(feature = "rocksdb")]
 #[test]
-fn a_damaged_rocksdb() {
+fn a_damaged_rocksdb_never_panics() {
     let [_, v2] = committed();
     let copy = v2.unpack();
     let files: Vec<PathBuf> = fs::read_dir(copy.path().join("rocksdb"))
@@ -501,7 +504,7 @@ fn a_damaged_rocksdb() {
         }
         fs::write(path, whole).unwrap();
     }
-    println!("{errors} of 120 damaged directories are refused while reading");
+    println!("{errors} of 120 damaged directories gave an error while reading");
     read_by_index(copy.path()).unwrap();
 }
 
@@ -539,7 +542,7 @@ fn read_everything(dir: &Path) -> Result<U256, Error> {
         let state = range.at(block - 1)?;
         for change in &changes.accounts {
             let account = state.account(change.address)?;
-            // Also without the overlay.
+            // Also with the index.
             state.snapshot().account_before(block, change.address)?;
             sum ^= account.unwrap_or_default().balance;
         }

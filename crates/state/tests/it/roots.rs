@@ -1,5 +1,5 @@
-//! The whole state after a block, put together from single answers, has the root that
-//! its header names.
+//! The whole state after a block, built from single answers, has the state root of its
+//! header.
 
 use crate::support::{odd, open, walking, wrong_answers};
 use alloy_primitives::{Address, B256, U256};
@@ -11,7 +11,7 @@ use std::{
 use txgraph_state::{BlockRange, StateAt, StateDb, StateOptions};
 use txgraph_testkit::fixtures::{full, partial};
 
-/// Everything that ever changed, as far as change sets reach.
+/// Everything that change sets contain.
 type Keys = BTreeMap<Address, BTreeSet<B256>>;
 
 fn changed_keys(db: &StateDb, blocks: BlockRange) -> Keys {
@@ -43,7 +43,10 @@ fn state_root(state: &StateAt<'_>, keys: &Keys) -> B256 {
             state.block()
         );
         let Some(account) = account else {
-            assert!(values.is_empty(), "storage without account {address}");
+            assert!(
+                values.is_empty(),
+                "account {address} does not exist but has storage"
+            );
             return None;
         };
         if account.code_hash != alloy_primitives::KECCAK256_EMPTY {
@@ -60,8 +63,8 @@ fn state_root(state: &StateAt<'_>, keys: &Keys) -> B256 {
     root::state_root_unhashed(accounts)
 }
 
-/// Of about 30 blocks and `also` those after which the state does not have its
-/// header's root.
+/// Checks about 30 blocks and those of `also`. Returns the blocks whose state does not have
+/// the root of the header.
 fn wrong_roots(dir: &Path, options: StateOptions, keys: &Keys, also: &[u64]) -> Vec<u64> {
     let db = open(dir, options);
     let blocks = db.available().unwrap().blocks.unwrap();
@@ -78,7 +81,7 @@ fn wrong_roots(dir: &Path, options: StateOptions, keys: &Keys, also: &[u64]) -> 
     wrong.collect()
 }
 
-/// All keys of a chain. Change sets name every account only if they reach back to the
+/// All keys of a chain. Change sets contain every account only if they go back to the
 /// genesis.
 fn all_keys(dir: &Path) -> Option<Keys> {
     let db = open(dir, StateOptions::default());
@@ -87,7 +90,7 @@ fn all_keys(dir: &Path) -> Option<Keys> {
 }
 
 #[test]
-fn of_full_chains() {
+fn full_chains_have_their_state_roots() {
     for fixture in full() {
         let keys = all_keys(fixture.path()).unwrap();
         let wrong: Vec<u64> = wrong_answers(&fixture)
@@ -106,12 +109,12 @@ fn of_full_chains() {
 }
 
 #[test]
-fn of_partial_directories() {
+fn partial_directories_have_their_state_roots() {
     for (partial, full) in partial() {
         let keys = all_keys(full.path()).unwrap();
         for options in [StateOptions::default(), walking()] {
             let found = wrong_roots(partial.path(), options, &keys, &[]);
-            // A live node forgets what its pruned or imported twin may know.
+            // The partial directory may lack some of the wrong values of the full chain.
             let known: Vec<u64> = wrong_answers(&full).iter().map(|wrong| wrong.0).collect();
             assert!(
                 found.iter().all(|block| known.contains(block)),
@@ -123,7 +126,7 @@ fn of_partial_directories() {
 }
 
 #[test]
-fn of_odd_directories() {
+fn other_directories_have_their_state_roots() {
     for fixture in odd() {
         let Some(keys) = all_keys(fixture.path()) else {
             assert!(fixture.name.contains("pruned"), "{}", fixture.name);

@@ -1,4 +1,4 @@
-//! Directories, and the questions that their nodes were asked.
+//! Directories, and the questions that were sent to their nodes.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use txgraph_nodedb::DataDir;
 use txgraph_state::{History, StateAt, StateDb, StateOptions};
 use txgraph_testkit::fixtures::{Fixture, fixture};
 
-/// Directories without answers.
+/// Directories without recorded answers.
 pub(crate) fn odd() -> Vec<Fixture> {
     [
         "odd/pruned-v1",
@@ -26,7 +26,7 @@ pub(crate) fn open(dir: &Path, options: StateOptions) -> StateDb {
     StateDb::open(&DataDir::new(dir), options).unwrap()
 }
 
-/// Ranges are walked, whether there is an index or not.
+/// Options with which ranges read the change sets, with or without an index.
 pub(crate) fn walking() -> StateOptions {
     StateOptions {
         history: History::Walk,
@@ -34,7 +34,7 @@ pub(crate) fn walking() -> StateOptions {
     }
 }
 
-/// What a node was asked about the state after a block.
+/// A question to a node about the state after a block, with its answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
     Balance(Address, U256),
@@ -44,7 +44,7 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// That a state gives the same answer.
+    /// Checks that a state gives the same answer.
     pub(crate) fn check(&self, state: &StateAt<'_>, place: &str) {
         let place = format!("{place}, block {}: {self:?}", state.block());
         let account = |address| state.account(address).unwrap();
@@ -73,7 +73,7 @@ impl Question {
     }
 }
 
-/// All questions and answers beside a directory, by block.
+/// All recorded questions of a directory, by block.
 pub(crate) fn questions(fixture: &Fixture) -> BTreeMap<u64, Vec<Question>> {
     let mut found: BTreeMap<u64, Vec<Question>> = BTreeMap::new();
     for line in fixture.lines("state") {
@@ -89,7 +89,7 @@ pub(crate) fn questions(fixture: &Fixture) -> BTreeMap<u64, Vec<Question>> {
                 text(&params[1]).parse::<U256>().unwrap().into(),
                 answer.parse().unwrap(),
             ),
-            other => panic!("an unknown question: {other}"),
+            other => panic!("unknown question: {other}"),
         };
         let block = number(text(params.last().unwrap()));
         found.entry(block).or_default().push(question);
@@ -98,8 +98,8 @@ pub(crate) fn questions(fixture: &Fixture) -> BTreeMap<u64, Vec<Question>> {
     found
 }
 
-/// The slots that the node itself answers wrongly for: block, address, slot, what it
-/// answers and what is true.
+/// The slots for which the node's own answer is wrong: block, address, slot, its answer, and
+/// the true value.
 pub(crate) fn wrong_answers(fixture: &Fixture) -> Vec<(u64, Address, B256, U256, U256)> {
     let Some(listed) = fixture.chain_info["node_answers_that_are_wrong"].as_array() else {
         return Vec::new();
@@ -120,7 +120,9 @@ pub(crate) fn wrong_answers(fixture: &Fixture) -> Vec<(u64, Address, B256, U256,
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
 fn number(text: &str) -> u64 {
