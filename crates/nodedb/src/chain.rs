@@ -1,7 +1,9 @@
 //! Which chain this is. The database does not say; the genesis hash does, else a
 //! transaction that carries a chain id (EIP-155).
 
-use crate::{Error, NodeDb, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type};
+use crate::{
+    BlockRange, Error, NodeDb, Part, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type,
+};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::B256;
 use serde::Serialize;
@@ -27,6 +29,35 @@ impl NodeDb {
     /// hash, name.
     pub fn chain(&self) -> Result<Chain> {
         self.read(|snapshot| snapshot.chain())
+    }
+
+    /// Returns the chain id; `None` when the genesis is not that of a known chain and no
+    /// transaction carries an id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] when no stored transaction carries an id, and others are missing.
+    pub fn chain_id(&self) -> Result<Option<u64>> {
+        self.read(|snapshot| {
+            let chain_id = snapshot.chain()?.chain_id;
+            let whole = BlockRange {
+                first: snapshot.genesis_block(),
+                last: snapshot.tip(),
+            };
+            if chain_id.is_some() {
+                return Ok(chain_id);
+            }
+            let missing = snapshot.transaction_gaps(whole)?;
+            let Some(block) = missing.last().map(|blocks| blocks.last) else {
+                return Ok(None);
+            };
+            let reason = snapshot.reason(Part::Transactions, block)?;
+            Err(Error::Missing {
+                part: Part::Transactions,
+                block,
+                reason: format!("{reason}; the chain id is not known without them"),
+            })
+        })
     }
 }
 

@@ -59,7 +59,7 @@ impl Records {
         let path = satellite(&jar.path, "csoff");
         Ok(Self {
             jar: Arc::clone(jar),
-            file: open_part(&path)?,
+            file: open_part(&path)?.0,
             path,
             first: 0,
             window: Vec::new(),

@@ -3,6 +3,7 @@
 use crate::{
     Result, Snapshot,
     compact::{Flags, Malformed, Reader},
+    escape::escaped,
     tables::{self, Table},
 };
 use serde::Serialize;
@@ -79,7 +80,7 @@ impl Snapshot<'_> {
         let mut rows = self.txn.walk_from(Table::StageCheckpoints, &[])?;
         let mut found = Vec::new();
         while let Some((key, value)) = rows.next()? {
-            let stage = String::from_utf8_lossy(key).into_owned();
+            let stage = escaped(&String::from_utf8_lossy(key));
             let (block, _) = tables::stage_checkpoint(value)
                 .map_err(|what| self.bad_row(Table::StageCheckpoints, &stage, what))?;
             found.push(StageCheckpoint { stage, block });

@@ -46,7 +46,8 @@ impl Segment {
     /// Segment and reserved block range of a data file's name. `None` for
     /// satellites, temporary and foreign files, and segments we do not know.
     pub(crate) fn of_file(name: &str) -> Option<(Self, BlockRange)> {
-        if name.contains('.') {
+        let is_plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
+        if !name.bytes().all(is_plain) {
             return None;
         }
         let mut parts = name.strip_prefix("static_file_")?.split('_');
@@ -125,6 +126,10 @@ impl Conf {
         if self.columns != columns {
             return Err("an unexpected number of columns");
         }
+        // Offsets are 8 bytes each: positions must stay far from overflow.
+        if self.rows > u64::MAX / 64 {
+            return Err("an impossible number of rows");
+        }
         let rows = match segment {
             Segment::Headers => self.blocks,
             Segment::Transactions | Segment::Receipts | Segment::TransactionSenders => self.txs,
@@ -132,10 +137,6 @@ impl Conf {
         };
         if rows.map_or(0, |rows| rows.blocks()) != self.rows {
             return Err("the number of rows does not fit its range");
-        }
-        // Offsets are 8 bytes each: positions must stay far from overflow.
-        if self.rows > u64::MAX / 64 {
-            return Err("an impossible number of rows");
         }
         Ok(())
     }

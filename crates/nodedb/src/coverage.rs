@@ -8,9 +8,11 @@ use crate::{
     BlockRange, Error, Part, Parts, Result, Snapshot, TxRange,
     checkpoint::PruneSegment,
     conf::Segment,
+    jar::Jar,
     tables::{self, Table},
 };
 use serde::Serialize;
+use std::sync::Arc;
 
 /// A log-filtered node may have a hole in every other block: from this many gaps
 /// on the last one takes all the rest.
@@ -115,6 +117,22 @@ impl Snapshot<'_> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::TransactionSenders);
         self.without_rows(missing, Table::TransactionSenders, &mut |txs| gaps.add(txs))?;
+        Ok(gaps.blocks)
+    }
+
+    /// Blocks with transactions whose rows are in these jars, ascending.
+    pub(crate) fn blocks_in_jars<'j>(
+        &self,
+        within: BlockRange,
+        jars: impl Iterator<Item = &'j Arc<Jar>>,
+    ) -> Result<Vec<BlockRange>> {
+        let mut gaps = BlockGaps::new(self);
+        let txs = self.txs_of(within)?;
+        for held in jars.filter_map(|jar| jar.row_range()) {
+            for txs in txs.iter().filter_map(|txs| txs.intersect(&held)) {
+                gaps.add(txs)?;
+            }
+        }
         Ok(gaps.blocks)
     }
 

@@ -1,15 +1,17 @@
 //! Where the parts of a data directory lie (`crates/node/core/src/dirs.rs` of
 //! reth), and whether a path is one at all.
 
-use crate::{Error, Result};
+use crate::{Error, Result, escape::escaped, files::open_regular};
 use std::{
     fs,
-    io::ErrorKind,
+    io::{ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
 /// `db/database.version` of every reth since 1.0; storage v2 did not change it.
 const DATABASE_VERSION: u64 = 2;
+/// No decimal number that we know is longer than this.
+const VERSION_BYTES_MAX: u64 = 64;
 
 /// Where the parts of a data directory lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,11 +93,15 @@ impl DataDir {
     /// next start of the node.
     fn check_version(&self) -> Result<()> {
         let path = self.db_path().join("database.version");
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        let (file, _) = match open_regular(&path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io("read", path, error)),
+            Err(error) => return Err(Error::io("open", path, error)),
         };
+        let mut text = String::new();
+        if let Err(error) = file.take(VERSION_BYTES_MAX).read_to_string(&mut text) {
+            return Err(Error::io("read", path, error));
+        }
         match text.trim().parse::<u64>() {
             Ok(DATABASE_VERSION) => Ok(()),
             Ok(other) => Err(Error::Unsupported {
@@ -119,7 +125,7 @@ fn hint(root: &Path) -> String {
         .flatten()
         .flatten()
         .filter(|entry| entry.path().join("db/mdbx.dat").exists())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .map(|entry| escaped(&entry.file_name().to_string_lossy()))
         .collect();
     chains.sort();
     match chains.first() {

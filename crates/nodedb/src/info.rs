@@ -2,14 +2,17 @@
 //! which parts of the chain really exist.
 
 use crate::{
-    BlockRange, Chain, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint, TxRange,
+    BlockRange, Chain, Error, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint, TxRange,
     conf::Segment,
     coverage::complement,
+    escape::escaped,
+    jar::Jar,
+    jar_reader::JarReader,
     tables::{self, Table},
 };
 use alloy_primitives::B256;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// What a data directory holds. Serialised as the answer of `txgraph info --json`.
 /// Ranges of blocks are inclusive, ascending and disjoint, and end at the tip.
@@ -108,11 +111,37 @@ impl Snapshot<'_> {
             last: self.tip(),
         };
         let state = self.state_coverage()?;
+        let unreadable = self.unreadable_jars();
+        let jars = |segment| {
+            let jars = unreadable.iter().map(|(jar, _)| *jar);
+            jars.filter(move |jar| jar.segment == segment)
+        };
+        let readable = |segment, gaps: &[BlockRange]| -> Result<Vec<BlockRange>> {
+            let present = complement(whole, gaps);
+            let lost = self.blocks_in_jars(whole, jars(segment))?;
+            Ok(present
+                .iter()
+                .flat_map(|blocks| complement(*blocks, &lost))
+                .collect())
+        };
+        // State after a block needs the change sets of all later blocks.
+        let readable_state = |segment, state: Option<BlockRange>| -> Vec<BlockRange> {
+            let last_lost = jars(segment)
+                .filter_map(|jar| Some(jar.conf.blocks?.last))
+                .max();
+            let first =
+                |blocks: BlockRange| blocks.first.max(last_lost.unwrap_or(0)).min(blocks.last);
+            let state = state.map(|blocks| BlockRange {
+                first: first(blocks),
+                ..blocks
+            });
+            state.into_iter().collect()
+        };
         Ok(Info {
             path: self.db.dir().root.clone(),
             chain: self.chain()?,
             layout: self.layout()?.name(),
-            storage_settings: self.storage_settings()?,
+            storage_settings: self.storage_settings()?.map(|json| escaped(&json)),
             written_by: self.written_by()?,
             tip: Tip {
                 number: self.tip(),
@@ -122,18 +151,35 @@ impl Snapshot<'_> {
             finalized: self.chain_state(0)?,
             safe: self.chain_state(1)?,
             headers: self.covered_by(Segment::Headers, whole),
-            transactions: complement(whole, &self.transaction_gaps(whole)?),
-            senders: complement(whole, &self.stored_sender_gaps(whole)?),
-            receipts: complement(whole, &self.receipt_gaps(whole)?),
+            transactions: readable(Segment::Transactions, &self.transaction_gaps(whole)?)?,
+            senders: readable(
+                Segment::TransactionSenders,
+                &self.stored_sender_gaps(whole)?,
+            )?,
+            receipts: readable(Segment::Receipts, &self.receipt_gaps(whole)?)?,
             withdrawals: self.key_range(Table::BlockWithdrawals)?,
-            account_state: state.accounts.into_iter().collect(),
-            storage_state: state.storage.into_iter().collect(),
+            account_state: readable_state(Segment::AccountChangeSets, state.accounts),
+            storage_state: readable_state(Segment::StorageChangeSets, state.storage),
             receipts_source: self.receipts_source()?,
             prune_checkpoints: self.prune_checkpoints()?,
             stage_checkpoints: self.stage_checkpoints()?,
             static_files: self.static_files(),
-            notes: self.notes(whole)?,
+            notes: self.notes(whole, &unreadable)?,
         })
+    }
+
+    /// Static files with rows that cannot be opened, or that are shorter than their rows. A
+    /// file that the node replaced since it was listed is not one of them.
+    fn unreadable_jars(&self) -> Vec<(&Arc<Jar>, Error)> {
+        let jars = Segment::ALL
+            .into_iter()
+            .flat_map(|segment| self.files.jars(segment));
+        jars.filter(|jar| jar.conf.rows > 0)
+            .filter_map(|jar| {
+                let error = JarReader::open(Arc::clone(jar)).err()?;
+                jar.is_current().then_some((jar, error))
+            })
+            .collect()
     }
 
     fn written_by(&self) -> Result<Vec<Writer>> {
@@ -142,7 +188,8 @@ impl Snapshot<'_> {
         while let Some((key, value)) = rows.next()? {
             let bad = |what| self.bad_row(Table::VersionHistory, "(time)", what);
             let first_opened = tables::key_number(key).map_err(bad)?;
-            let [version, git_sha, build_time] = tables::client_version(value).map_err(bad)?;
+            let texts = tables::client_version(value).map_err(bad)?;
+            let [version, git_sha, build_time] = texts.map(|text| escaped(&text));
             let writer = Writer {
                 version,
                 git_sha,
@@ -204,9 +251,15 @@ impl Snapshot<'_> {
         .collect()
     }
 
-    fn notes(&self, whole: BlockRange) -> Result<Vec<String>> {
+    fn notes(&self, whole: BlockRange, unreadable: &[(&Arc<Jar>, Error)]) -> Result<Vec<String>> {
         let tip = self.tip();
-        let mut notes = Vec::new();
+        let bad_meta_pages = self.db.env().bad_meta_pages()?;
+        let mut notes: Vec<String> = bad_meta_pages.iter().map(ToString::to_string).collect();
+        notes.extend(
+            unreadable
+                .iter()
+                .map(|(_, error)| format!("the rows of a static file are not counted: {error}")),
+        );
         if tip == whole.first {
             notes.push(
                 "the tip is the genesis block: the node has not finished its first sync".into(),
@@ -232,9 +285,13 @@ impl Snapshot<'_> {
             .map(|blocks| blocks.last)
             .max();
         if let Some(highest) = highest.filter(|highest| *highest > tip && ahead.is_empty()) {
+            let cause = if bad_meta_pages.is_empty() {
+                "the node is committing them, or was stopped while it did"
+            } else {
+                "the commit that holds them may be the one with the damaged meta page"
+            };
             notes.push(format!(
-                "static files hold rows up to block {highest}, above the tip: the node is committing them, or \
-                 was stopped while it did; they are not read"
+                "static files hold rows up to block {highest}, above the tip: {cause}; they are not read"
             ));
         }
         let receipts = self.receipt_gaps(whole)?;

@@ -5,9 +5,10 @@
 use crate::{
     BlockRange, Error, Result,
     conf::{Conf, Segment},
+    files::{open_regular, regular_metadata},
 };
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, Metadata},
     io::ErrorKind,
     os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
@@ -46,18 +47,15 @@ impl Jar {
     /// Reads the `.conf` of a data file. `None`: a part is not there (yet, or any
     /// more), as happens while a node starts or deletes a file.
     pub(crate) fn load(path: &Path, segment: Segment) -> Result<Option<Self>> {
-        let Some(data) = present(fs::metadata(path), path)? else {
+        let Some(data) = present(regular_metadata(path), path)? else {
             return Ok(None);
         };
         let conf_path = satellite(path, "conf");
-        let Some(file) = present(File::open(&conf_path), &conf_path)? else {
+        let Some((file, meta)) = present(open_regular(&conf_path), &conf_path)? else {
             return Ok(None);
         };
-        let meta = file
-            .metadata()
-            .map_err(|error| Error::io("read", &conf_path, error))?;
         let offsets_path = satellite(path, "off");
-        if present(fs::metadata(&offsets_path), &offsets_path)?.is_none() {
+        if present(regular_metadata(&offsets_path), &offsets_path)?.is_none() {
             return Ok(None);
         }
         if meta.len() > CONF_BYTES_MAX {

@@ -3,10 +3,18 @@
 
 use crate::{
     Error, Result,
+    files::open_regular,
     jar::{Identity, Jar, satellite},
     lz4,
 };
-use std::{fs::File, io::ErrorKind, ops::Range, os::unix::fs::FileExt, path::Path, sync::Arc};
+use std::{
+    fs::{File, Metadata},
+    io::ErrorKind,
+    ops::Range,
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::Arc,
+};
 
 /// Longest stored row. A transaction or receipt is bounded by block gas; damaged
 /// offsets do not make us read more.
@@ -53,16 +61,13 @@ pub(crate) struct JarReader {
 }
 
 impl JarReader {
-    fn open(jar: Arc<Jar>) -> Result<Self> {
-        let data = open_part(&jar.path)?;
-        let metadata = data
-            .metadata()
-            .map_err(|error| Error::io("read", &jar.path, error))?;
+    pub(crate) fn open(jar: Arc<Jar>) -> Result<Self> {
+        let (data, metadata) = open_part(&jar.path)?;
         if Identity::of(&metadata) != jar.data_identity {
             return Err(jar.stale("it was replaced"));
         }
         let offsets_path = satellite(&jar.path, "off");
-        let offsets_file = open_part(&offsets_path)?;
+        let (offsets_file, _) = open_part(&offsets_path)?;
         let mut width = [0];
         read_at(&offsets_file, &offsets_path, &mut width, 0)?;
         let offset_width = usize::from(width[0]);
@@ -71,6 +76,17 @@ impl JarReader {
                 offsets_path,
                 format!("offsets of {offset_width} bytes; 1 to 8 are possible"),
             ));
+        }
+        // The end of the last row. Whatever follows it is not committed yet.
+        let mut end = [0; 8];
+        let cells = jar.conf.rows * jar.conf.columns;
+        let position = 1 + cells * offset_width as u64;
+        let stored = &mut end[..offset_width];
+        read_at(&offsets_file, &offsets_path, stored, position)?;
+        let (end, len) = (u64::from_le_bytes(end), metadata.len());
+        if end > len {
+            let what = format!("its rows end at byte {end}, the file at byte {len}");
+            return Err(jar.stale(what));
         }
         Ok(Self {
             jar,
@@ -306,9 +322,9 @@ const fn small(number: u64) -> usize {
 }
 
 /// Opens a file that was there when the directory was listed.
-pub(crate) fn open_part(path: &Path) -> Result<File> {
-    match File::open(path) {
-        Ok(file) => Ok(file),
+pub(crate) fn open_part(path: &Path) -> Result<(File, Metadata)> {
+    match open_regular(path) {
+        Ok(opened) => Ok(opened),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(Error::stale(path, "it was deleted"))
         }

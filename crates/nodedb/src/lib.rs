@@ -70,6 +70,7 @@ mod rocks;
 
 mod change_file;
 mod conf;
+mod files;
 mod jar;
 mod jar_reader;
 mod lz4;
@@ -80,6 +81,7 @@ mod roaring;
 mod zstd_rows;
 
 mod error;
+mod escape;
 
 #[doc(hidden)]
 pub mod fuzzing;

@@ -2,26 +2,41 @@
 //! directory and process, and read transactions on it. Flags and limits: reth's
 //! own (`crates/storage/db/src/implementation/mdbx/mod.rs`), and validation.
 
+mod meta;
 mod raw;
 
+pub(crate) use meta::BadMetaPage;
 pub(crate) use raw::Row;
 
-use crate::{Error, Result, tables::Table};
-use raw::{Code, Environment, Handle, Transaction};
+use crate::{
+    Error, Result,
+    files::{check_mdbx_file, open_regular},
+    tables::Table,
+};
+use meta::{META_BYTES, META_PAGES};
+use raw::{Code, Environment, Handle, ReadTxn};
 use signet_libmdbx::MdbxError;
 use std::{
     cell::OnceCell,
     collections::HashMap,
     ffi::CString,
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak},
+    thread,
+    time::Duration,
 };
 
 /// reth's value. Whoever opens an environment first fixes the size of its reader
 /// table: with the library's default a node started later would inherit 112 slots.
 const READERS_MAX: u64 = 32_000;
 const TABLES_MAX: u64 = 256;
+/// A node rewrites a meta page within microseconds.
+const META_ATTEMPTS_MAX: u32 = 10;
+/// The two files of an environment.
+const DATA_FILE: &str = "mdbx.dat";
+const LOCK_FILE: &str = "mdbx.lck";
 
 /// An open environment. Opening one twice in a process fails (`MDBX_BUSY`) and
 /// would lose POSIX locks, so all users of a directory share one.
@@ -67,10 +82,16 @@ impl Env {
                 .wait(open)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        for name in [DATA_FILE, LOCK_FILE] {
+            check_mdbx_file(&canonical.join(name))?;
+        }
         let environment = CString::new(canonical.as_os_str().as_bytes())
             .map_err(|_| Code(MdbxError::Invalid.to_err_code()))
             .and_then(|path| Environment::open(&path, TABLES_MAX, READERS_MAX))
-            .map_err(|code| failure(path, "open the database".into(), code))?;
+            .map_err(|code| match unreadable(&canonical.join(DATA_FILE), code) {
+                Some(error) => error,
+                None => failure(path, "open the database".into(), code),
+            })?;
         let env = Arc::new(Self {
             environment: Some(Arc::new(environment)),
             path: canonical.as_path().into(),
@@ -79,10 +100,43 @@ impl Env {
         Ok(env)
     }
 
+    /// The meta pages that libmdbx ignores because they are damaged. A page that a node is
+    /// writing is read again.
+    pub(crate) fn bad_meta_pages(&self) -> Result<Vec<BadMetaPage>> {
+        let Some(environment) = &self.environment else {
+            return Ok(Vec::new());
+        };
+        let page_size = environment
+            .page_size()
+            .map_err(|code| failure(&self.path, "read the page size".into(), code))?;
+        let mut bad = Vec::new();
+        for number in 0..META_PAGES {
+            let mut attempt = 1;
+            loop {
+                let mut page = [0; META_BYTES];
+                let position = u64::from(number) * u64::from(page_size);
+                environment
+                    .read_file(&mut page, position)
+                    .map_err(|error| Error::io("read", self.path.join(DATA_FILE), error))?;
+                match meta::defect(&page, number, page_size) {
+                    Some(_) if attempt < META_ATTEMPTS_MAX => {
+                        thread::sleep(Duration::from_millis(1));
+                        attempt += 1;
+                    }
+                    defect => {
+                        bad.extend(defect.map(|defect| BadMetaPage { number, defect }));
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(bad)
+    }
+
     /// Begins a read transaction: a consistent view until it is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Result<Txn> {
         let begun = match &self.environment {
-            Some(environment) => Transaction::begin(Arc::clone(environment)),
+            Some(environment) => ReadTxn::begin(Arc::clone(environment)),
             None => Err(Code(MdbxError::BadTxn.to_err_code())),
         };
         let tx =
@@ -107,7 +161,7 @@ impl Drop for Env {
 /// A read transaction. Values borrow from the mapped file as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Txn {
-    tx: Transaction,
+    tx: ReadTxn,
     /// Handles by table; `None` for a table that the node never created.
     tables: [OnceCell<Option<Handle>>; Table::COUNT],
     /// Dropped last: the environment must not close before its transactions end.
@@ -280,6 +334,21 @@ impl<'a> Batches<'a> {
             .rows(into)
             .map_err(|code| self.txn.failure("read", self.table, code))
     }
+}
+
+/// libmdbx reports "permission denied" for either of its files. This finds out whether the
+/// data file is the one. Only called while the environment is not open in this process:
+/// closing a second descriptor could release its locks.
+fn unreadable(data_file: &Path, Code(code): Code) -> Option<Error> {
+    match MdbxError::from_err_code(code) {
+        MdbxError::Access | MdbxError::Permission => {}
+        _ => return None,
+    }
+    let error = open_regular(data_file).err()?;
+    let kind = error.kind();
+    let advice = "run as the node's user, or give your user permission to read the file";
+    let error = io::Error::new(kind, format!("{error}; {advice}"));
+    Some(Error::io("open", data_file, error))
 }
 
 /// Adds the way out to libmdbx' terse words.

@@ -42,6 +42,9 @@ impl NodeDb {
             snapshot.layout()?;
             snapshot.refuse_op_stack()
         })?;
+        for bad in db.env.bad_meta_pages()? {
+            tracing::warn!("{}: {bad}", db.dir.root.display());
+        }
         Ok(db)
     }
 

@@ -6,9 +6,11 @@
 //! who catches up after beginning an MDBX transaction finds all of its blocks, and
 //! perhaps rows of later ones. Between two catch-ups nothing changes: that is a [`View`].
 
-use crate::{Error, Result, mdbx::Row, tables::Table};
+use crate::{Error, Result, escape::escaped, files::regular_metadata, mdbx::Row, tables::Table};
 use rocksdb::{DB, Options};
 use std::{
+    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::{PoisonError, RwLock, RwLockReadGuard},
     thread,
@@ -47,6 +49,7 @@ impl Rocks {
                     .into(),
             });
         }
+        check_files(path)?;
         let mut attempt = 1;
         loop {
             match Self::try_open(path) {
@@ -119,6 +122,21 @@ impl Rocks {
     }
 }
 
+/// Refuses named pipes and devices: opening one could block RocksDB for ever.
+fn check_files(directory: &Path) -> Result<()> {
+    let entries = fs::read_dir(directory).map_err(|error| Error::io("list", directory, error))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        match regular_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput && !path.is_dir() => {
+                return Err(Error::io("open", path, error));
+            }
+            // Files may vanish: the node compacts.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// RocksDB as it is between two catch-ups.
 #[derive(Debug)]
 pub(crate) struct View<'r> {
@@ -159,7 +177,7 @@ fn failure(path: &Path, action: &str, error: &rocksdb::Error) -> Error {
     Error::Rocks {
         path: path.to_path_buf(),
         action: action.to_owned(),
-        message: error.to_string(),
+        message: escaped(error.as_ref()),
     }
 }
 

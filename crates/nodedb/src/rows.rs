@@ -47,7 +47,7 @@ impl Snapshot<'_> {
     }
 
     /// One whole transaction, by block and index.
-    pub fn signed_transaction(
+    pub(crate) fn signed_transaction(
         &self,
         block: u64,
         index: u32,

@@ -1,6 +1,6 @@
 //! The static files of a directory as one snapshot sees them.
 
-use crate::{Error, Result, conf::Segment, jar::Jar};
+use crate::{Error, Result, conf::Segment, escape::escaped, jar::Jar};
 use std::{
     collections::HashMap,
     ffi::OsString,
@@ -69,7 +69,7 @@ impl Sealed {
             let Some(text) = name.to_str() else { continue };
             let Some((segment, _)) = Segment::of_file(text) else {
                 if text.starts_with("static_file_") && !text.contains('.') {
-                    files.not_understood.push(text.to_owned());
+                    files.not_understood.push(escaped(text));
                 }
                 continue;
             };

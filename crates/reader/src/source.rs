@@ -58,9 +58,11 @@ impl NodeSource {
             }
             (Some(id), _) | (None, Some(id)) => id,
             (None, None) => {
-                return Err(Error::ChainIdUnknown {
+                // Missing transactions are reported as such, not as a missing option.
+                let id = db.chain_id()?;
+                id.ok_or(Error::ChainIdUnknown {
                     genesis_hash: known.genesis_hash,
-                });
+                })?
             }
         };
         let pool = ThreadPoolBuilder::new()

@@ -12,7 +12,11 @@ use signet_libmdbx::ffi;
 use std::{
     cell::RefCell,
     ffi::{CStr, c_int},
+    fs::File,
+    io,
     marker::PhantomData,
+    mem::ManuallyDrop,
+    os::{fd::FromRawFd, unix::fs::FileExt},
     ptr::{self, NonNull},
     sync::Arc,
 };
@@ -65,6 +69,36 @@ impl Environment {
         check(unsafe { ffi::mdbx_env_open(ptr, path.as_ptr(), flags, 0o644) })?;
         Ok(env)
     }
+
+    /// The page size of the data file in bytes.
+    pub(super) fn page_size(&self) -> Result<u32, Code> {
+        // SAFETY: plain numbers, for which zero is a value.
+        let mut info: ffi::MDBX_envinfo = unsafe { std::mem::zeroed() };
+        // SAFETY: the environment is open; no transaction is needed; `info` has the size
+        // that is passed.
+        check(unsafe {
+            ffi::mdbx_env_info_ex(
+                self.env.as_ptr(),
+                ptr::null(),
+                &mut info,
+                size_of::<ffi::MDBX_envinfo>(),
+            )
+        })?;
+        Ok(info.mi_dxb_pagesize)
+    }
+
+    /// Reads bytes of the data file through the descriptor of libmdbx. A descriptor of our
+    /// own would, when it is closed, release the locks that this process has on the file.
+    pub(super) fn read_file(&self, into: &mut [u8], position: u64) -> io::Result<()> {
+        let mut descriptor = -1;
+        // SAFETY: the environment is open, and `descriptor` is a valid place.
+        check(unsafe { ffi::mdbx_env_get_fd(self.env.as_ptr(), &mut descriptor) })
+            .map_err(|_| io::ErrorKind::Unsupported)?;
+        // SAFETY: libmdbx keeps the descriptor open as long as the environment, which is
+        // borrowed here; `ManuallyDrop` does not close it.
+        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
+        file.read_exact_at(into, position)
+    }
 }
 
 impl Drop for Environment {
@@ -76,7 +110,7 @@ impl Drop for Environment {
 
 /// A read transaction; ended when dropped.
 #[derive(Debug)]
-pub(super) struct Transaction {
+pub(super) struct ReadTxn {
     txn: NonNull<ffi::MDBX_txn>,
     /// A cursor for each table that was asked for a key. A cursor stays where it
     /// was, so that the next key of an ascending run is found in the same page;
@@ -88,9 +122,9 @@ pub(super) struct Transaction {
 
 // SAFETY: with `NOSTICKYTHREADS` a read transaction is not bound to a thread. It
 // is not `Sync`: one thread at a time (`NonNull` sees to that).
-unsafe impl Send for Transaction {}
+unsafe impl Send for ReadTxn {}
 
-impl Transaction {
+impl ReadTxn {
     pub(super) fn begin(env: Arc<Environment>) -> Result<Self, Code> {
         let mut txn = ptr::null_mut();
         // SAFETY: the environment is open, and lives as long as `_env`.
@@ -224,7 +258,7 @@ impl Transaction {
     }
 }
 
-impl Drop for Transaction {
+impl Drop for ReadTxn {
     fn drop(&mut self) {
         for (_, cursor) in self.kept.get_mut().drain(..) {
             // SAFETY: opened by `kept_cursor`, never handed out, closed once.
@@ -245,7 +279,7 @@ pub(crate) type Row<'txn> = (&'txn [u8], &'txn [u8]);
 #[derive(Debug)]
 pub(super) struct Cursor<'txn> {
     cursor: NonNull<ffi::MDBX_cursor>,
-    _txn: PhantomData<&'txn Transaction>,
+    _txn: PhantomData<&'txn ReadTxn>,
 }
 
 impl<'txn> Cursor<'txn> {
@@ -287,7 +321,7 @@ impl<'txn> Cursor<'txn> {
         // "True" marks the last rows of the table, which are there all the same.
         found(code)?;
         for [key, value] in pairs[..count.min(2 * ROWS_AT_ONCE)].as_chunks().0 {
-            // SAFETY: libmdbx has set `count` items; see `Transaction::get`.
+            // SAFETY: libmdbx has set `count` items; see `ReadTxn::get`.
             into.push(unsafe { (incoming(key), incoming(value)) });
         }
         Ok(())
@@ -306,7 +340,7 @@ impl<'txn> Cursor<'txn> {
         if !found(code)? {
             return Ok(None);
         }
-        // SAFETY: on success both point into the mapping (see `Transaction::get`);
+        // SAFETY: on success both point into the mapping (see `ReadTxn::get`);
         // the four operations above always replace the key.
         Ok(Some(unsafe { (incoming(&key), incoming(&value)) }))
     }
@@ -314,7 +348,7 @@ impl<'txn> Cursor<'txn> {
 
 impl Drop for Cursor<'_> {
     fn drop(&mut self) {
-        // SAFETY: opened by `Transaction::cursor`, and closed once.
+        // SAFETY: opened by `ReadTxn::cursor`, and closed once.
         unsafe { ffi::mdbx_cursor_close(self.cursor.as_ptr()) };
     }
 }

@@ -239,3 +239,135 @@ fn a_partial_sync() {
         assert!(notes.contains(words), "{notes}");
     }
 }
+
+/// Rows that cannot be read are not reported as present.
+#[test]
+fn short_static_files_are_not_counted() {
+    let [_, v2] = committed();
+    let whole = [BlockRange { first: 0, last: 40 }];
+    for segment in [
+        "receipts",
+        "transaction-senders",
+        "account-change-sets",
+        "storage-change-sets",
+    ] {
+        let copy = v2.unpack();
+        let name = format!("static_file_{segment}_0_499999");
+        let path = copy.path().join("static_files").join(&name);
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(100).unwrap();
+        let info = info(copy.path());
+        let notes = info.notes.join("\n");
+        assert!(
+            notes.contains(&name) && notes.contains("byte 100"),
+            "{notes}"
+        );
+        let tip_only = [BlockRange {
+            first: 40,
+            last: 40,
+        }];
+        for (of, found) in [
+            ("transactions", &info.transactions),
+            ("receipts", &info.receipts),
+            ("transaction-senders", &info.senders),
+            ("account-change-sets", &info.account_state),
+            ("storage-change-sets", &info.storage_state),
+        ] {
+            if of != segment {
+                assert_eq!(**found, whole, "{segment}: {of}");
+            } else if of.ends_with("change-sets") {
+                assert_eq!(**found, tip_only, "{of}");
+            } else {
+                // Block 0 has no transactions.
+                let empty = [BlockRange { first: 0, last: 0 }];
+                assert_eq!(**found, empty, "{of}");
+            }
+        }
+    }
+}
+
+/// Names and texts of the directory cannot send commands to a terminal.
+#[test]
+fn texts_of_the_directory_are_escaped() {
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    let files = copy.path().join("static_files");
+    for name in [
+        "static_file_\u{1b}[31mred_0_499999",
+        "static_file_headers_0_499999_\u{1b}[31mred\nnote  forged",
+    ] {
+        std::fs::write(files.join(name), "").unwrap();
+    }
+    let compact = |text: &str| {
+        let bytes = text.bytes().flat_map(|byte| [1, byte]);
+        let mut row = vec![text.len() as u8];
+        row.extend(bytes);
+        row
+    };
+    let version = [
+        compact("\u{1b}[2Jversion"),
+        compact("sha\u{7}"),
+        compact("\u{202e}"),
+    ];
+    let key = 1_u64.to_be_bytes();
+    put(copy.path(), "VersionHistory", &key, &version.concat());
+    put(copy.path(), "StageCheckpoints", b"\x1b[31mStage", &[0]);
+    let settings = b"{\"storage_v2\":true}\x1b";
+    let mut row = vec![(settings.len() as u8) << 2];
+    row.extend(settings);
+    put(copy.path(), "Metadata", b"storage_settings", &row);
+    let info = info(copy.path());
+    let texts = format!(
+        "{} {:?} {} {}",
+        info.notes.join(" "),
+        info.storage_settings,
+        info.written_by[0].version,
+        info.stage_checkpoints[0].stage
+    );
+    assert_eq!(info.written_by[0].version, "\\u{1b}[2Jversion");
+    assert_eq!(info.written_by[0].git_sha, "sha\\u{7}");
+    assert_eq!(info.written_by[0].build_time, "\\u{202e}");
+    assert!(texts.contains("\\u{1b}[31mred_0_499999"), "{texts}");
+    assert!(texts.contains("red\\nnote"), "{texts}");
+    let json = serde_json::to_string(&info).unwrap();
+    for raw in ['\u{1b}', '\u{7}', '\n', '\u{202e}'] {
+        assert!(!texts.contains(raw) && !json.contains(raw), "{raw:?}");
+    }
+    assert!(
+        !json.contains("\\u001b") && !json.contains("\\u0007"),
+        "{json}"
+    );
+}
+
+/// MDBX falls back to the commit before when its newest meta page is damaged.
+#[test]
+fn a_damaged_meta_page_is_reported() {
+    for fixture in committed() {
+        let copy = fixture.unpack();
+        // A commit of our own: an older tip, so that a fall back to it is seen.
+        put(copy.path(), "StageCheckpoints", b"Finish", &[1, 30]);
+        put(copy.path(), "StageCheckpoints", b"Finish", &[1, 40]);
+        let before = info(copy.path());
+        assert_eq!(before.tip.number, 40);
+        let file = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(copy.path().join("db/mdbx.dat"))
+            .unwrap();
+        let txn = |page: u64| {
+            let mut bytes = [0; 8];
+            std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, page * 4096 + 28).unwrap();
+            u64::from_le_bytes(bytes)
+        };
+        let newest = (0..3).max_by_key(|page| txn(*page)).unwrap();
+        let wrong = (txn(newest) ^ 1).to_le_bytes();
+        std::os::unix::fs::FileExt::write_all_at(&file, &wrong, newest * 4096 + 28).unwrap();
+        let info = info(copy.path());
+        assert_eq!(info.tip.number, 30, "{}", fixture.name);
+        let notes = info.notes.join("\n");
+        assert!(
+            notes.contains(&format!("meta page {newest} is damaged")),
+            "{notes}"
+        );
+    }
+}

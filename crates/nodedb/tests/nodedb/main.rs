@@ -18,3 +18,5 @@ mod live;
 mod lookup;
 mod refusals;
 mod roots;
+mod senders;
+mod special_files;

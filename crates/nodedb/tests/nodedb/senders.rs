@@ -7,7 +7,7 @@ use alloy_consensus::{
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, uint};
 use std::{fs::OpenOptions, ops::ControlFlow, os::unix::fs::FileExt, path::Path};
 use txgraph_nodedb::{
-    Blocks, DataDir, Error, NodeDb, Parts, Result, Scratch, SignedTransaction, fuzzing,
+    BlockRange, DataDir, Error, NodeDb, Parts, Result, Scratch, SignedTransaction, fuzzing,
 };
 use txgraph_testkit::{edit, fixtures::committed};
 
@@ -20,7 +20,7 @@ const ORDER: U256 = uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd2
 fn check(dir: &Path) -> Result<u64> {
     let db = NodeDb::open(&DataDir::new(dir))?;
     let snapshot = db.snapshot()?;
-    let whole = Blocks {
+    let whole = BlockRange {
         first: 0,
         last: snapshot.tip(),
     };

@@ -9,4 +9,5 @@ mod mutations;
 mod options;
 mod plan;
 mod stress;
+mod verify;
 mod whole;

@@ -38,6 +38,28 @@ fn a_chain_id_must_agree_with_the_chain() {
         assert_eq!(open(Some(1337)).unwrap().chain().chain_id, 1337);
     }
 
+    // Not a missing option: with the transactions the id would be known.
+    let [_, fixture] = fixtures::committed();
+    let copy = fixture.unpack();
+    let files = copy.path().join("static_files");
+    std::fs::remove_file(files.join("static_file_transactions_0_499999")).unwrap();
+    let refused = NodeSource::new(database(copy.path()), ScanOptions::default(), None);
+    let Err(Error::NodeDb(error)) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(error.is_missing(), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("transactions of block 40 are missing"),
+        "{text}"
+    );
+    assert!(
+        text.contains("the chain id is not known without them"),
+        "{text}"
+    );
+    let given = NodeSource::new(database(copy.path()), ScanOptions::default(), Some(1337));
+    assert_eq!(given.unwrap().chain().chain_id, 1337);
+
     let options = ScanOptions {
         chunk_blocks: Some(0),
         ..ScanOptions::default()

@@ -1,0 +1,240 @@
+//! Named pipes, devices, directories and unreadable files where a node keeps regular files.
+
+use std::{
+    fs::{self, File, Permissions},
+    ops::ControlFlow,
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::Command,
+    sync::mpsc::channel,
+    thread,
+    time::Duration,
+};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
+use txgraph_testkit::fixtures::committed;
+
+/// Set for a process that this test binary starts as an ordinary user.
+const ORDINARY_USER_ENV: &str = "TXGRAPH_ORDINARY_USER";
+/// `nobody`.
+const ORDINARY_USER: u32 = 65534;
+
+/// No read may take longer. Opening a named pipe without care never ends.
+const TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Reads every part of every block, change sets included.
+fn read_all(dir: &Path) -> Result<u64> {
+    let db = NodeDb::open(&DataDir::new(dir))?;
+    let snapshot = db.snapshot()?;
+    let parts = Parts {
+        headers: true,
+        receipts: true,
+        transactions: true,
+        senders: true,
+        withdrawals: true,
+    };
+    let whole = BlockRange {
+        first: 0,
+        last: snapshot.tip(),
+    };
+    let mut read = 0;
+    snapshot.for_each_block(whole, parts, &mut Scratch::default(), &mut |block| {
+        block.check_header()?;
+        while block.next_receipt()?.is_some() {}
+        for index in 0..block.body.tx_count as u32 {
+            block.transaction(index)?;
+            block.sender(index)?;
+        }
+        read += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let mut scratch = Scratch::default();
+    for block in 0..=snapshot.tip() {
+        snapshot.for_each_account_change(block, &mut scratch, &mut |_, _| {})?;
+        snapshot.for_each_storage_change(block, &mut scratch, &mut |_, _, _| {})?;
+    }
+    Ok(read)
+}
+
+/// [`read_all`] on a thread, so that a read that blocks is a failed test.
+fn read_in_time(dir: &Path, what: &str) -> Result<u64> {
+    let (sender, receiver) = channel();
+    let dir = dir.to_path_buf();
+    thread::spawn(move || sender.send(read_all(&dir)));
+    receiver
+        .recv_timeout(TIME_MAX)
+        .unwrap_or_else(|_| panic!("{what}: the reader is blocked"))
+}
+
+/// All files of a directory that txgraph opens in its default build.
+fn opened_files(dir: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(dir.join("static_files"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap() != "lock")
+        .collect();
+    for name in ["mdbx.dat", "mdbx.lck", "database.version"] {
+        files.push(dir.join("db").join(name));
+    }
+    files.sort();
+    files
+}
+
+fn is_change_set(path: &Path) -> bool {
+    path.to_str().unwrap().contains("change-sets")
+}
+
+#[test]
+fn refuses_files_that_are_not_regular() {
+    for (fixture, is_v2) in committed().iter().zip([false, true]) {
+        let copy = fixture.unpack();
+        let files = opened_files(copy.path());
+        assert!(files.len() >= 15);
+        for path in files {
+            let kept = path.with_extension("kept");
+            fs::rename(&path, &kept).unwrap();
+            for kind in ["a named pipe", "a device", "a directory"] {
+                let what = format!("{}: {} is {kind}", fixture.name, path.display());
+                match kind {
+                    "a named pipe" => {
+                        let status = Command::new("mkfifo").arg(&path).status().unwrap();
+                        assert!(status.success());
+                    }
+                    "a device" => symlink("/dev/zero", &path).unwrap(),
+                    _ => fs::create_dir(&path).unwrap(),
+                }
+                match read_in_time(copy.path(), &what) {
+                    // Layout v1 keeps change sets in the database.
+                    Ok(_) if is_change_set(&path) && !is_v2 => {}
+                    Ok(_) => panic!("{what}: accepted"),
+                    Err(error) => {
+                        let text = error.to_string();
+                        let name = path.file_name().unwrap().to_str().unwrap();
+                        assert!(text.contains(kind) && text.contains(name), "{what}: {text}");
+                    }
+                }
+                if kind == "a directory" {
+                    fs::remove_dir(&path).unwrap();
+                } else {
+                    fs::remove_file(&path).unwrap();
+                }
+            }
+            fs::rename(&kept, &path).unwrap();
+        }
+        assert_eq!(read_all(copy.path()).unwrap(), 41);
+    }
+}
+
+#[test]
+fn follows_symbolic_links_to_regular_files() {
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for path in opened_files(copy.path()) {
+        if path.starts_with(copy.path().join("static_files")) {
+            let target = elsewhere.path().join(path.file_name().unwrap());
+            fs::rename(&path, &target).unwrap();
+            symlink(&target, &path).unwrap();
+        }
+    }
+    assert_eq!(read_all(copy.path()).unwrap(), 41);
+}
+
+/// The data of a jar is shorter than its rows, or that of another jar.
+#[test]
+fn rejects_jars_shorter_than_their_rows() {
+    for segment in [
+        "headers",
+        "transactions",
+        "receipts",
+        "transaction-senders",
+        "account-change-sets",
+        "storage-change-sets",
+    ] {
+        let [_, v2] = committed();
+        let copy = v2.unpack();
+        let name = format!("static_file_{segment}_0_499999");
+        let path = copy.path().join("static_files").join(&name);
+        let len = fs::metadata(&path).unwrap().len();
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(len - 1)
+            .unwrap();
+        let text = read_all(copy.path()).unwrap_err().to_string();
+        let expected = format!("its rows end at byte {len}, the file at byte {}", len - 1);
+        assert!(text.contains(&name) && text.contains(&expected), "{text}");
+        // A tail that is not committed yet.
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(len + 100)
+            .unwrap();
+        if segment != "headers" {
+            let error = read_all(copy.path());
+            // The last byte is now zero, which only some segments notice.
+            assert!(!format!("{error:?}").contains("rows end"), "{error:?}");
+        }
+    }
+}
+
+/// Runs `work` as a user without the rights of root, in another process if need be.
+fn as_ordinary_user(test: &str, work: impl FnOnce()) {
+    let probe = tempfile::NamedTempFile::new().unwrap();
+    fs::set_permissions(probe.path(), Permissions::from_mode(0)).unwrap();
+    if std::env::var_os(ORDINARY_USER_ENV).is_some() || File::open(probe.path()).is_err() {
+        return work();
+    }
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(ORDINARY_USER_ENV, "1")
+        .uid(ORDINARY_USER)
+        .gid(ORDINARY_USER)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn names_the_unreadable_file() {
+    as_ordinary_user("special_files::names_the_unreadable_file", || {
+        let [_, v2] = committed();
+        let copy = v2.unpack();
+        let readable = |path: &Path, is_readable| {
+            let mode = if is_readable { 0o644 } else { 0 };
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        };
+        let data_file = copy.path().join("db/mdbx.dat");
+        readable(&data_file, false);
+        let text = read_all(copy.path()).unwrap_err().to_string();
+        assert!(
+            text.contains("db/mdbx.dat: Permission denied") && !text.contains("lck"),
+            "{text}"
+        );
+        readable(&data_file, true);
+        let lock_file = copy.path().join("db/mdbx.lck");
+        fs::set_permissions(&lock_file, Permissions::from_mode(0o444)).unwrap();
+        let text = read_all(copy.path()).unwrap_err().to_string();
+        assert!(text.contains("db/mdbx.lck"), "{text}");
+        readable(&lock_file, true);
+        assert_eq!(read_all(copy.path()).unwrap(), 41);
+
+        let receipts = copy
+            .path()
+            .join("static_files/static_file_receipts_0_499999");
+        readable(&receipts, false);
+        let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+        let info = db.snapshot().unwrap().info().unwrap();
+        assert_eq!(info.receipts, [BlockRange { first: 0, last: 0 }]);
+        assert_eq!(info.transactions, [BlockRange { first: 0, last: 40 }]);
+        let notes = info.notes.join("\n");
+        assert!(
+            notes.contains("static_file_receipts_0_499999: Permission denied"),
+            "{notes}"
+        );
+    });
+}
