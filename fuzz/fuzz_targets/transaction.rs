@@ -5,7 +5,7 @@ use alloy_primitives::U256;
 use libfuzzer_sys::fuzz_target;
 use txgraph_nodedb::{
     Transaction,
-    fuzzing::{Buffers, own_value, sender, transaction, transaction_hash},
+    fuzzing::{Buffers, transaction_value, sender, transaction, transaction_hash},
 };
 
 fuzz_target!(|row: &[u8]| {
@@ -13,7 +13,7 @@ fuzz_target!(|row: &[u8]| {
     let decoded = transaction(row, &mut buffers);
     let hash = transaction_hash(row, &mut buffers).ok();
     assert_eq!(hash, decoded.as_ref().ok().map(|signed| *signed.tx_hash()));
-    let value = own_value(row, &mut buffers);
+    let value = transaction_value(row, &mut buffers);
     let Ok(signed) = decoded else { return };
     let plain = Transaction::from(&signed);
     assert!(plain.tx_type <= 4);

@@ -1,4 +1,4 @@
-//! Accounts, storage values and code as they are stored
+//! Decoders of accounts, storage values and code
 //! (`reth-core: crates/primitives-traits/src/{account,storage}.rs`).
 
 use crate::compact::{Flags, Malformed, Reader};
@@ -7,15 +7,15 @@ use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256, keccak256};
 /// An account without its code and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Transactions sent, or contracts created.
+    /// The number of transactions sent, or of contracts created.
     pub nonce: u64,
-    /// Wei.
+    /// The balance in wei.
     pub balance: U256,
-    /// Keccak-256 of the code; [`KECCAK256_EMPTY`] for none.
+    /// The Keccak-256 of the code; [`KECCAK256_EMPTY`] without code.
     pub code_hash: B256,
 }
 
-/// `PlainAccountState`, `HashedAccounts`.
+/// Decodes a value of `PlainAccountState` or `HashedAccounts`.
 pub(crate) fn account(value: &[u8]) -> Result<Account, Malformed> {
     let mut reader = Reader::new(value);
     let mut flags = Flags::read(&mut reader, 2)?;
@@ -30,7 +30,7 @@ pub(crate) fn account(value: &[u8]) -> Result<Account, Malformed> {
     Ok(account)
 }
 
-/// A row of account changes: who, and what was there before (nothing: no account).
+/// Decodes a row of account changes: the address and the previous account, if it existed.
 pub(crate) fn account_before(row: &[u8]) -> Result<(Address, Option<Account>), Malformed> {
     let mut reader = Reader::new(row);
     let address = reader.address()?;
@@ -41,8 +41,8 @@ pub(crate) fn account_before(row: &[u8]) -> Result<(Address, Option<Account>), M
     Ok((address, before))
 }
 
-/// `PlainStorageState`, `HashedStorages`, and a row of storage changes in MDBX: the
-/// slot, plain or hashed, and its value.
+/// Decodes a value of `PlainStorageState` or `HashedStorages`, or a row of storage changes in
+/// MDBX: the slot, plain or hashed, and its value.
 pub(crate) fn storage_entry(value: &[u8]) -> Result<(B256, U256), Malformed> {
     let mut reader = Reader::new(value);
     let slot = reader.b256()?;
@@ -50,7 +50,7 @@ pub(crate) fn storage_entry(value: &[u8]) -> Result<(B256, U256), Malformed> {
     Ok((slot, reader.u256(len)?))
 }
 
-/// A row of storage changes in a static file: who, which slot, and its value before.
+/// Decodes a row of storage changes in a static file: address, slot and previous value.
 pub(crate) fn storage_before(row: &[u8]) -> Result<(Address, B256, U256), Malformed> {
     let mut reader = Reader::new(row);
     let address = reader.address()?;
@@ -58,13 +58,13 @@ pub(crate) fn storage_before(row: &[u8]) -> Result<(Address, B256, U256), Malfor
     Ok((address, slot, before))
 }
 
-/// `Bytecodes`: the code alone, which has the hash it is stored under.
+/// Decodes a value of `Bytecodes`: the code, which must have the hash of its key.
 pub(crate) fn code(value: &[u8], hash: B256) -> Result<&[u8], Malformed> {
     let code = unhashed_code(value)?;
     if keccak256(code) == hash {
         Ok(code)
     } else {
-        Err("the code does not have the hash it is stored under")
+        Err("the code does not have the hash of its key")
     }
 }
 
@@ -73,13 +73,13 @@ fn unhashed_code(value: &[u8]) -> Result<&[u8], Malformed> {
     let len = u32::from_be_bytes(*reader.array()?);
     let bytes = reader.take(usize::try_from(len).map_err(|_| "a length does not fit")?)?;
     match reader.byte()? {
-        // Raw code, and the designator of EIP-7702.
+        // Raw code, or an EIP-7702 delegation.
         0 | 4 => {
             reader.finish()?;
             Ok(bytes)
         }
-        // Analysed: padded, followed by its length without padding and a jump table,
-        // which our own interpreter does not need.
+        // Analysed code: padded, followed by its length without padding and by a jump table
+        // of revm.
         2 => {
             let len = u64::from_be_bytes(*reader.array()?);
             let len = usize::try_from(len).map_err(|_| "a length does not fit")?;
@@ -87,7 +87,7 @@ fn unhashed_code(value: &[u8]) -> Result<&[u8], Malformed> {
                 .get(..len)
                 .ok_or("the code is longer than its padded form")
         }
-        _ => Err("an unknown form of code"),
+        _ => Err("an unknown format of code"),
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
     use alloy_primitives::hex;
 
     #[test]
-    fn accounts() {
+    fn decodes_accounts() {
         let empty = Account {
             nonce: 0,
             balance: U256::ZERO,
@@ -123,8 +123,8 @@ mod tests {
         };
         assert_eq!(account(&row), Ok(expected));
         row.push(0);
-        assert!(account(&row).is_err(), "longer");
-        assert!(account(&hex!("0008")).is_err(), "an unknown flag");
+        assert!(account(&row).is_err(), "trailing byte");
+        assert!(account(&hex!("0008")).is_err(), "unknown flag");
         let mut change = vec![0xaa; 20];
         assert_eq!(
             account_before(&change),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn slots() {
+    fn decodes_storage() {
         let mut row = vec![1; 32];
         assert_eq!(storage_entry(&row), Ok((B256::repeat_byte(1), U256::ZERO)));
         row.extend([1, 0]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn codes() {
+    fn decodes_code() {
         let code = hex!("6001");
         let hash = keccak256(code);
         assert_eq!(super::code(&hex!("00000002 6001 00"), hash), Ok(&code[..]));

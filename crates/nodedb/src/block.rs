@@ -1,42 +1,42 @@
-//! One block under the cursor: receipts in order, transactions, hashes and senders
-//! by index, nothing allocated per receipt or log.
+//! The current block of a scan: receipts in order; transactions, hashes and senders by
+//! index. Nothing is allocated per receipt or log.
 
 use crate::{
-    BlockRange, BodyIndices, Error, Header, LogsBloom, OwnValue, Part, Receipt, Result, Scratch,
-    SignedTransaction, Snapshot, Transaction, Withdrawal,
+    BlockRange, BodyIndices, Error, Header, LogsBloom, Part, Receipt, Result, Scratch,
+    SignedTransaction, Snapshot, Transaction, TransactionValue, Withdrawal,
     blocks::check_body,
     conf::Segment,
     jar::Jar,
     receipt,
-    rows::{ReceiptPlace, tx_number},
+    rows::{ReceiptLocation, tx_number},
     tables::{self, Table},
     transaction,
 };
 use alloy_primitives::{Address, B256};
 use std::sync::Arc;
 
-/// What cumulative gas is held against.
-const RECEIPT_BEFORE: &str = "that of the receipt before";
-const HEADER: &str = "the header's gas used";
+/// Names of the values that cumulative gas is compared with.
+const PREVIOUS_RECEIPT: &str = "that of the previous receipt";
+const HEADER: &str = "the gas used of the header";
 
-/// One block under the cursor.
+/// The current block of a scan.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// Its number.
+    /// The block number.
     pub number: u64,
-    /// Numbers of its transactions.
+    /// The numbers of its transactions.
     pub body: BodyIndices,
     pub(crate) snapshot: &'a Snapshot<'a>,
     pub(crate) scratch: &'a mut Scratch,
-    /// The last block and transaction of the whole scan: where reading ahead ends.
+    /// The last block and transaction of the whole scan, where read-ahead ends.
     last_block: u64,
     pub(crate) last_tx: u64,
     header: Option<Header>,
     hash: Option<B256>,
-    /// The receipts file, if it holds any of the block's, and its numbers.
+    /// The current receipts jar and its transaction numbers.
     jar: Option<(&'a Arc<Jar>, BlockRange)>,
-    /// Where the receipt under the cursor is stored.
-    place: ReceiptPlace<'a>,
+    /// Where the current receipt is stored.
+    location: ReceiptLocation<'a>,
     pub(crate) next_receipt: u32,
     pub(crate) cumulative_gas_used: u64,
 }
@@ -59,14 +59,14 @@ impl<'a> Block<'a> {
             header: None,
             hash: None,
             jar: None,
-            place: ReceiptPlace::Given,
+            location: ReceiptLocation::Given,
             next_receipt: 0,
             cumulative_gas_used: 0,
         }
     }
 
-    /// The header, held against what else was read of the block: its number, whether
-    /// it has transactions, and, when its receipts were read before, their gas.
+    /// Returns the header. It is compared with what was read of the block: its number,
+    /// whether it has transactions, and the gas of its receipts if those were read before.
     /// See also [`Block::check_header`].
     pub fn header(&mut self) -> Result<&Header> {
         if self.header.is_none() {
@@ -80,12 +80,12 @@ impl<'a> Block<'a> {
         }
         match &self.header {
             Some(header) => Ok(header),
-            // Filled above.
+            // Cannot happen: filled above.
             None => Err(self.snapshot.missing(Part::Header, self.number)),
         }
     }
 
-    /// The hash as stored; a fifth of the cost of the header.
+    /// Returns the stored hash, at a fifth of the cost of the header.
     pub fn hash(&mut self) -> Result<B256> {
         if let Some(hash) = self.hash {
             return Ok(hash);
@@ -97,8 +97,8 @@ impl<'a> Block<'a> {
         Ok(hash)
     }
 
-    /// The header's bloom filter over the addresses and topics of all logs, without
-    /// decoding the rest.
+    /// Returns the header's bloom filter over the addresses and topics of all logs, without
+    /// decoding the rest of the header.
     pub fn logs_bloom(&mut self) -> Result<LogsBloom<'_>> {
         self.snapshot
             .bloom_of(self.number, self.scratch, self.last_block)
@@ -108,8 +108,8 @@ impl<'a> Block<'a> {
         self.hash
     }
 
-    /// That the header has the hash stored beside it. Costs a keccak of about 600
-    /// bytes, so only blocks of which something is kept need it.
+    /// Checks that the header has the stored block hash. This hashes about 600 bytes, so it
+    /// is meant for blocks of which something is used.
     pub fn check_header(&mut self) -> Result<&Header> {
         self.header()?;
         if let Some(header) = &self.header {
@@ -118,9 +118,8 @@ impl<'a> Block<'a> {
         self.header()
     }
 
-    /// The same, except that the hash is checked together with those of other blocks, at
-    /// the latest before [`Snapshot::for_each_block`] ends: much cheaper, and an error comes
-    /// later.
+    /// Like [`Self::check_header`], but the hash is checked later, together with other
+    /// blocks: at the latest before [`Snapshot::for_each_block`] returns. Much cheaper.
     pub fn check_header_later(&mut self) -> Result<&Header> {
         self.header()?;
         if let Some(header) = &self.header {
@@ -129,10 +128,10 @@ impl<'a> Block<'a> {
         self.header()
     }
 
-    /// The next receipt of the block, in order; `None` after the last. At the last
-    /// one its cumulative gas is checked against the header, if that was read.
+    /// Returns the next receipt of the block; `None` after the last. The cumulative gas of
+    /// the last receipt is compared with the header, if that was read.
     ///
-    /// Its logs are checked while they are walked: ask [`Logs::finish`] afterwards.
+    /// Logs are checked during the iteration: call [`Logs::finish`] afterwards.
     ///
     /// [`Logs::finish`]: crate::Logs::finish
     #[inline]
@@ -153,7 +152,7 @@ impl<'a> Block<'a> {
         let bytes = match self.jar {
             Some((jar, held)) => {
                 let row = tx - held.first;
-                self.place = ReceiptPlace::Jar {
+                self.location = ReceiptLocation::Jar {
                     jar,
                     row,
                     block: self.number,
@@ -164,16 +163,16 @@ impl<'a> Block<'a> {
             }
             None => {
                 let row = self.snapshot.receipt_in_mdbx(self.number, tx)?;
-                self.place = row.place;
+                self.location = row.location;
                 row.bytes
             }
         };
-        let receipt = receipt::decode(bytes, &self.place, index, unzstd)
-            .map_err(|what| self.place.bad(what))?;
+        let receipt = receipt::decode(bytes, &self.location, index, unzstd)
+            .map_err(|what| self.location.bad(what))?;
         let gas = receipt.cumulative_gas_used;
         if gas < self.cumulative_gas_used {
-            let before = (RECEIPT_BEFORE, self.cumulative_gas_used);
-            return Err(self.place.wrong_gas(self.number, index, gas, before));
+            let before = (PREVIOUS_RECEIPT, self.cumulative_gas_used);
+            return Err(self.location.wrong_gas(self.number, index, gas, before));
         }
         if let Some(header) = &self.header
             && u64::from(index) + 1 == self.body.tx_count
@@ -181,14 +180,14 @@ impl<'a> Block<'a> {
             && gas != header.gas_used
         {
             let expected = (HEADER, header.gas_used);
-            return Err(self.place.wrong_gas(self.number, index, gas, expected));
+            return Err(self.location.wrong_gas(self.number, index, gas, expected));
         }
         self.cumulative_gas_used = gas;
         self.next_receipt += 1;
         Ok(Some(receipt))
     }
 
-    /// When the header was read after the last receipt.
+    /// Compares the gas of the last receipt with a header that was read after it.
     fn check_gas(&self) -> Result<()> {
         let (Some(header), gas) = (&self.header, self.cumulative_gas_used) else {
             return Ok(());
@@ -197,13 +196,13 @@ impl<'a> Block<'a> {
         if all_read && header.gas_is_cumulative() && gas != header.gas_used {
             let expected = (HEADER, header.gas_used);
             return Err(self
-                .place
+                .location
                 .wrong_gas(self.number, self.next_receipt - 1, gas, expected));
         }
         Ok(())
     }
 
-    /// A receipt as stored, for other decoders; nothing in it is checked.
+    /// Returns a receipt as stored, for other decoders. Its content is not checked.
     pub fn receipt_bytes(&mut self, index: u32) -> Result<&[u8]> {
         let tx = tx_number(self.number, self.body, index)?;
         let receipts = &mut self.scratch.receipts;
@@ -213,14 +212,14 @@ impl<'a> Block<'a> {
             .bytes)
     }
 
-    /// A transaction of the block.
+    /// Returns a transaction of the block.
     pub fn transaction(&mut self, index: u32) -> Result<Transaction> {
         Ok(Transaction::from(&self.signed_transaction(index)?))
     }
 
-    /// What a transaction of the block moves by itself, if it succeeds; nothing when that
-    /// is zero. Cheaper than the transaction.
-    pub fn own_value(&mut self, index: u32) -> Result<Option<OwnValue>> {
+    /// Returns the value of a transaction of the block, which moves if it succeeds; `None`
+    /// for zero. Cheaper than [`Self::transaction`].
+    pub fn transaction_value(&mut self, index: u32) -> Result<Option<TransactionValue>> {
         let tx = tx_number(self.number, self.body, index)?;
         let Scratch {
             transactions,
@@ -231,18 +230,18 @@ impl<'a> Block<'a> {
             .snapshot
             .transaction_row(self.number, tx, self.last_tx, transactions)?;
         let (jar, row, bytes) = row;
-        transaction::own_value(bytes, unzstd)
+        transaction::transaction_value(bytes, unzstd)
             .map_err(|what| jar.bad_row(row, &format!("{what} (block {})", self.number)))
     }
 
-    /// A transaction with signature, input, access list and authorizations.
+    /// Returns a transaction with signature, input, access list and authorizations.
     pub fn signed_transaction(&mut self, index: u32) -> Result<SignedTransaction> {
         let tx = tx_number(self.number, self.body, index)?;
         self.snapshot
             .read_transaction(self.number, tx, self.last_tx, self.scratch)
     }
 
-    /// A transaction as stored, for other decoders; nothing in it is checked.
+    /// Returns a transaction as stored, for other decoders. Its content is not checked.
     pub fn transaction_bytes(&mut self, index: u32) -> Result<&[u8]> {
         let tx = tx_number(self.number, self.body, index)?;
         let transactions = &mut self.scratch.transactions;
@@ -252,7 +251,7 @@ impl<'a> Block<'a> {
         Ok(bytes)
     }
 
-    /// Hashes of transactions of the block, several at once.
+    /// Returns the hashes of transactions of the block. Several are computed at once.
     pub fn transaction_hashes(&mut self, indices: &[u32]) -> Result<Vec<B256>> {
         let numbered = |index: &u32| Ok((self.number, tx_number(self.number, self.body, *index)?));
         let wanted: Vec<_> = indices.iter().map(numbered).collect::<Result<_>>()?;
@@ -260,8 +259,8 @@ impl<'a> Block<'a> {
             .numbered_transaction_hashes(&wanted, |_| self.last_tx, self.scratch)
     }
 
-    /// Sender of a transaction: from static files or MDBX, or, where the node keeps
-    /// none, recovered from the signature (about 50 µs).
+    /// Returns the sender of a transaction: the stored one, or, where the node stores none,
+    /// the one recovered from the signature (about 50 µs).
     pub fn sender(&mut self, index: u32) -> Result<Address> {
         if let Some(sender) = self.stored_sender(index)? {
             return Ok(sender);
@@ -270,7 +269,7 @@ impl<'a> Block<'a> {
         self.recovered_sender(index, &signed)
     }
 
-    /// The sender that the node stores for a transaction, if any.
+    /// Returns the sender that the node stores for a transaction, if any.
     pub(crate) fn stored_sender(&mut self, index: u32) -> Result<Option<Address>> {
         let tx = tx_number(self.number, self.body, index)?;
         if let Some((jar, row)) = self.snapshot.files.find(Segment::TransactionSenders, tx) {
@@ -281,7 +280,7 @@ impl<'a> Block<'a> {
                 .cell(row, 0, row + (self.last_tx - tx))?;
             return match Address::try_from(cell) {
                 Ok(sender) => Ok(Some(sender)),
-                Err(_) => Err(jar.bad_row(row, "an address is not 20 bytes long")),
+                Err(_) => Err(jar.bad_row(row, "the sender is not 20 bytes long")),
             };
         }
         let key = tables::number_key(tx);
@@ -293,12 +292,12 @@ impl<'a> Block<'a> {
             Err(_) => Err(self.snapshot.bad_value(
                 Table::TransactionSenders,
                 tx,
-                "it is not 20 bytes long",
+                "the sender is not 20 bytes long",
             )),
         }
     }
 
-    /// The signer of a transaction of the block.
+    /// Returns the signer of a transaction of the block.
     pub(crate) fn recovered_sender(
         &self,
         index: u32,
@@ -310,7 +309,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// The withdrawals of the block, if [`Parts::withdrawals`](crate::Parts) was asked for.
+    /// Returns the withdrawals of the block, if [`Parts::withdrawals`](crate::Parts) is set.
     pub fn withdrawals(&self) -> &[Withdrawal] {
         &self.scratch.withdrawals
     }

@@ -1,4 +1,4 @@
-//! Streaming over blocks: one visitor call per block.
+//! Iterates over blocks: one visitor call per block.
 
 use crate::{
     Block, BlockRange, BodyIndices, Error, Header, Parts, Result, Scratch, Snapshot,
@@ -12,20 +12,20 @@ use alloy_primitives::B256;
 use std::ops::ControlFlow;
 
 impl Snapshot<'_> {
-    /// Visits blocks in ascending order; buffers of `scratch` are reused between
-    /// calls. The visitor takes from each block what it needs: the header, receipts
-    /// in order, transactions, hashes and senders by index. `parts` says what it
-    /// will need; withdrawals are read only if asked for.
+    /// Visits blocks in ascending order. `scratch` has buffers that are reused between
+    /// calls. The visitor reads from each block what it needs: the header, receipts in
+    /// order; transactions, hashes and senders by index. `parts` are the parts that it will
+    /// read; withdrawals are only available if they are set.
     ///
-    /// At the end the last block must still be the one of this snapshot: then no
-    /// row of the range was replaced meanwhile, as a block pins those before it.
+    /// At the end the hash of the last block is read again and compared. An unchanged hash
+    /// proves that no row of the range was replaced while it was read: a node truncates all
+    /// segments before it writes another branch.
     ///
-    /// A header costs more than all receipts of a small block, so it is read when
-    /// the visitor asks for it ([`Block::header`]); with [`Parts::headers`] all of
-    /// them are read, must link, and are held against what is read of the block.
-    /// That a header has the hash stored beside it is checked by
-    /// [`Block::check_header`] or [`Block::check_header_later`], for the visitor to call on
-    /// blocks of which it keeps something.
+    /// A header costs more than all receipts of a small block, so it is read on demand
+    /// ([`Block::header`]). With [`Parts::headers`] all headers are read, must link, and must
+    /// match what is read of their block. The visitor should call [`Block::check_header`] or
+    /// [`Block::check_header_later`] for blocks of which it uses something: they compare the
+    /// header with the stored hash.
     pub fn for_each_block(
         &self,
         blocks: BlockRange,
@@ -37,11 +37,11 @@ impl Snapshot<'_> {
             return Ok(());
         }
         self.check_tip(blocks.last)?;
-        // Of a walk that has failed.
+        // May be left over from a call that failed.
         scratch.unchecked.clear();
         self.visit(blocks, parts, scratch, visit)
             .and_then(|()| self.check_queued(scratch))
-            .map_err(|error| self.settle(error))
+            .map_err(|error| self.stale_if_changed(error))
     }
 
     fn visit(
@@ -78,7 +78,7 @@ impl Snapshot<'_> {
             }
         }
         match read {
-            Some((last, hash)) => self.check_undisturbed(last, hash),
+            Some((last, hash)) => self.check_unchanged(last, hash),
             None => Ok(()),
         }
     }
@@ -89,14 +89,14 @@ fn unlinked(block: u64, parent: B256, before: Option<B256>) -> Error {
     Error::Inconsistent {
         block,
         what: format!(
-            "its parent is {parent}, the block before is {}",
+            "its parent is {parent}, but the previous block is {}",
             before.unwrap_or_default()
         ),
     }
 }
 
 impl Block<'_> {
-    /// The ommers of the block, held against the header; none since the merge.
+    /// Returns the ommers of the block, compared with the header. None since the merge.
     pub fn ommers(&mut self) -> Result<Vec<Header>> {
         let (number, snapshot) = (self.number, self.snapshot);
         let expected = self.header()?.ommers_hash;
@@ -113,7 +113,7 @@ impl Block<'_> {
             return Err(Error::Inconsistent {
                 block: number,
                 what: format!(
-                    "the database holds {} ommers, which are not those of the header's ommers hash",
+                    "the {} stored ommers do not have the header's ommers hash",
                     ommers.len()
                 ),
             });
@@ -129,12 +129,12 @@ impl Block<'_> {
             tables::withdrawals(value, &mut self.scratch.withdrawals)
                 .map_err(|what| snapshot.bad_value(Table::BlockWithdrawals, number, what))?;
         }
-        let announced = root.is_some_and(|root| root != EMPTY_WITHDRAWALS);
-        if announced == self.scratch.withdrawals.is_empty() {
+        let has_withdrawals = root.is_some_and(|root| root != EMPTY_WITHDRAWALS);
+        if has_withdrawals == self.scratch.withdrawals.is_empty() {
             return Err(Error::Inconsistent {
                 block: number,
                 what: format!(
-                    "the database holds {} withdrawals, the header's withdrawals root says otherwise",
+                    "the {} stored withdrawals contradict the header's withdrawals root",
                     self.scratch.withdrawals.len()
                 ),
             });
@@ -143,7 +143,7 @@ impl Block<'_> {
     }
 }
 
-/// A free check of `BlockBodyIndices`.
+/// Compares `BlockBodyIndices` with the header, which is free.
 pub(crate) fn check_body(header: &Header, body: BodyIndices) -> Result<()> {
     if (header.transactions_root == EMPTY_ROOT_HASH) == (body.tx_count == 0) {
         return Ok(());
@@ -151,7 +151,7 @@ pub(crate) fn check_body(header: &Header, body: BodyIndices) -> Result<()> {
     Err(Error::Inconsistent {
         block: header.number,
         what: format!(
-            "BlockBodyIndices counts {} transactions, the header's transactions root says otherwise",
+            "the {} transactions of BlockBodyIndices contradict the header's transactions root",
             body.tx_count
         ),
     })

@@ -1,5 +1,5 @@
-//! `BlockBodyIndices` of consecutive blocks: read many rows at a time, which costs
-//! a tenth of asking for each.
+//! `BlockBodyIndices` of consecutive blocks, read many rows at a time: a tenth of the cost
+//! of single lookups.
 
 use crate::{
     BlockRange, BodyIndices, Error, Part, Result, Snapshot,
@@ -7,16 +7,16 @@ use crate::{
     tables::{self, Table},
 };
 
-/// The body indices of a range, block by block; dense, or an error.
+/// Reads the body indices of a range block by block. A missing block is an error.
 #[derive(Debug)]
 pub(crate) struct Bodies<'s> {
     snapshot: &'s Snapshot<'s>,
     batches: Batches<'s>,
     rows: Vec<Row<'s>>,
-    /// Of `rows`, the next to be given out.
+    /// The next of `rows` to return.
     next_row: usize,
     next_block: u64,
-    /// Number of the first transaction behind the block given out last.
+    /// The number of the first transaction after the last returned block.
     end_tx: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Snapshot<'_> {
 }
 
 impl Bodies<'_> {
-    /// The indices of the next block. Not to be asked behind the end of the range.
+    /// Returns the indices of the next block. Must not be called after the end of the range.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<BodyIndices> {
         let block = self.next_block;
@@ -58,27 +58,27 @@ impl Bodies<'_> {
             return Err(Error::Inconsistent {
                 block,
                 what: format!(
-                    "its first transaction is number {}, the block before ends before {end_tx}",
+                    "its first transaction has number {}, expected {end_tx} after the previous block",
                     body.first_tx
                 ),
             });
         }
         self.next_row += 1;
         self.next_block += 1;
-        // Checked to be no overflow when it was decoded.
+        // Cannot overflow: checked when it was decoded.
         self.end_tx = Some(body.first_tx + body.tx_count);
         Ok(body)
     }
 }
 
 impl Snapshot<'_> {
-    /// No body indices where there should be some.
+    /// The error for a block without body indices.
     #[cold]
     pub(crate) fn missing_body(&self, block: u64) -> Error {
         Error::Missing {
             part: Part::Body,
             block,
-            reason: "the database has no body indices for it".into(),
+            reason: "table BlockBodyIndices has no row for it".into(),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which chain this is. The database does not say; the genesis hash does, else a
-//! transaction that carries a chain id (EIP-155).
+//! The chain of a data directory. The database does not store a chain id: it follows from
+//! the genesis hash, or from a transaction with a chain id (EIP-155).
 
 use crate::{
     BlockRange, Error, NodeDb, Part, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type,
@@ -12,21 +12,21 @@ use txgraph_base::{ChainFamily, KnownChain};
 /// The chain a node follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Chain {
-    /// None: genesis unknown and no transaction carries a chain id; ask the user.
+    /// `None` if the genesis is unknown and no transaction has a chain id.
     pub chain_id: Option<u64>,
-    /// Hash of the first block.
+    /// The hash of the first block.
     pub genesis_hash: B256,
-    /// A well-known name, e.g. `mainnet`.
+    /// The name of a known chain, e.g. `mainnet`.
     pub name: Option<&'static str>,
 }
 
-/// How many transactions at each end of the chain are asked for a chain id. The
-/// newest nearly always carry one; test chains may end with old-style ones.
+/// The number of transactions at each end of the chain that are searched for a chain id.
+/// The newest nearly always have one. Test chains may end with legacy transactions.
 const PROBES: u64 = 1000;
 
 impl NodeDb {
-    /// Chain id (from the genesis hash, else from a stored transaction), genesis
-    /// hash, name.
+    /// Returns the chain: its id (from the genesis hash, or from a stored transaction), its
+    /// genesis hash and its name.
     pub fn chain(&self) -> Result<Chain> {
         self.read(|snapshot| snapshot.chain())
     }
@@ -62,8 +62,8 @@ impl NodeDb {
 }
 
 impl Snapshot<'_> {
-    /// Chain id (from the genesis hash, else from a stored transaction), genesis
-    /// hash, name.
+    /// Returns the chain: its id (from the genesis hash, or from a stored transaction), its
+    /// genesis hash and its name.
     pub fn chain(&self) -> Result<Chain> {
         let genesis_hash = self.block_hash(self.genesis_block())?;
         // The genesis block of a development chain does not fix its chain ID.
@@ -78,7 +78,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Transaction numbers at both ends of what is stored and committed.
+    /// Returns transaction numbers at both ends of the stored range.
     fn probes(&self) -> Result<impl Iterator<Item = u64> + use<>> {
         let body = self.body(self.tip())?;
         let end = body.first_tx + body.tx_count;
@@ -109,8 +109,8 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// Refuses OP-stack chains: their receipts have another form, which our
-    /// decoder would misread without noticing.
+    /// Refuses OP-stack chains: their receipts have another encoding, which the decoder
+    /// could misread without an error.
     pub(crate) fn refuse_op_stack(&self) -> Result<()> {
         let refuse = |found: String| {
             Err(Error::Unsupported {
@@ -125,7 +125,7 @@ impl Snapshot<'_> {
             let name = known.name.unwrap_or("a development chain");
             return refuse(format!("this is {name} (chain id {})", known.id));
         }
-        // Every block of such a chain begins with a deposit; so does its tip.
+        // Every block of such a chain begins with a deposit, and so does the tip.
         let body = self.body(self.tip())?;
         if body.tx_count == 0 {
             return Ok(());

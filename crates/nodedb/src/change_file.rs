@@ -1,27 +1,27 @@
-//! Which rows of a change-set jar belong to a block: `.csoff`, one record for each
-//! block (`crates/static-file/types/src/changeset_offsets.rs` of reth).
+//! `.csoff` files: the rows of each block in a change-set jar, one record per block
+//! (`crates/static-file/types/src/changeset_offsets.rs` of reth).
 
 use crate::{
     Error, Result,
     compact::Reader,
     jar::{Jar, satellite},
-    jar_reader::{JarReader, Place, open_part, read_at},
+    jar_reader::{JarReader, OpenJar, open_part, read_at},
 };
 use std::{fs::File, ops::Range, path::PathBuf, sync::Arc};
 
-/// First row and number of rows, little-endian.
+/// A record has the first row and the number of rows, little-endian.
 const RECORD_BYTES: u64 = 16;
-/// Records per read, aligned: walks go up as well as down.
+/// Records per read. Reads are aligned, because blocks are visited up or down.
 const WINDOW_RECORDS: u64 = 256;
 
-/// A worker's place in one of the two change-set segments.
+/// The files of one change-set segment that a worker has open.
 #[derive(Debug, Default)]
-pub(crate) struct ChangePlace {
-    rows: Place,
+pub(crate) struct OpenChangeFile {
+    rows: OpenJar,
     records: Option<Records>,
 }
 
-/// The `.csoff` file of a jar, and the window of it that was read last.
+/// The `.csoff` file of a jar, and the window that was read last.
 #[derive(Debug)]
 struct Records {
     jar: Arc<Jar>,
@@ -31,8 +31,8 @@ struct Records {
     window: Vec<u8>,
 }
 
-impl ChangePlace {
-    /// The reader of a jar's rows, and those of a block that it holds.
+impl OpenChangeFile {
+    /// Returns the reader of a jar, and the rows of a block in it.
     pub(crate) fn block(
         &mut self,
         jar: &Arc<Jar>,
@@ -72,11 +72,7 @@ impl Records {
             .blocks
             .and_then(|blocks| block.checked_sub(blocks.first))
             .filter(|record| *record < conf.change_set_blocks)
-            .ok_or_else(|| {
-                self.jar.stale(format!(
-                    "block {block} is not one of those it counts rows of"
-                ))
-            })?;
+            .ok_or_else(|| self.jar.stale(format!("it has no record of block {block}")))?;
         let bytes = match self.in_window(record) {
             Some(bytes) => bytes,
             None => {
@@ -94,11 +90,13 @@ impl Records {
             Some(rows) if rows.end <= self.jar.conf.rows => Ok(rows),
             _ if self.jar.is_current() => Err(Error::corrupt(
                 &self.path,
-                format!("record {record} (block {block}) names rows that the file does not have"),
+                format!(
+                    "record {record} (block {block}) refers to rows that the file does not have"
+                ),
             )),
             _ => Err(self
                 .jar
-                .stale(format!("the rows of block {block} are gone"))),
+                .stale(format!("the rows of block {block} were removed"))),
         }
     }
 

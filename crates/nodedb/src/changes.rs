@@ -1,9 +1,9 @@
-//! Change sets: what a block changed, with the values before it. In MDBX (v1) or in
-//! static files (v2); of every block, the genesis allocation included.
+//! Change sets: what a block changed, with the values before it. Layout v1 has them in MDBX,
+//! v2 in static files. Every block has one, including the genesis.
 
 use crate::{
     Account, Layout, Part, Result, Scratch, Snapshot, account,
-    change_file::ChangePlace,
+    change_file::OpenChangeFile,
     checkpoint::PruneSegment,
     compact::Malformed,
     conf::Segment,
@@ -14,7 +14,7 @@ use crate::{
 use alloy_primitives::{Address, B256, U256};
 use std::{cmp::Ordering, ops::Range, sync::Arc};
 
-/// Key of [`Table::StorageChangeSets`].
+/// Returns a key of [`Table::StorageChangeSets`].
 pub(crate) fn block_and_address(block: u64, address: Address) -> [u8; 28] {
     let mut key = [0; 28];
     key[..8].copy_from_slice(&tables::number_key(block));
@@ -22,15 +22,15 @@ pub(crate) fn block_and_address(block: u64, address: Address) -> [u8; 28] {
     key
 }
 
-/// Takes what follows the block number in a key, and the value.
+/// Receives the part of a key after the block number, and the value.
 type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Malformed> + 'a;
 
-/// So few rows are read at once instead of one by one.
+/// A search reads this many rows at once, and more rows one by one.
 const ROWS_AT_ONCE: u64 = 64;
 
 impl Snapshot<'_> {
-    /// Visits the accounts that a block changed, ascending, each with what it was
-    /// before; `None`: it did not exist.
+    /// Visits the accounts that a block changed, ascending, each with its previous value;
+    /// `None` if it did not exist.
     pub fn for_each_account_change(
         &self,
         block: u64,
@@ -57,8 +57,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Visits the slots that a block changed, ascending by account and slot, each
-    /// with its value before.
+    /// Visits the slots that a block changed, ascending by account and slot, each with its
+    /// previous value.
     pub fn for_each_storage_change(
         &self,
         block: u64,
@@ -84,8 +84,8 @@ impl Snapshot<'_> {
             }
             Layout::V2 => {
                 let segment = Segment::StorageChangeSets;
-                let places = &mut scratch.storage_changes;
-                self.walk_change_file(segment, block, places, &mut |value| {
+                let files = &mut scratch.storage_changes;
+                self.walk_change_file(segment, block, files, &mut |value| {
                     let (address, slot, before) = account::storage_before(value)?;
                     row(address, slot, before)
                 })
@@ -93,8 +93,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// What an account was before a block that changed it. `None`: the block's change
-    /// set does not name it; `Some(None)`: it did not exist.
+    /// Returns an account as of before a block. `None` if the block did not change it,
+    /// `Some(None)` if it did not exist.
     pub fn account_before(&self, block: u64, address: Address) -> Result<Option<Option<Account>>> {
         self.check_changes(Part::AccountChanges, block)?;
         match self.layout()? {
@@ -118,8 +118,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The value of a slot before a block that changed it. `None`: the block's change
-    /// set does not name it.
+    /// Returns the value of a slot before a block. `None` if the block did not change it.
     pub fn storage_before(&self, block: u64, address: Address, slot: B256) -> Result<Option<U256>> {
         self.check_changes(Part::StorageChanges, block)?;
         match self.layout()? {
@@ -143,7 +142,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Of a block in static files: account, or account and slot, of its first change.
+    /// Returns the key of the first change of a block in static files: account, or account and
+    /// slot.
     pub(crate) fn first_changed_key(
         &self,
         part: Part,
@@ -151,12 +151,12 @@ impl Snapshot<'_> {
         scratch: &mut Scratch,
     ) -> Result<Option<Vec<u8>>> {
         self.check_changes(part, block)?;
-        let (segment, place, key_len) = match part {
+        let (segment, files, key_len) = match part {
             Part::AccountChanges => (Segment::AccountChangeSets, &mut scratch.account_changes, 20),
             _ => (Segment::StorageChangeSets, &mut scratch.storage_changes, 52),
         };
         let jar = self.change_jar(segment, block)?;
-        let (reader, rows) = place.block(jar, block)?;
+        let (reader, rows) = files.block(jar, block)?;
         if rows.is_empty() {
             return Ok(None);
         }
@@ -165,7 +165,7 @@ impl Snapshot<'_> {
         Ok(Some(row.get(..key_len).ok_or_else(too_short)?.to_vec()))
     }
 
-    /// Refuses blocks whose change sets are pruned or not there yet.
+    /// Refuses blocks whose change sets are pruned or not stored yet.
     fn check_changes(&self, part: Part, block: u64) -> Result<()> {
         self.check_tip(block)?;
         let [accounts, storage] = self.changes_pruned_to()?;
@@ -179,7 +179,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The highest blocks whose account and storage changes are pruned.
+    /// Returns the highest blocks whose account and storage changes are pruned.
     fn changes_pruned_to(&self) -> Result<[Option<u64>; 2]> {
         if let Some(known) = self.changes_pruned_to.get() {
             return Ok(*known);
@@ -191,7 +191,8 @@ impl Snapshot<'_> {
         Ok(*self.changes_pruned_to.get_or_init(|| read))
     }
 
-    /// Rows of a block in a table keyed by block number (and more, given to `row`).
+    /// Visits the rows of a block in a table whose keys begin with the block number. The rest of
+    /// the key is passed to `row`.
     fn walk_changes(&self, table: Table, block: u64, row: &mut VisitRow<'_>) -> Result<()> {
         let mut rows = self.txn.walk_from(table, &tables::number_key(block))?;
         while let Some((key, value)) = rows.next()? {
@@ -208,11 +209,11 @@ impl Snapshot<'_> {
         &self,
         segment: Segment,
         block: u64,
-        place: &mut ChangePlace,
+        files: &mut OpenChangeFile,
         visit: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
     ) -> Result<()> {
         let jar = self.change_jar(segment, block)?;
-        let (reader, rows) = place.block(jar, block)?;
+        let (reader, rows) = files.block(jar, block)?;
         let last = rows.end.saturating_sub(1);
         for row in rows {
             let bytes = reader.cell(row, 0, last)?;
@@ -221,7 +222,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// The static file with the changes of a block.
+    /// Returns the static file with the changes of a block.
     fn change_jar(&self, segment: Segment, block: u64) -> Result<&Arc<Jar>> {
         self.files.find_block(segment, block).ok_or_else(|| {
             let part = match segment {
@@ -233,7 +234,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// Finds a row of a block, whose rows ascend.
+/// Searches the rows of a block, which ascend.
 fn search<T>(
     jar: &Jar,
     reader: &mut JarReader,
@@ -244,7 +245,7 @@ fn search<T>(
     while start < end {
         let few = end - start <= ROWS_AT_ONCE;
         let row = start + (end - start) / 2;
-        // The last rows come with one read, whichever of them are looked at.
+        // The last rows are read at once.
         let bytes = if few {
             reader.cell(start, 0, end - 1)?;
             reader.cell(row, 0, end - 1)?
@@ -261,8 +262,8 @@ fn search<T>(
     Ok(None)
 }
 
-/// Holds rows to their order, on which lookups rest. Of rows with the same key the
-/// first counts, as for the node.
+/// Checks the order of rows, which lookups depend on. Of rows with the same key the first
+/// one is used, as in reth.
 struct Ascending<K>(Option<K>);
 
 impl<K> Default for Ascending<K> {

@@ -1,4 +1,4 @@
-//! How far the node's stages and its pruner have come.
+//! Checkpoints of the node's stages and of its pruner.
 
 use crate::{
     Result, Snapshot,
@@ -11,27 +11,27 @@ use serde::Serialize;
 /// A row of `StageCheckpoints`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StageCheckpoint {
-    /// Name of the stage, e.g. `Execution`.
+    /// The name of the stage, e.g. `Execution`.
     pub stage: String,
-    /// The last block it has processed.
+    /// The last block that it has processed.
     pub block: u64,
 }
 
 /// A row of `PruneCheckpoints`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PruneCheckpoint {
-    /// What is pruned, e.g. `Receipts`.
+    /// The pruned segment, e.g. `Receipts`.
     pub segment: String,
     /// The highest pruned block.
     pub block: Option<u64>,
     /// The highest pruned transaction number.
     pub tx: Option<u64>,
-    /// `full`, `distance N` or `before N`.
+    /// The prune mode: `full`, `distance N` or `before N`.
     pub mode: String,
 }
 
-/// Numbers of the prune segments we reason with
-/// (`crates/prune/types/src/segment.rs`).
+/// The numbers of the prune segments that are used here
+/// (`crates/prune/types/src/segment.rs` of reth).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PruneSegment {
     Receipts = 2,
@@ -55,7 +55,7 @@ const PRUNE_SEGMENTS: [&str; 10] = [
     "Bodies",
 ];
 
-/// Block, transaction and mode of a prune checkpoint.
+/// Decodes block, transaction and mode of a prune checkpoint.
 fn prune_checkpoint(value: &[u8]) -> Result<(Option<u64>, Option<u64>, String), Malformed> {
     let mut reader = Reader::new(value);
     let mut flags = Flags::read(&mut reader, 1)?;
@@ -75,7 +75,7 @@ fn prune_checkpoint(value: &[u8]) -> Result<(Option<u64>, Option<u64>, String), 
 }
 
 impl Snapshot<'_> {
-    /// All stage checkpoints, by name.
+    /// Returns all stage checkpoints, by name.
     pub fn stage_checkpoints(&self) -> Result<Vec<StageCheckpoint>> {
         let mut rows = self.txn.walk_from(Table::StageCheckpoints, &[])?;
         let mut found = Vec::new();
@@ -88,7 +88,7 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The block of one stage checkpoint.
+    /// Returns the block of a stage checkpoint.
     pub(crate) fn stage(&self, name: &str) -> Result<Option<u64>> {
         let Some(value) = self.txn.get(Table::StageCheckpoints, name.as_bytes())? else {
             return Ok(None);
@@ -98,7 +98,7 @@ impl Snapshot<'_> {
         Ok(Some(block))
     }
 
-    /// All prune checkpoints, in the order of the segments.
+    /// Returns all prune checkpoints, in the order of their segments.
     pub fn prune_checkpoints(&self) -> Result<Vec<PruneCheckpoint>> {
         let mut rows = self.txn.walk_from(Table::PruneCheckpoints, &[])?;
         let mut found = Vec::new();
@@ -111,7 +111,7 @@ impl Snapshot<'_> {
                 _ => {
                     return Err(self.bad_row(
                         Table::PruneCheckpoints,
-                        "?",
+                        "(unknown)",
                         "a key is not one byte long",
                     ));
                 }
@@ -128,7 +128,7 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The highest pruned block of a segment.
+    /// Returns the highest pruned block of a segment.
     pub(crate) fn pruned_to(&self, segment: PruneSegment) -> Result<Option<u64>> {
         let Some(value) = self.txn.get(Table::PruneCheckpoints, &[segment as u8])? else {
             return Ok(None);
@@ -155,7 +155,7 @@ mod tests {
     use alloy_primitives::hex;
 
     #[test]
-    fn an_example_of_a_real_node() {
+    fn decodes_a_checkpoint_of_a_real_node() {
         assert_eq!(
             prune_checkpoint(&hex!("03 02 03e7 02 0407 01 012c")),
             Ok((Some(999), Some(1031), "distance 300".into()))

@@ -1,13 +1,13 @@
-//! A cursor over the bytes of one stored value, in the words of reth's
-//! `Compact` encoding (`reth-core: crates/codecs`): every read is checked, a
-//! short or odd value is a [`Malformed`] and never a panic.
+//! A cursor over the bytes of one stored value in reth's `Compact` encoding
+//! (`reth-core: crates/codecs`). Every read is checked: a short or malformed value gives
+//! [`Malformed`], never a panic.
 
 use alloy_primitives::{Address, B256, U256};
 
-/// Why a stored value cannot be decoded. The caller adds file, row and block.
+/// Why a stored value cannot be decoded. Callers add file, row and block.
 pub(crate) type Malformed = &'static str;
 
-/// What is left to read of a value.
+/// The unread bytes of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// Everything that was not read yet.
+    /// Returns the unread bytes.
     pub(crate) const fn rest(self) -> &'a [u8] {
         self.rest
     }
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         self.array::<20>().map(Address::from)
     }
 
-    /// LEB128, low group first. Nearly all have one byte; lengths of logs two.
+    /// Reads a LEB128 number, low group first. Most have one byte, lengths of logs have two.
     #[inline]
     pub(crate) fn varuint(&mut self) -> Result<usize, Malformed> {
         match *self.rest {
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         Err("a length is too long")
     }
 
-    /// `len` big-endian bytes without leading zeros, at most 8.
+    /// Reads `len` big-endian bytes without leading zeros, at most 8.
     #[inline]
     pub(crate) fn u64(&mut self, len: usize) -> Result<u64, Malformed> {
         let bytes = self.trimmed(len, 8)?;
@@ -115,21 +115,21 @@ impl<'a> Reader<'a> {
         Ok(U256::from_be_slice(self.trimmed(len, 32)?))
     }
 
-    /// The same, as bytes: at most `len_max`.
+    /// Reads the bytes of an integer without leading zeros, at most `len_max`.
     #[inline]
     pub(crate) fn trimmed(&mut self, len: usize, len_max: usize) -> Result<&'a [u8], Malformed> {
         if len > len_max {
             return Err("an integer is too wide");
         }
         let bytes = self.take(len)?;
-        // The writer never stores a leading zero: a free check against damage.
+        // The writer stores no leading zeros: a free check for damage.
         if bytes.first() == Some(&0) {
             return Err("an integer has a leading zero");
         }
         Ok(bytes)
     }
 
-    /// `Option<u64>` after its presence bit: length, then the trimmed integer.
+    /// Reads an `Option<u64>` after its presence bit: its length, then the integer.
     pub(crate) fn optional_u64(&mut self, present: bool) -> Result<Option<u64>, Malformed> {
         if !present {
             return Ok(None);
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         present.then(|| self.b256()).transpose()
     }
 
-    /// A length and that many bytes, as a reader of their own.
+    /// Reads a length, and returns a reader of that many bytes.
     #[inline]
     pub(crate) fn nested(&mut self) -> Result<Self, Malformed> {
         let len = self.varuint()?;
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The bit field in front of a `Compact` struct, lowest bits first.
+/// The bit field before a `Compact` struct, lowest bits first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flags {
     bits: u64,
@@ -166,7 +166,7 @@ impl Flags {
         })
     }
 
-    /// The next field of `width` bits.
+    /// Returns the next field of `width` bits.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "fields are at most 6 bits wide"
@@ -182,7 +182,7 @@ impl Flags {
         self.next(1) == 1
     }
 
-    /// Refuses flags of a later encoding.
+    /// Refuses unknown flags, which a later encoding may use.
     pub(crate) const fn finish(self) -> Result<(), Malformed> {
         if self.bits == 0 {
             Ok(())
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers() {
+    fn reads_integers() {
         let mut reader = Reader::new(&[0x01, 0x02, 0xff]);
         assert_eq!(reader.u64(2), Ok(0x0102));
         assert_eq!(reader.u64(0), Ok(0));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths() {
+    fn reads_lengths() {
         assert_eq!(Reader::new(&[0x7f]).varuint(), Ok(127));
         assert_eq!(Reader::new(&[0x80, 0x01]).varuint(), Ok(128));
         assert_eq!(Reader::new(&[0xac, 0x02]).varuint(), Ok(300));

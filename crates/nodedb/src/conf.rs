@@ -1,4 +1,4 @@
-//! Names of static files and their `.conf` files
+//! Names of static files, and their `.conf` files
 //! (`crates/static-file/types/src/segment.rs` of reth).
 
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     compact::{Malformed, Reader},
 };
 
-/// What a static file holds.
+/// The kind of rows in a static file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Segment {
@@ -43,8 +43,8 @@ impl Segment {
         matches!(self, Self::AccountChangeSets | Self::StorageChangeSets)
     }
 
-    /// Segment and reserved block range of a data file's name. `None` for
-    /// satellites, temporary and foreign files, and segments we do not know.
+    /// Parses the name of a data file: its segment and reserved block range. `None` for
+    /// `.conf` and other satellites, temporary and foreign files, and unknown segments.
     pub(crate) fn of_file(name: &str) -> Option<(Self, BlockRange)> {
         let is_plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
         if !name.bytes().all(is_plain) {
@@ -63,11 +63,11 @@ impl Segment {
 /// The content of a `.conf` file: bincode 1 with fixed-width integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conf {
-    /// Blocks the file is reserved for.
+    /// The blocks that the file is reserved for.
     pub(crate) expected_blocks: BlockRange,
-    /// Blocks the writer has gone through.
+    /// The blocks that the writer has processed.
     pub(crate) blocks: Option<BlockRange>,
-    /// Transactions whose rows are present.
+    /// The transactions whose rows are present.
     pub(crate) txs: Option<TxRange>,
     pub(crate) columns: u64,
     pub(crate) rows: u64,
@@ -120,13 +120,13 @@ impl Conf {
         Ok(conf)
     }
 
-    /// Counts that must agree, so that rows can be found by subtraction.
+    /// Checks that counts and ranges agree, so that rows can be found by subtraction.
     fn check(&self, segment: Segment) -> Result<(), Malformed> {
         let columns = if segment == Segment::Headers { 3 } else { 1 };
         if self.columns != columns {
             return Err("an unexpected number of columns");
         }
-        // Offsets are 8 bytes each: positions must stay far from overflow.
+        // Offsets have up to 8 bytes: positions must not overflow.
         if self.rows > u64::MAX / 64 {
             return Err("an impossible number of rows");
         }
@@ -136,12 +136,12 @@ impl Conf {
             Segment::AccountChangeSets | Segment::StorageChangeSets => return Ok(()),
         };
         if rows.map_or(0, |rows| rows.blocks()) != self.rows {
-            return Err("the number of rows does not fit its range");
+            return Err("the number of rows contradicts its range");
         }
         Ok(())
     }
 
-    /// A full file is never appended to again.
+    /// Returns whether the file is full. A full file is never appended to again.
     pub(crate) fn is_sealed(&self) -> bool {
         self.blocks
             .is_some_and(|blocks| blocks.last == self.expected_blocks.last)
@@ -153,7 +153,8 @@ fn u64_le(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
 }
 
 fn range(reader: &mut Reader<'_>) -> Result<BlockRange, Malformed> {
-    BlockRange::new(u64_le(reader)?, u64_le(reader)?).ok_or("a range ends before it begins")
+    BlockRange::new(u64_le(reader)?, u64_le(reader)?)
+        .ok_or("the end of a range is before its begin")
 }
 
 fn optional_range(reader: &mut Reader<'_>) -> Result<Option<BlockRange>, Malformed> {

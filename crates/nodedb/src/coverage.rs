@@ -1,8 +1,7 @@
-//! What exists. Neither a file's block range nor the absence of a prune
-//! checkpoint proves that a receipt is there: a receipt exists iff its
-//! transaction number lies in the `tx_range` of a jar or is a key of the MDBX
-//! table. Missing transaction numbers are found by subtraction and then mapped
-//! to blocks, so a healthy chain of any length costs a few lookups.
+//! Which parts of a chain exist. Neither a file's block range nor a missing prune checkpoint
+//! proves that a receipt exists. It exists if and only if its transaction number is in the
+//! `tx_range` of a jar, or is a key of the MDBX table. Missing numbers are found by
+//! subtraction and then mapped to blocks, so a complete chain costs only a few lookups.
 
 use crate::{
     BlockRange, Error, Part, Parts, Result, Snapshot, TxRange,
@@ -14,25 +13,24 @@ use crate::{
 use serde::Serialize;
 use std::sync::Arc;
 
-/// A log-filtered node may have a hole in every other block: from this many gaps
-/// on the last one takes all the rest.
+/// The largest number of gaps; the last one includes all later gaps. A node that filters
+/// receipts may have a gap in every other block.
 const GAPS_MAX: usize = 4096;
 
-/// A part of a range that cannot be read whole.
+/// A part of a range that cannot be read completely.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gap {
-    /// Its first and last block lack something; blocks without transactions
-    /// between them are counted in.
+    /// The first and the last block lack something. Blocks without transactions between them
+    /// are included.
     pub blocks: BlockRange,
-    /// "above the tip …", "receipts pruned …", "receipts filtered by log address …".
+    /// The reason: "above the tip …", "receipts pruned …", "receipts filtered by log address …".
     pub reason: String,
 }
 
 impl Snapshot<'_> {
-    /// The blocks of `wanted` that cannot be read whole, ascending and disjoint,
-    /// with the reason. An empty answer means that every part of every block is
-    /// there. At most 4096 gaps are told apart in each part; the last takes the
-    /// rest.
+    /// Returns the blocks of `wanted` that cannot be read completely, ascending and disjoint,
+    /// with the reason. An empty result means that every part of every block exists. Each
+    /// part has at most 4096 gaps; the last one includes all later gaps.
     pub fn gaps(&self, wanted: BlockRange, parts: Parts) -> Result<Vec<Gap>> {
         if wanted.first > wanted.last {
             return Ok(Vec::new());
@@ -72,7 +70,7 @@ impl Snapshot<'_> {
         Ok(union(&by_part))
     }
 
-    /// The part of a range between genesis and tip.
+    /// Returns the part of a range between genesis and tip.
     fn inside(&self, wanted: BlockRange) -> Option<BlockRange> {
         wanted.intersect(&BlockRange {
             first: self.genesis_block(),
@@ -80,14 +78,14 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Block 0, or the first block of a chain with a non-zero genesis.
+    /// Returns the first block of the chain: 0, except for chains with another genesis number.
     pub(crate) fn genesis_block(&self) -> u64 {
         let mut jars = self.files.jars(Segment::Headers).iter();
         jars.find_map(|jar| Some(jar.conf.blocks?.first))
             .unwrap_or(0)
     }
 
-    /// Blocks the jars of a block-based segment hold.
+    /// Returns the blocks in the jars of a block-based segment.
     pub(crate) fn covered_by(&self, segment: Segment, whole: BlockRange) -> Vec<BlockRange> {
         let jars = self.files.jars(segment).iter();
         let covered = jars.filter_map(|jar| jar.conf.blocks);
@@ -95,7 +93,7 @@ impl Snapshot<'_> {
         complement(whole, &absent)
     }
 
-    /// Blocks that lack receipts.
+    /// Returns the blocks that lack receipts.
     pub(crate) fn receipt_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::Receipts);
@@ -103,7 +101,7 @@ impl Snapshot<'_> {
         Ok(gaps.blocks)
     }
 
-    /// Blocks that lack transactions.
+    /// Returns the blocks that lack transactions.
     pub(crate) fn transaction_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         for txs in self.without_jars(self.txs_of(inside)?, Segment::Transactions) {
@@ -112,7 +110,7 @@ impl Snapshot<'_> {
         Ok(gaps.blocks)
     }
 
-    /// Blocks that lack stored senders.
+    /// Returns the blocks that lack stored senders.
     pub(crate) fn stored_sender_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::TransactionSenders);
@@ -120,7 +118,7 @@ impl Snapshot<'_> {
         Ok(gaps.blocks)
     }
 
-    /// Blocks with transactions whose rows are in these jars, ascending.
+    /// Returns the blocks with transactions whose rows are in these jars, ascending.
     pub(crate) fn blocks_in_jars<'j>(
         &self,
         within: BlockRange,
@@ -136,7 +134,7 @@ impl Snapshot<'_> {
         Ok(gaps.blocks)
     }
 
-    /// Blocks whose senders are neither stored nor recoverable from transactions.
+    /// Returns the blocks whose senders are neither stored nor recoverable.
     fn sender_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::Transactions);
@@ -145,7 +143,7 @@ impl Snapshot<'_> {
         Ok(gaps.blocks)
     }
 
-    /// Numbers of all transactions of a block range, as at most one range.
+    /// Returns the numbers of all transactions of a block range, as at most one range.
     fn txs_of(&self, blocks: BlockRange) -> Result<Vec<TxRange>> {
         let first = self.body(blocks.first)?.first_tx;
         let last = self.body(blocks.last)?;
@@ -154,7 +152,7 @@ impl Snapshot<'_> {
             return Err(Error::Inconsistent {
                 block: blocks.last,
                 what: format!(
-                    "its transactions end at {end}, those of block {} begin at {first}",
+                    "its transactions end at number {end}, before those of block {}, which begin at {first}",
                     blocks.first
                 ),
             });
@@ -178,7 +176,7 @@ impl Snapshot<'_> {
         present.fold(ranges, |ranges, present| subtract(&ranges, present))
     }
 
-    /// Gives every run of numbers that are not keys of a table, ascending.
+    /// Passes every run of numbers that are not keys of a table to `missing`, ascending.
     fn without_rows(
         &self,
         ranges: Vec<TxRange>,
@@ -192,8 +190,8 @@ impl Snapshot<'_> {
         }) else {
             return ranges.into_iter().try_for_each(missing);
         };
-        // Keys are unique: as many rows as numbers between first and last key
-        // means that none is missing between them.
+        // Keys are unique: if there are as many rows as numbers between the first and the
+        // last key, none is missing between them.
         if keys.blocks() == self.txn.rows(table)? {
             return subtract(&ranges, keys).into_iter().try_for_each(missing);
         }
@@ -225,7 +223,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// First and last key of a table keyed by transaction number.
+    /// Returns the first and the last key of a table that is keyed by a number.
     pub(crate) fn key_range(&self, table: Table) -> Result<Option<TxRange>> {
         let first = self.txn.walk_from(table, &[])?.next()?;
         let (Some((first, _)), Some((last, _))) = (first, self.txn.last(table)?) else {
@@ -238,17 +236,17 @@ impl Snapshot<'_> {
     }
 
     fn tx_key(&self, table: Table, key: &[u8]) -> Result<u64> {
-        tables::key_number(key).map_err(|what| self.bad_row(table, "?", what))
+        tables::key_number(key).map_err(|what| self.bad_row(table, "(unknown)", what))
     }
 
-    /// The block of a transaction.
+    /// Returns the block of a transaction.
     pub(crate) fn block_of_tx(&self, tx: u64) -> Result<u64> {
         let row = self
             .txn
             .walk_from(Table::TransactionBlocks, &tables::number_key(tx))?
             .next()?;
         let Some((_, block)) = row else {
-            let what = "no block holds this transaction";
+            let what = "no block has this transaction";
             return Err(self.bad_value(Table::TransactionBlocks, tx, what));
         };
         tables::plain_u64(block).map_err(|what| self.bad_value(Table::TransactionBlocks, tx, what))
@@ -258,7 +256,7 @@ impl Snapshot<'_> {
         let pruned_to = self.part_pruned_to(part)?;
         let mut gaps = Vec::new();
         for blocks in blocks {
-            // Two causes, two gaps.
+            // Pruned blocks and others get separate gaps.
             let pieces = match pruned_to {
                 Some(last) if blocks.first <= last && last < blocks.last => vec![
                     BlockRange {
@@ -294,7 +292,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Why a part of a block is missing, as far as the directory tells.
+    /// Returns why a part of a block is missing, as far as it is known.
     pub(crate) fn reason(&self, part: Part, block: u64) -> Result<String> {
         if let Some(last) = self.part_pruned_to(part)?
             && block <= last
@@ -305,14 +303,15 @@ impl Snapshot<'_> {
             Part::Receipts => {}
             Part::Transactions => {
                 return Ok(
-                    "transactions not stored (expired history, or a static file is missing)".into(),
+                    "transactions are not stored (expired history, or a static file is missing)"
+                        .into(),
                 );
             }
             Part::AccountChanges | Part::StorageChanges => {
-                return Ok(format!("no static file holds the {part} of this block"));
+                return Ok(format!("no static file has the {part} of this block"));
             }
             Part::Header | Part::Body => {
-                return Ok("headers not stored (a static file is missing)".into());
+                return Ok("headers are not stored (a static file is missing)".into());
             }
         }
         let filtered = self.pruned_to(PruneSegment::ContractLogs)?;
@@ -323,13 +322,13 @@ impl Snapshot<'_> {
         Ok(if holes || filtered.is_some_and(|last| block <= last) {
             "receipts filtered by log address: the node stored only some of them".into()
         } else {
-            "receipts not stored (excluded by the node's prune settings when they were made, or a \
-             static file is missing)"
+            "receipts are not stored (excluded by the node's prune settings, or a static file is \
+             missing)"
                 .into()
         })
     }
 
-    /// Receipts that a scan did not find.
+    /// The error for a part that a scan did not find.
     #[cold]
     pub(crate) fn missing(&self, part: Part, block: u64) -> Error {
         match self.reason(part, block) {
@@ -343,7 +342,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// Turns runs of missing transactions, ascending, into runs of blocks.
+/// Turns runs of missing transactions, in ascending order, into runs of blocks.
 struct BlockGaps<'a> {
     snapshot: &'a Snapshot<'a>,
     blocks: Vec<BlockRange>,
@@ -364,7 +363,7 @@ impl<'a> BlockGaps<'a> {
         if self.last_tx.is_some_and(|last_tx| txs.last <= last_tx) {
             return Ok(());
         }
-        // Then only blocks without transactions lie between the two.
+        // Then there are only blocks without transactions between the two.
         let follows = self.last_tx.is_some_and(|last_tx| txs.first <= last_tx + 1);
         let full = self.blocks.len() >= GAPS_MAX;
         let last = self.snapshot.block_of_tx(txs.last)?;
@@ -381,7 +380,7 @@ impl<'a> BlockGaps<'a> {
     }
 }
 
-/// `ranges` without `present`.
+/// Returns `ranges` without `present`.
 fn subtract(ranges: &[BlockRange], present: BlockRange) -> Vec<BlockRange> {
     let mut left = Vec::with_capacity(ranges.len() + 1);
     for range in ranges {
@@ -405,14 +404,14 @@ fn subtract(ranges: &[BlockRange], present: BlockRange) -> Vec<BlockRange> {
     left
 }
 
-/// `within` without all of `gaps` (ascending): what exists.
+/// Returns `within` without `gaps`, which must be ascending: the blocks that exist.
 pub(crate) fn complement(within: BlockRange, gaps: &[BlockRange]) -> Vec<BlockRange> {
     gaps.iter()
         .fold(vec![within], |ranges, gap| subtract(&ranges, *gap))
 }
 
-/// Disjoint gaps from lists that are each ascending and disjoint; reasons of
-/// overlapping ones are joined.
+/// Merges lists of gaps into one. Each list is ascending and disjoint, and so is the result.
+/// Reasons of overlapping gaps are joined.
 fn union(lists: &[Vec<Gap>]) -> Vec<Gap> {
     let mut starts: Vec<u64> = Vec::new();
     for gap in lists.iter().flatten() {
@@ -469,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn differences() {
+    fn subtracts_ranges() {
         let check = |present, expected: &[BlockRange]| {
             assert_eq!(subtract(&[blocks(10, 20)], present), expected);
         };
@@ -486,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn unions() {
+    fn merges_gaps() {
         assert_eq!(union(&[]), []);
         let receipts = vec![gap(1, 5, "r"), gap(8, 9, "r")];
         let bodies = vec![gap(3, 8, "b")];

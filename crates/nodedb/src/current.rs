@@ -1,12 +1,12 @@
-//! State as of the tip: the plain tables in v1, the hashed ones in v2; and code,
-//! which is never deleted.
+//! State as of the tip, from the plain tables in layout v1 and the hashed tables in v2. Also
+//! code, which is never deleted.
 
 use crate::{Account, Layout, Result, Snapshot, account, tables::Table};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use std::ops::ControlFlow;
 
 impl Snapshot<'_> {
-    /// An account as of the tip. Only right under the conditions that
+    /// Returns an account as of the tip. Only valid under the conditions that
     /// [`Snapshot::state_coverage`] checks.
     pub fn current_account(&self, address: Address) -> Result<Option<Account>> {
         let hash;
@@ -21,7 +21,7 @@ impl Snapshot<'_> {
         stored.map_err(|what| self.bad_row(table, &address.to_string(), what))
     }
 
-    /// The value of a slot as of the tip; under the same conditions.
+    /// Returns the value of a slot as of the tip, under the same conditions.
     pub fn current_storage(&self, address: Address, slot: B256) -> Result<U256> {
         let stored = match self.layout()? {
             Layout::V1 => {
@@ -51,9 +51,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Visits the slots of an account that are not zero as of the tip, in the order
-    /// of the table and under the names of [`Snapshot::stored_slot`]; under the same
-    /// conditions.
+    /// Visits the non-zero slots of an account as of the tip, in the order of the table and
+    /// with the keys of [`Snapshot::stored_slot`]. Under the same conditions.
     pub fn for_each_current_slot(
         &self,
         address: Address,
@@ -78,8 +77,8 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// What the table of current storage calls a slot: itself in v1, its keccak-256 in
-    /// v2.
+    /// Returns the key of a slot in the table of current storage: the slot in layout v1, its
+    /// Keccak-256 in v2.
     pub fn stored_slot(&self, slot: B256) -> Result<B256> {
         Ok(match self.layout()? {
             Layout::V1 => slot,
@@ -87,7 +86,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Code by its hash, which it has. `None`: no account ever had it.
+    /// Returns code by its hash, after checking the hash. `None` if no account ever had it.
     pub fn code(&self, hash: B256) -> Result<Option<Bytes>> {
         let Some(value) = self.txn.get(Table::Bytecodes, hash.as_slice())? else {
             return Ok(None);

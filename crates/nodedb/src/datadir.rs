@@ -1,5 +1,5 @@
-//! Where the parts of a data directory lie (`crates/node/core/src/dirs.rs` of
-//! reth), and whether a path is one at all.
+//! The paths of a data directory (`crates/node/core/src/dirs.rs` of reth), and the first
+//! checks of a given path.
 
 use crate::{Error, Result, escape::escaped, files::open_regular};
 use std::{
@@ -8,24 +8,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// `db/database.version` of every reth since 1.0; storage v2 did not change it.
+/// The content of `db/database.version` since reth 1.0. Storage v2 did not change it.
 const DATABASE_VERSION: u64 = 2;
-/// No decimal number that we know is longer than this.
+/// A decimal `u64` is shorter.
 const VERSION_BYTES_MAX: u64 = 64;
 
-/// Where the parts of a data directory lie.
+/// The paths of a data directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataDir {
-    /// `--datadir`: the directory with `db/` in it, e.g. `~/.local/share/reth/mainnet`.
+    /// The directory that contains `db/`, e.g. `~/.local/share/reth/mainnet` (`--datadir` of
+    /// reth).
     pub root: PathBuf,
-    /// `--datadir.static-files`; default `root/static_files`.
+    /// The static files, `root/static_files` by default (`--datadir.static-files` of reth).
     pub static_files: Option<PathBuf>,
-    /// `--datadir.rocksdb`; default `root/rocksdb`.
+    /// RocksDB, `root/rocksdb` by default (`--datadir.rocksdb` of reth).
     pub rocksdb: Option<PathBuf>,
 }
 
 impl DataDir {
-    /// A directory with all its parts in the usual places.
+    /// Creates the default paths below a directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -34,26 +35,26 @@ impl DataDir {
         }
     }
 
-    /// The MDBX environment.
+    /// Returns the path of the MDBX environment.
     pub fn db_path(&self) -> PathBuf {
         self.root.join("db")
     }
 
-    /// The static files.
+    /// Returns the path of the static files.
     pub fn static_files_path(&self) -> PathBuf {
         self.static_files
             .clone()
             .unwrap_or_else(|| self.root.join("static_files"))
     }
 
-    /// The RocksDB directory; absent before reth 2.0.
+    /// Returns the path of RocksDB, which does not exist before reth 2.0.
     pub fn rocksdb_path(&self) -> PathBuf {
         self.rocksdb
             .clone()
             .unwrap_or_else(|| self.root.join("rocksdb"))
     }
 
-    /// Says precisely what is missing before libmdbx would say it vaguely.
+    /// Checks what is missing. The messages are more precise than those of libmdbx.
     pub(crate) fn check(&self) -> Result<()> {
         let root = &self.root;
         let refuse = |what: String| {
@@ -64,7 +65,7 @@ impl DataDir {
         };
         match fs::metadata(root) {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return refuse("it is a file; give the directory that holds db/".into()),
+            Ok(_) => return refuse("it is a file; use the directory that contains db/".into()),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return refuse("there is no such directory".into());
             }
@@ -82,14 +83,14 @@ impl DataDir {
                 return Err(Error::io("list", self.static_files_path(), error));
             }
             return refuse(format!(
-                "{} does not exist; if the node runs with --datadir.static-files, give the same path",
+                "{} does not exist; if the node keeps its static files elsewhere, use the same path for them",
                 self.static_files_path().display()
             ));
         }
         self.check_version()
     }
 
-    /// A missing file is no error: `reth db migrate-v2` leaves none until the
+    /// A missing file is not an error: after `reth db migrate-v2` there is none until the
     /// next start of the node.
     fn check_version(&self) -> Result<()> {
         let path = self.db_path().join("database.version");
@@ -107,18 +108,18 @@ impl DataDir {
             Ok(other) => Err(Error::Unsupported {
                 path,
                 what: format!(
-                    "database version {other}; known is {DATABASE_VERSION} (reth 1.0 to 2.5)"
+                    "database version {other}; supported is {DATABASE_VERSION} (reth 1.0 to 2.5)"
                 ),
             }),
-            Err(_) => Err(Error::corrupt(path, "it should hold one decimal number")),
+            Err(_) => Err(Error::corrupt(path, "it does not contain a decimal number")),
         }
     }
 }
 
-/// Where a mistaken path probably meant to point.
+/// Suggests the path that was probably meant.
 fn hint(root: &Path) -> String {
     if root.join("mdbx.dat").exists() {
-        return "; this is the db directory itself: give its parent".into();
+        return "; this is the db directory itself: use its parent".into();
     }
     let mut chains: Vec<_> = fs::read_dir(root)
         .into_iter()

@@ -1,57 +1,57 @@
-//! The one error of this crate: what failed, where, and what to do about it.
+//! The error type of this crate. Messages say what failed, where, and what to do.
 
 use crate::Part;
 use alloy_primitives::Address;
 use std::{io, path::PathBuf};
 
-/// Result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a data directory, or a part of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The path holds no data directory of reth.
+    /// The path is not a data directory of reth.
     #[error("{} is not a reth data directory: {what}", path.display())]
     NotADataDir {
-        /// What was asked for.
+        /// The path that was given.
         path: PathBuf,
-        /// What is missing there, and where to look instead.
+        /// What is missing, and which path to use instead.
         what: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// "open", "read", "list" …
+        /// "open", "read", "list".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// libmdbx refused or failed.
+    /// libmdbx returned an error.
     #[error("{} (MDBX): cannot {action}: {message}", path.display())]
     Mdbx {
         /// The `db` directory.
         path: PathBuf,
-        /// What was tried.
+        /// What was attempted.
         action: String,
-        /// The cause and, where there is one, the way out.
+        /// The cause and, where there is one, a remedy.
         message: String,
-        /// The code libmdbx returned.
+        /// The error code of libmdbx.
         code: i32,
     },
-    /// RocksDB refused or failed.
+    /// RocksDB returned an error.
     #[error("{} (RocksDB): cannot {action}: {message}", path.display())]
     Rocks {
         /// The RocksDB directory.
         path: PathBuf,
-        /// What was tried.
+        /// What was attempted.
         action: String,
-        /// The cause, in the words of RocksDB.
+        /// The message of RocksDB.
         message: String,
     },
-    /// A layout, version or chain that this program does not know.
+    /// The layout, version or chain is not supported.
     #[error("{}: not supported: {what}", path.display())]
     Unsupported {
         /// The data directory or file.
@@ -59,12 +59,12 @@ pub enum Error {
         /// What was found, and what to do.
         what: String,
     },
-    /// A file or table holds bytes that cannot be right.
+    /// A file or table contains invalid bytes.
     #[error("{} is damaged: {what}", path.display())]
     Corrupt {
         /// The file, or `db` directory and table.
         path: PathBuf,
-        /// Row or key, and what is wrong there.
+        /// Row or key, and what is wrong.
         what: String,
     },
     /// Two parts of the database contradict each other.
@@ -72,7 +72,7 @@ pub enum Error {
     Inconsistent {
         /// The block.
         block: u64,
-        /// The two values that should agree.
+        /// The two values that should be equal.
         what: String,
     },
     /// A stored sender is not the signer of its transaction.
@@ -97,17 +97,17 @@ pub enum Error {
         part: Part,
         /// The first block that lacks it.
         block: u64,
-        /// Why, as far as the directory tells.
+        /// The reason, as far as it is known.
         reason: String,
     },
-    /// A block that the node has not persisted.
+    /// The node has not persisted the block.
     #[error(
         "block {block} is above the tip {tip} on disk (a running node keeps its newest blocks in memory)"
     )]
     AboveTip {
-        /// The block asked for.
+        /// The requested block.
         block: u64,
-        /// The highest block that may be read.
+        /// The highest block that can be read.
         tip: u64,
     },
     /// Files changed under the reader.
@@ -115,21 +115,21 @@ pub enum Error {
     Stale {
         /// The file.
         path: PathBuf,
-        /// What no longer fits.
+        /// What changed.
         what: String,
     },
 }
 
 impl Error {
-    /// The files changed under the reader (truncated, pruned, reorged): take a
-    /// new snapshot and ask again, a bounded number of times. A file that stays
-    /// like this is damaged; the message says both. [`NodeDb`](crate::NodeDb)
-    /// itself retries where it can.
+    /// Returns whether the files changed under the reader (truncated, pruned, reorganised).
+    /// Take a new snapshot and retry, a bounded number of times. If the error remains, the
+    /// file is damaged; the message mentions both. [`NodeDb`](crate::NodeDb) retries where it
+    /// can.
     pub const fn is_stale(&self) -> bool {
         matches!(self, Self::Stale { .. })
     }
 
-    /// Blocks that are pruned, filtered, not there yet or above the tip.
+    /// Returns whether blocks are missing: pruned, filtered, not stored yet, or above the tip.
     pub const fn is_missing(&self) -> bool {
         matches!(self, Self::Missing { .. } | Self::AboveTip { .. })
     }

@@ -1,5 +1,5 @@
 //! Opens files of a data directory. Only regular files are read: a named pipe would block
-//! the reader for ever, and a device such as `/dev/zero` answers with bytes that no node
+//! the reader, and a device such as `/dev/zero` answers with bytes that no node
 //! wrote.
 
 use crate::{Error, Result};

@@ -1,16 +1,16 @@
-//! Entry points to the decoders for property tests and fuzzers. Not part of the
-//! interface: nothing here is kept stable.
+//! Entry points to the decoders for property tests and fuzzers. Not a stable interface.
 
 use crate::{
-    Header, OwnValue, Receipt, SignedTransaction, Withdrawal, account, checkpoint, conf, header,
-    receipt, roaring, rows::ReceiptPlace, tables, transaction, transaction_hash, zstd_rows::Unzstd,
+    Header, Receipt, SignedTransaction, TransactionValue, Withdrawal, account, checkpoint, conf,
+    header, receipt, roaring, rows::ReceiptLocation, tables, transaction, transaction_hash,
+    zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256, keccak256};
 
 /// Why a row was refused.
 pub type Refused = &'static str;
 
-/// Buffers of the decoders of receipts and transactions.
+/// Buffers for the decoders of receipts and transactions.
 #[derive(Debug)]
 pub struct Buffers {
     receipt: Unzstd,
@@ -28,44 +28,47 @@ impl Default for Buffers {
     }
 }
 
-/// A stored receipt.
+/// Decodes a stored receipt.
 pub fn receipt<'a>(row: &'a [u8], buffers: &'a mut Buffers) -> Result<Receipt<'a>, Refused> {
-    let receipt = receipt::decode(row, &ReceiptPlace::Given, 0, &mut buffers.receipt)?;
+    let receipt = receipt::decode(row, &ReceiptLocation::Given, 0, &mut buffers.receipt)?;
     match receipt.logs().finish() {
         Ok(()) => Ok(receipt),
         Err(_) => Err("a log is damaged"),
     }
 }
 
-/// A stored transaction.
+/// Decodes a stored transaction.
 pub fn transaction(row: &[u8], buffers: &mut Buffers) -> Result<SignedTransaction, Refused> {
     transaction::decode(row, &mut buffers.transaction)
 }
 
-/// The hash of a stored transaction, without decoding it.
+/// Computes the hash of a stored transaction without decoding it.
 pub fn transaction_hash(row: &[u8], buffers: &mut Buffers) -> Result<B256, Refused> {
     buffers.rlp.clear();
     let form = transaction_hash::encode(row, &mut buffers.transaction, &mut buffers.rlp)?;
     Ok(keccak256(&buffers.rlp[form]))
 }
 
-/// The value of a stored transaction, without decoding it.
-pub fn own_value(row: &[u8], buffers: &mut Buffers) -> Result<Option<OwnValue>, Refused> {
-    transaction::own_value(row, &mut buffers.transaction)
+/// Returns the value of a stored transaction without decoding it.
+pub fn transaction_value(
+    row: &[u8],
+    buffers: &mut Buffers,
+) -> Result<Option<TransactionValue>, Refused> {
+    transaction::transaction_value(row, &mut buffers.transaction)
 }
 
-/// The sender of a transaction by its signature.
+/// Recovers the sender of a transaction.
 pub fn sender(tx: &SignedTransaction) -> Result<Address, Refused> {
     transaction::recover_sender(tx)
 }
 
-/// A stored header (decompressed) with the hash beside it.
+/// Decodes a stored, decompressed header; `hash` is its stored hash.
 pub fn header(row: &[u8], hash: B256) -> Result<Header, Refused> {
     header::decode(row, hash)
 }
 
-/// All other values: tables of MDBX and `.conf` files. Only whether they panic
-/// is of interest.
+/// Decodes bytes as all other values: tables of MDBX and `.conf` files. Only a panic is a
+/// failure.
 pub fn other_values(bytes: &[u8]) {
     let mut withdrawals: Vec<Withdrawal> = Vec::new();
     let _ = tables::withdrawals(bytes, &mut withdrawals);

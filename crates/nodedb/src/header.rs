@@ -8,30 +8,30 @@ use crate::{
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 
-/// A block header with all its fields, and the hash stored beside it.
+/// A block header with all its fields, and its stored hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Block number.
+    /// The block number.
     pub number: u64,
-    /// Block hash; checked against the other fields when the header was read.
+    /// The stored block hash. [`Header::recompute_hash`] computes it from the fields.
     pub hash: B256,
-    /// Hash of the block before.
+    /// The hash of the previous block.
     pub parent_hash: B256,
-    /// Unix seconds.
+    /// The block time in unix seconds.
     pub timestamp: u64,
-    /// Gas used by the block.
+    /// The gas used by the block.
     pub gas_used: u64,
-    /// Gas limit of the block.
+    /// The gas limit of the block.
     pub gas_limit: u64,
-    /// Fee recipient (miner before the merge).
+    /// The fee recipient (the miner before the merge).
     pub beneficiary: Address,
-    /// EIP-1559 base fee in wei; from London on.
+    /// EIP-1559: base fee in wei; since London.
     pub base_fee: Option<u64>,
     /// Root of the transactions trie.
     pub transactions_root: B256,
     /// Root of the receipts trie.
     pub receipts_root: B256,
-    /// Root of the withdrawals trie (EIP-4895); from Shanghai on.
+    /// Root of the withdrawals trie (EIP-4895); since Shanghai.
     pub withdrawals_root: Option<B256>,
     /// Bloom filter over addresses and topics of all logs.
     pub logs_bloom: Bloom,
@@ -45,24 +45,24 @@ pub struct Header {
     pub mix_hash: B256,
     /// Proof-of-work nonce.
     pub nonce: u64,
-    /// EIP-4844: blob gas of the block; from Cancun on.
+    /// EIP-4844: blob gas of the block; since Cancun.
     pub blob_gas_used: Option<u64>,
     /// EIP-4844: running excess of blob gas.
     pub excess_blob_gas: Option<u64>,
     /// EIP-4788: root of the parent beacon block.
     pub parent_beacon_block_root: Option<B256>,
-    /// EIP-7685: hash of the execution requests; from Prague on.
+    /// EIP-7685: hash of the execution requests; since Prague.
     pub requests_hash: Option<B256>,
-    /// EIP-7928: hash of the block access list; from Amsterdam on.
+    /// EIP-7928: hash of the block access list; since Amsterdam.
     pub block_access_list_hash: Option<B256>,
-    /// EIP-7843: slot number; from Amsterdam on.
+    /// EIP-7843: slot number; since Amsterdam.
     pub slot_number: Option<u64>,
-    /// Free bytes of the block's maker.
+    /// Free bytes, chosen by the builder of the block.
     pub extra_data: Bytes,
 }
 
 impl Header {
-    /// The same header in the type of `alloy-consensus`.
+    /// Converts the header to the type of `alloy-consensus`.
     pub fn to_alloy(&self) -> alloy_consensus::Header {
         alloy_consensus::Header {
             parent_hash: self.parent_hash,
@@ -91,31 +91,31 @@ impl Header {
         }
     }
 
-    /// keccak of the RLP form of the fields: what [`Header::hash`] must be.
+    /// Computes the hash of the fields: the Keccak-256 of their RLP encoding.
     pub fn recompute_hash(&self) -> B256 {
         self.recompute_hash_with(&mut Vec::new())
     }
 
-    /// The same in a buffer that is used again.
+    /// Like [`Self::recompute_hash`], with a reusable buffer.
     pub(crate) fn recompute_hash_with(&self, rlp: &mut Vec<u8>) -> B256 {
         rlp.clear();
         self.encode(rlp);
         keccak256(rlp)
     }
 
-    /// Appends the RLP form of the fields.
+    /// Appends the RLP encoding of the fields.
     pub(crate) fn encode(&self, rlp: &mut Vec<u8>) {
         self.to_alloy().encode(rlp);
     }
 
-    /// Whether the last receipt's cumulative gas must equal `gas_used`. From
-    /// Amsterdam on it need not (EIP-7778 counts before refunds).
+    /// Returns whether the last receipt's cumulative gas must equal `gas_used`. Since
+    /// Amsterdam they differ (EIP-7778 counts gas before refunds).
     pub(crate) const fn gas_is_cumulative(&self) -> bool {
         self.block_access_list_hash.is_none() && self.slot_number.is_none()
     }
 }
 
-/// Decodes column 0 of the headers jar; `hash` is column 2.
+/// Decodes column 0 of the headers jar. `hash` is column 2.
 pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
     let mut reader = Reader::new(value);
     let mut flags = Flags::read(&mut reader, 4)?;
@@ -185,14 +185,14 @@ pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
     })
 }
 
-/// The bloom filter of a header, of which one reads what one needs.
+/// The bloom filter of a header. Only the requested bytes are decompressed.
 pub struct LogsBloom<'a> {
     header: PeekCell<'a>,
     start: usize,
 }
 
 impl<'a> LogsBloom<'a> {
-    /// Of column 0 of the headers jar.
+    /// Finds the filter in column 0 of the headers jar.
     pub(crate) fn new(mut header: PeekCell<'a>) -> Result<Self> {
         let has_withdrawals_root = header.byte(0)? & 1;
         // Flags; parent, ommers, beneficiary; roots of state, transactions, receipts (and
@@ -204,7 +204,7 @@ impl<'a> LogsBloom<'a> {
         })
     }
 
-    /// One of its 256 bytes. Cheapest in ascending order, and the lower the cheaper.
+    /// Returns one of its 256 bytes. Cheapest in ascending order and at low positions.
     #[inline]
     pub fn byte(&mut self, index: u8) -> Result<u8> {
         self.header.byte(self.start + usize::from(index))
@@ -217,7 +217,7 @@ impl std::fmt::Debug for LogsBloom<'_> {
     }
 }
 
-/// Fields that came after Cancun.
+/// Fields of forks after Cancun.
 #[derive(Default)]
 struct Extension {
     requests_hash: Option<B256>,
@@ -228,7 +228,7 @@ struct Extension {
 fn extension(mut reader: Reader<'_>) -> Result<Extension, Malformed> {
     let mut flags = Flags::read(&mut reader, 1)?;
     let (has_requests, has_access_list, has_slot) = (flags.flag(), flags.flag(), flags.flag());
-    // A later field would change the hash: better to say so here.
+    // A later field would change the hash; this error is more precise.
     if flags.finish().is_err() {
         return Err("a header field of a later fork");
     }

@@ -1,13 +1,13 @@
-//! History indices: in which blocks an account or slot changed. In MDBX (v1) or in
-//! RocksDB (v2), with the same keys and values: after the account or slot the highest
-//! block number of a shard (all ones in the last), and a Roaring bitmap of at most
-//! 2000 block numbers.
+//! History indices: the blocks in which an account or slot changed. Layout v1 has them in
+//! MDBX, v2 in RocksDB. A key is the account or slot, and the highest block number of the
+//! shard (all ones in the last shard). A value is a Roaring bitmap of at most 2000 block
+//! numbers.
 //!
-//! In RocksDB an index may be pruned further than the checkpoint in MDBX tells: it is
-//! committed first, and the node may have been stopped in between (seen in a directory
-//! that reth 2.5.1 wrote). A lookup would then skip changes in silence. So the first
-//! block that the index really knows is found by holding it against change sets; the
-//! newest must be among them, which it is not after a part of RocksDB's log was lost.
+//! In RocksDB an index can be pruned further than its checkpoint in MDBX: RocksDB is
+//! committed first, and the node may stop in between (seen in a directory of reth 2.5.1). A
+//! lookup would then miss changes. So the first indexed block is found by comparing the index
+//! with change sets. The newest changes must be indexed too, which fails if a part of
+//! RocksDB's log was lost.
 
 use crate::{
     Error, Layout, Part, Result, Snapshot,
@@ -18,19 +18,19 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, hex};
 
-/// In the key of the last shard, which is appended to.
+/// The block number in the key of the last shard, which is appended to.
 const LAST_SHARD: u64 = u64::MAX;
-/// Block number at the end of a key.
+/// The length of the block number at the end of a key.
 const BLOCK_BYTES: usize = 8;
 
 impl Snapshot<'_> {
-    /// The first block above `block`, and not above the tip, that changed an account.
-    /// Only right where [`crate::StateCoverage::index_obstacle`] is none.
+    /// Returns the first block above `block`, up to the tip, that changed an account. Only
+    /// valid if [`crate::StateCoverage::index_obstacle`] is `None`.
     pub fn next_account_change(&self, address: Address, block: u64) -> Result<Option<u64>> {
         self.next_change(Table::AccountsHistory, address.as_slice(), block)
     }
 
-    /// The same of a slot.
+    /// Like [`Self::next_account_change`], for a slot.
     pub fn next_storage_change(
         &self,
         address: Address,
@@ -41,8 +41,7 @@ impl Snapshot<'_> {
         self.next_change(Table::StoragesHistory, &key, block)
     }
 
-    /// The first slot of an account, not below `from`, of which the index knows a
-    /// change.
+    /// Returns the first slot of an account from `from` on that is in the index.
     pub fn next_indexed_slot(&self, address: Address, from: B256) -> Result<Option<B256>> {
         let key = address_and_slot(address, from);
         self.seek_index(Table::StoragesHistory, &key, |row| {
@@ -62,7 +61,7 @@ impl Snapshot<'_> {
         match self.layout()? {
             Layout::V1 => read(self.txn.seek(table, &seek)?),
             Layout::V2 => {
-                // One view: between two the index may be pruned.
+                // A single view, because the index may be pruned between two.
                 let view = self.rocks()?.view();
                 let first = self.first_indexed(&view, table)?;
                 if from < first {
@@ -73,7 +72,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The first number not below `from` in a row, if it is one of this key.
+    /// Returns the first number of a row from `from` on, if the row has this key.
     fn change_in_shard(
         &self,
         table: Table,
@@ -92,14 +91,16 @@ impl Snapshot<'_> {
         let shard = tables::key_number(shard).map_err(bad)?;
         let change = roaring::first_from(value, from).map_err(bad)?;
         match change {
-            None if shard != LAST_SHARD => Err(bad("the shard lacks the block number in its key")),
-            // Rows above the tip may be there already, and may vanish again.
+            None if shard != LAST_SHARD => Err(bad(
+                "the shard does not contain the block number of its key",
+            )),
+            // Numbers above the tip are not committed in MDBX.
             change => Ok(change.filter(|change| *change <= self.tip())),
         }
     }
 
-    /// The first block whose changes the indices of RocksDB know, with all later ones;
-    /// 0 where they are in MDBX, which is pruned with its checkpoint.
+    /// Returns the first block from which on the indices in RocksDB are complete; 0 for
+    /// indices in MDBX, which are pruned together with their checkpoint.
     pub(crate) fn first_indexed_block(&self) -> Result<u64> {
         if self.layout()? == Layout::V1 {
             return Ok(0);
@@ -109,8 +110,8 @@ impl Snapshot<'_> {
         Ok(accounts.max(self.first_indexed(&view, Table::StoragesHistory)?))
     }
 
-    /// The first block that an index knows, with all later ones. Looked for once for
-    /// every view: by bisection, because what is pruned is pruned from the first block on.
+    /// Returns the first block from which on an index is complete. Searched once for every
+    /// view, by bisection: pruning begins at the first block.
     fn first_indexed(&self, view: &View<'_>, table: Table) -> Result<u64> {
         let (part, known) = match table {
             Table::AccountsHistory => (Part::AccountChanges, &self.first_indexed[0]),
@@ -121,12 +122,12 @@ impl Snapshot<'_> {
         {
             return Ok(first);
         }
-        let (told, _) = self.state_range(part)?;
-        let mut first = told.first + 1;
+        let (covered, _) = self.state_range(part)?;
+        let mut first = covered.first + 1;
         let tip = self.tip();
         let mut end = tip + 1;
         if !self.is_indexed(view, table, part, (first..=tip).rev())? {
-            // The node heals that at its next start.
+            // The node repairs this at its next start.
             first = end;
         } else if !self.is_indexed(view, table, part, first..=tip)? {
             while first < end {
@@ -142,8 +143,7 @@ impl Snapshot<'_> {
         Ok(first)
     }
 
-    /// Whether the index knows what the first of these blocks that changed something
-    /// changed there.
+    /// Returns whether the index contains a change of the first of these blocks that has any.
     fn is_indexed(
         &self,
         view: &View<'_>,
@@ -175,10 +175,10 @@ impl Snapshot<'_> {
     }
 }
 
-/// Why an index does not know blocks that the change sets have.
+/// The reason for an index that has fewer blocks than the change sets.
 pub(crate) fn pruned_ahead(first: u64) -> String {
     format!(
-        "the index in RocksDB begins with block {first}: it is pruned further than the node's checkpoint tells, \
+        "the index in RocksDB begins with block {first}: it is pruned further than its checkpoint, \
          or damaged"
     )
 }

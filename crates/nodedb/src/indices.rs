@@ -1,10 +1,10 @@
-//! Tables that are in MDBX in layout v1 and in RocksDB in v2, with the same keys and
-//! values: history indices, and transaction numbers by hash.
+//! Tables that layout v1 has in MDBX and v2 in RocksDB, with the same keys and values:
+//! history indices, and transaction numbers by hash.
 
 use crate::{Layout, Result, Snapshot, mdbx::Row, rocks::Rocks, tables::Table};
 
 impl Snapshot<'_> {
-    /// Reads the first row of an index with a key not below `from`.
+    /// Reads the first row of an index with a key >= `from`.
     pub(crate) fn seek_index<T>(
         &self,
         table: Table,
@@ -17,7 +17,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Why tables cannot be asked, if so, whatever they hold.
+    /// Returns why tables cannot be read, if so.
     pub(crate) fn unreachable_index(&self, tables: &[Table]) -> Result<Option<String>> {
         if self.layout()? == Layout::V1 {
             return Ok(None);
@@ -29,18 +29,18 @@ impl Snapshot<'_> {
                 .find(|table| !rocks.has(**table))
                 .map(|table| {
                     let name = table.name().to_string_lossy();
-                    format!("its RocksDB has no column family {name}")
+                    format!("RocksDB has no column family {name}")
                 }),
         })
     }
 
-    /// RocksDB, with all blocks of this snapshot.
+    /// Returns RocksDB, caught up with this snapshot.
     pub(crate) fn rocks(&self) -> Result<&Rocks> {
         if let Some(rocks) = self.rocks.get() {
             return Ok(rocks);
         }
         let rocks = self.db.rocks()?;
-        // After the transaction began: then nothing of its blocks is lacking.
+        // After the transaction began, so all its blocks are included.
         rocks.catch_up(self.id())?;
         Ok(self.rocks.get_or_init(|| rocks))
     }

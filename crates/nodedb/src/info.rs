@@ -1,5 +1,5 @@
-//! Everything `txgraph info` tells: what the directory is, how far it goes, and
-//! which parts of the chain really exist.
+//! The content of `txgraph info`: chain and layout, the tip, and which parts of the chain
+//! exist.
 
 use crate::{
     BlockRange, Chain, Error, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint, TxRange,
@@ -14,26 +14,28 @@ use alloy_primitives::B256;
 use serde::Serialize;
 use std::{path::PathBuf, sync::Arc};
 
-/// What a data directory holds. Serialised as the answer of `txgraph info --json`.
-/// Ranges of blocks are inclusive, ascending and disjoint, and end at the tip.
+/// A summary of a data directory, serialised as the output of `txgraph info --json`. Block
+/// ranges are inclusive, ascending and disjoint, and end at the tip.
+///
+/// Texts from the directory (names, versions) are escaped for terminals.
 #[derive(Clone, Debug, Serialize)]
 pub struct Info {
     /// The data directory.
     pub path: PathBuf,
-    /// Chain id, genesis hash, name.
+    /// The chain.
     pub chain: Chain,
     /// `v1` or `v2`.
     pub layout: &'static str,
-    /// The node's own row about it (reth 1.10 and later), JSON as stored.
+    /// The node's row `storage_settings` (reth 1.10 and later), as JSON.
     pub storage_settings: Option<String>,
-    /// Versions of reth that opened the directory for writing, oldest first. A
-    /// version that opened it several times stands there once, with the first time.
+    /// The versions of reth that opened the directory for writing, oldest first. Each
+    /// version is listed once, with its first time.
     pub written_by: Vec<Writer>,
-    /// The highest block that may be read.
+    /// The highest block that can be read.
     pub tip: Tip,
     /// The last finalized block the node has stored, if it follows a beacon node.
     pub finalized: Option<u64>,
-    /// The last safe block.
+    /// The last safe block that the node has stored.
     pub safe: Option<u64>,
     /// Blocks whose headers exist.
     pub headers: Vec<BlockRange>,
@@ -41,69 +43,69 @@ pub struct Info {
     pub transactions: Vec<BlockRange>,
     /// Blocks whose senders are stored; others are recovered from signatures.
     pub senders: Vec<BlockRange>,
-    /// Blocks whose receipts exist, all of them.
+    /// Blocks whose receipts all exist.
     pub receipts: Vec<BlockRange>,
     /// First and last block with a withdrawal.
     pub withdrawals: Option<BlockRange>,
-    /// Blocks after which balance, nonce and code of every account can be told.
+    /// Blocks after which balance, nonce and code of every account are available.
     pub account_state: Vec<BlockRange>,
-    /// Blocks after which the storage of every account can be told.
+    /// Blocks after which the storage of every account is available.
     pub storage_state: Vec<BlockRange>,
     /// Where receipts are: `static files`, `MDBX`, `both` or `none`.
     pub receipts_source: &'static str,
-    /// How far the node's pruner has come.
+    /// The progress of the node's pruner.
     pub prune_checkpoints: Vec<PruneCheckpoint>,
-    /// How far the node's stages have come.
+    /// The progress of the node's stages.
     pub stage_checkpoints: Vec<StageCheckpoint>,
     /// All static files.
     pub static_files: Vec<StaticFile>,
-    /// What else a user should know, in sentences.
+    /// Remarks for users, in sentences.
     pub notes: Vec<String>,
 }
 
 /// A version of reth that wrote to a directory (`VersionHistory`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Writer {
-    /// E.g. `2.5.1`.
+    /// The version, e.g. `2.5.1`.
     pub version: String,
-    /// Commit it was built from.
+    /// The commit that it was built from.
     pub git_sha: String,
-    /// When it was built, as it says itself.
+    /// Its build time, as text.
     pub build_time: String,
-    /// When it first opened the directory; unix seconds.
+    /// When it first opened the directory, in unix seconds.
     pub first_opened: u64,
 }
 
-/// The highest block that may be read.
+/// The highest block that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Tip {
-    /// Block number.
+    /// The block number.
     pub number: u64,
-    /// Block hash.
+    /// The block hash.
     pub hash: B256,
-    /// Unix seconds.
+    /// The block time in unix seconds.
     pub timestamp: u64,
 }
 
-/// One static file, as its `.conf` tells.
+/// A static file, as described by its `.conf`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StaticFile {
-    /// E.g. `receipts`.
+    /// The segment, e.g. `receipts`.
     pub segment: &'static str,
-    /// File name.
+    /// The file name.
     pub name: String,
-    /// Blocks it is reserved for.
+    /// The blocks that it is reserved for.
     pub expected_blocks: BlockRange,
-    /// Blocks the node has gone through; rows of some may be absent all the same.
+    /// The blocks that the node has processed. Rows of some may be absent.
     pub blocks: Option<BlockRange>,
-    /// Numbers of the transactions whose rows it holds.
+    /// The numbers of the transactions whose rows it has.
     pub txs: Option<TxRange>,
-    /// Number of rows.
+    /// The number of rows.
     pub rows: u64,
 }
 
 impl Snapshot<'_> {
-    /// Everything `txgraph info` tells.
+    /// Collects the content of `txgraph info`.
     pub fn info(&self) -> Result<Info> {
         let header = self.header(self.tip())?;
         let whole = BlockRange {
@@ -117,13 +119,12 @@ impl Snapshot<'_> {
             jars.filter(move |jar| jar.segment == segment)
         };
         let readable = |segment, gaps: &[BlockRange]| -> Result<Vec<BlockRange>> {
-            let present = complement(whole, gaps);
             let lost = self.blocks_in_jars(whole, jars(segment))?;
-            Ok(present
-                .iter()
-                .flat_map(|blocks| complement(*blocks, &lost))
-                .collect())
+            Ok(without(&complement(whole, gaps), &lost))
         };
+        let lost_headers: Vec<_> = jars(Segment::Headers)
+            .filter_map(|jar| jar.conf.blocks)
+            .collect();
         // State after a block needs the change sets of all later blocks.
         let readable_state = |segment, state: Option<BlockRange>| -> Vec<BlockRange> {
             let last_lost = jars(segment)
@@ -150,7 +151,7 @@ impl Snapshot<'_> {
             },
             finalized: self.chain_state(0)?,
             safe: self.chain_state(1)?,
-            headers: self.covered_by(Segment::Headers, whole),
+            headers: without(&self.covered_by(Segment::Headers, whole), &lost_headers),
             transactions: readable(Segment::Transactions, &self.transaction_gaps(whole)?)?,
             senders: readable(
                 Segment::TransactionSenders,
@@ -206,8 +207,8 @@ impl Snapshot<'_> {
         Ok(writers)
     }
 
-    /// Row 0 (finalized) or 1 (safe) of `ChainState`. It may be ahead of the tip
-    /// by what the node had in memory.
+    /// Reads row 0 (finalized) or 1 (safe) of `ChainState`. It can be above the tip, because
+    /// the node has blocks in memory; the result is at most the tip.
     fn chain_state(&self, key: u8) -> Result<Option<u64>> {
         let Some(value) = self.txn.get(Table::ChainState, &[key])? else {
             return Ok(None);
@@ -273,7 +274,7 @@ impl Snapshot<'_> {
             .collect::<Result<_>>()?;
         if !ahead.is_empty() {
             notes.push(format!(
-                "partial sync: {}; blocks above the tip {tip} are not read before the node has finished them",
+                "partial sync: {}; blocks above the tip {tip} are read when the node has finished them",
                 ahead.join(", ")
             ));
         }
@@ -288,10 +289,10 @@ impl Snapshot<'_> {
             let cause = if bad_meta_pages.is_empty() {
                 "the node is committing them, or was stopped while it did"
             } else {
-                "the commit that holds them may be the one with the damaged meta page"
+                "their commit may be the one with the damaged meta page"
             };
             notes.push(format!(
-                "static files hold rows up to block {highest}, above the tip: {cause}; they are not read"
+                "static files have rows up to block {highest}, above the tip: {cause}; they are not read"
             ));
         }
         let receipts = self.receipt_gaps(whole)?;
@@ -307,23 +308,29 @@ impl Snapshot<'_> {
         let senders = self.stored_sender_gaps(whole)?;
         if !senders.is_empty() {
             notes.push(format!(
-                "blocks {}: senders not stored; they are recovered from signatures",
+                "blocks {}: senders are not stored; they are recovered from signatures",
                 shortened(&senders)
             ));
         }
         notes.extend(self.state_obstacle()?);
         notes.extend(self.lagging_index()?);
-        if !self.files.not_understood.is_empty() {
+        if !self.files.unknown.is_empty() {
             notes.push(format!(
-                "static files of an unknown kind are left alone: {}",
-                self.files.not_understood.join(", ")
+                "unknown static files are ignored: {}",
+                self.files.unknown.join(", ")
             ));
         }
         Ok(notes)
     }
 }
 
-/// The first ranges, and how many more there are.
+/// Returns `ranges` without `lost`, which must be ascending.
+fn without(ranges: &[BlockRange], lost: &[BlockRange]) -> Vec<BlockRange> {
+    let ranges = ranges.iter();
+    ranges.flat_map(|range| complement(*range, lost)).collect()
+}
+
+/// Formats the first ranges and the number of the others.
 fn shortened(ranges: &[BlockRange]) -> String {
     const SHOWN: usize = 3;
     let mut shown: Vec<String> = ranges.iter().take(SHOWN).map(ToString::to_string).collect();

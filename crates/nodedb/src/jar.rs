@@ -1,6 +1,5 @@
-//! One static file in NippyJar form: `.conf` (what it holds), `.off` (where each
-//! cell begins), data (`crates/storage/nippy-jar/src/` of reth), as one snapshot
-//! sees it.
+//! A static file in NippyJar format (`crates/storage/nippy-jar/src/` of reth): data, `.off`
+//! (where each cell begins) and `.conf` (ranges and counts), as listed by one snapshot.
 
 use crate::{
     BlockRange, Error, Result,
@@ -14,10 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A `.conf` is below 200 bytes; more is something else.
+/// A `.conf` has less than 200 bytes. A longer file is something else.
 const CONF_BYTES_MAX: u64 = 4096;
 
-/// Tells a file from one that replaced it under the same name.
+/// Distinguishes a file from another one with the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -33,7 +32,7 @@ impl Identity {
     }
 }
 
-/// A static file as one snapshot sees it. Opened by [`JarReader`].
+/// A static file as listed by one snapshot. Opened by [`JarReader`].
 #[derive(Debug)]
 pub(crate) struct Jar {
     pub(crate) path: PathBuf,
@@ -44,8 +43,8 @@ pub(crate) struct Jar {
 }
 
 impl Jar {
-    /// Reads the `.conf` of a data file. `None`: a part is not there (yet, or any
-    /// more), as happens while a node starts or deletes a file.
+    /// Reads the `.conf` of a data file. Returns `None` if a part is missing, as while a node
+    /// creates or deletes a jar.
     pub(crate) fn load(path: &Path, segment: Segment) -> Result<Option<Self>> {
         let Some(data) = present(regular_metadata(path), path)? else {
             return Ok(None);
@@ -61,7 +60,7 @@ impl Jar {
         if meta.len() > CONF_BYTES_MAX {
             return Err(Error::corrupt(conf_path, "it is too long"));
         }
-        // Replaced by renaming: one open file is one whole version.
+        // Replaced by renaming, so an open file is one complete version.
         let mut bytes = vec![0; usize::try_from(meta.len()).unwrap_or_default()];
         file.read_exact_at(&mut bytes, 0)
             .map_err(|error| Error::io("read", &conf_path, error))?;
@@ -75,8 +74,8 @@ impl Jar {
         }))
     }
 
-    /// Whether the files on disk are still those of this jar: then rows that do
-    /// not fit are damage, otherwise the reader is stale.
+    /// Returns whether the files on disk are still those of this jar. If so, invalid rows are
+    /// damage; otherwise the reader is stale.
     pub(crate) fn is_current(&self) -> bool {
         let same = |path: &Path, check: &dyn Fn(&Metadata) -> bool| {
             fs::metadata(path).is_ok_and(|metadata| check(&metadata))
@@ -87,7 +86,7 @@ impl Jar {
             })
     }
 
-    /// Blocks (headers) or transactions (other segments) whose rows are present.
+    /// Returns the blocks (headers) or transactions (other segments) whose rows are present.
     pub(crate) fn row_range(&self) -> Option<BlockRange> {
         match self.segment {
             Segment::Headers => self.conf.blocks,
@@ -98,7 +97,7 @@ impl Jar {
         }
     }
 
-    /// Row of a block or transaction, if present.
+    /// Returns the row of a block or transaction, if present.
     pub(crate) fn row_of(&self, number: u64) -> Option<u64> {
         let range = self.row_range()?;
         range.contains(number).then(|| number - range.first)
@@ -108,7 +107,7 @@ impl Jar {
         Error::stale(&self.path, what)
     }
 
-    /// A row that cannot be decoded.
+    /// The error for a row that cannot be decoded.
     pub(crate) fn bad_row(&self, row: u64, what: &str) -> Error {
         let what = format!("row {row}: {what}");
         if self.is_current() {
@@ -134,7 +133,7 @@ pub(crate) fn satellite(path: &Path, extension: &str) -> PathBuf {
     path.into()
 }
 
-/// "Not found" is no error here.
+/// Maps "not found" to `None`.
 fn present<T>(found: std::io::Result<T>, path: &Path) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),

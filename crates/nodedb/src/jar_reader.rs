@@ -1,5 +1,5 @@
-//! Reads rows of a jar with `pread`, in big chunks, never mapped: a file cut short
-//! under us is an error, not a signal.
+//! Reads rows of a jar with `pread`, in large pieces. Files are not mapped: a truncated file
+//! then gives an error and not a signal.
 
 use crate::{
     Error, Result,
@@ -16,24 +16,24 @@ use std::{
     sync::Arc,
 };
 
-/// Longest stored row. A transaction or receipt is bounded by block gas; damaged
-/// offsets do not make us read more.
+/// The longest stored row. Transactions and receipts are bounded by block gas. Damaged
+/// offsets cannot make the reader allocate more.
 const ROW_BYTES_MAX: u64 = 64 << 20;
-/// Longest cell after LZ4, which only headers use since reth 1.0: about 600 bytes.
+/// The longest cell after LZ4, which only headers use since reth 1.0: about 600 bytes.
 const LZ4_BYTES_MAX: usize = 4 << 20;
-/// First and largest read of a sequence. A jump starts small again, so that rare
-/// lookups stay cheap and scans soon read in big pieces; these still fit into the
-/// second cache, so that rows are copied into it and used from it.
+/// The first and the largest read of a sequence. A jump starts with the small size again:
+/// rare lookups stay cheap, and scans soon read large pieces. The largest still fits into
+/// the second-level cache.
 const WINDOW_BYTES_MIN: u64 = 32 << 10;
 const WINDOW_BYTES_MAX: u64 = 256 << 10;
-/// Where more bytes are read for each cell that is asked for, each is read alone. A call
-/// into the kernel costs no more than copying a few of these; a search that read up to
-/// six times as much between its rows was 7 % slower.
+/// If more bytes than this are read per requested cell, each cell is read alone. A system
+/// call costs no more than copying a few times as many bytes. A search that read up to six
+/// times as much between its rows was 7 % slower.
 const SPARSE_BYTES: u64 = 1 << 10;
 /// Offsets per read: 64 KiB of them.
 const WINDOW_CELLS_MAX: u64 = 8 << 10;
 
-/// An open jar and the window of it that was read last.
+/// An open jar, and the window that was read last.
 #[derive(Debug)]
 pub(crate) struct JarReader {
     jar: Arc<Jar>,
@@ -41,20 +41,20 @@ pub(crate) struct JarReader {
     offsets_file: File,
     /// Bytes per offset, 1 to 8.
     offset_width: usize,
-    /// The first cell of the window, and where in `bytes` it and the following
-    /// ones begin; the last start is the end of the window.
+    /// The first cell of the window, and where its cells begin in `bytes`. The last start is
+    /// the end of the window.
     first_cell: u64,
     starts: Vec<usize>,
     bytes: Vec<u8>,
-    /// Offsets from cell `first_offset` on, and of the end of the last: more than those of
-    /// the window.
+    /// Offsets from cell `first_offset` on, and the end of the last cell. More cells than the
+    /// window has.
     first_offset: u64,
     offsets: Vec<u64>,
     raw_offsets: Vec<u8>,
-    /// How far the window may reach; 0: one row.
+    /// The largest size of the window; 0 for one row.
     window_bytes: u64,
-    /// How often another cell of the window was asked for than before, and which was last.
-    asked: u64,
+    /// How often a different cell of the window was requested, and the last one.
+    requests: u64,
     last_cell: u64,
     unpacked: Vec<u8>,
     sequences: Vec<lz4::Sequence>,
@@ -77,7 +77,7 @@ impl JarReader {
                 format!("offsets of {offset_width} bytes; 1 to 8 are possible"),
             ));
         }
-        // The end of the last row. Whatever follows it is not committed yet.
+        // The end of the last row. Bytes after it are not committed yet.
         let mut end = [0; 8];
         let cells = jar.conf.rows * jar.conf.columns;
         let position = 1 + cells * offset_width as u64;
@@ -100,15 +100,15 @@ impl JarReader {
             offsets: Vec::new(),
             raw_offsets: Vec::new(),
             window_bytes: WINDOW_BYTES_MIN,
-            asked: 0,
+            requests: 0,
             last_cell: 0,
             unpacked: Vec::new(),
             sequences: Vec::new(),
         })
     }
 
-    /// The bytes of a cell. `last_row` is the last row the caller will want: the
-    /// window does not reach beyond it.
+    /// Returns the bytes of a cell. `last_row` is the last row that the caller will read: the
+    /// window ends there.
     #[inline]
     pub(crate) fn cell(&mut self, row: u64, column: u64, last_row: u64) -> Result<&[u8]> {
         let stored = self.stored(row, column, last_row)?;
@@ -126,7 +126,7 @@ impl JarReader {
         }
     }
 
-    /// Single bytes of a cell, for less than the price of all of them.
+    /// Returns access to single bytes of a cell, which is cheaper than all of them.
     #[inline]
     pub(crate) fn peek(&mut self, row: u64, column: u64, last_row: u64) -> Result<PeekCell<'_>> {
         let stored = self.stored(row, column, last_row)?;
@@ -143,7 +143,7 @@ impl JarReader {
         })
     }
 
-    /// Where in the window a cell is, as it is stored.
+    /// Returns the range of the stored cell in the window.
     #[inline]
     fn stored(&mut self, row: u64, column: u64, last_row: u64) -> Result<Range<usize>> {
         let cell = row * self.jar.conf.columns + column;
@@ -154,7 +154,7 @@ impl JarReader {
                 small(column)
             }
         };
-        self.asked += u64::from(cell != self.last_cell);
+        self.requests += u64::from(cell != self.last_cell);
         self.last_cell = cell;
         Ok(self.starts[index]..self.starts[index + 1])
     }
@@ -162,11 +162,11 @@ impl JarReader {
     #[inline]
     fn in_window(&self, cell: u64) -> Option<usize> {
         let index = cell.checked_sub(self.first_cell)?;
-        // One start more than cells.
+        // There is one start more than cells.
         (index + 1 < self.starts.len() as u64).then(|| small(index))
     }
 
-    /// Reads a window that begins with `row`.
+    /// Reads a window that begins at `row`.
     #[cold]
     fn load(&mut self, row: u64, last_row: u64) -> Result<()> {
         let conf = &self.jar.conf;
@@ -175,7 +175,7 @@ impl JarReader {
         if row > last_row {
             return Err(self
                 .jar
-                .stale(format!("row {row} of {} was asked for", conf.rows)));
+                .stale(format!("row {row} of {} was requested", conf.rows)));
         }
         let cells_before = self.starts.len().saturating_sub(1) as u64;
         let follows = cells_before > 0 && self.first_cell + cells_before == row * columns;
@@ -187,7 +187,7 @@ impl JarReader {
             WINDOW_BYTES_MIN
         };
         self.starts.clear();
-        self.asked = 0;
+        self.requests = 0;
         self.first_cell = row * columns;
         let rows = last_row - row + 1;
         let known = match self.known_offset(self.first_cell, columns) {
@@ -202,7 +202,7 @@ impl JarReader {
         let cells_max = small(rows.saturating_mul(columns).min(offsets.len() as u64 - 1));
         let offsets = &offsets[..=cells_max];
 
-        // At least the first row, then as many whole rows as the window takes.
+        // At least the first row, then as many whole rows as fit.
         let base = offsets[0];
         let columns = small(columns);
         if offsets[columns] - base > ROW_BYTES_MAX {
@@ -213,7 +213,7 @@ impl JarReader {
             .partition_point(|offset| *offset <= limit)
             .saturating_sub(1);
         let cells = match self.window_bytes {
-            // Rows without bytes would come along.
+            // Not those from `fitting`: rows without bytes would be included.
             0 => columns,
             _ => (fitting / columns * columns).max(columns),
         };
@@ -222,31 +222,31 @@ impl JarReader {
             self.bytes.resize(len, 0);
         }
         read_at(&self.data, &self.jar.path, &mut self.bytes[..len], base)?;
-        // Only now: after an error the window must be empty.
+        // Set last: after an error the window must be empty.
         self.starts
             .extend(offsets[..=cells].iter().map(|offset| small(offset - base)));
         Ok(())
     }
 
-    /// Whether cells are asked for so far apart that what is between them had better not
-    /// be read, as a jump to `cell` shows.
+    /// Returns whether requested cells are so far apart that the bytes between them should
+    /// not be read. Called at a jump to `cell`.
     fn is_sparse(&self, cell: u64) -> bool {
         if self.window_bytes > 0 {
             let window = self.starts.last().map_or(0, |end| *end as u64);
-            return window / self.asked.max(1) > SPARSE_BYTES;
+            return window / self.requests.max(1) > SPARSE_BYTES;
         }
         let offset = |cell| self.known_offset(cell, 1).map(|at| self.offsets[at]);
         let gap = offset(cell).zip(offset(self.last_cell));
         gap.is_none_or(|(to, from)| to.abs_diff(from) > SPARSE_BYTES)
     }
 
-    /// Where the offset of a cell is, if it is known with those of `count` cells.
+    /// Returns the index of the offset of a cell, if the offsets of `count` cells are known.
     fn known_offset(&self, cell: u64, count: u64) -> Option<usize> {
         let at = cell.checked_sub(self.first_offset)?;
         (at.saturating_add(count) < self.offsets.len() as u64).then(|| small(at))
     }
 
-    /// Offsets of `cells` cells and their end, ascending.
+    /// Reads the offsets of `cells` cells and their end. They must ascend.
     fn load_offsets(&mut self, row: u64, cells: u64) -> Result<()> {
         let width = self.offset_width;
         self.raw_offsets.resize(small(cells + 1) * width, 0);
@@ -274,7 +274,7 @@ impl JarReader {
     }
 }
 
-/// A cell of which single bytes are wanted.
+/// A cell whose bytes are read one at a time.
 pub(crate) struct PeekCell<'a> {
     jar: &'a Jar,
     row: u64,
@@ -287,7 +287,7 @@ enum Content<'a> {
 }
 
 impl PeekCell<'_> {
-    /// The byte at a place; cheapest for low places, and in ascending order.
+    /// Returns a byte. Cheapest at low positions and in ascending order.
     #[inline]
     pub(crate) fn byte(&mut self, at: usize) -> Result<u8> {
         let byte = match &mut self.content {
@@ -298,7 +298,7 @@ impl PeekCell<'_> {
     }
 }
 
-/// Numbers of `WIDTH` bytes, little-endian: with a constant width, one load each.
+/// Decodes little-endian numbers of `WIDTH` bytes. A constant width takes one load each.
 fn widen<const WIDTH: usize>(raw: &[u8], numbers: &mut Vec<u64>) {
     let (raw, _) = raw.as_chunks::<WIDTH>();
     numbers.extend(raw.iter().map(|bytes| widened(bytes)));
@@ -311,17 +311,14 @@ fn widened(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(number)
 }
 
-/// A number of cells or bytes of one window.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "below the limits above, which are small"
-)]
+/// Converts a number of cells or bytes of one window.
+#[expect(clippy::cast_possible_truncation, reason = "at most the limits above")]
 #[inline]
 const fn small(number: u64) -> usize {
     number as usize
 }
 
-/// Opens a file that was there when the directory was listed.
+/// Opens a file that existed when the directory was listed.
 pub(crate) fn open_part(path: &Path) -> Result<(File, Metadata)> {
     match open_regular(path) {
         Ok(opened) => Ok(opened),
@@ -332,7 +329,7 @@ pub(crate) fn open_part(path: &Path) -> Result<(File, Metadata)> {
     }
 }
 
-/// A file that ends early was truncated by the node, or is damaged.
+/// Reads bytes of a file. A file that ends early was truncated by the node, or is damaged.
 pub(crate) fn read_at(file: &File, path: &Path, into: &mut [u8], offset: u64) -> Result<()> {
     match file.read_exact_at(into, offset) {
         Ok(()) => Ok(()),
@@ -347,14 +344,14 @@ pub(crate) fn read_at(file: &File, path: &Path, into: &mut [u8], offset: u64) ->
     }
 }
 
-/// A worker's place in one segment: the jar it reads, kept from call to call.
+/// The jar of one segment that a worker has open, kept between calls.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct OpenJar {
     reader: Option<JarReader>,
 }
 
-impl Place {
-    /// The reader of a jar; opened when the worker comes to another one.
+impl OpenJar {
+    /// Returns the reader of a jar. Opens it if another jar was open.
     #[inline]
     pub(crate) fn reader(&mut self, jar: &Arc<Jar>) -> Result<&mut JarReader> {
         let keep = self

@@ -1,5 +1,4 @@
-//! Which of reth's two layouts a directory has
-//! (`crates/storage/db-api/src/models/metadata.rs`).
+//! The layout of a directory (`crates/storage/db-api/src/models/metadata.rs` of reth).
 
 use crate::{
     Error, Result, Snapshot,
@@ -7,7 +6,7 @@ use crate::{
 };
 use serde::Serialize;
 
-/// Where a node keeps what (chosen when its genesis was written).
+/// Where a node stores its parts. It is fixed when the genesis is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
@@ -28,8 +27,8 @@ impl Layout {
     }
 }
 
-/// Settings of reth 1.10, one for each part. With any of them on, the directory
-/// was written by an `edge` build in a form that was never released.
+/// Settings of reth 1.10, one for each part. If any is set, an `edge` build wrote the
+/// directory in a format that was never released.
 const EDGE_SETTINGS: [&str; 6] = [
     "receipts_in_static_files",
     "transaction_senders_in_static_files",
@@ -40,7 +39,7 @@ const EDGE_SETTINGS: [&str; 6] = [
 ];
 
 impl Snapshot<'_> {
-    /// The row `storage_settings`, as JSON text.
+    /// Reads the row `storage_settings`, JSON text.
     pub(crate) fn storage_settings(&self) -> Result<Option<String>> {
         let Some(value) = self.txn.get(Table::Metadata, b"storage_settings")? else {
             return Ok(None);
@@ -50,7 +49,7 @@ impl Snapshot<'_> {
         Ok(Some(String::from_utf8_lossy(json).into_owned()))
     }
 
-    /// The layout. No row, or JSON without `storage_v2`, is v1 by reth's own rule.
+    /// Returns the layout. As in reth, no row and JSON without `storage_v2` mean v1.
     pub fn layout(&self) -> Result<Layout> {
         if let Some(layout) = self.layout.get() {
             return Ok(*layout);
@@ -75,7 +74,7 @@ impl Snapshot<'_> {
             Some(name) => Err(Error::Unsupported {
                 path: self.db.dir().root.clone(),
                 what: format!(
-                    "storage setting {name} of a reth 1.10 `edge` build; only layouts v1 and v2 are known"
+                    "storage setting {name} of a reth 1.10 `edge` build; supported are the layouts v1 and v2"
                 ),
             }),
         }

@@ -1,6 +1,6 @@
-//! Opens a reth data directory, strictly read-only; the only crate that knows
-//! its tables and files. In: a path. Out: blocks, receipts, transactions as
-//! borrowed bytes, and the truth about which of them exist.
+//! Opens a reth data directory, strictly read-only. This is the only crate that depends
+//! on its tables and files. Input: a path. Output: blocks, receipts and transactions as
+//! borrowed bytes, and which of them exist.
 //!
 //! ```text
 //! DataDir ─ open ─► NodeDb ─ snapshot ─► Snapshot ─ for_each_block ─► Block ─► Receipt ─► Log
@@ -9,25 +9,26 @@
 //!                     │                         └─ state at the tip, what each block changed, when
 //! ```
 //!
-//! It knows nothing of transfers or graphs, starts no threads, and never writes
-//! to the data directory (opening MDBX registers a reader in its lock table).
-//! Every byte is checked before it is believed (what a scan cannot afford is in
-//! [`Block::check_roots`]): damaged files give an [`Error`]
-//! that says where, files that changed under the reader give one that says
-//! [`is_stale`](Error::is_stale), and memory stays bounded whatever they hold.
+//! The crate does not depend on transfers or graphs. It starts no threads, and writes
+//! nothing to the data directory except its reader slot in MDBX's lock table.
+//!
+//! Every decoder checks its input. Damaged files give an [`Error`] with the place, files
+//! that changed under the reader give a [stale](Error::is_stale) error, and memory is
+//! bounded for any content. Checks that are too expensive for a scan are in
+//! [`Block::check_roots`]. `docs/node-reader.md` describes the protocol for reading next to
+//! a running node.
 //!
 //! # RocksDB
 //!
-//! Layout v2 keeps two kinds of indices in RocksDB: in which blocks an account or slot
-//! changed, and transaction numbers by hash. They are read with the cargo feature
-//! `rocksdb`, which is off by default, because it compiles 330 files of C++: about 18
-//! minutes of one core without optimisation. It needs a C++ compiler and libclang
-//! (Debian: `apt install g++ libclang-dev`). A shared `librocksdb` of version 10.4 that is
-//! already built is taken from the folder `ROCKSDB_LIB_DIR`; it must know LZ4 and
-//! Zstandard. Older ones cannot read what a node writes.
+//! Layout v2 keeps two kinds of indices in RocksDB: the blocks in which an account or slot
+//! changed, and transaction numbers by hash. The cargo feature `rocksdb` reads them. It is
+//! off by default because it compiles 330 files of C++: about 18 minutes on one core
+//! without optimisation. It needs a C++ compiler and libclang (Debian: `apt install g++
+//! libclang-dev`). Set `ROCKSDB_LIB_DIR` to use an existing shared `librocksdb` of version
+//! 10.4 with LZ4 and Zstandard. Older versions cannot read the files of a node.
 
 #[cfg(not(unix))]
-compile_error!("reads files by position and knows them by inode: Unix only");
+compile_error!("Unix only: reads files by position and identifies them by inode");
 
 mod datadir;
 mod open;
@@ -102,10 +103,11 @@ pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
 pub use state_coverage::StateCoverage;
-pub use transaction::{OwnValue, SignedTransaction, Transaction};
+pub use transaction::{SignedTransaction, Transaction, TransactionValue};
 pub use txgraph_base::{BlockRange, TxRange};
 
-/// A directory is shared between threads; a snapshot may be sent to one.
+/// Checks at compile time that a directory can be shared between threads, and that a
+/// snapshot can be sent to one.
 const fn _threads() {
     const fn shared<T: Send + Sync>() {}
     const fn sent<T: Send>() {}

@@ -1,4 +1,4 @@
-//! Where a transaction is, by its hash.
+//! Looks up transactions by hash.
 
 use crate::{
     Error, Result, Scratch, Snapshot,
@@ -7,7 +7,7 @@ use crate::{
 use alloy_primitives::B256;
 
 impl Snapshot<'_> {
-    /// Block and index of a transaction; `None` when the node's index does not hold it.
+    /// Returns block and index of a transaction; `None` if the node's index does not have it.
     ///
     /// # Errors
     ///
@@ -18,8 +18,8 @@ impl Snapshot<'_> {
             return Err(Error::Unsupported {
                 path: self.db.dir().root.clone(),
                 what: format!(
-                    "transaction {hash} cannot be looked up: {obstacle}; name the transaction by block \
-                     and index"
+                    "transaction {hash} cannot be looked up: {obstacle}; use its block and index \
+                     instead"
                 ),
             });
         }
@@ -29,7 +29,7 @@ impl Snapshot<'_> {
                 .map_err(|what| self.bad_row(table, &hash.to_string(), what)),
             _ => Ok(None),
         })?;
-        // RocksDB may know transactions of blocks above the tip.
+        // RocksDB may have transactions of blocks above the tip.
         let end = self.body(self.tip())?;
         let Some(tx) = tx.filter(|tx| *tx < end.first_tx + end.tx_count) else {
             return Ok(None);
@@ -54,6 +54,8 @@ impl Snapshot<'_> {
 fn inconsistent(block: u64, hash: B256, tx: u64) -> Error {
     Error::Inconsistent {
         block,
-        what: format!("the index says that transaction {hash} has number {tx}, which is another"),
+        what: format!(
+            "the index maps hash {hash} to transaction number {tx}, which has another hash"
+        ),
     }
 }

@@ -1,23 +1,23 @@
-//! LZ4 blocks of the headers jar (`lz4/doc/lz4_Block_format.md`), whole or byte by byte.
+//! Decompresses LZ4 blocks of the headers jar (`lz4/doc/lz4_Block_format.md`), completely or
+//! byte by byte. Tests compare with `lz4_flex`.
 //!
-//! Whether a bloom filter excludes a token takes a look at one byte of it, most often.
-//! Unpacking the header for that would cost five times as much, as every one of some 40
-//! copies begins with a branch that nothing predicts; no library can do without. The
-//! tests compare with `lz4_flex`.
+//! One byte of a bloom filter usually shows that it excludes a token. Decompressing the whole
+//! header would cost five times as much: each of about 40 copies begins with an
+//! unpredictable branch, in any library.
 
 use crate::compact::Malformed;
 
-/// The buffer must be longer than the longest content by so much, as copies of a fixed
-/// size reach beyond their end.
+/// The buffer must have this many bytes more than the longest content: copies of a fixed
+/// size write beyond their end.
 pub(crate) const SLACK: usize = 32;
 
-/// Copies of this many bytes are two instructions.
+/// The size of a copy that takes two instructions.
 const STEP: usize = 16;
 
 const DAMAGED: Malformed = "an LZ4 block is damaged";
 
-/// Unpacks `block` into `out`, and tells how many bytes were written. More than
-/// `out.len() - SLACK` are an error.
+/// Decompresses `block` into `out` and returns the number of bytes. More than
+/// `out.len() - SLACK` bytes are an error.
 pub(crate) fn unpack(block: &[u8], out: &mut [u8]) -> Result<usize, Malformed> {
     let capacity = out.len().checked_sub(SLACK).ok_or(DAMAGED)?;
     let (mut read, mut written) = (0, 0);
@@ -50,31 +50,31 @@ pub(crate) fn unpack(block: &[u8], out: &mut [u8]) -> Result<usize, Malformed> {
     }
 }
 
-/// A literal run and the match behind it, by the places of their first bytes.
+/// A run of literals and the match after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sequence {
-    /// Of the literals, in the content.
+    /// The position of the literals in the content.
     start: usize,
-    /// The same, in the block.
+    /// The position of the literals in the block.
     literals: usize,
-    /// Of the match, in the content.
+    /// The position of the match in the content.
     matched: usize,
-    /// How far before itself the match was copied from.
+    /// The distance back to the bytes that the match copies.
     offset: usize,
 }
 
-/// Single bytes of a block's content, without unpacking it.
+/// Reads single bytes of the content of a block without decompressing it.
 pub(crate) struct Peek<'a> {
     block: &'a [u8],
-    /// Those walked so far.
+    /// The sequences that were read so far.
     sequences: &'a mut Vec<Sequence>,
     read: usize,
-    /// Where the last of them ends in the content.
+    /// The end of the last sequence in the content.
     end: usize,
 }
 
 impl<'a> Peek<'a> {
-    /// `sequences` is a buffer to use again.
+    /// `sequences` is a reusable buffer.
     pub(crate) fn new(block: &'a [u8], sequences: &'a mut Vec<Sequence>) -> Self {
         sequences.clear();
         Self {
@@ -85,8 +85,8 @@ impl<'a> Peek<'a> {
         }
     }
 
-    /// The byte at a place of the content. Walks as far as that, so ask for low places
-    /// first.
+    /// Returns the byte at a position of the content. Sequences are read up to that position,
+    /// so low positions are cheaper.
     #[inline]
     pub(crate) fn byte(&mut self, at: usize) -> Result<u8, Malformed> {
         while self.end <= at {
@@ -94,7 +94,7 @@ impl<'a> Peek<'a> {
         }
         let (mut at, mut index) = (at, self.sequences.len());
         loop {
-            // There is one: the first sequence starts at 0, and `at` was walked over.
+            // Always found: the first sequence starts at 0 and `at` is below `end`.
             let sequence = loop {
                 index = index.checked_sub(1).ok_or(DAMAGED)?;
                 let sequence = self.sequences[index];
@@ -106,8 +106,8 @@ impl<'a> Peek<'a> {
                 let at = sequence.literals + (at - sequence.start);
                 return self.block.get(at).copied().ok_or(DAMAGED);
             }
-            // A match that overlaps itself repeats what is before it. The source may lie
-            // in the same sequence's literals.
+            // A match that overlaps itself repeats the bytes before it. The source may be
+            // in the literals of the same sequence.
             let mut along = at - sequence.matched;
             if along >= sequence.offset {
                 along %= sequence.offset;
@@ -117,7 +117,7 @@ impl<'a> Peek<'a> {
         }
     }
 
-    /// Walks over one sequence.
+    /// Reads one sequence.
     #[inline]
     fn step(&mut self) -> Result<(), Malformed> {
         let Self { block, .. } = *self;
@@ -159,12 +159,12 @@ fn byte(block: &[u8], read: &mut usize) -> Result<u8, Malformed> {
     Ok(byte)
 }
 
-/// A length whose first four bits are `nibble`; 15 says that bytes follow.
+/// Reads a length whose first four bits are `nibble`. After 15, more bytes follow.
 #[inline]
 fn length(nibble: u8, block: &[u8], read: &mut usize) -> Result<usize, Malformed> {
     let mut length = usize::from(nibble);
     if nibble == 15 {
-        // Cannot overflow: no more than 255 for each byte of the block.
+        // Cannot overflow: at most 255 for each byte of the block.
         loop {
             let more = byte(block, read)?;
             length += usize::from(more);
@@ -176,8 +176,8 @@ fn length(nibble: u8, block: &[u8], read: &mut usize) -> Result<usize, Malformed
     Ok(length)
 }
 
-/// Writes at `to` the `len` bytes that begin `offset` before it; they may overlap, which
-/// repeats them.
+/// Copies `len` bytes that begin `offset` before `to` to position `to`. Overlapping bytes
+/// are repeated.
 #[inline]
 fn repeat(out: &mut [u8], to: usize, offset: usize, len: usize) {
     if offset >= STEP && len <= 2 * STEP {
@@ -186,7 +186,7 @@ fn repeat(out: &mut [u8], to: usize, offset: usize, len: usize) {
             out[at..][..STEP].copy_from_slice(&step);
         }
     } else if offset == 1 {
-        // Zeros, above all: most of a bloom filter.
+        // Mostly zeros, which are most of a bloom filter.
         let byte = out[to - 1];
         if len <= STEP {
             out[to..][..STEP].fill(byte);
@@ -216,7 +216,7 @@ mod tests {
         Ok(out)
     }
 
-    /// Like a header: hashes, runs of zeros, repeated pieces, a few bits.
+    /// Content like that of a header: hashes, runs of zeros, repeated pieces.
     fn content() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             proptest::collection::vec(any::<u8>(), 0..40),
@@ -237,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn gives_back_what_was_packed(content in content(), places in places()) {
+        fn round_trips(content in content(), places in places()) {
             let block = lz4_flex::block::compress(&content);
             prop_assert_eq!(unpacked(&block).unwrap(), content.clone());
             let mut sequences = Vec::new();
@@ -268,7 +268,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes(block in proptest::collection::vec(any::<u8>(), 0..200), places in places()) {
+        fn any_block_is_read_without_panic(block in proptest::collection::vec(any::<u8>(), 0..200), places in places()) {
             let content = unpacked(&block);
             let mut sequences = Vec::new();
             let mut peek = Peek::new(&block, &mut sequences);

@@ -1,6 +1,6 @@
-//! The only module that knows libmdbx: one shared read-only environment per
-//! directory and process, and read transactions on it. Flags and limits: reth's
-//! own (`crates/storage/db/src/implementation/mdbx/mod.rs`), and validation.
+//! The only module that uses libmdbx: one shared read-only environment per directory and
+//! process, and its read transactions. Flags and limits are those of reth
+//! (`crates/storage/db/src/implementation/mdbx/mod.rs`), plus validation.
 
 mod meta;
 mod raw;
@@ -11,6 +11,7 @@ pub(crate) use raw::Row;
 use crate::{
     Error, Result,
     files::{check_mdbx_file, open_regular},
+    open::ATTEMPTS_MAX,
     tables::Table,
 };
 use meta::{META_BYTES, META_PAGES};
@@ -28,26 +29,24 @@ use std::{
     time::Duration,
 };
 
-/// reth's value. Whoever opens an environment first fixes the size of its reader
-/// table: with the library's default a node started later would inherit 112 slots.
+/// The value of reth. The process that opens an environment first determines the size of
+/// the reader table. With the default of libmdbx, a node started later would have 112 slots.
 const READERS_MAX: u64 = 32_000;
 const TABLES_MAX: u64 = 256;
-/// A node rewrites a meta page within microseconds.
-const META_ATTEMPTS_MAX: u32 = 10;
 /// The two files of an environment.
 const DATA_FILE: &str = "mdbx.dat";
 const LOCK_FILE: &str = "mdbx.lck";
 
-/// An open environment. Opening one twice in a process fails (`MDBX_BUSY`) and
-/// would lose POSIX locks, so all users of a directory share one.
+/// An open environment. All users of a directory share one: opening it twice in a process
+/// fails (`MDBX_BUSY`) and would release POSIX locks.
 #[derive(Debug)]
 pub(crate) struct Env {
-    /// Taken out when dropped, so that closing happens under the registry's lock.
+    /// `None` only while it is dropped: it is closed while the registry is locked.
     environment: Option<Arc<Environment>>,
     path: Arc<Path>,
 }
 
-/// Environments of this process by canonical path.
+/// The environments of this process by canonical path.
 struct Registry {
     open: Mutex<HashMap<PathBuf, Weak<Env>>>,
     closed: Condvar,
@@ -60,13 +59,13 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
 
 impl Registry {
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Weak<Env>>> {
-        // The map is consistent between any two statements that could panic.
+        // The map is consistent between any two statements that can panic.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Env {
-    /// Opens the environment in directory `path`, or joins the one already open.
+    /// Opens the environment in directory `path`, or returns the one that is open.
     pub(crate) fn open(path: &Path) -> Result<Arc<Self>> {
         let canonical = path
             .canonicalize()
@@ -76,7 +75,7 @@ impl Env {
             if let Some(env) = env.upgrade() {
                 return Ok(env);
             }
-            // The last user is about to close it.
+            // Its last user is closing it.
             open = REGISTRY
                 .closed
                 .wait(open)
@@ -100,8 +99,8 @@ impl Env {
         Ok(env)
     }
 
-    /// The meta pages that libmdbx ignores because they are damaged. A page that a node is
-    /// writing is read again.
+    /// Returns the meta pages that libmdbx ignores because they are damaged. A page that a node
+    /// is writing is read again.
     pub(crate) fn bad_meta_pages(&self) -> Result<Vec<BadMetaPage>> {
         let Some(environment) = &self.environment else {
             return Ok(Vec::new());
@@ -111,29 +110,26 @@ impl Env {
             .map_err(|code| failure(&self.path, "read the page size".into(), code))?;
         let mut bad = Vec::new();
         for number in 0..META_PAGES {
-            let mut attempt = 1;
-            loop {
+            let mut defect = None;
+            for _ in 0..ATTEMPTS_MAX {
                 let mut page = [0; META_BYTES];
                 let position = u64::from(number) * u64::from(page_size);
                 environment
                     .read_file(&mut page, position)
                     .map_err(|error| Error::io("read", self.path.join(DATA_FILE), error))?;
-                match meta::defect(&page, number, page_size) {
-                    Some(_) if attempt < META_ATTEMPTS_MAX => {
-                        thread::sleep(Duration::from_millis(1));
-                        attempt += 1;
-                    }
-                    defect => {
-                        bad.extend(defect.map(|defect| BadMetaPage { number, defect }));
-                        break;
-                    }
+                defect = meta::defect(&page, number, page_size);
+                if defect.is_none() {
+                    break;
                 }
+                // A node completes a meta page within microseconds.
+                thread::sleep(Duration::from_millis(1));
             }
+            bad.extend(defect.map(|defect| BadMetaPage { number, defect }));
         }
         Ok(bad)
     }
 
-    /// Begins a read transaction: a consistent view until it is dropped.
+    /// Begins a read transaction, which sees one commit until it is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Result<Txn> {
         let begun = match &self.environment {
             Some(environment) => ReadTxn::begin(Arc::clone(environment)),
@@ -158,23 +154,23 @@ impl Drop for Env {
     }
 }
 
-/// A read transaction. Values borrow from the mapped file as long as it lives.
+/// A read transaction. Values borrow from the mapped file while it is alive.
 #[derive(Debug)]
 pub(crate) struct Txn {
     tx: ReadTxn,
-    /// Handles by table; `None` for a table that the node never created.
+    /// Handles of tables; `None` for a table that the node never created.
     tables: [OnceCell<Option<Handle>>; Table::COUNT],
-    /// Dropped last: the environment must not close before its transactions end.
+    /// Dropped last: the environment must stay open until its transactions end.
     env: Arc<Env>,
 }
 
 impl Txn {
-    /// The `db` directory, for messages.
+    /// Returns the `db` directory, for messages.
     pub(crate) fn path(&self) -> &Path {
         &self.env.path
     }
 
-    /// Number of the commit this transaction sees.
+    /// Returns the number of the commit that this transaction sees.
     pub(crate) fn id(&self) -> u64 {
         self.tx.id()
     }
@@ -185,7 +181,7 @@ impl Txn {
         if let Some(handle) = cell.get() {
             return Ok(*handle);
         }
-        // A table that an older reth never created is the same as an empty one.
+        // A table that an older reth never created is treated as empty.
         let handle = self
             .tx
             .table(table.name())
@@ -193,7 +189,7 @@ impl Txn {
         Ok(*cell.get_or_init(|| handle))
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[inline]
     pub(crate) fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>> {
         let Some(handle) = self.handle(table)? else {
@@ -204,7 +200,7 @@ impl Txn {
             .map_err(|code| self.failure("read", table, code))
     }
 
-    /// The first row with key >= `from`.
+    /// Returns the first row with key >= `from`.
     pub(crate) fn seek(&self, table: Table, from: &[u8]) -> Result<Option<Row<'_>>> {
         let Some(handle) = self.handle(table)? else {
             return Ok(None);
@@ -214,7 +210,7 @@ impl Txn {
             .map_err(|code| self.failure("read", table, code))
     }
 
-    /// Of a table of duplicates: the value of `key` that begins with `subkey`.
+    /// Returns the value of `key` that begins with `subkey`, from a table with duplicates.
     pub(crate) fn get_duplicate(
         &self,
         table: Table,
@@ -231,7 +227,7 @@ impl Txn {
         Ok(value.filter(|value| value.starts_with(subkey)))
     }
 
-    /// The rows with key >= `from`, many at a time.
+    /// Returns the rows with key >= `from`, many at a time.
     pub(crate) fn batches(&self, table: Table, from: &[u8]) -> Result<Batches<'_>> {
         let mut walk = self.walk_from(table, from)?;
         let first = walk.next()?;
@@ -242,7 +238,7 @@ impl Txn {
         })
     }
 
-    /// Number of rows of a table.
+    /// Returns the number of rows of a table.
     pub(crate) fn rows(&self, table: Table) -> Result<u64> {
         let Some(handle) = self.handle(table)? else {
             return Ok(0);
@@ -252,7 +248,7 @@ impl Txn {
             .map_err(|code| self.failure("count", table, code))
     }
 
-    /// Walks rows with key >= `from`, ascending.
+    /// Returns an iterator over the rows with key >= `from`, ascending.
     pub(crate) fn walk_from(&self, table: Table, from: &[u8]) -> Result<Walk<'_>> {
         let cursor = match self.handle(table)? {
             Some(handle) => Some(
@@ -270,7 +266,7 @@ impl Txn {
         })
     }
 
-    /// The last row of a table.
+    /// Returns the last row of a table.
     pub(crate) fn last(&self, table: Table) -> Result<Option<(&[u8], &[u8])>> {
         let mut walk = self.walk_from(table, &[])?;
         let Some(cursor) = &mut walk.cursor else {
@@ -301,7 +297,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The next row; `None` after the last.
+    /// Returns the next row; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<raw::Row<'a>>> {
         let Some(cursor) = &mut self.cursor else {
             return Ok(None);
@@ -320,12 +316,12 @@ impl<'a> Walk<'a> {
 pub(crate) struct Batches<'a> {
     txn: &'a Txn,
     table: Table,
-    /// On the next row; nothing after the last.
+    /// At the next row; `None` for an empty table.
     cursor: Option<raw::Cursor<'a>>,
 }
 
 impl<'a> Batches<'a> {
-    /// Appends the next rows; none after the last.
+    /// Appends the next rows. Appends nothing after the last row.
     pub(crate) fn next(&mut self, into: &mut Vec<raw::Row<'a>>) -> Result<()> {
         let Some(cursor) = &mut self.cursor else {
             return Ok(());
@@ -351,13 +347,13 @@ fn unreadable(data_file: &Path, Code(code): Code) -> Option<Error> {
     Some(Error::io("open", data_file, error))
 }
 
-/// Adds the way out to libmdbx' terse words.
+/// Makes an error from a code of libmdbx, with a remedy where there is one.
 fn failure(path: &Path, action: String, Code(code): Code) -> Error {
     let error = MdbxError::from_err_code(code);
     let advice = match error {
         MdbxError::Access | MdbxError::Permission => {
             "permission denied; a reader must be able to write db/mdbx.lck, where it registers itself: \
-             run as the node's user, or give your user write permission to that file"
+             run as the node's user, or give your user write permission for that file"
         }
         MdbxError::VersionMismatch => {
             "the lock file belongs to another libmdbx (a running reth older than 1.4 or newer than 2.5): \
@@ -368,7 +364,7 @@ fn failure(path: &Path, action: String, Code(code): Code) -> Error {
              it, then try again"
         }
         MdbxError::Invalid | MdbxError::NoData => {
-            "mdbx.dat is not an MDBX file, or its head is damaged or missing"
+            "mdbx.dat is not an MDBX file, or its meta pages are damaged or missing"
         }
         MdbxError::Corrupted | MdbxError::PageNotFound => {
             "the database is damaged; run `reth db stats` or restore it from a copy"
@@ -383,7 +379,7 @@ fn failure(path: &Path, action: String, Code(code): Code) -> Error {
              mount it writable"
         }
         MdbxError::Other(12) => {
-            "not enough address space: libmdbx maps up to 8 TiB (not memory); raise `ulimit -v`"
+            "not enough address space: libmdbx maps up to 8 TiB of it, which is not memory; raise `ulimit -v`"
         }
         MdbxError::Other(23 | 24) => "too many open files; raise `ulimit -n`",
         MdbxError::Other(30) => "the file system is read-only",
@@ -406,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_database() {
+    fn rejects_a_file_that_is_not_a_database() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("mdbx.dat"), [7; 16384]).unwrap();
         let error = Env::open(dir.path()).unwrap_err();

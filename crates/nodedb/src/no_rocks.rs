@@ -1,5 +1,4 @@
-//! In place of `rocks.rs` in a program that was built without RocksDB: there is no open
-//! one.
+//! Replaces `rocks.rs` in a build without RocksDB. The type of an open RocksDB has no values.
 
 use crate::{Error, Result, mdbx::Row, tables::Table};
 use std::path::Path;
@@ -12,9 +11,10 @@ impl Rocks {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         Err(Error::Unsupported {
             path: path.to_path_buf(),
-            what: "this program was built without RocksDB (cargo feature `rocksdb`), in which nodes of \
-                   layout v2 keep their indices"
-                .into(),
+            what:
+                "this program was built without RocksDB (cargo feature `rocksdb`), which has the \
+                   indices of layout v2"
+                    .into(),
         })
     }
 
@@ -31,7 +31,7 @@ impl Rocks {
     }
 }
 
-/// RocksDB as it is between two catch-ups.
+/// A fixed state of RocksDB between two catch-ups.
 #[derive(Debug)]
 pub(crate) struct View<'r>(&'r Rocks);
 

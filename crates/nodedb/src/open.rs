@@ -12,23 +12,24 @@ use std::{
     time::Duration,
 };
 
-/// How often a stale view is taken again before the error stands: the node
-/// finishes what it was doing within milliseconds.
-const ATTEMPTS_MAX: u32 = 8;
+/// The number of attempts for everything in this crate that a node can disturb. It finishes
+/// its file operations within milliseconds.
+pub(crate) const ATTEMPTS_MAX: u32 = 8;
 
-/// An open data directory. Shared between threads; one per directory and process.
+/// An open data directory. Can be shared between threads. All users of a directory in one
+/// process share its MDBX environment.
 #[derive(Debug)]
 pub struct NodeDb {
     dir: DataDir,
     env: Arc<Env>,
     sealed: Sealed,
-    /// Opened when first asked.
+    /// Opened at the first use.
     rocks: Mutex<Option<Arc<Rocks>>>,
 }
 
 impl NodeDb {
-    /// Opens a data directory read-only. Registers in MDBX' reader table and
-    /// writes nothing else.
+    /// Opens a data directory read-only. The only write is the registration in MDBX's reader
+    /// table.
     pub fn open(dir: &DataDir) -> Result<Self> {
         dir.check()?;
         let env = Env::open(&dir.db_path())?;
@@ -48,18 +49,18 @@ impl NodeDb {
         Ok(db)
     }
 
-    /// Asks a fresh snapshot, and another one if files changed meanwhile.
+    /// Runs `question` on a fresh snapshot, and again on another one if files changed.
     pub(crate) fn read<T>(&self, question: impl Fn(&Snapshot<'_>) -> Result<T>) -> Result<T> {
         retry_stale(|| question(&Snapshot::begin(self)?))
     }
 
-    /// Begins a read transaction, then lists the static files (section 8.2 of the
-    /// reader protocol). Cheap: full jars are not looked into again.
+    /// Begins a read transaction, then lists the static files: the protocol of
+    /// `docs/node-reader.md`. Full jars are cached, so this is cheap.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         retry_stale(|| Snapshot::begin(self))
     }
 
-    /// Where the parts of this directory lie.
+    /// Returns the paths of this directory.
     pub const fn dir(&self) -> &DataDir {
         &self.dir
     }
@@ -84,12 +85,23 @@ impl NodeDb {
     }
 }
 
-/// Repeats what failed because files changed, with growing pauses, at most
-/// [`ATTEMPTS_MAX`] times (about 250 ms in all).
-pub(crate) fn retry_stale<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+/// Repeats an attempt while it gives a stale error, see [`retry`].
+fn retry_stale<T>(attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    retry(Error::is_stale, attempt)
+}
+
+/// Repeats an attempt while its error satisfies `again`, with growing pauses: at most
+/// [`ATTEMPTS_MAX`] attempts in about 250 ms.
+pub(crate) fn retry<T>(
+    again: impl Fn(&Error) -> bool,
+    mut attempt: impl FnMut() -> Result<T>,
+) -> Result<T> {
     for tried in 0..ATTEMPTS_MAX - 1 {
         match attempt() {
-            Err(Error::Stale { .. }) => thread::sleep(Duration::from_millis(2 << tried)),
+            Err(error) if again(&error) => {
+                tracing::debug!(attempt = tried + 1, %error, "trying again");
+                thread::sleep(Duration::from_millis(2 << tried));
+            }
             done => return done,
         }
     }

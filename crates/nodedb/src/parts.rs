@@ -3,17 +3,17 @@
 use alloy_primitives::Address;
 use std::fmt;
 
-/// Which parts of a block a scan reads.
+/// The parts of blocks that a scan reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Headers of all blocks, linked and held against what is read; otherwise a
-    /// header is read when it is asked for.
+    /// The headers of all blocks: they must link, and match what is read. Otherwise headers
+    /// are read on demand.
     pub headers: bool,
     /// Receipts and their logs.
     pub receipts: bool,
     /// Transactions.
     pub transactions: bool,
-    /// From the sender source, else recovered from the signature.
+    /// Senders: stored, or recovered from the signature.
     pub senders: bool,
     /// Withdrawals (EIP-4895).
     pub withdrawals: bool,
@@ -26,16 +26,16 @@ pub struct Parts {
 pub enum Part {
     /// The header.
     Header,
-    /// The numbers of its transactions.
+    /// The numbers of its transactions (`BlockBodyIndices`).
     Body,
     /// Receipts and logs.
     Receipts,
     /// Transactions.
     Transactions,
-    /// Accounts it changed, as they were before.
+    /// Previous values of the accounts that it changed.
     #[serde(rename = "account changes")]
     AccountChanges,
-    /// Slots it changed, as they were before.
+    /// Previous values of the slots that it changed.
     #[serde(rename = "storage changes")]
     StorageChanges,
 }
@@ -66,24 +66,24 @@ impl fmt::Display for Part {
     }
 }
 
-/// Numbers of a block's transactions. They are dense over the whole chain.
+/// The numbers of a block's transactions. They are dense over the whole chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyIndices {
-    /// Number of its first transaction (of the next one, if it has none).
+    /// The number of its first transaction, or of the next one if it has none.
     pub first_tx: u64,
-    /// How many there are.
+    /// The number of transactions.
     pub tx_count: u64,
 }
 
 /// A validator withdrawal (EIP-4895).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withdrawal {
-    /// Running number over the chain.
+    /// Its index in the chain.
     pub index: u64,
-    /// The validator.
+    /// The index of the validator.
     pub validator_index: u64,
-    /// Who receives it.
+    /// The receiver.
     pub address: Address,
-    /// Gwei.
+    /// The amount in gwei.
     pub amount_gwei: u64,
 }

@@ -1,10 +1,10 @@
-//! Receipts (`reth-core: crates/codecs/src/alloy/{receipt,log}.rs`), decoded
-//! without copying: logs borrow from the decompressed row.
+//! Receipts (`reth-core: crates/codecs/src/alloy/{receipt,log}.rs`), decoded without
+//! copying: logs borrow from the decompressed row.
 
 use crate::{
     Error,
     compact::{Flags, Malformed, Reader},
-    rows::ReceiptPlace,
+    rows::ReceiptLocation,
     tx_type,
     zstd_rows::Unzstd,
 };
@@ -15,59 +15,59 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 /// A log has at most four topics (LOG0 to LOG4).
 const TOPICS_MAX: usize = 4;
 
-/// A receipt, its logs borrowed.
+/// A receipt with borrowed logs.
 #[derive(Clone, Copy, Debug)]
 pub struct Receipt<'a> {
-    /// Index of its transaction in the block.
+    /// The index of its transaction in the block.
     pub index: u32,
     /// EIP-2718 type, 0 to 4.
     pub tx_type: u8,
-    /// Whether the transaction succeeded (before Byzantium: was not out of gas).
+    /// Whether the transaction succeeded. Before Byzantium: whether it did not run out of gas.
     pub success: bool,
     /// Gas used by this and all earlier transactions of the block.
     pub cumulative_gas_used: u64,
-    /// How many logs there are.
+    /// The number of logs.
     pub log_count: u32,
     logs: &'a [u8],
-    pub(crate) place: &'a ReceiptPlace<'a>,
+    pub(crate) location: &'a ReceiptLocation<'a>,
 }
 
 impl<'a> Receipt<'a> {
-    /// The logs in order. They are checked while they are walked: whoever wants to
-    /// rely on them calls [`Logs::finish`] at the end.
+    /// Returns the logs in order. They are checked during the iteration, so call
+    /// [`Logs::finish`] at the end.
     #[inline]
     pub const fn logs(&self) -> Logs<'a> {
         Logs {
             rest: Reader::new(self.logs),
             left: self.log_count,
             damage: None,
-            place: self.place,
+            location: self.location,
         }
     }
 }
 
 impl Receipt<'_> {
-    /// The logs, checked and copied.
+    /// Checks and copies the logs.
     pub fn to_logs(&self) -> Result<Vec<alloy_primitives::Log>> {
-        let mut walk = self.logs();
-        let logs = walk.by_ref().map(|log| {
+        let mut iterator = self.logs();
+        let logs = iterator.by_ref().map(|log| {
             let topics = log.topics.iter().map(B256::from).collect();
             alloy_primitives::Log::new_unchecked(*log.address, topics, log.data.to_vec().into())
         });
         let logs = logs.collect();
-        walk.finish()?;
+        iterator.finish()?;
         Ok(logs)
     }
 }
 
-/// Iterator over the logs of a receipt. Ends early where one is damaged, which
-/// [`finish`](Self::finish) tells.
+/// Iterator over the logs of a receipt. It ends early at a damaged log;
+/// [`finish`](Self::finish) returns the error.
 #[derive(Clone, Debug)]
 pub struct Logs<'a> {
     rest: Reader<'a>,
     left: u32,
     damage: Option<Malformed>,
-    place: &'a ReceiptPlace<'a>,
+    location: &'a ReceiptLocation<'a>,
 }
 
 impl<'a> Iterator for Logs<'a> {
@@ -85,33 +85,33 @@ impl<'a> Iterator for Logs<'a> {
         }
     }
 
-    /// At most; fewer where one is damaged.
+    /// An upper bound: a damaged log ends the iteration.
     fn size_hint(&self) -> (usize, Option<usize>) {
         (0, Some(self.left as usize))
     }
 }
 
 impl Logs<'_> {
-    /// Walks what is left, and says whether all logs had the right shape and nothing
-    /// follows the last one.
+    /// Decodes the remaining logs. Returns an error if any log is damaged or if bytes follow
+    /// the last one.
     #[inline]
     pub fn finish(mut self) -> Result<()> {
         while self.next().is_some() {}
         match self.damage.map_or_else(|| self.rest.finish(), Err) {
             Ok(()) => Ok(()),
-            Err(what) => Err(self.place.bad(what)),
+            Err(what) => Err(self.location.bad(what)),
         }
     }
 }
 
-/// One event log.
+/// An event log.
 #[derive(Clone, Copy, Debug)]
 pub struct Log<'a> {
     /// The contract that emitted it.
     pub address: &'a Address,
-    /// At most four topics.
+    /// The topics, at most four.
     pub topics: &'a [[u8; 32]],
-    /// The data as stored.
+    /// The data.
     pub data: &'a [u8],
 }
 
@@ -131,12 +131,11 @@ fn log<'a>(reader: &mut Reader<'a>) -> Result<Log<'a>, Malformed> {
     })
 }
 
-/// Decodes a stored row. The logs borrow from the row or from the buffer of
-/// `unzstd`.
+/// Decodes a stored row. The logs borrow from the row or from the buffer of `unzstd`.
 #[inline]
 pub(crate) fn decode<'a>(
     row: &'a [u8],
-    place: &'a ReceiptPlace<'a>,
+    location: &'a ReceiptLocation<'a>,
     index: u32,
     unzstd: &'a mut Unzstd,
 ) -> Result<Receipt<'a>, Malformed> {
@@ -157,6 +156,6 @@ pub(crate) fn decode<'a>(
         cumulative_gas_used,
         log_count: u32::try_from(count).map_err(|_| "too many logs")?,
         logs: reader.rest(),
-        place,
+        location,
     })
 }

@@ -1,20 +1,20 @@
-//! Block numbers of a shard of the history indices: a 64-bit Roaring bitmap in its
-//! portable form (<https://github.com/RoaringBitmap/RoaringFormatSpec>), as
-//! `RoaringTreemap::serialize_into` of the crate `roaring` writes it. Searched where
-//! it lies: a shard has at most 2000 numbers, and a lookup wants one of them.
+//! Searches the block numbers of a shard of the history indices: a 64-bit Roaring bitmap in
+//! its portable format (<https://github.com/RoaringBitmap/RoaringFormatSpec>), as written by
+//! `RoaringTreemap::serialize_into` of the crate `roaring`. The bytes are searched in place,
+//! because a lookup needs one of at most 2000 numbers.
 
 use crate::compact::{Malformed, Reader};
 
-/// Low half of the first word, with and without containers of runs.
+/// The low half of the first word, with and without run containers.
 const COOKIE_RUNS: u32 = 12347;
 const COOKIE: u32 = 12346;
-/// With runs, fewer containers than this have no offsets.
+/// With run containers, there are offsets from this many containers on.
 const OFFSETS_FROM: usize = 4;
-/// A container with more numbers is a bit set.
+/// A container with more numbers than this is a bit set.
 const ARRAY_MAX: usize = 4096;
 const BIT_SET_BYTES: usize = 8192;
 
-/// The smallest number that is not below `from`.
+/// Returns the smallest number that is >= `from`.
 pub(crate) fn first_from(bytes: &[u8], from: u64) -> Result<Option<u64>, Malformed> {
     let mut reader = Reader::new(bytes);
     let bitmaps = u64::from_le_bytes(*reader.array()?);
@@ -28,7 +28,7 @@ pub(crate) fn first_from(bytes: &[u8], from: u64) -> Result<Option<u64>, Malform
     Ok(None)
 }
 
-/// Reads a whole 32-bit bitmap, or up to the number that is sought.
+/// Reads a 32-bit bitmap, up to the first number that is >= `from`.
 fn in_bitmap(reader: &mut Reader<'_>, from: u64) -> Result<Option<u32>, Malformed> {
     let cookie = u32::from_le_bytes(*reader.array()?);
     let (containers, runs) = match cookie {
@@ -37,7 +37,7 @@ fn in_bitmap(reader: &mut Reader<'_>, from: u64) -> Result<Option<u32>, Malforme
             let containers = (cookie >> 16) as usize + 1;
             (containers, Some(reader.take(containers.div_ceil(8))?))
         }
-        _ => return Err("no Roaring bitmap where one should be"),
+        _ => return Err("a Roaring bitmap is expected"),
     };
     if containers > 1 << 16 {
         return Err("a Roaring bitmap has too many containers");
@@ -67,12 +67,12 @@ fn in_bitmap(reader: &mut Reader<'_>, from: u64) -> Result<Option<u32>, Malforme
     Ok(None)
 }
 
-/// The numbers that share their upper 48 bits.
+/// Numbers with the same upper 48 bits.
 enum Container<'a> {
     /// Ascending.
     Array(&'a [[u8; 2]]),
     BitSet(&'a [u8]),
-    /// First number and how many follow it, ascending.
+    /// The first number and the count of those after it, ascending.
     Runs(&'a [[u8; 4]]),
 }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_of_all_kinds() {
+    fn searches_all_kinds_of_containers() {
         let mut sparse: RoaringTreemap = [5, 70_000, 70_001, 1 << 33].into_iter().collect();
         let mut dense: RoaringTreemap = (0..200_000).step_by(3).collect();
         for from in [0, 5, 6, 65_536, 70_001, 70_002, 199_999, 1 << 33, u64::MAX] {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn damage() {
+    fn rejects_truncated_bitmaps() {
         let bytes = stored(&(0..100).step_by(7).collect());
         for len in 0..bytes.len() {
             assert!(first_from(&bytes[..len], 99).is_err(), "{len}");
@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_numbers(
+        fn equals_the_library(
             numbers in prop::collection::btree_set(0..400_000_u64, 0..300),
             runs in prop::collection::vec((0..400_000_u64, 1..5_000_u64), 0..4),
             from in 0..410_000_u64,
@@ -169,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200), from in any::<u64>()) {
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), from in any::<u64>()) {
             let _ = first_from(&bytes, from);
         }
     }

@@ -1,34 +1,31 @@
-//! The only module that knows RocksDB, in which layout v2 keeps its indices: opened as a
-//! secondary beside a node, without a lock, and writing nothing into its directory.
+//! The only module that uses RocksDB, which has the indices of layout v2. It is opened as a
+//! secondary instance: without a lock, and without writing into the node's directory.
 //!
-//! A secondary sees what it saw when it last caught up with the node. The node commits
-//! RocksDB before MDBX, and on the way back MDBX first, then waits for older readers:
-//! who catches up after beginning an MDBX transaction finds all of its blocks, and
-//! perhaps rows of later ones. Between two catch-ups nothing changes: that is a [`View`].
+//! A secondary sees the state of its last catch-up. A node commits RocksDB before MDBX. When
+//! it removes blocks, it commits MDBX first and then waits for older readers. So a catch-up
+//! after the begin of an MDBX transaction includes all blocks of the transaction, and perhaps
+//! rows of later ones. A [`View`] is the fixed state between two catch-ups.
 
-use crate::{Error, Result, escape::escaped, files::regular_metadata, mdbx::Row, tables::Table};
+use crate::{
+    Error, Result, escape::escaped, files::regular_metadata, mdbx::Row, open::retry, tables::Table,
+};
 use rocksdb::{DB, Options};
 use std::{
     fs,
     io::ErrorKind,
     path::{Path, PathBuf},
     sync::{PoisonError, RwLock, RwLockReadGuard},
-    thread,
-    time::Duration,
 };
 use tempfile::TempDir;
-
-/// Files may vanish while they are opened: the node compacts.
-const ATTEMPTS_MAX: u32 = 5;
 
 /// An open RocksDB. Shared between threads.
 pub(crate) struct Rocks {
     db: DB,
     path: PathBuf,
-    /// Number of the newest MDBX commit that it was caught up for. Held for reading
-    /// by those who look, so that what they see does not change.
+    /// The number of the newest MDBX commit that it has caught up with. Lookups hold the read
+    /// lock, so that the state does not change.
     caught_up: RwLock<u64>,
-    /// Where the secondary writes its own log. Dropped last.
+    /// For the log of the secondary instance. Dropped last.
     _scratch: TempDir,
 }
 
@@ -45,23 +42,13 @@ impl Rocks {
         if !path.join("CURRENT").exists() {
             return Err(Error::Unsupported {
                 path: path.to_path_buf(),
-                what: "it holds no RocksDB; if the node runs with --datadir.rocksdb, give the same path"
+                what: "it does not contain RocksDB; if the node keeps it elsewhere, use the same path for it"
                     .into(),
             });
         }
         check_files(path)?;
-        let mut attempt = 1;
-        loop {
-            match Self::try_open(path) {
-                Ok(rocks) => return Ok(rocks),
-                Err(error) if attempt < ATTEMPTS_MAX => {
-                    tracing::debug!(attempt, %error, "opening RocksDB again");
-                    thread::sleep(Duration::from_millis(20 << attempt));
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        // Files may disappear while the node compacts.
+        retry(|_| true, || Self::try_open(path))
     }
 
     fn try_open(path: &Path) -> Result<Self> {
@@ -71,10 +58,10 @@ impl Rocks {
             .tempdir()
             .map_err(|error| Error::io("create a folder in", std::env::temp_dir(), error))?;
         let mut options = Options::default();
-        // A secondary cannot open a file again that the node has deleted meanwhile.
+        // A secondary must keep all files open: the node may delete them.
         options.set_max_open_files(-1);
         options.set_keep_log_file_num(1);
-        // Families of later versions too: a secondary may know fewer, but not guess.
+        // All families, also those of later versions.
         let families = DB::list_cf(&options, path).map_err(failed)?;
         let db =
             DB::open_cf_as_secondary(&options, path, scratch.path(), families).map_err(failed)?;
@@ -86,8 +73,7 @@ impl Rocks {
         })
     }
 
-    /// Takes in what the node wrote up to an MDBX commit, after a transaction that sees
-    /// it began.
+    /// Catches up with the node, for an MDBX commit that a running transaction sees.
     pub(crate) fn catch_up(&self, commit: u64) -> Result<()> {
         if self.view().commit() >= commit {
             return Ok(());
@@ -105,7 +91,7 @@ impl Rocks {
         Ok(())
     }
 
-    /// What is there now, until it is dropped.
+    /// Returns the current state, which does not change until the view is dropped.
     pub(crate) fn view(&self) -> View<'_> {
         View {
             rocks: self,
@@ -116,13 +102,13 @@ impl Rocks {
         }
     }
 
-    /// Whether there is such a table at all.
+    /// Returns whether the table exists.
     pub(crate) fn has(&self, table: Table) -> bool {
         self.db.cf_handle(&table.name().to_string_lossy()).is_some()
     }
 }
 
-/// Refuses named pipes and devices: opening one could block RocksDB for ever.
+/// Refuses named pipes and devices: opening one could block RocksDB.
 fn check_files(directory: &Path) -> Result<()> {
     let entries = fs::read_dir(directory).map_err(|error| Error::io("list", directory, error))?;
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -130,14 +116,14 @@ fn check_files(directory: &Path) -> Result<()> {
             Err(error) if error.kind() == ErrorKind::InvalidInput && !path.is_dir() => {
                 return Err(Error::io("open", path, error));
             }
-            // Files may vanish: the node compacts.
+            // Files may disappear: the node compacts.
             _ => {}
         }
     }
     Ok(())
 }
 
-/// RocksDB as it is between two catch-ups.
+/// A fixed state of RocksDB between two catch-ups.
 #[derive(Debug)]
 pub(crate) struct View<'r> {
     rocks: &'r Rocks,
@@ -145,13 +131,13 @@ pub(crate) struct View<'r> {
 }
 
 impl View<'_> {
-    /// Number of the MDBX commit it was caught up for. Two views with the same number
-    /// are equal.
+    /// Returns the number of the MDBX commit that it has caught up with. Views with the same
+    /// number are equal.
     pub(crate) fn commit(&self) -> u64 {
         *self.caught_up
     }
 
-    /// Reads the first row with a key not below `from`.
+    /// Reads the first row with a key >= `from`.
     pub(crate) fn seek<T>(
         &self,
         table: Table,
@@ -177,7 +163,7 @@ fn failure(path: &Path, action: &str, error: &rocksdb::Error) -> Error {
     Error::Rocks {
         path: path.to_path_buf(),
         action: action.to_owned(),
-        message: escaped(error.as_ref()),
+        message: escaped(&error.to_string()),
     }
 }
 
@@ -193,10 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn a_secondary_follows() {
+    fn secondary_follows_the_node() {
         let dir = tempfile::tempdir().unwrap();
         let error = Rocks::open(dir.path()).unwrap_err();
-        assert!(error.to_string().contains("--datadir.rocksdb"), "{error}");
+        assert!(
+            error.to_string().contains("does not contain RocksDB"),
+            "{error}"
+        );
 
         let mut options = Options::default();
         options.create_if_missing(true);
@@ -216,7 +205,7 @@ mod tests {
         assert_eq!(first(&rocks, b"c"), None, "the same commit of MDBX");
         rocks.catch_up(2).unwrap();
         assert_eq!(first(&rocks, b"c"), Some(b"d".to_vec()));
-        // Files that the secondary has seen are deleted.
+        // Deletes files that the secondary has open.
         node.flush_cf(family).unwrap();
         node.compact_range_cf(family, None::<&[u8]>, None::<&[u8]>);
         assert_eq!(first(&rocks, b"c"), Some(b"d".to_vec()));

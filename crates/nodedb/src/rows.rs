@@ -1,10 +1,10 @@
-//! Rows of receipts and transactions by transaction number, wherever they are.
+//! Rows of receipts and transactions by transaction number, in static files or MDBX.
 
 use crate::{
     BlockRange, BodyIndices, Error, Part, Result, Scratch, SignedTransaction, Snapshot,
     conf::Segment,
     jar::Jar,
-    jar_reader::Place,
+    jar_reader::OpenJar,
     tables::{self, Table},
     transaction, transaction_hash,
 };
@@ -13,9 +13,8 @@ use std::sync::Arc;
 use txgraph_keccak::{LANES_MAX, keccak256_parts};
 
 impl Snapshot<'_> {
-    /// Hashes of transactions, each given by its block and its number; several are
-    /// hashed at once. Of many that lie close together `last_tx` tells the last for
-    /// each: reading goes ahead to it.
+    /// Returns the hashes of transactions, each given by its block and its number. Several are
+    /// computed at once. `last_tx` returns the number at which read-ahead ends for each.
     pub fn numbered_transaction_hashes(
         &self,
         wanted: &[(u64, u64)],
@@ -46,7 +45,7 @@ impl Snapshot<'_> {
         Ok(hashes)
     }
 
-    /// One whole transaction, by block and index.
+    /// Returns a whole transaction by block and index.
     pub(crate) fn signed_transaction(
         &self,
         block: u64,
@@ -58,30 +57,30 @@ impl Snapshot<'_> {
         self.read_transaction(block, tx, tx, scratch)
     }
 
-    /// The static file that holds a receipt, if any, and the numbers of all it holds.
+    /// Returns the static file with a receipt, if any, and the numbers of all its rows.
     pub(crate) fn receipts_jar(&self, tx: u64) -> Option<(&Arc<Jar>, BlockRange)> {
         let (jar, _) = self.files.find(Segment::Receipts, tx)?;
         Some((jar, jar.row_range()?))
     }
 
-    /// A receipt that no static file holds.
+    /// Reads a receipt that no static file has.
     pub(crate) fn receipt_in_mdbx(&self, block: u64, tx: u64) -> Result<ReceiptRow<'_>> {
         match self.txn.get(Table::Receipts, &tables::number_key(tx))? {
             Some(bytes) => Ok(ReceiptRow {
                 bytes,
-                place: ReceiptPlace::Mdbx { snapshot: self, tx },
+                location: ReceiptLocation::Mdbx { snapshot: self, tx },
             }),
             None => Err(self.missing(Part::Receipts, block)),
         }
     }
 
-    /// A stored receipt, wherever it is. `last_tx` ends the read-ahead.
+    /// Returns a stored receipt. Read-ahead ends at `last_tx`.
     pub(crate) fn receipt_row<'r>(
         &'r self,
         block: u64,
         tx: u64,
         last_tx: u64,
-        receipts: &'r mut Place,
+        receipts: &'r mut OpenJar,
     ) -> Result<ReceiptRow<'r>> {
         let Some((jar, held)) = self.receipts_jar(tx) else {
             return self.receipt_in_mdbx(block, tx);
@@ -90,11 +89,11 @@ impl Snapshot<'_> {
         let bytes = receipts.reader(jar)?.cell(row, 0, row + (last_tx - tx))?;
         Ok(ReceiptRow {
             bytes,
-            place: ReceiptPlace::Jar { jar, row, block },
+            location: ReceiptLocation::Jar { jar, row, block },
         })
     }
 
-    /// `last_tx` ends the read-ahead.
+    /// Reads and decodes a transaction. Read-ahead ends at `last_tx`.
     pub(crate) fn read_transaction(
         &self,
         block: u64,
@@ -117,7 +116,7 @@ impl Snapshot<'_> {
         block: u64,
         tx: u64,
         last_tx: u64,
-        transactions: &'r mut Place,
+        transactions: &'r mut OpenJar,
     ) -> Result<(&'r Jar, u64, &'r [u8])> {
         let Some((jar, row)) = self.files.find(Segment::Transactions, tx) else {
             return Err(self.missing(Part::Transactions, block));
@@ -135,12 +134,12 @@ impl Snapshot<'_> {
 /// A stored receipt.
 pub(crate) struct ReceiptRow<'a> {
     pub(crate) bytes: &'a [u8],
-    pub(crate) place: ReceiptPlace<'a>,
+    pub(crate) location: ReceiptLocation<'a>,
 }
 
-/// Where it is stored, for messages.
+/// Where a receipt is stored, for messages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ReceiptPlace<'a> {
+pub(crate) enum ReceiptLocation<'a> {
     Jar {
         jar: &'a Jar,
         row: u64,
@@ -150,21 +149,21 @@ pub(crate) enum ReceiptPlace<'a> {
         snapshot: &'a Snapshot<'a>,
         tx: u64,
     },
-    /// Nowhere: a row that was given (tests, fuzzers).
+    /// A row passed by a test or fuzzer.
     Given,
 }
 
-impl ReceiptPlace<'_> {
+impl ReceiptLocation<'_> {
     #[cold]
     pub(crate) fn bad(&self, what: &str) -> Error {
         match self {
             Self::Jar { jar, row, block } => jar.bad_row(*row, &format!("{what} (block {block})")),
             Self::Mdbx { snapshot, tx } => snapshot.bad_value(Table::Receipts, *tx, what),
-            Self::Given => Error::corrupt("a given row", what),
+            Self::Given => Error::corrupt("a row that was passed in", what),
         }
     }
 
-    /// A receipt whose cumulative gas does not fit that of `other`.
+    /// The error for a receipt whose cumulative gas contradicts `other`.
     #[cold]
     pub(crate) fn wrong_gas(
         &self,
@@ -184,7 +183,7 @@ impl ReceiptPlace<'_> {
     }
 }
 
-/// Number of a block's transaction.
+/// Returns the number of a transaction of a block.
 pub(crate) fn tx_number(block: u64, body: BodyIndices, index: u32) -> Result<u64> {
     let index = u64::from(index);
     if index < body.tx_count {
@@ -193,7 +192,7 @@ pub(crate) fn tx_number(block: u64, body: BodyIndices, index: u32) -> Result<u64
     Err(Error::Inconsistent {
         block,
         what: format!(
-            "transaction {index} was asked for, it has {}",
+            "transaction {index} was requested, the block has {}",
             body.tx_count
         ),
     })

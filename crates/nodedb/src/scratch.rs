@@ -1,33 +1,32 @@
-//! What one worker keeps between calls.
+//! Buffers that a worker keeps between calls.
 
-use crate::{Withdrawal, change_file::ChangePlace, jar_reader::Place, zstd_rows::Unzstd};
+use crate::{Withdrawal, change_file::OpenChangeFile, jar_reader::OpenJar, zstd_rows::Unzstd};
 use alloy_primitives::B256;
 use std::{fmt, ops::Range};
 
-/// Read and decompression buffers of one worker. Holds at most three open files
-/// per segment.
+/// Read and decompression buffers of one worker, with at most three open files per segment.
 pub struct Scratch {
-    pub(crate) headers: Place,
-    pub(crate) receipts: Place,
-    pub(crate) transactions: Place,
-    pub(crate) senders: Place,
-    pub(crate) account_changes: ChangePlace,
-    pub(crate) storage_changes: ChangePlace,
+    pub(crate) headers: OpenJar,
+    pub(crate) receipts: OpenJar,
+    pub(crate) transactions: OpenJar,
+    pub(crate) senders: OpenJar,
+    pub(crate) account_changes: OpenChangeFile,
+    pub(crate) storage_changes: OpenChangeFile,
     pub(crate) receipt: Unzstd,
     pub(crate) transaction: Unzstd,
     pub(crate) withdrawals: Vec<Withdrawal>,
-    /// The RLP form of a header or transaction.
+    /// The RLP encoding of headers or transactions.
     pub(crate) rlp: Vec<u8>,
     pub(crate) unchecked: Unchecked,
 }
 
-/// Headers whose hashes are still to be checked, several at once.
+/// Headers whose hashes will be checked, several at once.
 #[derive(Default)]
 pub(crate) struct Unchecked {
-    /// Their RLP forms, one after the other.
+    /// Their RLP encodings, concatenated.
     pub(crate) rlp: Vec<u8>,
     pub(crate) forms: Vec<Range<usize>>,
-    /// Number and stored hash of each.
+    /// The number and the stored hash of each.
     pub(crate) headers: Vec<(u64, B256)>,
 }
 
@@ -42,12 +41,12 @@ impl Unchecked {
 impl Default for Scratch {
     fn default() -> Self {
         Self {
-            headers: Place::default(),
-            receipts: Place::default(),
-            transactions: Place::default(),
-            senders: Place::default(),
-            account_changes: ChangePlace::default(),
-            storage_changes: ChangePlace::default(),
+            headers: OpenJar::default(),
+            receipts: OpenJar::default(),
+            transactions: OpenJar::default(),
+            senders: OpenJar::default(),
+            account_changes: OpenChangeFile::default(),
+            storage_changes: OpenChangeFile::default(),
             receipt: Unzstd::receipts(),
             transaction: Unzstd::transactions(),
             withdrawals: Vec::new(),

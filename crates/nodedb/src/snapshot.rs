@@ -1,7 +1,7 @@
-//! One consistent view of a data directory, by the protocol that keeps a reader
-//! right beside a running node: begin the read transaction, take the tip from
-//! it, then list the static files. The node commits them before MDBX, so all of
-//! a block at or below the tip is there; rows above it may vanish again.
+//! A consistent view of a data directory next to a running node: begin the MDBX read
+//! transaction, read the tip, then list the static files. The node commits static files
+//! before MDBX, so blocks up to the tip are complete. Rows above the tip may disappear. See
+//! `docs/node-reader.md`.
 
 use crate::{
     BodyIndices, Error, Header, Layout, LogsBloom, NodeDb, Part, Result, Scratch,
@@ -21,10 +21,9 @@ use std::{
 };
 use txgraph_keccak::{LANES_MAX, keccak256_parts};
 
-/// One consistent view: an MDBX read transaction and the static files listed
-/// after it began. Keep it for seconds, not minutes: it holds back the node
-/// (`wait_for_pre_commit_readers`, reth 2.0 and later, stalls an on-disk reorg
-/// until all older readers are gone).
+/// A consistent view: an MDBX read transaction, and the static files as listed after it
+/// began. Keep it for seconds, not minutes: since reth 2.0 a reorganisation on disk waits
+/// for all older readers (`wait_for_pre_commit_readers`).
 ///
 /// Not `Sync`: every worker takes its own. Two snapshots with the same
 /// [`id`](Snapshot::id) see the same blocks.
@@ -33,14 +32,14 @@ pub struct Snapshot<'db> {
     pub(crate) txn: Txn,
     pub(crate) files: StaticFiles,
     tip: u64,
-    /// Asked with every account and slot, and the same for all of them.
+    /// Cached because it is needed for every account and slot.
     pub(crate) layout: OnceCell<Layout>,
     pub(crate) changes_pruned_to: OnceCell<[Option<u64>; 2]>,
-    /// Caught up with this snapshot; only where it was asked.
+    /// Set at the first use, after catching up with this snapshot.
     pub(crate) rocks: OnceCell<Arc<Rocks>>,
-    /// Of accounts and of storage, each with the view it was found in.
+    /// The first indexed block for accounts and for storage, each with its RocksDB commit.
     pub(crate) first_indexed: [Cell<Option<(u64, u64)>>; 2],
-    /// For the calls that take no scratch.
+    /// For methods without a scratch parameter.
     pub(crate) own_scratch: RefCell<Scratch>,
 }
 
@@ -71,11 +70,11 @@ impl<'db> Snapshot<'db> {
         let stale = |what: String| Err(Error::stale(db.dir().static_files_path(), what));
         if snapshot.files.find(Segment::Headers, tip).is_none() {
             return stale(format!(
-                "no headers file holds block {tip}, the tip of the database"
+                "no headers file has block {tip}, the tip of the database"
             ));
         }
-        // Files that were listed too late: a node before reth 2.0 may have put
-        // another branch into them since the transaction began.
+        // The listing may be too late: before reth 2.0, a node can write another branch
+        // after the transaction began.
         match snapshot.block_hash(tip) {
             Err(Error::Inconsistent { what, .. }) => stale(format!("block {tip}: {what}")),
             Err(error) => Err(error),
@@ -83,13 +82,13 @@ impl<'db> Snapshot<'db> {
         }
     }
 
-    /// The `Finish` checkpoint: the highest block that may be read. Static files
-    /// may hold more, which is not part of the chain yet, or no longer.
+    /// Returns the `Finish` checkpoint: the highest block that can be read. Static files may
+    /// have later blocks, which are not part of the chain yet, or no longer.
     pub const fn tip(&self) -> u64 {
         self.tip
     }
 
-    /// Number of the MDBX commit this snapshot sees.
+    /// Returns the number of the MDBX commit of this snapshot.
     pub fn id(&self) -> u64 {
         self.txn.id()
     }
@@ -106,16 +105,16 @@ impl<'db> Snapshot<'db> {
         }
     }
 
-    /// The canonical hash of a block.
+    /// Returns the canonical hash of a block.
     pub fn block_hash(&self, block: u64) -> Result<B256> {
         self.check_tip(block)?;
         let hash = self.hash_of(block, &mut self.own_scratch.borrow_mut(), block)?;
         self.check_committed(block, hash)
-            .map_err(|error| self.settle(error))?;
+            .map_err(|error| self.stale_if_changed(error))?;
         Ok(hash)
     }
 
-    /// That a hash from the static files is that of the block in this snapshot.
+    /// Checks that MDBX has the same number for a hash from the static files.
     fn check_committed(&self, block: u64, hash: B256) -> Result<()> {
         let number = self
             .txn
@@ -128,27 +127,30 @@ impl<'db> Snapshot<'db> {
         }
         Err(Error::Inconsistent {
             block,
-            what: format!("hash {hash} of the static files is not that of the database"),
+            what: format!("its hash {hash} in the static files is not its hash in the database"),
         })
     }
 
-    /// That the static files hold this block of the snapshot, now, after the last row
-    /// was read; `hash`: as it was read before, if it was. Before reth 2.0 nothing
-    /// keeps a node from replacing rows under a reader by those of another branch, and
-    /// whatever was read may then be a mixture. Other branches come only after all
-    /// segments were cut back, so the header of the last block tells.
-    pub(crate) fn check_undisturbed(&self, block: u64, hash: Option<B256>) -> Result<()> {
+    /// Checks, after the last row was read, that the static files still have this block of
+    /// the snapshot. `hash` is the hash that was read before, if any.
+    ///
+    /// Before reth 2.0 a node may replace rows under a reader with those of another branch.
+    /// It first truncates all segments to the fork block. So if the hash of the last block is
+    /// unchanged, no earlier row was replaced either.
+    pub(crate) fn check_unchanged(&self, block: u64, hash: Option<B256>) -> Result<()> {
         let again = self.hash_of(block, &mut Scratch::default(), block)?;
         if let Some(hash) = hash.filter(|hash| *hash != again) {
             let (jar, _) = self.header_row(block)?;
-            return Err(jar.stale(format!("block {block} was {hash}, and now is {again}")));
+            return Err(jar.stale(format!(
+                "block {block} had hash {hash}, and now has {again}"
+            )));
         }
         self.check_committed(block, again)
     }
 
-    /// Contradictions between files that changed since this snapshot are no damage.
+    /// Turns damage into a stale error if files changed since they were listed.
     #[cold]
-    pub(crate) fn settle(&self, error: Error) -> Error {
+    pub(crate) fn stale_if_changed(&self, error: Error) -> Error {
         match error {
             Error::Corrupt { .. } | Error::Inconsistent { .. } | Error::WrongSender { .. }
                 if !self.files.are_current() =>
@@ -159,16 +161,16 @@ impl<'db> Snapshot<'db> {
         }
     }
 
-    /// The header of a block.
+    /// Returns the header of a block.
     pub fn header(&self, block: u64) -> Result<Header> {
         self.check_tip(block)?;
         let header = self.header_of(block, &mut self.own_scratch.borrow_mut(), block)?;
         self.check_committed(block, header.hash)
-            .map_err(|error| self.settle(error))?;
+            .map_err(|error| self.stale_if_changed(error))?;
         Ok(header)
     }
 
-    /// First and last transaction number of a range are cheap: used to size chunks.
+    /// Returns the transaction numbers of a block. Cheap, so it can be used to size chunks.
     pub fn body(&self, block: u64) -> Result<BodyIndices> {
         self.check_tip(block)?;
         let value = self
@@ -181,7 +183,7 @@ impl<'db> Snapshot<'db> {
             .map_err(|what| self.bad_value(Table::BlockBodyIndices, block, what))
     }
 
-    /// Column 2 of the headers jar; `last` ends the read-ahead.
+    /// Reads column 2 of the headers jar. Read-ahead ends at block `last`.
     pub(crate) fn hash_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<B256> {
         let (jar, row) = self.header_row(block)?;
         let reader = scratch.headers.reader(jar)?;
@@ -189,17 +191,16 @@ impl<'db> Snapshot<'db> {
         B256::try_from(hash).map_err(|_| jar.bad_row(row, "the block hash is not 32 bytes long"))
     }
 
-    /// The header of a block, which has the hash stored beside it. Of many that lie
-    /// close together `last` is the last: reading goes ahead to it. Whether it is
-    /// the canonical one of this snapshot is not looked up, unlike by
-    /// [`Self::header`].
+    /// Returns the header of a block, after comparing it with its stored hash. Read-ahead
+    /// ends at block `last`, the last one that the caller will read. Unlike
+    /// [`Self::header`], this does not look up whether the hash is canonical.
     pub fn header_of(&self, block: u64, scratch: &mut Scratch, last: u64) -> Result<Header> {
         let header = self.unchecked_header_of(block, scratch, last)?;
         self.check_hash(&header, scratch)?;
         Ok(header)
     }
 
-    /// The same without [`Self::check_hash`].
+    /// Like [`Self::header_of`], without comparing the hash.
     pub(crate) fn unchecked_header_of(
         &self,
         block: u64,
@@ -214,19 +215,22 @@ impl<'db> Snapshot<'db> {
             .cell(row, 0, row + (last - block))?;
         let header = header::decode(cell, hash).map_err(|what| jar.bad_row(row, what))?;
         if header.number != block {
-            return Err(jar.bad_row(row, &format!("it is block {}, not {block}", header.number)));
+            return Err(jar.bad_row(
+                row,
+                &format!("it is the header of block {}, not {block}", header.number),
+            ));
         }
         Ok(header)
     }
 
-    /// The bloom filter of a header over the addresses and topics of the block's logs,
-    /// without decoding the rest; nothing of it is checked.
+    /// Returns the bloom filter of a header over the addresses and topics of the block's
+    /// logs, without decoding the rest. It is not checked.
     pub fn logs_bloom<'s>(&'s self, block: u64, scratch: &'s mut Scratch) -> Result<LogsBloom<'s>> {
         self.check_tip(block)?;
         self.bloom_of(block, scratch, block)
     }
 
-    /// The same; `last` ends the read-ahead.
+    /// Like [`Self::logs_bloom`], with read-ahead to block `last`.
     pub(crate) fn bloom_of<'s>(
         &'s self,
         block: u64,
@@ -238,8 +242,8 @@ impl<'db> Snapshot<'db> {
         LogsBloom::new(reader.peek(row, 0, row + (last - block))?)
     }
 
-    /// That a header has the hash stored beside it: the strongest check there is,
-    /// and with about 2 µs the dearest.
+    /// Compares a header with its stored hash: the strongest check, and the most expensive
+    /// (about 2 µs).
     pub(crate) fn check_hash(&self, header: &Header, scratch: &mut Scratch) -> Result<()> {
         if header.recompute_hash_with(&mut scratch.rlp) == header.hash {
             return Ok(());
@@ -247,7 +251,7 @@ impl<'db> Snapshot<'db> {
         Err(self.wrong_hash(header.number))
     }
 
-    /// The same, done by the next [`Self::check_queued`] or before.
+    /// Like [`Self::check_hash`], but delayed until [`Self::check_queued`] at the latest.
     pub(crate) fn queue_check(&self, header: &Header, scratch: &mut Scratch) -> Result<()> {
         let Unchecked {
             rlp,
@@ -264,8 +268,8 @@ impl<'db> Snapshot<'db> {
         }
     }
 
-    /// Checks the headers that [`Self::queue_check`] has left, eight for the price of one
-    /// where the machine can.
+    /// Checks the queued headers. Eight cost as much as one where the machine has wide
+    /// vector registers.
     pub(crate) fn check_queued(&self, scratch: &mut Scratch) -> Result<()> {
         let unchecked = &mut scratch.unchecked;
         let mut hashes = [B256::ZERO; LANES_MAX];
@@ -281,9 +285,7 @@ impl<'db> Snapshot<'db> {
     #[cold]
     fn wrong_hash(&self, block: u64) -> Error {
         match self.header_row(block) {
-            Ok((jar, row)) => {
-                jar.bad_row(row, "the header does not have the hash stored beside it")
-            }
+            Ok((jar, row)) => jar.bad_row(row, "the header does not have its stored hash"),
             Err(error) => error,
         }
     }
@@ -294,16 +296,16 @@ impl<'db> Snapshot<'db> {
             .ok_or_else(|| Error::Missing {
                 part: Part::Header,
                 block,
-                reason: "no static file holds it".into(),
+                reason: "no static file has it".into(),
             })
     }
 
-    /// A value of an MDBX table that cannot be decoded.
+    /// The error for a value of an MDBX table that cannot be decoded.
     pub(crate) fn bad_value(&self, table: Table, key: u64, what: &str) -> Error {
         self.bad_row(table, &key.to_string(), what)
     }
 
-    /// The same for keys that are no numbers.
+    /// Like [`Self::bad_value`], for keys that are not numbers.
     pub(crate) fn bad_row(&self, table: Table, key: &str, what: &str) -> Error {
         Error::corrupt(
             self.txn.path(),
@@ -315,7 +317,7 @@ impl<'db> Snapshot<'db> {
     }
 }
 
-/// The tip. A directory that only holds the genesis has no checkpoint above 0.
+/// Reads the tip. A directory with only the genesis has no checkpoint above 0.
 fn finish_checkpoint(txn: &Txn) -> Result<u64> {
     let Some(value) = txn.get(Table::StageCheckpoints, b"Finish")? else {
         return Ok(0);

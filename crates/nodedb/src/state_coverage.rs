@@ -1,7 +1,8 @@
-//! After which blocks state can be told, and why not after others. Current tables are
-//! those of the tip only while no stage is on its way elsewhere; going back from there
-//! takes the change sets of every block in between; and an index that lacks blocks
-//! answers with current state without a word.
+//! The blocks after which state is available, and why not after others.
+//!
+//! - The current tables are those of the tip only if all stages are at the tip.
+//! - Earlier state needs the change sets of all blocks from there to the tip.
+//! - An index that lacks blocks would return current state without an error.
 
 use crate::{
     BlockRange, Layout, Part, Result, Snapshot,
@@ -11,37 +12,37 @@ use crate::{
     tables::{self, Table},
 };
 
-/// Stage data of `Finish` with which a node says that its state lags behind its blocks.
+/// The variant of the stage data of `Finish` for a node whose state is behind its blocks.
 const PARTIAL_STATE: u8 = 7;
 
-/// What a directory can tell about state.
+/// The blocks after which state is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateCoverage {
-    /// Blocks after which balance, nonce and code of every account can be told: all of
-    /// them from the first to the tip.
+    /// The blocks after which balance, nonce and code of every account are available. The
+    /// range ends at the tip.
     pub accounts: Option<BlockRange>,
-    /// Blocks after which the storage of every account can be told.
+    /// The blocks after which the storage of every account is available.
     pub storage: Option<BlockRange>,
-    /// Why accounts cannot be told after earlier blocks.
+    /// Why accounts are not available after earlier blocks.
     pub accounts_below: String,
-    /// Why storage cannot.
+    /// Why storage is not available after earlier blocks.
     pub storage_below: String,
-    /// Why nothing can be told, where both ranges are `None`.
+    /// Why nothing is available, if both ranges are `None`.
     pub obstacle: Option<String>,
-    /// The first block after which the history indices can be asked.
+    /// The first block after which the history indices can be used.
     pub indexed_from: u64,
-    /// Why they cannot be asked for earlier blocks that can be told; or not at all, if
-    /// that is the tip. Change sets can be walked all the same.
+    /// Why the indices cannot be used for earlier available blocks, or not at all if
+    /// `indexed_from` is the tip. Change sets can still be read.
     pub index_obstacle: Option<String>,
 }
 
 impl Snapshot<'_> {
-    /// After which blocks state can be told, and how.
+    /// Returns the blocks after which state is available, and those with an index.
     pub fn state_coverage(&self) -> Result<StateCoverage> {
         let (accounts, accounts_below) = self.state_range(Part::AccountChanges)?;
         let (storage, storage_below) = self.state_range(Part::StorageChanges)?;
         let obstacle = self.state_obstacle()?;
-        let told = |blocks| obstacle.is_none().then_some(blocks);
+        let available = |blocks| obstacle.is_none().then_some(blocks);
         let mut indexed_from = accounts.first.max(storage.first);
         let mut index_obstacle = self.index_obstacle()?;
         if index_obstacle.is_some() {
@@ -54,8 +55,8 @@ impl Snapshot<'_> {
             }
         }
         Ok(StateCoverage {
-            accounts: told(accounts),
-            storage: told(storage),
+            accounts: available(accounts),
+            storage: available(storage),
             accounts_below,
             storage_below,
             indexed_from,
@@ -64,8 +65,9 @@ impl Snapshot<'_> {
         })
     }
 
-    /// The state after block N needs the change sets of all blocks from N + 1 to the
-    /// tip, and N not below the prune checkpoint. Also why not below the first.
+    /// Returns the blocks after which the state of a part is available, and why not before.
+    /// The state after block N needs the change sets from N + 1 to the tip, and N must not be
+    /// below the prune checkpoint.
     pub(crate) fn state_range(&self, part: Part) -> Result<(BlockRange, String)> {
         let (prune, segment) = match part {
             Part::AccountChanges => (PruneSegment::AccountHistory, Segment::AccountChangeSets),
@@ -77,17 +79,17 @@ impl Snapshot<'_> {
         };
         let pruned_to = self.pruned_to(prune)?;
         let first_change_set = match (self.layout()?, pruned_to) {
-            // Pruned row by row: the checkpoint is exact, and blocks that changed
-            // nothing have no rows.
+            // Rows are pruned one by one, so the checkpoint is exact. Blocks without changes
+            // have no rows.
             (Layout::V1, Some(_)) => whole.first,
-            // The genesis allocation stands in the change set of its block; without
-            // it we cannot know, and promise only what rows prove.
+            // The genesis allocation is in the change set of its block. If it is missing,
+            // only the blocks with rows are certain.
             (Layout::V1, None) => match self.txn.seek(Table::AccountChangeSets, &[0])? {
                 Some((key, _)) => tables::key_number(key)
                     .map_err(|what| self.bad_row(Table::AccountChangeSets, "(first)", what))?,
                 None => self.tip() + 1,
             },
-            // Whole files are deleted, and may be without a checkpoint.
+            // Whole files are deleted, possibly without a checkpoint.
             (Layout::V2, _) => match self.covered_by(segment, whole).last() {
                 Some(blocks) if blocks.last == self.tip() => blocks.first,
                 _ => self.tip() + 1,
@@ -103,9 +105,9 @@ impl Snapshot<'_> {
             Some(pruned_to) if first <= pruned_to => {
                 format!("{part} are pruned up to block {pruned_to}")
             }
-            _ if first == whole.first => format!("the chain begins with block {first}"),
+            _ if first == whole.first => format!("block {first} is the first block of the chain"),
             _ => {
-                format!("{part} of block {first} and of blocks before it are not in the directory")
+                format!("{part} of block {first} and earlier blocks are missing")
             }
         };
         let blocks = BlockRange {
@@ -115,7 +117,7 @@ impl Snapshot<'_> {
         Ok((blocks, below))
     }
 
-    /// Why the state of no block can be told, if so.
+    /// Returns why state is available after no block, if so.
     pub(crate) fn state_obstacle(&self) -> Result<Option<String>> {
         let stages: &[&str] = match self.layout()? {
             Layout::V1 => &["Execution"],
@@ -123,8 +125,8 @@ impl Snapshot<'_> {
         };
         if let Some((name, block)) = self.stage_off_tip(stages)? {
             return Ok(Some(format!(
-                "accounts and storage cannot be told for any block: stage {name} stands at block {block}, \
-                 the tip at {}",
+                "no account or storage is available: stage {name} is at block {block}, the tip is \
+                 {}",
                 self.tip()
             )));
         }
@@ -133,13 +135,13 @@ impl Snapshot<'_> {
             .and_then(|value| tables::stage_checkpoint(value).ok()?.1)
             .is_some_and(|data| data.first() == Some(&PARTIAL_STATE));
         Ok(masked.then(|| {
-            "accounts and storage cannot be told for any block: the node persists state behind its blocks \
-             (--engine.num-state-masking-blocks)"
+            "no account or storage is available: the node stores state later than blocks \
+             (--engine.num-state-masking-blocks of reth)"
                 .to_owned()
         }))
     }
 
-    /// Why the history indices cannot be asked, if so.
+    /// Returns why the history indices cannot be used, if so.
     fn index_obstacle(&self) -> Result<Option<String>> {
         match self.lagging_index()? {
             None => self.unreachable_index(&[Table::AccountsHistory, Table::StoragesHistory]),
@@ -147,12 +149,12 @@ impl Snapshot<'_> {
         }
     }
 
-    /// That an index lacks blocks: it would silently answer with current state.
+    /// Returns a reason if an index lacks blocks: lookups would silently return current state.
     pub(crate) fn lagging_index(&self) -> Result<Option<String>> {
         let stages = ["IndexAccountHistory", "IndexStorageHistory"];
         Ok(self.stage_off_tip(&stages)?.map(|(name, block)| {
             format!(
-                "history indices are not complete: stage {name} stands at block {block}, the tip at {}",
+                "the history indices are incomplete: stage {name} is at block {block}, the tip is {}",
                 self.tip()
             )
         }))

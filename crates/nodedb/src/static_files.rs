@@ -1,4 +1,4 @@
-//! The static files of a directory as one snapshot sees them.
+//! The static files of a directory, as listed by one snapshot.
 
 use crate::{Error, Result, conf::Segment, escape::escaped, jar::Jar};
 use std::{
@@ -9,14 +9,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// The jars of all segments, each ascending.
+/// The jars of all segments, ascending in each segment.
 #[derive(Debug, Default)]
 pub(crate) struct StaticFiles {
     by_segment: [Vec<Arc<Jar>>; Segment::ALL.len()],
-    /// Jars with rows by their first block (headers) or transaction.
+    /// Jars with rows, by their first block (headers) or transaction.
     rows: [Vec<(u64, Arc<Jar>)>; Segment::ALL.len()],
-    /// Names of files of other versions, e.g. `static_file_blockmeta_0_499999`.
-    pub(crate) not_understood: Vec<String>,
+    /// Escaped names of files of other versions, e.g. `static_file_blockmeta_0_499999`.
+    pub(crate) unknown: Vec<String>,
 }
 
 impl StaticFiles {
@@ -24,13 +24,13 @@ impl StaticFiles {
         &self.by_segment[segment as usize]
     }
 
-    /// Whether no file was changed, replaced or deleted since it was listed.
+    /// Returns whether no file was changed, replaced or deleted since it was listed.
     pub(crate) fn are_current(&self) -> bool {
         self.by_segment.iter().flatten().all(|jar| jar.is_current())
     }
 
-    /// The jar with the row of a block (headers) or transaction (other segments),
-    /// and that row.
+    /// Returns the jar with the row of a block (headers) or transaction (other segments), and
+    /// the row.
     pub(crate) fn find(&self, segment: Segment, number: u64) -> Option<(&Arc<Jar>, u64)> {
         let jars = &self.rows[segment as usize];
         let after = jars.partition_point(|(first, _)| *first <= number);
@@ -38,7 +38,7 @@ impl StaticFiles {
         jar.row_of(number).map(|row| (jar, row))
     }
 
-    /// The jar of a change-set segment that has gone through a block.
+    /// Returns the change-set jar that includes a block.
     pub(crate) fn find_block(&self, segment: Segment, block: u64) -> Option<&Arc<Jar>> {
         let jars = &self.by_segment[segment as usize];
         let after = jars.partition_point(|jar| jar.conf.expected_blocks.first <= block);
@@ -47,16 +47,16 @@ impl StaticFiles {
     }
 }
 
-/// Full jars between snapshots: their `.conf` is not read again as long as the
-/// files are the same.
+/// A cache of full jars between snapshots: their `.conf` is not read again while the files
+/// are the same.
 #[derive(Debug, Default)]
 pub(crate) struct Sealed {
     jars: Mutex<HashMap<OsString, Arc<Jar>>>,
 }
 
 impl Sealed {
-    /// Lists a directory. Jars that are half there are left out: the node is
-    /// starting or deleting them.
+    /// Lists a directory. Incomplete jars are left out: the node is creating or deleting
+    /// them.
     pub(crate) fn list(&self, dir: &Path) -> Result<StaticFiles> {
         let mut files = StaticFiles::default();
         let entries = fs::read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
@@ -69,7 +69,7 @@ impl Sealed {
             let Some(text) = name.to_str() else { continue };
             let Some((segment, _)) = Segment::of_file(text) else {
                 if text.starts_with("static_file_") && !text.contains('.') {
-                    files.not_understood.push(escaped(text));
+                    files.unknown.push(escaped(text));
                 }
                 continue;
             };
@@ -78,10 +78,10 @@ impl Sealed {
                 _ => match Jar::load(&dir.join(&name), segment) {
                     Ok(Some(jar)) => Arc::new(jar),
                     Ok(None) => continue,
-                    // Only told of, never read: no reason to refuse the rest. Their
-                    // form differs in `edge` builds of reth 1.10.
+                    // Scans do not need change sets, so the other files stay usable. Their
+                    // format differs in `edge` builds of reth 1.10.
                     Err(Error::Corrupt { .. }) if segment.is_change_set() => {
-                        files.not_understood.push(text.to_owned());
+                        files.unknown.push(text.to_owned());
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -106,7 +106,7 @@ impl Sealed {
             );
             rows.sort_by_key(|(first, _)| *first);
         }
-        files.not_understood.sort();
+        files.unknown.sort();
         Ok(files)
     }
 }

@@ -1,6 +1,6 @@
-//! Tables of the MDBX environment and the codecs of their rows
-//! (`crates/storage/db-api/src/tables/mod.rs` of reth). Keys are big-endian,
-//! plain `u64` values little-endian.
+//! Tables of the MDBX environment, and decoders of their rows
+//! (`crates/storage/db-api/src/tables/mod.rs` of reth). Keys are big-endian, plain `u64`
+//! values little-endian.
 
 use crate::{
     BodyIndices, Header, Withdrawal,
@@ -10,7 +10,7 @@ use crate::{
 use alloy_primitives::B256;
 use std::ffi::CStr;
 
-/// The tables we read.
+/// The tables that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     Metadata,
@@ -68,19 +68,19 @@ impl Table {
     }
 }
 
-/// `u64` as a key.
+/// Encodes a `u64` as a key.
 pub(crate) const fn number_key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-/// A key that is, or begins with, a `u64`.
+/// Decodes a key that is or begins with a `u64`.
 pub(crate) fn key_number(key: &[u8]) -> Result<u64, Malformed> {
     Reader::new(key)
         .array()
         .map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// A plain `u64` value.
+/// Decodes a plain `u64` value.
 pub(crate) fn plain_u64(value: &[u8]) -> Result<u64, Malformed> {
     let mut reader = Reader::new(value);
     let number = u64::from_le_bytes(*reader.array()?);
@@ -88,7 +88,7 @@ pub(crate) fn plain_u64(value: &[u8]) -> Result<u64, Malformed> {
     Ok(number)
 }
 
-/// `BlockBodyIndices`.
+/// Decodes a value of `BlockBodyIndices`.
 pub(crate) fn body_indices(value: &[u8]) -> Result<BodyIndices, Malformed> {
     let mut reader = Reader::new(value);
     let mut flags = Flags::read(&mut reader, 1)?;
@@ -104,11 +104,11 @@ pub(crate) fn body_indices(value: &[u8]) -> Result<BodyIndices, Malformed> {
     }
 }
 
-/// `BlockWithdrawals`, appended to `into`.
+/// Decodes a value of `BlockWithdrawals`, and appends it to `into`.
 pub(crate) fn withdrawals(value: &[u8], into: &mut Vec<Withdrawal>) -> Result<(), Malformed> {
     let mut reader = Reader::new(value);
     let count = reader.varuint()?;
-    // Memory grows with the bytes that are there, never with the count alone.
+    // Memory grows with the bytes that are present, not with the count.
     for _ in 0..count {
         let mut item = reader.nested()?;
         let mut flags = Flags::read(&mut item, 2)?;
@@ -125,7 +125,7 @@ pub(crate) fn withdrawals(value: &[u8], into: &mut Vec<Withdrawal>) -> Result<()
     reader.finish()
 }
 
-/// `BlockOmmers`: headers without the hash that blocks have beside theirs.
+/// Decodes a value of `BlockOmmers`: headers, without stored hashes.
 pub(crate) fn ommers(value: &[u8]) -> Result<Vec<Header>, Malformed> {
     let mut reader = Reader::new(value);
     let count = reader.varuint()?;
@@ -139,7 +139,7 @@ pub(crate) fn ommers(value: &[u8]) -> Result<Vec<Header>, Malformed> {
     Ok(ommers)
 }
 
-/// `StageCheckpoints`: the block number, and the raw stage data.
+/// Decodes a value of `StageCheckpoints`: the block number and the raw stage data.
 pub(crate) fn stage_checkpoint(value: &[u8]) -> Result<(u64, Option<&[u8]>), Malformed> {
     let mut reader = Reader::new(value);
     let mut flags = Flags::read(&mut reader, 1)?;
@@ -153,8 +153,8 @@ pub(crate) fn stage_checkpoint(value: &[u8]) -> Result<(u64, Option<&[u8]>), Mal
     Ok((block, data))
 }
 
-/// `VersionHistory`: version, commit and build time, each a compact `Vec<u8>`
-/// (count, then per byte its length, 0 or 1, and the byte).
+/// Decodes a value of `VersionHistory`: version, commit and build time, each a compact
+/// `Vec<u8>` (the count, then for each byte its length, 0 or 1, and the byte).
 pub(crate) fn client_version(value: &[u8]) -> Result<[String; 3], Malformed> {
     let mut reader = Reader::new(value);
     let mut text = || -> Result<String, Malformed> {
@@ -175,7 +175,7 @@ pub(crate) fn client_version(value: &[u8]) -> Result<[String; 3], Malformed> {
     Ok(version)
 }
 
-/// `Metadata`: a SCALE byte vector.
+/// Decodes a value of `Metadata`: a SCALE byte vector.
 pub(crate) fn scale_bytes(value: &[u8]) -> Result<&[u8], Malformed> {
     let mut reader = Reader::new(value);
     let first = reader.byte()?;
@@ -199,7 +199,7 @@ mod tests {
     use alloy_primitives::{Address, hex};
 
     #[test]
-    fn bodies() {
+    fn decodes_body_indices() {
         assert_eq!(
             body_indices(&[0]),
             Ok(BodyIndices {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn one_withdrawal() {
+    fn decodes_a_withdrawal() {
         let mut found = Vec::new();
         let mut row = hex!("01 1b 1004 05").to_vec();
         row.extend([0xdd; 20]);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn scale() {
+    fn decodes_scale_bytes() {
         let json = br#"{"storage_v2":true}"#;
         let mut row = vec![19 << 2];
         row.extend(json);

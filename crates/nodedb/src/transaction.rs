@@ -1,7 +1,6 @@
-//! Transactions (`reth-core: crates/codecs/src/alloy/transaction/`), decoded
-//! into the types of `alloy-consensus`. Hash and sender are not stored: the hash
-//! is the keccak of the EIP-2718 form, the sender is recovered from the signature
-//! where the node keeps none.
+//! Transactions (`reth-core: crates/codecs/src/alloy/transaction/`), decoded into the types
+//! of `alloy-consensus`. A row has neither hash nor sender: the hash is the keccak of the
+//! EIP-2718 encoding, and the sender is stored elsewhere or recovered from the signature.
 
 use crate::{
     compact::{Flags, Malformed, Reader},
@@ -18,23 +17,23 @@ use alloy_eips::{
 };
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
 
-/// A whole transaction as `alloy-consensus` knows it, without blob sidecar.
+/// A whole transaction in the type of `alloy-consensus`, without blob sidecar.
 pub type SignedTransaction = EthereumTxEnvelope<TxEip4844>;
 
-/// What txgraph needs of a transaction without its signature and input.
+/// A transaction without signature, input and lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// keccak of the EIP-2718 form.
+    /// Keccak-256 of the EIP-2718 encoding.
     pub hash: B256,
     /// EIP-2718 type, 0 to 4.
     pub tx_type: u8,
-    /// Transactions the sender sent before.
+    /// The number of earlier transactions of the sender.
     pub nonce: u64,
-    /// None: contract creation.
+    /// The receiver; `None` for a contract creation.
     pub to: Option<Address>,
-    /// Wei sent along.
+    /// The value in wei.
     pub value: U256,
-    /// None: a legacy transaction without replay protection (EIP-155).
+    /// `None` for a legacy transaction without replay protection (EIP-155).
     pub chain_id: Option<u64>,
 }
 
@@ -51,14 +50,14 @@ impl From<&SignedTransaction> for Transaction {
     }
 }
 
-/// The sender by its signature. High `s` values are accepted: they were valid
-/// before Homestead (EIP-2), and the block was validated by the node.
+/// Recovers the sender from the signature. High `s` values are accepted: they were valid
+/// before Homestead (EIP-2), and the node validated the block.
 pub(crate) fn recover_sender(tx: &SignedTransaction) -> Result<Address, Malformed> {
     tx.recover_signer_unchecked()
-        .map_err(|_| "its signature gives no sender")
+        .map_err(|_| "no sender can be recovered from its signature")
 }
 
-/// The type of a stored transaction, without decoding the rest.
+/// Returns the type of a stored transaction without decoding the rest.
 pub(crate) fn peek_type(row: &[u8], unzstd: &mut Unzstd) -> Result<u8, Malformed> {
     let (_, kind, mut body) = open_row(row, unzstd)?;
     match kind {
@@ -67,7 +66,7 @@ pub(crate) fn peek_type(row: &[u8], unzstd: &mut Unzstd) -> Result<u8, Malformed
     }
 }
 
-/// A signature as stored: little-endian halves.
+/// A signature as stored: `r` and `s` are little-endian.
 pub(crate) struct StoredSignature<'a> {
     pub(crate) r: &'a [u8; 32],
     pub(crate) s: &'a [u8; 32],
@@ -80,7 +79,7 @@ impl From<StoredSignature<'_>> for Signature {
     }
 }
 
-/// Signature, type bits and the rest (decompressed) of a stored row.
+/// Returns signature, type bits and the decompressed rest of a stored row.
 pub(crate) fn open_row<'a>(
     row: &'a [u8],
     unzstd: &'a mut Unzstd,
@@ -104,7 +103,7 @@ pub(crate) fn open_row<'a>(
 pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransaction, Malformed> {
     let (signature, kind, mut reader) = open_row(row, unzstd)?;
     let signature = signature.into();
-    // Not through `From`, which makes the hash at once: most readers never ask.
+    // `From` would compute the hash at once, which most callers do not need.
     Ok(match tx_type::decode(kind, &mut reader)? {
         0 => EthereumTxEnvelope::Legacy(Signed::new_unhashed(legacy(reader)?, signature)),
         1 => EthereumTxEnvelope::Eip2930(Signed::new_unhashed(eip2930(reader)?, signature)),
@@ -114,20 +113,23 @@ pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransactio
     })
 }
 
-/// What a transaction moves by itself, if it succeeds.
+/// The value of a transaction, which moves if the transaction succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnValue {
-    /// Transactions the sender sent before.
+pub struct TransactionValue {
+    /// The number of earlier transactions of the sender.
     pub nonce: u64,
-    /// None: contract creation.
+    /// The receiver; `None` for a contract creation.
     pub to: Option<Address>,
-    /// Wei, not zero.
+    /// The value in wei, not zero.
     pub value: U256,
 }
 
-/// The value of a stored row, unless it is zero, without decoding the rest. What lies
-/// behind it is not looked at.
-pub(crate) fn own_value(row: &[u8], unzstd: &mut Unzstd) -> Result<Option<OwnValue>, Malformed> {
+/// Returns the value of a stored row, unless it is zero, without decoding the rest. What
+/// follows the value is not read.
+pub(crate) fn transaction_value(
+    row: &[u8],
+    unzstd: &mut Unzstd,
+) -> Result<Option<TransactionValue>, Malformed> {
     let (_, kind, mut reader) = open_row(row, unzstd)?;
     let tx_type = tx_type::decode(kind, &mut reader)?;
     let flag_bytes = match tx_type {
@@ -136,7 +138,7 @@ pub(crate) fn own_value(row: &[u8], unzstd: &mut Unzstd) -> Result<Option<OwnVal
         _ => 4,
     };
     let mut flags = Flags::read(&mut reader, flag_bytes)?;
-    // Bytes before the nonce, of it, and between it and the receiver.
+    // Bytes before the nonce, of the nonce, and between nonce and receiver.
     let (before, nonce, between) = match tx_type {
         0 => (
             usize::from(flags.flag()),
@@ -150,7 +152,7 @@ pub(crate) fn own_value(row: &[u8], unzstd: &mut Unzstd) -> Result<Option<OwnVal
             (chain_id, nonce, gas_limit + max_fee + max_priority_fee)
         }
     };
-    // Types 3 and 4 cannot create; the former has a bit in this place that is always set.
+    // Types 3 and 4 cannot create. Type 3 has a bit here that is always set.
     let call = tx_type == 4 || flags.flag();
     let value = flags.next(6);
     if value == 0 {
@@ -165,7 +167,7 @@ pub(crate) fn own_value(row: &[u8], unzstd: &mut Unzstd) -> Result<Option<OwnVal
     reader.take(between)?;
     let to = call.then(|| reader.address()).transpose()?;
     let value = reader.u256(value)?;
-    Ok((!value.is_zero()).then_some(OwnValue { nonce, to, value }))
+    Ok((!value.is_zero()).then_some(TransactionValue { nonce, to, value }))
 }
 
 fn little_endian(reader: &mut Reader<'_>) -> Result<U256, Malformed> {
@@ -221,7 +223,7 @@ fn eip2930(mut reader: Reader<'_>) -> Result<TxEip2930, Malformed> {
     })
 }
 
-/// The fields that types 2, 3 and 4 begin with, and their flags.
+/// The fields that types 2, 3 and 4 begin with.
 struct Fees {
     chain_id: u64,
     nonce: u64,
@@ -230,7 +232,7 @@ struct Fees {
     max_priority_fee_per_gas: u128,
 }
 
-/// Widths of the fields of [`Fees`], in flag order.
+/// The widths of the fields of [`Fees`], in flag order.
 pub(crate) struct FeeWidths(pub(crate) [usize; 5]);
 
 impl FeeWidths {
@@ -280,7 +282,7 @@ fn eip1559(mut reader: Reader<'_>) -> Result<TxEip1559, Malformed> {
 fn eip4844(mut reader: Reader<'_>) -> Result<TxEip4844, Malformed> {
     let mut flags = Flags::read(&mut reader, 5)?;
     let widths = FeeWidths::read(&mut flags);
-    // A placeholder of an older field order; always set.
+    // A placeholder from an older field order; always set.
     let placeholder = flags.flag();
     let (value, max_fee_per_blob_gas) = (flags.next(6), flags.next(5));
     flags.finish()?;
@@ -323,7 +325,8 @@ fn eip7702(mut reader: Reader<'_>) -> Result<TxEip7702, Malformed> {
     })
 }
 
-/// A count and that many 32-byte words, taken before anything is allocated.
+/// Reads a count and that many 32-byte words. The bytes are taken before anything is
+/// allocated.
 fn hashes(reader: &mut Reader<'_>) -> Result<Vec<B256>, Malformed> {
     let count = reader.varuint()?;
     let len = count.checked_mul(32).ok_or("a list is too long")?;

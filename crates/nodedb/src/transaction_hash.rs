@@ -1,10 +1,10 @@
-//! The hash of a stored transaction without the transaction.
+//! Hashes of stored transactions without decoding them.
 //!
-//! Storage and the EIP-2718 form hold the same fields, integers as the same big-endian
-//! bytes without leading zeros, in nearly the same order. So they are copied from one
-//! into the other, into a buffer that is used again: nothing is parsed into numbers and
-//! nothing allocated. The plain twin is [`transaction::decode`](crate::transaction::decode)
-//! with `alloy`'s encoder, which blob and set-code transactions go through.
+//! A stored row and the EIP-2718 encoding have the same fields in nearly the same order, and
+//! integers as the same big-endian bytes without leading zeros. So fields are copied into a
+//! reused buffer: no number is parsed and nothing is allocated. The plain implementation is
+//! [`transaction::decode`](crate::transaction::decode) with `alloy`'s encoder. Blob and
+//! set-code transactions use it, and tests compare with it.
 
 use crate::{
     compact::{Flags, Malformed, Reader},
@@ -16,10 +16,11 @@ use alloy_eips::Encodable2718;
 use alloy_rlp::Header;
 use std::ops::Range;
 
-/// In front of the fields: the type and the head of a list, whose length is known last.
+/// Room before the fields for the type and the list header. The length is known last.
 const HEAD_MAX: usize = 1 + 9;
 
-/// Appends the EIP-2718 form of a stored row, perhaps behind some room. Where it is.
+/// Appends the EIP-2718 encoding of a stored row, possibly after some unused bytes. Returns
+/// its range in `rlp`.
 pub(crate) fn encode(
     row: &[u8],
     unzstd: &mut Unzstd,
@@ -53,7 +54,7 @@ pub(crate) fn encode(
     Ok(start - 1..rlp.len())
 }
 
-/// EIP-155 also says what `v` is.
+/// Legacy transactions: `v` follows EIP-155.
 fn legacy(
     mut reader: Reader<'_>,
     signature: &StoredSignature<'_>,
@@ -108,7 +109,7 @@ fn eip1559(mut reader: Reader<'_>, out: &mut Rlp<'_>) -> Result<(), Malformed> {
     out.end_with_list(reader, call, value)
 }
 
-/// RLP under way (yellow paper, appendix B).
+/// An RLP encoder (yellow paper, appendix B).
 struct Rlp<'a>(&'a mut Vec<u8>);
 
 impl Rlp<'_> {
@@ -120,7 +121,7 @@ impl Rlp<'_> {
         self.0.extend_from_slice(bytes);
     }
 
-    /// A big-endian integer, which may have leading zeros.
+    /// Appends a big-endian integer, which may have leading zeros.
     #[inline]
     fn number(&mut self, bytes: &[u8]) {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
@@ -139,7 +140,8 @@ impl Rlp<'_> {
         Ok(())
     }
 
-    /// The rest of transactions with an access list, which is stored before the input.
+    /// Appends the rest of a transaction with an access list. The row has the list before
+    /// the input.
     fn end_with_list(
         &mut self,
         mut reader: Reader<'_>,
@@ -157,14 +159,14 @@ impl Rlp<'_> {
         self.access_list(&mut list)
     }
 
-    /// EIP-2930: addresses with their storage keys.
+    /// Appends an access list (EIP-2930): addresses with their storage keys.
     fn access_list(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
         let items = reader.varuint()?;
         if items == 0 {
             list_head(0).encode(self.0);
             return Ok(());
         }
-        // What goes before a list is as long as the list is: payloads first.
+        // A list header needs the length of the list: the payload comes first.
         let mut payload = Vec::new();
         let mut list = Rlp(&mut payload);
         for _ in 0..items {
@@ -185,8 +187,8 @@ impl Rlp<'_> {
         Ok(())
     }
 
-    /// Puts the head of a list before what follows `start`. Where the list begins now;
-    /// before `start` there must be room.
+    /// Writes the header of the list that begins at `start` before it, where there must be
+    /// room. Returns where the list begins now.
     fn close_list(&mut self, start: usize) -> usize {
         let head = list_head(self.0.len() - start);
         let begin = start - head.length();

@@ -1,6 +1,6 @@
-//! Everything a header promises about its block, recomputed. A scan checks what is
-//! free (gas, counts, hashes); this checks every byte, for a price: all
-//! transactions and receipts are encoded and hashed again.
+//! Proofs of a block against its header. A scan checks what is free: gas, counts and
+//! hashes. The proofs check every byte, which is expensive: all transactions and receipts
+//! are encoded and hashed, and senders are recovered.
 
 use crate::{Block, Error, Receipt, Result, Withdrawal};
 use alloy_consensus::{EthereumReceipt, ReceiptWithBloom, TxReceipt, TxType, proofs};
@@ -8,15 +8,15 @@ use alloy_eips::eip4895;
 use alloy_primitives::Bloom;
 
 impl Block<'_> {
-    /// That the block's hash, transactions root, receipts root, bloom and
-    /// withdrawals root follow from what is stored. Receipts of blocks before London
-    /// are held against gas and bloom only: before Byzantium they carried a state
-    /// root, which no node stores, and a header does not tell which kind it has.
+    /// Proves the block: its hash, transactions root, receipts root, bloom filter and
+    /// withdrawals root follow from what is stored. Calls [`Self::check_transactions`], so
+    /// senders are proven too.
     ///
-    /// Also calls [`Self::check_transactions`].
+    /// Before London, receipts are compared with gas and bloom filter only. Before Byzantium
+    /// they contained a state root, which reth does not store, and the header does not say
+    /// which form it has.
     ///
-    /// Needs all parts of the block, withdrawals read
-    /// ([`Parts::withdrawals`](crate::Parts)).
+    /// Needs all parts of the block; [`Parts::withdrawals`](crate::Parts) must be set.
     pub fn check_roots(&mut self) -> Result<()> {
         self.check_header()?;
         self.check_receipts()?;
@@ -24,7 +24,7 @@ impl Block<'_> {
         if let Some(expected) = self.header()?.withdrawals_root {
             let withdrawals: Vec<_> = self.withdrawals().iter().map(to_alloy).collect();
             let root = proofs::calculate_withdrawals_root(&withdrawals);
-            self.agrees("withdrawals root", root == expected)?;
+            self.require("withdrawals root", root == expected)?;
         }
         Ok(())
     }
@@ -49,7 +49,7 @@ impl Block<'_> {
             .map(|index| self.signed_transaction(index))
             .collect::<Result<Vec<_>>>()?;
         let root = proofs::calculate_transaction_root(&transactions);
-        self.agrees("transactions root", root == expected)?;
+        self.require("transactions root", root == expected)?;
         for (index, transaction) in (0..).zip(&transactions) {
             let Some(stored) = self.stored_sender(index)? else {
                 continue;
@@ -68,7 +68,7 @@ impl Block<'_> {
     }
 
     fn check_receipts(&mut self) -> Result<()> {
-        let place = (self.next_receipt, self.cumulative_gas_used);
+        let position = (self.next_receipt, self.cumulative_gas_used);
         (self.next_receipt, self.cumulative_gas_used) = (0, 0);
         let mut bloom = Bloom::ZERO;
         let mut receipts = Vec::new();
@@ -77,23 +77,23 @@ impl Block<'_> {
             bloom |= receipt.logs_bloom;
             receipts.push(receipt);
         }
-        (self.next_receipt, self.cumulative_gas_used) = place;
+        (self.next_receipt, self.cumulative_gas_used) = position;
         let header = self.header()?;
         let (expected, root) = (header.logs_bloom, header.receipts_root);
         let after_london = header.base_fee.is_some();
-        self.agrees("logs bloom", bloom == expected)?;
+        self.require("logs bloom", bloom == expected)?;
         if !after_london {
             return Ok(());
         }
         let found = proofs::calculate_receipt_root(&receipts);
-        self.agrees("receipts root", found == root)
+        self.require("receipts root", found == root)
     }
 
-    fn agrees(&self, what: &str, agrees: bool) -> Result<()> {
-        if agrees {
+    fn require(&self, what: &str, is_equal: bool) -> Result<()> {
+        if is_equal {
             return Ok(());
         }
-        let what = format!("the header's {what} does not follow from what is stored");
+        let what = format!("the stored data does not have the header's {what}");
         Err(Error::Inconsistent {
             block: self.number,
             what,
@@ -103,7 +103,7 @@ impl Block<'_> {
 
 fn with_bloom(receipt: &Receipt<'_>) -> Result<ReceiptWithBloom<EthereumReceipt>> {
     let receipt = EthereumReceipt {
-        // Types beyond 4 are refused by the decoder.
+        // The decoder refuses types above 4.
         tx_type: TxType::try_from(receipt.tx_type).unwrap_or(TxType::Legacy),
         success: receipt.success,
         cumulative_gas_used: receipt.cumulative_gas_used,

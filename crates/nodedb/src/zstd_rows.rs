@@ -1,16 +1,16 @@
-//! Receipts and longer transactions are zstd frames made with a dictionary that
-//! has not changed since reth 1.0. One decompressor and one buffer per worker:
-//! nothing is allocated per row.
+//! Decompresses receipts and longer transactions: zstd frames with a dictionary that has not
+//! changed since reth 1.0. Each worker has one decompressor and one buffer, so nothing is
+//! allocated per row.
 
 use crate::compact::Malformed;
 use std::sync::LazyLock;
 use zstd::{bulk::Decompressor, dict::DecoderDictionary, zstd_safe};
 
-/// The largest row we decompress. All logs of a block of 500 million gas (8 gas
-/// per byte of data) fit; damaged sizes do not make us allocate more.
+/// The largest decompressed row. All logs of a block with 500 million gas fit (8 gas per
+/// byte of data). Damaged sizes cannot make the reader allocate more.
 pub(crate) const ROW_BYTES_MAX: usize = 64 << 20;
 
-/// The buffer at first: nearly every row fits, with room to spare.
+/// The first size of the buffer. Nearly every row fits.
 const ROW_BYTES: usize = 32 << 10;
 
 /// RFC 8878, 3.1.1.
@@ -53,11 +53,11 @@ impl Unzstd {
         }
     }
 
-    /// The content of one frame, valid until the next call.
+    /// Returns the content of a frame, valid until the next call.
     pub(crate) fn decompress(&mut self, frame: &[u8]) -> Result<&[u8], Malformed> {
-        // Other magic numbers would lead to decoders of formats long gone.
+        // With other magic numbers, zstd would use decoders of its old formats.
         if !frame.starts_with(&MAGIC) {
-            return Err("no zstd frame where one is announced");
+            return Err("a zstd frame is expected");
         }
         let decompressor = match &mut self.decompressor {
             Some(decompressor) => decompressor,
@@ -66,8 +66,8 @@ impl Unzstd {
                     .map_err(|_| "the zstd dictionary cannot be loaded")?,
             ),
         };
-        // Into the whole buffer, not just as much of it as the frame will fill: zstd
-        // copies carefully, byte for byte, where its output may end.
+        // Passes the whole buffer and not only the size of the content: near the end of its
+        // output, zstd copies byte by byte.
         if let Ok(written) = decompressor.decompress_to_buffer(frame, &mut self.buffer[..]) {
             return Ok(&self.buffer[..written]);
         }
@@ -83,15 +83,15 @@ impl Unzstd {
     }
 }
 
-/// How large a frame says its content is; an error when that is more than is possible.
+/// Returns the content size that a frame declares. More than possible is an error.
 fn content_size(frame: &[u8]) -> Result<usize, Malformed> {
     match zstd_safe::get_frame_content_size(frame) {
         Ok(Some(size)) => usize::try_from(size)
             .ok()
             .filter(|size| *size <= ROW_BYTES_MAX)
             .ok_or("a zstd frame is too large"),
-        Ok(None) => Err("a zstd frame does not tell its size"),
-        Err(_) => Err("no zstd frame where one is announced"),
+        Ok(None) => Err("a zstd frame without content size"),
+        Err(_) => Err("a zstd frame is expected"),
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use alloy_primitives::{b256, keccak256};
 
     #[test]
-    fn the_dictionaries_are_those_of_reth() {
+    fn dictionaries_are_those_of_reth() {
         // keccak of the files whose SHA-256 begins with d6f76d73c6b8ad09 (receipts)
         // and cc4a9eb3822d8a38 (transactions), unchanged since reth 1.0.
         assert_eq!(
@@ -112,7 +112,7 @@ mod tests {
             keccak256(reth_zstd_compressors::TRANSACTION_DICTIONARY),
             b256!("d9b6dfe9eef8a45e3946150b832472654ebf8ffdeed9bdfa3e701d499dfa3f1e")
         );
-        // The ids that every frame on disk carries in its header.
+        // The ids in the header of every frame on disk.
         let id = |dictionary| zstd_safe::get_dict_id_from_dict(dictionary).unwrap().get();
         assert_eq!(id(reth_zstd_compressors::RECEIPT_DICTIONARY), 0x6169_42fc);
         assert_eq!(
@@ -122,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_bounded() {
-        // A frame header that announces 2^40 bytes.
+    fn rejects_frames_with_huge_sizes() {
+        // A frame header that declares 2^40 bytes.
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0b1110_0000];
         frame.extend((1u64 << 40).to_le_bytes());
         frame.extend([1, 0, 0]);

@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_nodedb::{
-    self as nodedb, Block, BodyIndices, NodeDb, OwnValue, Parts, Scratch, Snapshot,
+    self as nodedb, Block, BodyIndices, NodeDb, Parts, Scratch, Snapshot, TransactionValue,
 };
 use txgraph_transfers::{
     BlockRange, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer,
@@ -349,15 +349,15 @@ impl ChunkReader<'_> {
         decoder.begin_block(block.number, 0);
         let mut index = 0;
         loop {
-            let mut own_value = None;
+            let mut view = None;
             if self.parts.senders && u64::from(index) < block.body.tx_count {
-                own_value = own_value_of(block, index)?;
+                view = transaction_value_of(block, index)?;
             }
             let Some(receipt) = block.next_receipt()? else {
                 break;
             };
-            if let Some(own_value) = &mut own_value {
-                own_value.success = receipt.success;
+            if let Some(view) = &mut view {
+                view.success = receipt.success;
             }
             let mut logs = receipt.logs();
             let views = logs.by_ref().map(|log| LogView {
@@ -365,7 +365,7 @@ impl ChunkReader<'_> {
                 topics: log.topics,
                 data: log.data,
             });
-            decoder.transaction(index, own_value.as_ref(), views, transfers);
+            decoder.transaction(index, view.as_ref(), views, transfers);
             logs.finish()?;
             index += 1;
         }
@@ -413,8 +413,11 @@ fn next_tx_after(snapshot: &Snapshot<'_>, before: Option<u64>) -> nodedb::Result
 
 /// The native value that a transaction moves if it succeeds. Nothing when that is
 /// zero: then its sender need not be looked up.
-fn own_value_of(block: &mut Block<'_>, index: u32) -> nodedb::Result<Option<TransactionView>> {
-    let Some(OwnValue { nonce, to, value }) = block.own_value(index)? else {
+fn transaction_value_of(
+    block: &mut Block<'_>,
+    index: u32,
+) -> nodedb::Result<Option<TransactionView>> {
+    let Some(TransactionValue { nonce, to, value }) = block.transaction_value(index)? else {
         return Ok(None);
     };
     let from = block.sender(index)?;

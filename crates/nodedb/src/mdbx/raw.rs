@@ -1,12 +1,11 @@
-//! A safe face over the dozen functions of libmdbx that reading needs.
+//! A safe wrapper of the functions of libmdbx that reading needs.
 //!
-//! Why not the safe face of `signet-libmdbx` itself: it cannot pass
-//! `MDBX_VALIDATION`, and without that flag libmdbx trusts the pages it maps. A
-//! flipped bit in `mdbx.dat` then reads beyond a page, or aborts the process
-//! (measured: within 30 random flips, 4 times of 4). With the flag every page
-//! is checked before use and damage is an error.
+//! The safe interface of `signet-libmdbx` cannot pass `MDBX_VALIDATION`. Without that flag
+//! libmdbx trusts the pages that it maps: a flipped bit in `mdbx.dat` can read beyond a page
+//! or abort the process (measured: within 30 random flips, in 4 of 4 runs). With the flag,
+//! every page is checked before use, and damage is an error.
 
-#![expect(unsafe_code, reason = "calls into C; each argued below")]
+#![expect(unsafe_code, reason = "calls into C; each has its argument below")]
 
 use signet_libmdbx::ffi;
 use std::{
@@ -21,11 +20,11 @@ use std::{
     sync::Arc,
 };
 
-/// What libmdbx returned instead of success.
+/// An error code of libmdbx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(pub(super) c_int);
 
-/// Of a named table, within one environment.
+/// The handle of a named table within one environment.
 pub(super) type Handle = ffi::MDBX_dbi;
 
 /// An environment opened read-only; closed when dropped.
@@ -44,9 +43,10 @@ unsafe impl Sync for Environment {}
 impl Environment {
     /// Opens the environment in directory `path`.
     pub(super) fn open(path: &CStr, tables_max: u64, readers_max: u64) -> Result<Self, Code> {
-        // In debug builds libmdbx would check assertions, and abort on a damaged
-        // page before its own validation reports it; in release builds it has none.
-        // SAFETY: sets global numbers; no logger is given.
+        // In debug builds, assertions of libmdbx abort on a damaged page before its
+        // validation reports it. Release builds have no assertions.
+        // SAFETY: sets global settings without a logger. The caller holds the lock of the
+        // registry, so no other environment is being opened.
         unsafe { ffi::mdbx_setup_debug(ffi::MDBX_LOG_FATAL, ffi::MDBX_DBG_NONE, None) };
         let mut env = ptr::null_mut();
         // SAFETY: `env` is a valid place for the result.
@@ -112,16 +112,15 @@ impl Drop for Environment {
 #[derive(Debug)]
 pub(super) struct ReadTxn {
     txn: NonNull<ffi::MDBX_txn>,
-    /// A cursor for each table that was asked for a key. A cursor stays where it
-    /// was, so that the next key of an ascending run is found in the same page;
-    /// a search from the root would check every page on its way again (a third
-    /// of a whole scan, measured).
+    /// A cursor for each table that was read. It keeps its position, so the next key of an
+    /// ascending run is found in the same page. A search from the root would validate every
+    /// page on the way again (measured: a third of a whole scan).
     kept: RefCell<Vec<(Handle, NonNull<ffi::MDBX_cursor>)>>,
     _env: Arc<Environment>,
 }
 
-// SAFETY: with `NOSTICKYTHREADS` a read transaction is not bound to a thread. It
-// is not `Sync`: one thread at a time (`NonNull` sees to that).
+// SAFETY: with `NOSTICKYTHREADS` a read transaction is not bound to a thread. It is not
+// `Sync` because of `NonNull`, so one thread uses it at a time.
 unsafe impl Send for ReadTxn {}
 
 impl ReadTxn {
@@ -144,13 +143,14 @@ impl ReadTxn {
         })
     }
 
-    /// Number of the commit it sees.
+    /// Returns the number of the commit that it sees.
     pub(super) fn id(&self) -> u64 {
         // SAFETY: the transaction is alive.
         unsafe { ffi::mdbx_txn_id(self.txn.as_ptr()) }
     }
 
-    /// `None`: no such table. Handles stay valid as long as the environment.
+    /// Opens a table; `None` if it does not exist. Handles are valid as long as the
+    /// environment. libmdbx locks its list of handles, so threads can open them at once.
     pub(super) fn table(&self, name: &CStr) -> Result<Option<Handle>, Code> {
         let mut handle = 0;
         // SAFETY: the transaction is alive, `name` ends with a NUL.
@@ -165,11 +165,11 @@ impl ReadTxn {
         Ok(found(code)?.then_some(handle))
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(super) fn rows(&self, table: Handle) -> Result<u64, Code> {
         // SAFETY: plain numbers, for which zero is a value.
         let mut stat: ffi::MDBX_stat = unsafe { std::mem::zeroed() };
-        // SAFETY: `stat` has the size that is told.
+        // SAFETY: `stat` has the size that is passed.
         check(unsafe {
             ffi::mdbx_dbi_stat(
                 self.txn.as_ptr(),
@@ -181,8 +181,8 @@ impl ReadTxn {
         Ok(stat.ms_entries)
     }
 
-    /// The value of a key. It lies in the mapped file, in pages that the node does
-    /// not change while this transaction is alive.
+    /// Returns the value of a key. It is in the mapped file, in pages that the node does not
+    /// change while this transaction is alive.
     pub(super) fn get(&self, table: Handle, key: &[u8]) -> Result<Option<&[u8]>, Code> {
         let cursor = self.kept_cursor(table)?;
         let mut key = outgoing(key);
@@ -195,7 +195,7 @@ impl ReadTxn {
         Ok(found(code)?.then(|| unsafe { incoming(&value) }))
     }
 
-    /// The first row with a key not below `key`, found with a cursor that is kept.
+    /// Returns the first row with a key >= `key`.
     pub(super) fn seek(&self, table: Handle, key: &[u8]) -> Result<Option<Row<'_>>, Code> {
         let cursor = self.kept_cursor(table)?;
         let mut key = outgoing(key);
@@ -208,7 +208,7 @@ impl ReadTxn {
         Ok(found(code)?.then(|| unsafe { (incoming(&key), incoming(&value)) }))
     }
 
-    /// Of a table of duplicates: the first value of `key` that is not below `subkey`.
+    /// Returns the first value of `key` that is >= `subkey`, from a table with duplicates.
     pub(super) fn seek_duplicate(
         &self,
         table: Handle,
@@ -261,7 +261,7 @@ impl ReadTxn {
 impl Drop for ReadTxn {
     fn drop(&mut self) {
         for (_, cursor) in self.kept.get_mut().drain(..) {
-            // SAFETY: opened by `kept_cursor`, never handed out, closed once.
+            // SAFETY: opened by `kept_cursor`, never returned to callers, closed once.
             unsafe { ffi::mdbx_cursor_close(cursor.as_ptr()) };
         }
         // SAFETY: alive until here; other cursors borrow from it and are gone.
@@ -269,13 +269,13 @@ impl Drop for ReadTxn {
     }
 }
 
-/// Rows that [`Cursor::rows`] fetches.
+/// The number of rows that [`Cursor::rows`] reads at most.
 const ROWS_AT_ONCE: usize = 64;
 
-/// Key and value of a row.
+/// The key and the value of a row.
 pub(crate) type Row<'txn> = (&'txn [u8], &'txn [u8]);
 
-/// A place in a table.
+/// A position in a table.
 #[derive(Debug)]
 pub(super) struct Cursor<'txn> {
     cursor: NonNull<ffi::MDBX_cursor>,
@@ -295,20 +295,19 @@ impl<'txn> Cursor<'txn> {
         self.get(ffi::MDBX_NEXT, &[])
     }
 
-    /// The first row with a key not below `key`.
+    /// Returns the first row with a key >= `key`.
     pub(super) fn seek(&mut self, key: &[u8]) -> Result<Option<Row<'txn>>, Code> {
         self.get(ffi::MDBX_SET_RANGE, key)
     }
 
-    /// Appends the row the cursor stands on and those behind it, up to `ROWS_AT_ONCE`,
-    /// and moves behind them: one call instead of one for each. Nothing is appended
-    /// after the last row, or before a [`Self::seek`].
+    /// Appends the current row and those after it, up to `ROWS_AT_ONCE`, and moves past
+    /// them: one call instead of one per row. Appends nothing after the last row, or before
+    /// a [`Self::seek`].
     pub(super) fn rows(&mut self, into: &mut Vec<Row<'txn>>) -> Result<(), Code> {
         let mut pairs = [outgoing(&[]); 2 * ROWS_AT_ONCE];
         let mut count = 0;
-        // SAFETY: the cursor lives within its transaction; `pairs` has room for as
-        // many items as are told, and is not a table of duplicates (libmdbx refuses
-        // those).
+        // SAFETY: the cursor lives within its transaction, and `pairs` has the length that
+        // is passed. libmdbx refuses tables with duplicates.
         let code = unsafe {
             ffi::mdbx_cursor_get_batch(
                 self.cursor.as_ptr(),
@@ -318,7 +317,7 @@ impl<'txn> Cursor<'txn> {
                 ffi::MDBX_NEXT,
             )
         };
-        // "True" marks the last rows of the table, which are there all the same.
+        // "True" means that these are the last rows of the table.
         found(code)?;
         for [key, value] in pairs[..count.min(2 * ROWS_AT_ONCE)].as_chunks().0 {
             // SAFETY: libmdbx has set `count` items; see `ReadTxn::get`.
@@ -360,7 +359,7 @@ const fn check(code: c_int) -> Result<(), Code> {
     }
 }
 
-/// Whether there is a row.
+/// Returns whether there is a row.
 const fn found(code: c_int) -> Result<bool, Code> {
     match code {
         ffi::MDBX_NOTFOUND | ffi::MDBX_ENODATA => Ok(false),
@@ -369,7 +368,7 @@ const fn found(code: c_int) -> Result<bool, Code> {
     }
 }
 
-/// Bytes for libmdbx to read.
+/// Passes bytes to libmdbx.
 const fn outgoing(bytes: &[u8]) -> ffi::MDBX_val {
     ffi::MDBX_val {
         iov_base: bytes.as_ptr().cast_mut().cast(),
@@ -377,11 +376,11 @@ const fn outgoing(bytes: &[u8]) -> ffi::MDBX_val {
     }
 }
 
-/// Bytes libmdbx pointed to.
+/// Returns the bytes that libmdbx points to.
 ///
 /// # Safety
 ///
-/// They must stay valid and unchanged for `'a`.
+/// The bytes must stay valid and unchanged for `'a`.
 unsafe fn incoming<'a>(value: &ffi::MDBX_val) -> &'a [u8] {
     if value.iov_len == 0 {
         return &[];

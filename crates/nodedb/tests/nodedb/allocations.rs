@@ -1,4 +1,4 @@
-//! The hot path allocates nothing per receipt or log.
+//! Reading receipts and logs allocates nothing per receipt or log.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -14,11 +14,11 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-#[expect(unsafe_code, reason = "counts, and hands on to the system's allocator")]
-// SAFETY: every call is handed on unchanged.
+#[expect(unsafe_code, reason = "counts, and forwards to the system allocator")]
+// SAFETY: every call is forwarded unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Not while the thread ends, when the counter is gone.
+        // Fails while the thread ends, when the counter no longer exists.
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
         // SAFETY: promised by the caller.
         unsafe { System.alloc(layout) }
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-fn none_per_receipt() {
+fn no_allocation_per_receipt() {
     let [_, small] = committed();
     let fixture = fixture("dev-v2").unwrap_or(small);
     let db = NodeDb::open(&DataDir::new(fixture.path())).unwrap();
@@ -65,7 +65,7 @@ fn none_per_receipt() {
         (receipts, logs, ALLOCATIONS.get() - before)
     };
     scan();
-    // The second pass finds its buffers in place.
+    // The second pass reuses the buffers of the first.
     let (receipts, logs, allocations) = scan();
     let blocks = whole.last + 1;
     assert!(receipts > 4 * blocks && logs > 4 * blocks);

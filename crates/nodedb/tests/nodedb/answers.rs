@@ -1,4 +1,4 @@
-//! Everything read equals what the node itself answered, log by log.
+//! Everything that is read equals the answers of the node, log by log.
 
 use crate::json;
 use serde_json::Value;
@@ -19,14 +19,14 @@ fn open(fixture: &Fixture) -> NodeDb {
 }
 
 #[test]
-fn headers_transactions_senders_withdrawals() {
+fn blocks_equal_the_answers_of_the_node() {
     for fixture in full().into_iter().filter(|fixture| fixture.has("blocks")) {
         blocks_equal(&fixture, &fixture);
     }
 }
 
 #[test]
-fn receipts_and_logs() {
+fn receipts_equal_the_answers_of_the_node() {
     for fixture in full() {
         let checked = receipts_equal(fixture.path(), &fixture);
         assert_eq!(Some(checked), fixture.chain_info["counts"]["logs"].as_u64());
@@ -34,7 +34,7 @@ fn receipts_and_logs() {
 }
 
 #[test]
-fn partial_directories() {
+fn partial_directories_equal_the_answers_of_the_node() {
     for (partial, full) in partial() {
         if full.has("blocks") {
             blocks_equal(&partial, &full);
@@ -43,8 +43,8 @@ fn partial_directories() {
     }
 }
 
-/// Headers, transactions, senders and withdrawals of all blocks of a directory
-/// against `eth_getBlockByNumber`.
+/// Compares headers, transactions, senders and withdrawals of all blocks with
+/// `eth_getBlockByNumber`.
 fn blocks_equal(fixture: &Fixture, answers: &Fixture) {
     let db = open(fixture);
     let snapshot = db.snapshot().unwrap();
@@ -143,8 +143,8 @@ fn block_equals(block: &mut Block<'_>, answer: &Value) {
     }
 }
 
-/// Receipts of all blocks that have them against `eth_getBlockReceipts`; gives
-/// the number of logs compared.
+/// Compares the receipts of all blocks that have them with `eth_getBlockReceipts`. Returns
+/// the number of compared logs.
 pub(crate) fn receipts_equal(dir: &Path, answers: &Fixture) -> u64 {
     let db = NodeDb::open(&DataDir::new(dir)).unwrap();
     let snapshot = db.snapshot().unwrap();

@@ -1,4 +1,4 @@
-//! Our decoders against reth's own encoders; and against anything at all.
+//! Decoders, compared with reth's encoders and decoders, and with arbitrary bytes.
 
 use alloy_consensus::{
     EthereumReceipt, Header, Signed, Transaction as _, TxEip1559, TxEip2930, TxEip4844, TxEip7702,
@@ -12,7 +12,7 @@ use alloy_primitives::{Address, B64, B256, Bloom, Bytes, Log, Signature, TxKind,
 use proptest::{collection::vec, option, prelude::*};
 use reth_codecs::Compact;
 use txgraph_nodedb::{
-    OwnValue, SignedTransaction,
+    SignedTransaction, TransactionValue,
     fuzzing::{self, Buffers},
 };
 
@@ -28,7 +28,7 @@ fn bytes(len_max: usize) -> impl Strategy<Value = Bytes> {
     vec(any::<u8>(), 0..=len_max).prop_map(Bytes::from)
 }
 
-/// All widths alike, so that trimmed integers of every length occur.
+/// All widths are equally likely, so that integers of every length occur.
 fn number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..=64).prop_map(|(n, cut)| n.checked_shr(cut).unwrap_or(0))
 }
@@ -201,15 +201,15 @@ fn receipt_equals(found: &txgraph_nodedb::Receipt<'_>, expected: &EthereumReceip
     }
 }
 
-/// With and without decoding: the same hash, or a refusal.
+/// Checks that the hash is the same with and without decoding, or an error in both.
 fn hashes_agree(row: &[u8], buffers: &mut Buffers) {
     let decoded = fuzzing::transaction(row, buffers);
     let hash = fuzzing::transaction_hash(row, buffers);
     assert_eq!(hash.ok(), decoded.as_ref().ok().map(|tx| *tx.tx_hash()));
-    // Looks at less, so it may find one where the rest is damaged.
+    // Reads less, so it may succeed where the rest is damaged.
     if let Ok(tx) = decoded {
-        let own_value = fuzzing::own_value(row, buffers).unwrap();
-        assert_eq!(own_value.map_or(U256::ZERO, |own| own.value), tx.value());
+        let value = fuzzing::transaction_value(row, buffers).unwrap();
+        assert_eq!(value.map_or(U256::ZERO, |found| found.value), tx.value());
     }
 }
 
@@ -217,37 +217,37 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn receipts(receipt in receipt()) {
+    fn decodes_receipts(receipt in receipt()) {
         let row = encoded(&receipt);
         receipt_equals(&fuzzing::receipt(&row, &mut Buffers::default()).unwrap(), &receipt);
     }
 
     #[test]
-    fn transactions(tx in transaction()) {
+    fn decodes_transactions(tx in transaction()) {
         let row = encoded(&tx);
         let mut buffers = Buffers::default();
         prop_assert_eq!(fuzzing::transaction_hash(&row, &mut buffers), Ok(*tx.tx_hash()));
-        let own_value = OwnValue {
+        let value = TransactionValue {
             nonce: tx.nonce(),
             to: tx.to(),
             value: tx.value(),
         };
-        let own_value = (!tx.value().is_zero()).then_some(own_value);
-        prop_assert_eq!(fuzzing::own_value(&row, &mut buffers), Ok(own_value));
+        let value = (!tx.value().is_zero()).then_some(value);
+        prop_assert_eq!(fuzzing::transaction_value(&row, &mut buffers), Ok(value));
         prop_assert_eq!(fuzzing::transaction(&row, &mut buffers).unwrap(), tx);
     }
 
     #[test]
-    fn headers(header in header()) {
+    fn decodes_headers(header in header()) {
         let hash = header.hash_slow();
         let found = fuzzing::header(&encoded(&header), hash).unwrap();
         prop_assert_eq!(found.to_alloy(), header);
         prop_assert_eq!(found.recompute_hash(), hash);
     }
 
-    /// Whatever the bytes say, the answer is a value or a refusal.
+    /// Arbitrary bytes give a value or an error, never a panic.
     #[test]
-    fn anything(row in vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic(row in vec(any::<u8>(), 0..400)) {
         let mut buffers = Buffers::default();
         if let Ok(receipt) = fuzzing::receipt(&row, &mut buffers) {
             assert_eq!(receipt.logs().count(), receipt.log_count as usize);
@@ -257,9 +257,9 @@ proptest! {
         fuzzing::other_values(&row);
     }
 
-    /// Rows that nearly are right: one byte changed, or cut short.
+    /// Valid rows with one changed byte, or truncated.
     #[test]
-    fn damaged(
+    fn damaged_rows_never_panic(
         receipt in receipt(),
         tx in transaction(),
         header in header(),

@@ -1,5 +1,5 @@
-//! Which receipts are there, when some are in static files, some in MDBX, and some
-//! nowhere: against counting them block by block.
+//! Available receipts, with some in static files, some in MDBX and some missing, compared
+//! with counting them block by block.
 
 use crate::answers::receipts_equal;
 use proptest::{collection::btree_set, prelude::*};
@@ -20,12 +20,12 @@ const RECEIPTS: Parts = Parts {
 };
 const TIP: u64 = 40;
 
-/// The small chain in v1, its receipts from transaction `static_rows` on moved to
-/// MDBX, as a node of the 1.x time leaves them.
+/// The small chain in layout v1 with the receipts from transaction `static_rows` on moved to
+/// MDBX, as reth 1.x leaves them.
 struct Mixed {
     copy: Unpacked,
     rows: Vec<Vec<u8>>,
-    /// First transaction and number of transactions of every block.
+    /// The first transaction and the number of transactions of every block.
     bodies: Vec<(u64, u64)>,
     static_rows: u64,
 }
@@ -63,7 +63,7 @@ impl Mixed {
         mixed
     }
 
-    /// All rows but `absent` into MDBX.
+    /// Writes all rows except `absent` to MDBX.
     fn set_rows(&self, absent: &BTreeSet<u64>) {
         commit(self.copy.path(), |tx| {
             let table = tx.open_db(Some("Receipts")).unwrap();
@@ -82,7 +82,7 @@ impl Mixed {
     }
 }
 
-/// Rewrites the `.conf` of the one receipts jar to hold `rows` rows.
+/// Rewrites the `.conf` of the receipts jar so that it has `rows` rows.
 fn shorten_receipts(dir: &Path, rows: u64) {
     let conf = dir.join("static_files/static_file_receipts_0_499999.conf");
     let old = fs::read(&conf).unwrap();
@@ -104,7 +104,7 @@ fn shorten_receipts(dir: &Path, rows: u64) {
 }
 
 #[test]
-fn both_sources() {
+fn reads_receipts_from_both_sources() {
     let [v1, _] = committed();
     for static_rows in [0, 1, 260, 520, 521] {
         let mixed = Mixed::new(static_rows);
@@ -134,7 +134,7 @@ fn both_sources() {
     }
 }
 
-/// Blocks of which some receipt is absent.
+/// Returns which blocks lack a receipt.
 fn incomplete(mixed: &Mixed, absent: &BTreeSet<u64>) -> Vec<bool> {
     let lacks =
         |(first, count): &(u64, u64)| (*first..first + count).any(|tx| absent.contains(&tx));
@@ -142,7 +142,7 @@ fn incomplete(mixed: &Mixed, absent: &BTreeSet<u64>) -> Vec<bool> {
 }
 
 #[test]
-fn holes() {
+fn finds_every_hole() {
     let mixed = Mixed::new(200);
     let rows = mixed.rows.len() as u64;
     let strategy = (
@@ -155,7 +155,7 @@ fn holes() {
     runner
         .run(&strategy, |(mut absent, first, last, dense)| {
             if dense {
-                // One long hole, as pruning leaves.
+                // One long hole, as after pruning.
                 if let (Some(low), Some(high)) = (absent.first().copied(), absent.last().copied()) {
                     absent.extend(low..=high);
                 }
@@ -170,7 +170,7 @@ fn holes() {
             for (block, lacks) in (0u64..).zip(&incomplete) {
                 let empty = mixed.bodies[block as usize].1 == 0;
                 if !wanted.contains(block) {
-                    assert!(!in_gap(block), "block {block} was not asked for");
+                    assert!(!in_gap(block), "block {block} was not requested");
                 } else if !empty {
                     assert_eq!(in_gap(block), *lacks, "block {block}");
                 }
@@ -193,9 +193,9 @@ fn holes() {
         .unwrap();
 }
 
-/// Jars that are gone, whole or in part, as while a node deletes them.
+/// Missing and incomplete jars, as while a node deletes them.
 #[test]
-fn deleted_jars() {
+fn deleted_jars_are_gaps() {
     let Some(fixture) = fixture("pruned/small-v2-minimal") else {
         return;
     };
@@ -227,7 +227,7 @@ fn deleted_jars() {
         assert!(gaps[0].reason.contains("not stored"), "{gaps:?}");
         drop(snapshot);
         drop(db);
-        // The node says that it deleted them.
+        // With a prune checkpoint.
         put(copy.path(), "PruneCheckpoints", &[2], &[1, 1, 19, 0]);
         let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
         let gaps = db
@@ -245,10 +245,9 @@ fn deleted_jars() {
     }
 }
 
-/// A jar that vanishes after it was listed: the reader is stale, the next snapshot
-/// knows.
+/// After a listed jar is deleted, the reader is stale. The next snapshot reports the gap.
 #[test]
-fn a_jar_deleted_under_a_snapshot() {
+fn jar_deleted_under_a_snapshot_is_stale() {
     let Some(fixture) = fixture("pruned/small-v2-minimal") else {
         return;
     };
@@ -271,7 +270,7 @@ fn a_jar_deleted_under_a_snapshot() {
 }
 
 #[test]
-fn missing_headers_and_transactions() {
+fn missing_headers_and_transactions_are_gaps() {
     let Some(fixture) = fixture("odd/pruned-v2") else {
         return;
     };
@@ -294,7 +293,7 @@ fn missing_headers_and_transactions() {
             last: 599
         }
     );
-    assert!(gaps[0].reason.contains("headers not stored"), "{gaps:?}");
+    assert!(gaps[0].reason.contains("headers are not stored"), "{gaps:?}");
     assert!(snapshot.header(450).unwrap_err().is_missing());
     assert_eq!(
         snapshot.info().unwrap().headers[0],

@@ -1,5 +1,6 @@
-//! Damaged directories give errors or right answers: no panic, no hang, no wrong
-//! answer where the format has a check.
+//! Damaged directories give errors or right answers: no panic, no hang, and no wrong answer
+//! in anything that has a check. With `check_roots` senders, receipts and transactions have
+//! one.
 
 use alloy_primitives::{B256, keccak256};
 use std::{
@@ -19,12 +20,12 @@ const ALL: Parts = Parts {
     withdrawals: true,
 };
 
-/// All there is to know about a directory, part by part.
+/// Digests of everything in a directory, by part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Everything {
     headers: B256,
     receipt_shapes: B256,
-    /// Receipts, logs, transactions, withdrawals.
+    /// Receipts, logs, transactions and withdrawals.
     contents: B256,
     senders: B256,
     /// Accounts and slots before each block. No header commits to them.
@@ -86,7 +87,7 @@ fn read_everything(dir: &Path) -> Result<Everything> {
     })
 }
 
-/// xorshift: the same damage in every run.
+/// xorshift, so that every run makes the same damage.
 struct Random(u64);
 
 impl Random {
@@ -98,7 +99,7 @@ impl Random {
     }
 }
 
-/// The files of a directory that are read, with the length that matters.
+/// The files that are read, with the length that is used.
 fn files(dir: &Path) -> Vec<(PathBuf, u64)> {
     let mut files = vec![
         (dir.join("db/mdbx.dat"), used_len(&dir.join("db/mdbx.dat"))),
@@ -115,7 +116,7 @@ fn files(dir: &Path) -> Vec<(PathBuf, u64)> {
     files
 }
 
-/// `mdbx.dat` is 4 GiB of mostly nothing.
+/// Most of the 4 GiB of `mdbx.dat` are zero.
 fn used_len(path: &Path) -> u64 {
     let file = File::open(path).unwrap();
     let mut page = [0; 4096];
@@ -135,7 +136,7 @@ fn write_at(path: &Path, bytes: &[u8], offset: u64) {
         .unwrap();
 }
 
-/// Flips bits, overwrites words and cuts files, one at a time, and puts them back.
+/// Flips bits, overwrites words and truncates files, one at a time, and repairs them.
 fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
     let copy = fixture.unpack();
     let right = read_everything(copy.path()).unwrap();
@@ -144,7 +145,7 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (mut same, mut errors, mut others) = (0, 0, 0);
     for _ in 0..rounds {
-        // Small files as often as large ones.
+        // Small files are damaged as often as large ones.
         let (path, len) = &files[random.below(files.len() as u64) as usize];
         let what = random.below(10);
         let at = random.below(*len);
@@ -159,7 +160,7 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
                 .unwrap()
                 .set_len(at)
                 .unwrap();
-            described = format!("{} cut to {at}", path.display());
+            described = format!("{} truncated to {at}", path.display());
         } else {
             File::open(path)
                 .unwrap()
@@ -209,13 +210,12 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
     assert!(errors > rounds / 20 && same > 0);
 }
 
-/// `TXGRAPH_DAMAGE_ROUNDS` asks for more than the 1600 of a normal run.
+/// `TXGRAPH_DAMAGE_ROUNDS` sets the number of rounds (default 1600).
 #[test]
-fn bits_words_and_ends() {
+fn damaged_bits_words_and_lengths() {
     let rounds = std::env::var("TXGRAPH_DAMAGE_ROUNDS").map_or(1600, |text| text.parse().unwrap());
     let fixtures = committed();
-    // A damaged directory looks like one that is changing: most of the time is
-    // spent waiting for it to settle.
+    // Most of the time is spent in retries: damage looks like a change at first.
     std::thread::scope(|scope| {
         for seed in 1..=8 {
             let fixture = &fixtures[seed as usize % 2];
@@ -224,9 +224,9 @@ fn bits_words_and_ends() {
     });
 }
 
-/// A database file that was cut, at every kind of place.
+/// A truncated database, at several kinds of positions.
 #[test]
-fn a_short_database() {
+fn rejects_truncated_database() {
     let [_, fixture] = committed();
     let used = used_len(&fixture.path().join("db/mdbx.dat"));
     for len in [
@@ -248,7 +248,7 @@ fn a_short_database() {
             .unwrap()
             .set_len(len)
             .unwrap();
-        let error = read_everything(copy.path()).expect_err("it lacks pages");
+        let error = read_everything(copy.path()).expect_err("pages are missing");
         println!("{len}: {error}");
     }
 }

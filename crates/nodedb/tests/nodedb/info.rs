@@ -1,4 +1,4 @@
-//! `info` against `chain-info.json` of every fixture.
+//! `info`, compared with `chain-info.json` of every fixture.
 
 use serde_json::Value;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn ranges(value: &Value) -> Vec<BlockRange> {
 }
 
 #[test]
-fn full_directories() {
+fn info_of_full_directories() {
     let mut all: Vec<_> = committed().into();
     all.extend(
         ["dev-v1", "dev-v2", "long-v2"]
@@ -75,7 +75,7 @@ fn full_directories() {
     }
 }
 
-/// Rows of all static files.
+/// Compares the number of rows of all static files.
 fn rows_equal(info: &Info, expected: &Value) {
     let Some(segments) = expected["rows"]["static_files"].as_object() else {
         return;
@@ -93,7 +93,7 @@ fn rows_equal(info: &Info, expected: &Value) {
 }
 
 #[test]
-fn pruned_directories() {
+fn info_of_pruned_directories() {
     for name in [
         "pruned/dev-v1-receipts",
         "pruned/dev-v2-distance",
@@ -124,8 +124,8 @@ fn pruned_directories() {
     }
 }
 
-/// The fixture counts blocks with transactions only: those of `receipts` of the
-/// full chain.
+/// The fixture counts only blocks with transactions, which are in `receipts` of the full
+/// chain.
 fn receipts_equal(name: &str, info: &Info, fixture: &txgraph_testkit::fixtures::Fixture) {
     let expected = &fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
     let full = fixture.full_chain().unwrap();
@@ -173,7 +173,7 @@ fn receipts_equal(name: &str, info: &Info, fixture: &txgraph_testkit::fixtures::
 }
 
 #[test]
-fn a_crashed_directory() {
+fn info_of_a_crashed_directory() {
     let Some(fixture) = fixture("crashed/small-v2") else {
         return;
     };
@@ -192,7 +192,7 @@ fn a_crashed_directory() {
 }
 
 #[test]
-fn odd_directories() {
+fn info_of_other_directories() {
     for name in [
         "pruned-v1",
         "pruned-v2",
@@ -219,9 +219,9 @@ fn odd_directories() {
     }
 }
 
-/// A node in its first sync: stages are ahead of the tip.
+/// During the first sync of a node, stages are ahead of the tip.
 #[test]
-fn a_partial_sync() {
+fn info_during_a_first_sync() {
     let [_, v2] = committed();
     let copy = v2.unpack();
     put(copy.path(), "StageCheckpoints", b"Finish", &[0]);
@@ -231,12 +231,12 @@ fn a_partial_sync() {
     assert_eq!(info.receipts, [BlockRange { first: 0, last: 0 }]);
     assert_eq!(info.account_state, []);
     let notes = info.notes.join("\n");
-    for words in [
+    for text in [
         "has not finished its first sync",
         "partial sync: Headers at block 40",
         "stage Execution",
     ] {
-        assert!(notes.contains(words), "{notes}");
+        assert!(notes.contains(text), "{notes}");
     }
 }
 
@@ -278,8 +278,11 @@ fn short_static_files_are_not_counted() {
             } else if of.ends_with("change-sets") {
                 assert_eq!(**found, tip_only, "{of}");
             } else {
-                // Block 0 has no transactions.
-                let empty = [BlockRange { first: 0, last: 0 }];
+                // Blocks 0 and 40 have no transactions.
+                let empty = [0, 40].map(|block| BlockRange {
+                    first: block,
+                    last: block,
+                });
                 assert_eq!(**found, empty, "{of}");
             }
         }

@@ -1,4 +1,4 @@
-//! Fields of the nodes' JSON answers.
+//! Parses fields of the nodes' JSON answers.
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 pub(crate) fn number(value: &Value) -> u64 {
     let text = value
         .as_str()
-        .unwrap_or_else(|| panic!("no number: {value}"));
+        .unwrap_or_else(|| panic!("not a number: {value}"));
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 

@@ -1,5 +1,5 @@
-//! Readers beside a node, in another process, that appends, reorganises and prunes:
-//! every answer is right, and hardly any has to be asked for twice.
+//! Readers next to a node in another process that appends, reorganises and prunes. Every
+//! answer is right, and few need a second attempt.
 
 use crate::roots::contradiction;
 use alloy_primitives::B256;
@@ -18,33 +18,33 @@ const ALL: Parts = Parts {
     senders: true,
     withdrawals: true,
 };
-/// Blocks that a reader looks at each time.
+/// The number of blocks that a reader reads each time.
 const DEPTH: u64 = 40;
-/// Older blocks are never taken back.
+/// Blocks that are this deep are never reorganised.
 const FINALITY: u64 = 30;
-/// How often in a row the files may change under a reader.
+/// How often in a row a reader may be stale.
 const STALE_MAX: u32 = 30;
 
-/// The node's process.
+/// The process of the node.
 #[test]
 fn imitated_node() {
     serve_if_asked();
 }
 
 #[test]
-fn beside_a_node_of_the_1_series() {
+fn next_to_a_v1_node() {
     follow(Layout::V1, false, 11);
 }
 
 #[test]
-fn beside_a_node_of_the_2_series() {
+fn next_to_a_v2_node() {
     follow(Layout::V2, true, 12);
 }
 
-/// The same without the promise to wait for readers before truncating: rows of
-/// another branch may slip in, and must be noticed.
+/// A node that does not wait for readers before it truncates. Rows of another branch may be
+/// read, and must be detected.
 #[test]
-fn beside_a_node_that_does_not_wait() {
+fn next_to_a_node_that_does_not_wait() {
     follow(Layout::V2, false, 13);
 }
 
@@ -83,7 +83,7 @@ fn follow(layout: Layout, wait_for_readers: bool, seed: u64) {
                 }
             });
         }
-        // A failed move must not leave the readers running.
+        // After a panic of the writer the readers must stop too.
         let moved = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut random = seed;
             let mut highest = 0;
@@ -124,14 +124,14 @@ fn read(db: &NodeDb, seen: &Seen) {
                 seen.blocks.fetch_add(blocks, Ordering::Relaxed);
                 return;
             }
-            // Missing: a jar that was there when gaps were counted is pruned.
+            // Missing: a jar was pruned after gaps were counted.
             Err(error) if error.is_stale() || error.is_missing() => {
                 seen.stale.fetch_add(1, Ordering::Relaxed);
             }
             Err(error) => panic!("{error}"),
         }
     }
-    panic!("{STALE_MAX} times stale in a row");
+    panic!("stale {STALE_MAX} times in a row");
 }
 
 fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {

@@ -1,4 +1,4 @@
-//! Transactions are found by their hash, in MDBX or in RocksDB.
+//! Transactions are found by hash, in MDBX or in RocksDB.
 
 use crate::json;
 use alloy_primitives::B256;
@@ -6,7 +6,7 @@ use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_testkit::fixtures::{committed, fixture};
 
 #[test]
-fn transactions_by_hash() {
+fn finds_transactions_by_hash() {
     let large = ["dev-v1", "dev-v2", "crashed/small-v2"];
     for fixture in committed()
         .into_iter()

@@ -1,10 +1,9 @@
-//! The reader against data directories that real nodes wrote, and against the
-//! nodes' own answers.
+//! The crate on data directories of real nodes, compared with the nodes' own answers.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::print_stdout,
-    reason = "tests: small numbers, and what they saw is shown when they fail"
+    reason = "tests: numbers are small, and output is shown when they fail"
 )]
 
 mod allocations;

@@ -1,4 +1,4 @@
-//! What is no data directory, or none that we know, is refused in words that help.
+//! Paths and directories that are not supported are refused with a helpful message.
 
 use std::{
     fs::{self, File},
@@ -11,9 +11,9 @@ use txgraph_testkit::{
     fixtures::{Unpacked, committed},
 };
 
-fn refused(dir: &Path, words: &str) -> Error {
-    let error = NodeDb::open(&DataDir::new(dir)).expect_err("it must be refused");
-    assert!(error.to_string().contains(words), "{error}");
+fn refused(dir: &Path, message: &str) -> Error {
+    let error = NodeDb::open(&DataDir::new(dir)).expect_err("must be refused");
+    assert!(error.to_string().contains(message), "{error}");
     error
 }
 
@@ -23,7 +23,7 @@ fn copy() -> Unpacked {
 }
 
 #[test]
-fn paths_that_are_no_data_directory() {
+fn refuses_paths_that_are_not_a_data_directory() {
     let dir = tempfile::tempdir().unwrap();
     refused(&dir.path().join("nowhere"), "no such directory");
     refused(dir.path(), "no db/mdbx.dat");
@@ -31,7 +31,7 @@ fn paths_that_are_no_data_directory() {
     refused(&dir.path().join("file"), "it is a file");
 
     let copy = copy();
-    refused(&copy.path().join("db"), "give its parent");
+    refused(&copy.path().join("db"), "use its parent");
     let chain = dir.path().join("mainnet");
     symlink(copy.path(), &chain).unwrap();
     refused(dir.path(), "did you mean");
@@ -40,7 +40,7 @@ fn paths_that_are_no_data_directory() {
         copy.path().join("elsewhere"),
     )
     .unwrap();
-    refused(copy.path(), "--datadir.static-files");
+    refused(copy.path(), "keeps its static files elsewhere");
     let moved = DataDir {
         static_files: Some(copy.path().join("elsewhere")),
         ..DataDir::new(copy.path())
@@ -49,7 +49,7 @@ fn paths_that_are_no_data_directory() {
 }
 
 #[test]
-fn versions_of_the_database() {
+fn checks_the_database_version() {
     let copy = copy();
     let file = copy.path().join("db/database.version");
     fs::write(&file, "3").unwrap();
@@ -64,9 +64,9 @@ fn versions_of_the_database() {
     NodeDb::open(&DataDir::new(copy.path())).unwrap();
 }
 
-/// `Metadata` rows of all versions of reth.
+/// The `Metadata` rows of all versions of reth.
 #[test]
-fn storage_settings() {
+fn reads_storage_settings_of_all_versions() {
     const SETTINGS: [&str; 6] = [
         "receipts_in_static_files",
         "transaction_senders_in_static_files",
@@ -106,9 +106,9 @@ fn storage_settings() {
     }
 }
 
-/// A jar as an unknown version, or another program, would write it.
+/// A jar of an unknown version or another program.
 #[test]
-fn static_files_of_another_kind() {
+fn refuses_unknown_static_files() {
     let change = |offset: u64, byte: u8, words: &str| {
         let copy = copy();
         let conf = copy
@@ -125,14 +125,14 @@ fn static_files_of_another_kind() {
     change(0, 2, "unknown NippyJar version");
     // 8 version, 16 expected, 17 blocks, 1 no transactions, 4 segment: columns.
     change(46, 4, "number of columns");
-    change(54, 7, "does not fit its range");
+    change(54, 7, "contradicts its range");
     change(63, 0, "compressed with zstd");
     change(63, 9, "unknown compression");
 }
 
-/// Other segments, temporary and foreign files are left alone.
+/// Other segments, temporary files and foreign files are ignored.
 #[test]
-fn foreign_files() {
+fn ignores_foreign_files() {
     let copy = copy();
     let dir = copy.path().join("static_files");
     // Change sets of another version are never read.
@@ -169,9 +169,9 @@ fn foreign_files() {
     );
 }
 
-/// The first transaction of the tip becomes an OP-stack deposit.
+/// Changes the first transaction of the tip to an OP-stack deposit.
 #[test]
-fn an_op_stack_chain() {
+fn refuses_an_op_stack_chain() {
     let copy = copy();
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
@@ -215,7 +215,7 @@ fn an_op_stack_chain() {
 }
 
 #[test]
-fn blocks_that_are_not_there() {
+fn refuses_blocks_above_the_tip() {
     let copy = copy();
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
@@ -225,7 +225,7 @@ fn blocks_that_are_not_there() {
     ));
     assert!(snapshot.block_hash(u64::MAX).unwrap_err().is_missing());
     assert!(snapshot.body(41).unwrap_err().is_missing());
-    let visit = &mut |_: &mut txgraph_nodedb::Block<'_>| panic!("no block may be visited");
+    let visit = &mut |_: &mut txgraph_nodedb::Block<'_>| panic!("no block must be visited");
     let blocks = BlockRange {
         first: 40,
         last: 41,
@@ -262,10 +262,10 @@ fn blocks_that_are_not_there() {
     assert!(gaps[0].reason.contains("above the tip 40"));
 }
 
-/// Two users of one directory in one process share its environment, also while
-/// one of them closes it.
+/// Users of one directory in one process share its environment, also while one of them
+/// closes it.
 #[test]
-fn opened_twice() {
+fn a_directory_can_be_opened_twice() {
     let copy = copy();
     let dir = DataDir::new(copy.path());
     let first = NodeDb::open(&dir).unwrap();

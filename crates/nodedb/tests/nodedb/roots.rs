@@ -1,5 +1,4 @@
-//! What was read gives the roots, bloom, gas and hashes that the headers carry,
-//! on every directory, with and without answers of a node beside it.
+//! The data of every directory gives the roots, bloom filters, gas and hashes of its headers.
 
 use alloy_consensus::{
     Eip658Value, EthereumReceipt, ReceiptEnvelope, ReceiptWithBloom, TxType, proofs,
@@ -23,7 +22,7 @@ const ALL: Parts = Parts {
 };
 
 #[test]
-fn every_directory() {
+fn all_directories_have_the_roots_of_their_headers() {
     let mut all = fixtures::full();
     all.extend(fixtures::partial().into_iter().map(|(partial, _)| partial));
     let odd = [
@@ -44,7 +43,7 @@ fn every_directory() {
             last: snapshot.tip(),
         };
         let gaps = snapshot.gaps(whole, ALL).unwrap();
-        // What lies between the gaps, and each gap's edges.
+        // The blocks between gaps, and the first and last block of each gap.
         let mut next = 0;
         let mut checked = 0;
         for gap in &gaps {
@@ -67,7 +66,7 @@ fn every_directory() {
                     },
                     &fixture,
                 );
-                let error = error.expect_err("the edges of a gap lack something");
+                let error = error.expect_err("a gap begins and ends with a missing part");
                 assert!(error.is_missing(), "{}: {error}", fixture.name);
             }
             next = gap.blocks.last + 1;
@@ -86,7 +85,7 @@ fn every_directory() {
     }
 }
 
-/// All headers hash to what is stored, and chain.
+/// Checks that all headers have their stored hash, and link.
 fn headers_chain(snapshot: &Snapshot<'_>) {
     let mut parent = B256::ZERO;
     for number in 0..=snapshot.tip() {
@@ -107,7 +106,7 @@ fn scan_result(
     blocks: BlockRange,
     fixture: &Fixture,
 ) -> txgraph_nodedb::Result<u64> {
-    // Before Byzantium receipts carry a state root, which no node stores.
+    // Before Byzantium receipts contain a state root, which reth does not store.
     let byzantium = if fixture.name == "odd/import-v2" {
         9
     } else {
@@ -137,7 +136,7 @@ fn check(block: &mut Block<'_>, byzantium: u64) -> txgraph_nodedb::Result<()> {
             block.sender(index)?,
             txgraph_nodedb::fuzzing::sender(&signed).unwrap()
         );
-        // The same through reth's own decoders.
+        // Compared with reth's own decoders.
         let (theirs, _) = SignedTransaction::from_compact(block.transaction_bytes(index)?, 0);
         assert_eq!(signed, theirs, "block {number}");
         let row = block.receipt_bytes(index)?.to_vec();
@@ -153,8 +152,8 @@ fn check(block: &mut Block<'_>, byzantium: u64) -> txgraph_nodedb::Result<()> {
     Ok(())
 }
 
-/// What of a block does not give the roots in its header, if anything. Before
-/// Byzantium receipts have another form.
+/// Returns which root of a block is wrong, if any. Receipts are not checked before Byzantium,
+/// where they have another form.
 pub(crate) fn contradiction(
     block: &mut Block<'_>,
     byzantium: u64,

@@ -91,7 +91,8 @@ fn refuses_files_that_are_not_regular() {
     for (fixture, is_v2) in committed().iter().zip([false, true]) {
         let copy = fixture.unpack();
         let files = opened_files(copy.path());
-        assert!(files.len() >= 15);
+        // Layout v2 has six jars, v1 three.
+        assert!(files.len() >= 12);
         for path in files {
             let kept = path.with_extension("kept");
             fs::rename(&path, &kept).unwrap();
@@ -229,7 +230,12 @@ fn names_the_unreadable_file() {
         readable(&receipts, false);
         let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
         let info = db.snapshot().unwrap().info().unwrap();
-        assert_eq!(info.receipts, [BlockRange { first: 0, last: 0 }]);
+        // Blocks 0 and 40 have no transactions.
+        let empty = [0, 40].map(|block| BlockRange {
+            first: block,
+            last: block,
+        });
+        assert_eq!(info.receipts, empty);
         assert_eq!(info.transactions, [BlockRange { first: 0, last: 40 }]);
         let notes = info.notes.join("\n");
         assert!(

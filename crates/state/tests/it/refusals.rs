@@ -58,7 +58,7 @@ fn refuses_state_during_a_sync() {
     ]) {
         for stage in stages {
             put(copy.path(), "StageCheckpoints", stage.as_bytes(), &[1, 20]);
-            let words = format!("stage {stage} stands at block 20, the tip at 40");
+            let words = format!("stage {stage} is at block 20, the tip is 40");
             refused(copy.path(), 10, &words);
             refused(copy.path(), 40, &words);
             assert_eq!(available(copy.path()).blocks, None);
@@ -87,7 +87,7 @@ fn ranges_work_without_a_complete_index() {
         let db = open(copy.path(), StateOptions::default());
         let error = db.at(10).unwrap_err();
         assert!(matches!(error, Error::NoIndex { block: 10, .. }), "{error}");
-        let words = format!("stage {stage} stands at block 20, the tip at 40");
+        let words = format!("stage {stage} is at block 20, the tip is 40");
         let text = error.to_string();
         assert!(
             text.contains(&words) && text.contains("prepare a range"),
@@ -213,7 +213,7 @@ fn refuses_missing_change_sets() {
     for block in 0..5_u64 {
         delete(v1.path(), "AccountChangeSets", &block.to_be_bytes());
     }
-    let words = "account changes of block 4 and of blocks before it are not in the directory";
+    let words = "account changes of block 4 and earlier blocks are missing";
     refused(v1.path(), 3, words);
     assert_eq!(
         available(v1.path()).blocks,
@@ -224,7 +224,7 @@ fn refuses_missing_change_sets() {
         let name = format!("static_file_{segment}-change-sets_0_499999");
         let away = v2.path().join("away");
         fs::rename(v2.path().join("static_files").join(&name), &away).unwrap();
-        let words = format!("{segment} changes of block 40 and of blocks before it");
+        let words = format!("{segment} changes of block 40 and earlier blocks");
         refused(v2.path(), 39, &words);
         open(v2.path(), walking()).at(40).unwrap();
         fs::rename(away, v2.path().join("static_files").join(name)).unwrap();
@@ -242,7 +242,7 @@ fn refuses_blocks_below_a_gap_in_change_sets() {
         let files = copy.path().join("static_files");
         let name = format!("static_file_{segment}-change-sets_{}_{first}", first - 99);
         fs::remove_file(files.join(name)).unwrap();
-        let words = format!("{segment} changes of block {first} and of blocks before it");
+        let words = format!("{segment} changes of block {first} and earlier blocks");
         refused(copy.path(), first - 1, &words);
         let blocks = BlockRange { first, last: 800 };
         assert_eq!(available(copy.path()).blocks, Some(blocks));
@@ -339,7 +339,7 @@ fn rejects_damaged_code() {
         &[0, 0, 0, 1, 0x5b, 0],
     );
     let text = code().unwrap_err().to_string();
-    assert!(text.contains("does not have the hash"), "{text}");
+    assert!(text.contains("does not have the hash of its key"), "{text}");
     delete(copy.path(), "Bytecodes", hash.as_slice());
     let error = code().unwrap_err();
     assert!(matches!(error, Error::MissingCode { .. }), "{error}");
