@@ -35,6 +35,8 @@ pub struct Snapshot<'db> {
     /// Cached because it is needed for every account and slot.
     pub(crate) layout: OnceCell<Layout>,
     pub(crate) changes_pruned_to: OnceCell<[Option<u64>; 2]>,
+    /// Cached because it is needed for every block that is proven.
+    pub(crate) byzantium: OnceCell<Option<u64>>,
     /// Set at the first use, after catching up with this snapshot.
     pub(crate) rocks: OnceCell<Arc<Rocks>>,
     /// The first indexed block for accounts and for storage, each with its RocksDB commit.
@@ -63,6 +65,7 @@ impl<'db> Snapshot<'db> {
             tip,
             layout: OnceCell::new(),
             changes_pruned_to: OnceCell::new(),
+            byzantium: OnceCell::new(),
             rocks: OnceCell::new(),
             first_indexed: Default::default(),
             own_scratch: RefCell::default(),

@@ -2,19 +2,20 @@
 //! hashes. The proofs check every byte, which is expensive: all transactions and receipts
 //! are encoded and hashed, and senders are recovered.
 
-use crate::{Block, Error, Receipt, Result, Withdrawal};
+use crate::{Block, Error, Receipt, Result, Snapshot, Withdrawal};
 use alloy_consensus::{EthereumReceipt, ReceiptWithBloom, TxReceipt, TxType, proofs};
 use alloy_eips::eip4895;
-use alloy_primitives::Bloom;
+use alloy_primitives::{B256, Bloom};
+use txgraph_base::KnownChain;
 
 impl Block<'_> {
     /// Proves the block: its hash, transactions root, receipts root, bloom filter and
     /// withdrawals root follow from what is stored. Calls [`Self::check_transactions`], so
     /// senders are proven too.
     ///
-    /// Before London, receipts are compared with gas and bloom filter only. Before Byzantium
-    /// they contained a state root, which reth does not store, and the header does not say
-    /// which form it has.
+    /// Before Byzantium, receipts are compared with gas and bloom filter only: they contained
+    /// a state root, which reth does not store. Headers before London do not say which form
+    /// receipts have, so for unknown chains this holds up to London.
     ///
     /// Needs all parts of the block; [`Parts::withdrawals`](crate::Parts) must be set.
     pub fn check_roots(&mut self) -> Result<()> {
@@ -82,7 +83,11 @@ impl Block<'_> {
         let (expected, root) = (header.logs_bloom, header.receipts_root);
         let after_london = header.base_fee.is_some();
         self.require("logs bloom", bloom == expected)?;
-        if !after_london {
+        let after_byzantium = match self.snapshot.byzantium()? {
+            Some(first) => self.number >= first,
+            None => false,
+        };
+        if !after_london && !after_byzantium {
             return Ok(());
         }
         let found = proofs::calculate_receipt_root(&receipts);
@@ -99,6 +104,27 @@ impl Block<'_> {
             what,
         })
     }
+}
+
+impl Snapshot<'_> {
+    /// Returns the first Byzantium block (EIP-658), for chains where it is known and not the
+    /// first block.
+    fn byzantium(&self) -> Result<Option<u64>> {
+        if let Some(known) = self.byzantium.get() {
+            return Ok(*known);
+        }
+        let genesis_hash = self.block_hash(self.genesis_block())?;
+        Ok(*self.byzantium.get_or_init(|| byzantium_of(&genesis_hash)))
+    }
+}
+
+fn byzantium_of(genesis_hash: &B256) -> Option<u64> {
+    let rules = KnownChain::by_genesis(genesis_hash)?.rules?;
+    let fork = rules
+        .by_number
+        .iter()
+        .find(|(_, name)| *name == "Byzantium");
+    fork.map(|(block, _)| *block)
 }
 
 fn with_bloom(receipt: &Receipt<'_>) -> Result<ReceiptWithBloom<EthereumReceipt>> {
@@ -118,5 +144,18 @@ const fn to_alloy(withdrawal: &Withdrawal) -> eip4895::Withdrawal {
         validator_index: withdrawal.validator_index,
         address: withdrawal.address,
         amount: withdrawal.amount_gwei,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::b256;
+
+    #[test]
+    fn byzantium_is_known_for_mainnet() {
+        let mainnet = b256!("d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
+        assert_eq!(byzantium_of(&mainnet), Some(4_370_000));
+        assert_eq!(byzantium_of(&B256::ZERO), None);
     }
 }
