@@ -1,9 +1,7 @@
 //! The chain of a data directory. The database does not store a chain id: it follows from
 //! the genesis hash, or from a transaction with a chain id (EIP-155).
 
-use crate::{
-    BlockRange, Error, NodeDb, Part, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type,
-};
+use crate::{Error, NodeDb, Part, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::B256;
 use serde::Serialize;
@@ -31,26 +29,23 @@ impl NodeDb {
         self.read(|snapshot| snapshot.chain())
     }
 
-    /// Returns the chain id; `None` when the genesis is not that of a known chain and no
-    /// transaction carries an id.
+    /// Returns the chain id; `None` if the genesis is not that of a known chain and no stored
+    /// transaction has an id.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] when no stored transaction carries an id, and others are missing.
+    /// [`Error::Missing`] if no stored transaction has an id and the newest one is missing.
+    /// That is not pruning, which begins with the oldest.
     pub fn chain_id(&self) -> Result<Option<u64>> {
         self.read(|snapshot| {
             let chain_id = snapshot.chain()?.chain_id;
-            let whole = BlockRange {
-                first: snapshot.genesis_block(),
-                last: snapshot.tip(),
-            };
-            if chain_id.is_some() {
+            let body = snapshot.body(snapshot.tip())?;
+            let newest = (body.first_tx + body.tx_count).checked_sub(1);
+            let is_stored = |tx| snapshot.files.find(Segment::Transactions, tx).is_some();
+            let Some(missing) = newest.filter(|tx| chain_id.is_none() && !is_stored(*tx)) else {
                 return Ok(chain_id);
-            }
-            let missing = snapshot.transaction_gaps(whole)?;
-            let Some(block) = missing.last().map(|blocks| blocks.last) else {
-                return Ok(None);
             };
+            let block = snapshot.block_of_tx(missing)?;
             let reason = snapshot.reason(Part::Transactions, block)?;
             Err(Error::Missing {
                 part: Part::Transactions,

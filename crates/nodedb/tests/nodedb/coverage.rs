@@ -293,7 +293,10 @@ fn missing_headers_and_transactions_are_gaps() {
             last: 599
         }
     );
-    assert!(gaps[0].reason.contains("headers are not stored"), "{gaps:?}");
+    assert!(
+        gaps[0].reason.contains("headers are not stored"),
+        "{gaps:?}"
+    );
     assert!(snapshot.header(450).unwrap_err().is_missing());
     assert_eq!(
         snapshot.info().unwrap().headers[0],

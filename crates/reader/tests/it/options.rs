@@ -50,7 +50,7 @@ fn a_chain_id_must_agree_with_the_chain() {
     assert!(error.is_missing(), "{error}");
     let text = error.to_string();
     assert!(
-        text.contains("transactions of block 40 are missing"),
+        text.contains("transactions of block 39 are missing"),
         "{text}"
     );
     assert!(

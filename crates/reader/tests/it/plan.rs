@@ -97,7 +97,10 @@ fn recomputed_roots_find_what_a_scan_cannot_see() {
         }
         unseen += 1;
         let error = ask(&open_with(copy.path(), verify.clone()), &all).unwrap_err();
-        assert!(error.to_string().contains("does not have the header's"), "{error}");
+        assert!(
+            error.to_string().contains("does not have the header's"),
+            "{error}"
+        );
         if unseen == 5 {
             return;
         }
