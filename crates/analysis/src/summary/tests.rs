@@ -1,5 +1,5 @@
 use super::*;
-use crate::{TopShare, oracle::some_transfers};
+use crate::{MeasureResult, TopShare, oracle::some_transfers};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use txgraph_graph::testing;
