@@ -39,10 +39,10 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A way to write 256-bit numbers is listed twice.
+    /// A type for 256-bit numbers is listed twice.
     #[error("256-bit numbers cannot be written as {0} twice")]
     U256TypeTwice(U256Type),
-    /// No way to write 256-bit numbers is listed.
+    /// No type for 256-bit numbers is listed.
     #[error("no type is given for 256-bit numbers")]
     NoU256Type,
     /// A row has another number of values than its table has columns.

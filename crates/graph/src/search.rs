@@ -18,8 +18,8 @@ const RESTARTS_MAX: u32 = 3;
 /// Searches breadth first from the roots.
 ///
 /// Equal requests on equal chains give equal graphs, whatever the batches of the source and
-/// the memory of the search. If the chain is reorganised meanwhile the
-/// search starts again, a few times; nothing of the old chain is kept.
+/// the memory of the search. If the chain is reorganised during the search, it starts again,
+/// a few times, and keeps nothing of the old chain.
 pub fn search(
     source: &dyn TransferSource,
     request: &SearchRequest,
