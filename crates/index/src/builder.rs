@@ -9,11 +9,14 @@
 use crate::{
     error::{Error, Result},
     interner::Interner,
-    layout::{CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, ODD_BYTES, Part, STEP},
+    layout::{ANOMALY_BYTES, CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, Part, STEP},
     part_writer::Writer,
 };
 use alloy_primitives::{Address, B256, U256};
-use std::{fs::File, path::Path};
+use std::{
+    io::{Seek, Write},
+    path::Path,
+};
 use txgraph_reader::{BlockAccount, OddLogs};
 use txgraph_transfers::{BlockRange, DecodeCounts, Kind, TokenStandard, Transfer};
 
@@ -48,8 +51,9 @@ pub(crate) struct Room {
 /// Token, standard, kind, whether there are token ids, and whether no log tells.
 type Class = (Option<Address>, TokenStandard, Kind, bool, bool);
 
-/// Block, contract, and what was odd: malformed, those of ERC-1155, dirty, told twice.
-type Odd = (u32, Address, [u32; 4]);
+/// Block, contract, and the numbers of malformed logs, malformed ERC-1155 logs, dirty
+/// addresses and duplicate wraps.
+type Anomaly = (u32, Address, [u32; 4]);
 
 /// A segment under way.
 #[derive(Debug)]
@@ -72,7 +76,7 @@ pub(crate) struct Builder {
     times: Vec<u64>,
     transactions: Vec<u32>,
     logs: Vec<u32>,
-    odd: Vec<Odd>,
+    anomalies: Vec<Anomaly>,
     // By row.
     row_transaction: Vec<u32>,
     row_log: Vec<u32>,
@@ -121,7 +125,7 @@ impl Builder {
             times: Vec::new(),
             transactions: Vec::new(),
             logs: Vec::new(),
-            odd: Vec::new(),
+            anomalies: Vec::new(),
             row_transaction: Vec::with_capacity(rows),
             row_log: Vec::with_capacity(rows),
             row_sub: Vec::with_capacity(rows),
@@ -150,7 +154,7 @@ impl Builder {
             self.block(account, own)?;
             transfers = rest;
         }
-        odd.iter().try_for_each(|odd| self.odd(odd))?;
+        odd.iter().try_for_each(|odd| self.anomaly(odd))?;
         match transfers.first() {
             None => {
                 self.last_hash = hash;
@@ -244,7 +248,7 @@ impl Builder {
         Ok(())
     }
 
-    fn odd(&mut self, odd: &OddLogs) -> Result<()> {
+    fn anomaly(&mut self, odd: &OddLogs) -> Result<()> {
         let OddLogs {
             block,
             emitter,
@@ -253,12 +257,12 @@ impl Builder {
         let number = |number: u64| {
             u32::try_from(number).map_err(|_| Error::TooLarge {
                 block,
-                what: "odd logs",
+                what: "anomalous logs",
             })
         };
         let offset = block.checked_sub(self.first);
         let offset = offset.ok_or_else(|| bad_input(block, "it is below the segment"))?;
-        self.odd.push((
+        self.anomalies.push((
             number(offset)?,
             emitter,
             [
@@ -334,25 +338,46 @@ impl Builder {
     }
 
     /// Writes the segment to `file`, which is empty. Does not sync it.
-    pub(crate) fn finish(mut self, file: &mut File, path: &Path) -> Result<Finished> {
+    pub(crate) fn finish<W: Write + Seek>(mut self, file: &mut W, path: &Path) -> Result<Finished> {
         let blocks = self
             .blocks()
             .ok_or_else(|| bad_input(self.first, "a segment has at least one block"))?;
-        let rows = self.row_from.len();
-        let row_count = u32::try_from(rows).map_err(|_| Error::TooLarge {
+        let rows = u32::try_from(self.rows()).map_err(|_| Error::TooLarge {
             block: blocks.last,
             what: "transfers",
         })?;
-        let min_timestamp = self.times.iter().copied().min().unwrap_or(0);
-        let address_count = self.addresses.len();
         let mut out = Writer::new(file, path)?;
+        self.write_classes(&mut out)?;
+        let (addresses, bucket_bits) = self.write_addresses(&mut out)?;
+        self.write_adjacency(&mut out, rows, addresses)?;
+        let min_timestamp = self.write_blocks(&mut out, rows)?;
+        self.write_rows(&mut out, rows)?;
+        self.write_amounts(&mut out)?;
+        let (head, bytes) = out.finish(Head {
+            genesis_hash: self.genesis_hash,
+            chain_id: self.chain_id,
+            blocks,
+            parent_hash: self.parent_hash,
+            last_hash: self.last_hash,
+            rows: rows.into(),
+            addresses: addresses as u64,
+            min_timestamp,
+            counts: self.counts,
+            bucket_bits,
+            // Filled in by the writer.
+            parts: Default::default(),
+            root_checksum: 0,
+        })?;
+        Ok(Finished { head, bytes })
+    }
 
-        // Classes, and their numbers in ascending order.
-        let mut class_places = vec![0; self.classes.len()];
+    /// Writes the classes in ascending order and renumbers those of the rows.
+    fn write_classes<W: Write + Seek>(&mut self, out: &mut Writer<'_, W>) -> Result<()> {
+        let mut places = vec![0; self.classes.len()];
         for (place, ((token, standard, kind, has_id, is_internal), number)) in
             (0..).zip(&self.classes)
         {
-            class_places[*number as usize] = place;
+            places[*number as usize] = place;
             out.buffer.extend(token.unwrap_or_default());
             let flags = if token.is_some() { HAS_TOKEN } else { 0 };
             let flags = flags | if *has_id { HAS_ID } else { 0 };
@@ -364,13 +389,22 @@ impl Builder {
         }
         debug_assert_eq!(out.buffer.len(), self.classes.len() * CLASS_BYTES);
         out.part(Part::Classes, 0)?;
+        for number in &mut self.row_class {
+            *number = places[*number as usize];
+        }
+        Ok(())
+    }
 
-        // Addresses, and the same for them.
+    /// Writes the addresses in ascending order and renumbers those of the rows. Returns the
+    /// number of addresses and the number of bits that select a bucket.
+    fn write_addresses<W: Write + Seek>(
+        &mut self,
+        out: &mut Writer<'_, W>,
+    ) -> Result<(usize, u32)> {
         let sorted = std::mem::take(&mut self.addresses).sorted();
-        let bucket_bits = bucket_bits(sorted.len());
-        let buckets = (0..=1_u64 << bucket_bits).map(|bucket| {
-            sorted.partition_point(|(address, _)| leading_bits(address, bucket_bits) < bucket)
-                as u64
+        let bits = bucket_bits(sorted.len());
+        let buckets = (0..=1_u64 << bits).map(|bucket| {
+            sorted.partition_point(|(address, _)| leading_bits(address, bits) < bucket) as u64
         });
         out.column(Part::Buckets, buckets, sorted.len() as u64)?;
         let mut places = vec![0_u32; sorted.len()];
@@ -379,94 +413,87 @@ impl Builder {
             out.buffer.extend(address);
         }
         out.part(Part::Addresses, 0)?;
+        let count = sorted.len();
         drop(sorted);
         for number in self.row_from.iter_mut().chain(&mut self.row_to) {
             *number = places[*number as usize];
         }
-        drop(places);
+        Ok((count, bits))
+    }
 
-        for number in &mut self.row_class {
-            *number = class_places[*number as usize];
-        }
-        let by_class = group(&self.row_class, 0..row_count, self.classes.len()).1;
+    /// Writes the rows by sender and by receiver.
+    fn write_adjacency<W: Write + Seek>(
+        &self,
+        out: &mut Writer<'_, W>,
+        rows: u32,
+        addresses: usize,
+    ) -> Result<()> {
+        let by_class = group(&self.row_class, 0..rows, self.classes.len()).1;
         for (starts_part, rows_part, ends) in [
             (Part::OutStarts, Part::OutRows, &self.row_from),
             (Part::InStarts, Part::InRows, &self.row_to),
         ] {
-            let (starts, grouped) = group(ends, by_class.iter().copied(), address_count);
-            out.column(
-                starts_part,
-                starts.iter().copied().map(u64::from),
-                rows as u64,
-            )?;
-            let last_row = (rows as u64).saturating_sub(1);
-            out.column(rows_part, grouped.iter().copied().map(u64::from), last_row)?;
+            let (starts, grouped) = group(ends, by_class.iter().copied(), addresses);
+            let starts = starts.into_iter().map(u64::from);
+            out.column(starts_part, starts, rows.into())?;
+            let last_row = rows.saturating_sub(1);
+            let grouped = grouped.into_iter().map(u64::from);
+            out.column(rows_part, grouped, last_row.into())?;
         }
-        drop(by_class);
+        Ok(())
+    }
 
-        let block_ends = [row_count];
-        let block_rows = self.block_rows.iter().chain(&block_ends);
-        out.column(
-            Part::BlockRows,
-            block_rows.copied().map(u64::from),
-            rows as u64,
-        )?;
+    /// Writes the columns by block. Returns the time of the earliest block.
+    fn write_blocks<W: Write + Seek>(&self, out: &mut Writer<'_, W>, rows: u32) -> Result<u64> {
+        let starts = self.block_rows.iter().copied().chain([rows]);
+        out.column(Part::BlockRows, starts.map(u64::from), rows.into())?;
+        let min_timestamp = self.times.iter().copied().min().unwrap_or(0);
         let times = || self.times.iter().map(|time| time - min_timestamp);
         out.column(Part::Times, times(), times().max().unwrap_or(0))?;
         out.numbers(Part::Transactions, &self.transactions)?;
         out.numbers(Part::Logs, &self.logs)?;
-        for (offset, emitter, counts) in &self.odd {
+        for (offset, emitter, counts) in &self.anomalies {
             out.buffer.extend(offset.to_le_bytes());
             counts
                 .iter()
                 .for_each(|count| out.buffer.extend(count.to_le_bytes()));
             out.buffer.extend(emitter);
         }
-        debug_assert_eq!(out.buffer.len(), self.odd.len() * ODD_BYTES);
-        out.part(Part::Odd, 0)?;
+        debug_assert_eq!(out.buffer.len(), self.anomalies.len() * ANOMALY_BYTES);
+        out.part(Part::Anomalies, 0)?;
+        Ok(min_timestamp)
+    }
 
-        let row_block = (0_u64..).zip(
-            self.block_rows
-                .iter()
-                .zip(self.block_rows.iter().skip(1).chain(&block_ends)),
-        );
-        let row_block =
-            row_block.flat_map(|(block, (start, end))| (*start..*end).map(move |_| block));
-        out.column(Part::RowBlock, row_block, blocks.blocks() - 1)?;
+    /// Writes the columns by row.
+    fn write_rows<W: Write + Seek>(&self, out: &mut Writer<'_, W>, rows: u32) -> Result<()> {
+        let starts = self.block_rows.iter().copied();
+        let ends = starts.clone().skip(1).chain([rows]);
+        let blocks = (0_u64..).zip(starts.zip(ends));
+        let blocks = blocks.flat_map(|(block, (start, end))| (start..end).map(move |_| block));
+        let last_block = self.block_rows.len().saturating_sub(1);
+        out.column(Part::RowBlock, blocks, last_block as u64)?;
         out.numbers(Part::RowTransaction, &self.row_transaction)?;
         out.numbers(Part::RowLog, &self.row_log)?;
         out.numbers(Part::RowSub, &self.row_sub)?;
         out.numbers(Part::RowClass, &self.row_class)?;
         out.numbers(Part::RowFrom, &self.row_from)?;
-        out.numbers(Part::RowTo, &self.row_to)?;
+        out.numbers(Part::RowTo, &self.row_to)
+    }
+
+    /// Writes the amounts, their lengths and their anchors.
+    fn write_amounts<W: Write + Seek>(&mut self, out: &mut Writer<'_, W>) -> Result<()> {
         let lengths = self.row_length.iter().copied().map(u64::from);
         // One byte each even if all are zero: they are added up as bytes.
         out.column(Part::RowLength, lengths, 255)?;
         let mut end = 0_u64;
-        let mut anchors = Vec::with_capacity(rows / STEP + 1);
+        let mut anchors = Vec::with_capacity(self.row_length.len() / STEP + 1);
         for lengths in self.row_length.chunks(STEP) {
             anchors.push(end);
             end += lengths.iter().copied().map(u64::from).sum::<u64>();
         }
         out.column(Part::Anchors, anchors.into_iter(), end)?;
         std::mem::swap(&mut out.buffer, &mut self.amounts);
-        out.part(Part::Amounts, 0)?;
-
-        let head = Head {
-            genesis_hash: self.genesis_hash,
-            chain_id: self.chain_id,
-            blocks,
-            parent_hash: self.parent_hash,
-            last_hash: self.last_hash,
-            rows: rows as u64,
-            addresses: address_count as u64,
-            min_timestamp,
-            counts: self.counts,
-            bucket_bits,
-            places: out.places,
-        };
-        let bytes = out.finish(&head)?;
-        Ok(Finished { head, bytes })
+        out.part(Part::Amounts, 0)
     }
 }
 

@@ -95,8 +95,9 @@ impl Index {
                 || head.blocks != info.blocks
                 || head.parent_hash != info.parent_hash
                 || head.last_hash != info.last_hash
+                || segment.checksum() != info.checksum
             {
-                return Err(segment.corrupt("it is another segment than the manifest names"));
+                return Err(segment.damaged("it is not the segment that the manifest lists"));
             }
             segments.push(segment);
         }

@@ -1,5 +1,6 @@
 //! The one error of this crate: what failed, where, and what to do about it.
 
+use crate::checked::Fault;
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
 use txgraph_transfers::SourceError;
@@ -32,17 +33,18 @@ pub enum Error {
         /// What is there instead.
         what: String,
     },
-    /// Made by another version of this program.
+    /// The index was made in another version of the format.
     #[error(
-        "{} is of version {found} of the index format; this program knows version {known}",
+        "{} has version {found} of the index format, and this program reads version {known}; \
+         drop the index and build it again",
         path.display()
     )]
     Version {
-        /// The file.
+        /// The directory of the index.
         path: PathBuf,
-        /// What it says.
+        /// The version that was found.
         found: u32,
-        /// What is known here.
+        /// The version that this program reads.
         known: u32,
     },
     /// An index of another chain.
@@ -63,12 +65,15 @@ pub enum Error {
         /// Genesis of the node.
         node_genesis: B256,
     },
-    /// Bytes that cannot be right.
-    #[error("{} is damaged: {what}", path.display())]
-    Corrupt {
+    /// A file of the index is damaged.
+    #[error(
+        "{} is damaged: {what}; verify the index, then drop it and build it again",
+        path.display()
+    )]
+    Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// Which bytes or which content of it.
         what: String,
     },
     /// The index says other than the database.
@@ -108,7 +113,7 @@ impl Error {
     pub const fn is_damage(&self) -> bool {
         matches!(
             self,
-            Self::Corrupt { .. } | Self::Contradicts { .. } | Self::Version { .. }
+            Self::Damaged { .. } | Self::Contradicts { .. } | Self::Version { .. }
         )
     }
 
@@ -120,11 +125,17 @@ impl Error {
         }
     }
 
-    pub(crate) fn corrupt(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
-        Self::Corrupt {
+    pub(crate) fn damaged(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
+        Self::Damaged {
             path: path.into(),
             what: what.into(),
         }
+    }
+}
+
+impl From<Fault<'_>> for SourceError {
+    fn from(fault: Fault<'_>) -> Self {
+        Error::from(fault).into()
     }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::{
     builder::{Builder, Room},
-    layout::{HEAD_BYTES, Head, PARTS},
+    checked::Checksums,
+    layout::{Geometry, HEAD_BYTES, Head, PARTS, Part},
     segment::Segment,
 };
 use alloy_primitives::{Address, B256, U256};
-use std::path::Path;
+use std::{io::Cursor, ops::Range, path::Path};
 use txgraph_reader::{BlockAccount, OddLogs};
 use txgraph_transfers::{
     BlockRange, DecodeCounts, Direction, Kind, TokenStandard, Transfer, TransferFilter,
@@ -15,7 +16,7 @@ use txgraph_transfers::{
 /// A segment of a few blocks with transfers of all sorts, as the writer makes it.
 ///
 /// # Panics
-/// When there is no room for a temporary file.
+/// When writing to memory fails.
 pub fn small_segment() -> Vec<u8> {
     let mut builder = Builder::new(
         1,
@@ -74,14 +75,11 @@ pub fn small_segment() -> Vec<u8> {
             .push(&[account], &odd, &transfers, B256::repeat_byte(3))
             .expect("blocks in order");
     }
-    let path = std::env::temp_dir().join(format!("txgraph-segment-{}", std::process::id()));
-    let mut file = std::fs::File::create(&path).expect("a temporary file");
+    let mut file = Cursor::new(Vec::new());
     builder
-        .finish(&mut file, &path)
-        .expect("room for a segment");
-    let bytes = std::fs::read(&path).expect("a temporary file");
-    std::fs::remove_file(&path).expect("a temporary file");
-    bytes
+        .finish(&mut file, Path::new("small"))
+        .expect("writing to memory");
+    file.into_inner()
 }
 
 /// Opens bytes as a segment and asks all there is to ask. Whatever they are, this must
@@ -147,13 +145,38 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
     answered
 }
 
-/// Writes nonsense into a segment and puts the checksums right, so that only bounds
-/// checks stand between it and the reader. `chance(n)` draws a number below `n`.
+/// Returns the name and the byte range of every region of a segment: its head, its parts
+/// (those that are not empty), the table of checksums and its root.
+///
+/// # Panics
+/// When `bytes` are not a valid segment.
+pub fn regions(bytes: &[u8]) -> Vec<(String, Range<usize>)> {
+    let (head, _, geometry) = Head::decode(bytes).expect("a valid segment");
+    let mut regions = vec![("head".to_owned(), 0..HEAD_BYTES)];
+    for (part, location) in Part::ALL.into_iter().zip(&head.parts) {
+        let start = usize::try_from(location.offset).unwrap_or(usize::MAX);
+        let len = usize::try_from(location.bytes).unwrap_or(usize::MAX);
+        if len > 0 {
+            regions.push((format!("{part:?}"), start..start + len));
+        }
+    }
+    let Geometry {
+        data_end,
+        table_end,
+        file_end,
+    } = geometry;
+    regions.push(("table".to_owned(), data_end..table_end));
+    regions.push(("root".to_owned(), table_end..file_end));
+    regions
+}
+
+/// Changes the content of a segment and computes all checksums again, so that only bounds
+/// checks are left. `chance(n)` draws a number below `n`.
 pub fn with_nonsense(mut bytes: Vec<u8>, chance: &mut dyn FnMut(usize) -> usize) -> Vec<u8> {
-    let Ok(mut head) = Head::decode(&bytes, bytes.len() as u64) else {
+    let Ok((mut head, _, geometry)) = Head::decode(&bytes) else {
         return bytes;
     };
-    let odd = |chance: &mut dyn FnMut(usize) -> usize| match chance(5) {
+    let extreme = |chance: &mut dyn FnMut(usize) -> usize| match chance(5) {
         0 => u64::MAX,
         1 => 0,
         2 => 1 << chance(64),
@@ -162,29 +185,31 @@ pub fn with_nonsense(mut bytes: Vec<u8>, chance: &mut dyn FnMut(usize) -> usize)
     };
     for _ in 0..=chance(4) {
         let part = chance(PARTS);
-        let place = &mut head.places[part];
+        let part = &mut head.parts[part];
         match chance(10) {
-            0 => head.rows = odd(chance),
-            1 => head.addresses = odd(chance),
+            0 => head.rows = extreme(chance),
+            1 => head.addresses = extreme(chance),
             2 => head.bucket_bits = u32::try_from(chance(40)).unwrap_or(0),
-            3 => head.blocks.last = head.blocks.last.max(odd(chance)),
-            4 => head.min_timestamp = odd(chance),
-            5 => place.width = u32::try_from(chance(12)).unwrap_or(0),
-            6 => place.bytes = place.bytes.saturating_sub(chance(64) as u64),
+            3 => head.blocks.last = head.blocks.last.max(extreme(chance)),
+            4 => head.min_timestamp = extreme(chance),
+            5 => part.width = u32::try_from(chance(12)).unwrap_or(0),
+            6 => part.bytes = part.bytes.saturating_sub(chance(64) as u64),
             _ => {
-                let length = usize::try_from(place.bytes).unwrap_or(0);
+                let length = usize::try_from(part.bytes).unwrap_or(0);
                 if length > 0 {
-                    let offset = usize::try_from(place.offset).unwrap_or(0);
+                    let offset = usize::try_from(part.offset).unwrap_or(0);
                     bytes[offset + chance(length)] = u8::try_from(chance(256)).unwrap_or(0);
                 }
             }
         }
     }
-    for place in &mut head.places {
-        let start = usize::try_from(place.offset).unwrap_or(0);
-        let end = start + usize::try_from(place.bytes).unwrap_or(0);
-        place.crc = crc32fast::hash(bytes.get(start..end).unwrap_or_default());
-    }
+    let mut checksums = Checksums::after_head();
+    checksums.update(&bytes[HEAD_BYTES..geometry.data_end]);
+    let (table, root) = checksums.finish();
+    head.root_checksum = crc32fast::hash(&root);
+    bytes.truncate(geometry.data_end);
+    bytes.extend(table);
+    bytes.extend(root);
     bytes[..HEAD_BYTES].copy_from_slice(&head.encode());
     bytes
 }

@@ -1,39 +1,40 @@
-//! The head of a segment file: who it is, and where its parts lie.
+//! The layout of a segment file: its head, its parts and the place of its checksums.
 //!
-//! `docs/index-format.md` draws it. All numbers are little-endian.
+//! `docs/index-format.md` describes every byte. All numbers are little-endian.
 
 use alloy_primitives::B256;
 use txgraph_transfers::{BlockRange, DecodeCounts};
 
-/// First bytes of every segment.
+/// The first bytes of every segment.
 pub(crate) const MAGIC: [u8; 8] = *b"txgraphS";
 
-/// Of the segments and of the manifest. Another number is another format: an index is
-/// made anew, not converted, as it holds nothing that the node does not.
-pub(crate) const VERSION: u32 = 3;
+/// The version of the format, of segments and of the manifest. An index of another version
+/// has to be built again: there is no conversion, because everything in it can be read from
+/// the node.
+pub(crate) const VERSION: u32 = 4;
 
-/// Parts begin at multiples of this.
+/// Parts and the table of checksums begin at multiples of this.
 pub(crate) const ALIGN: usize = 8;
 
-/// Blocks of a segment at most: more would not make it answer faster, and a damaged head
-/// must not make a loop over blocks endless.
+/// The maximum number of blocks in a segment. More would not make answers faster, and a
+/// forged head must not cause an endless loop over blocks.
 pub(crate) const BLOCKS_MAX: u64 = 1 << 24;
 
-/// The parts of a segment, in the order in which they lie in the file.
+/// The parts of a segment, in their order in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Part {
     /// Token, standard and kind: [`CLASS_BYTES`] each, ascending.
     Classes,
-    /// By leading bits of an address: number of the first with these bits.
+    /// By the leading bits of an address: the number of the first address with these bits.
     Buckets,
     /// Addresses, ascending, 20 bytes each.
     Addresses,
-    /// By sender: where its rows start in `OutRows`.
+    /// By sender: the start of its rows in `OutRows`.
     OutStarts,
     /// Rows by sender, ascending for each.
     OutRows,
-    /// By receiver: where its rows start in `InRows`.
+    /// By receiver: the start of its rows in `InRows`.
     InStarts,
     /// Rows by receiver, ascending for each.
     InRows,
@@ -41,75 +42,116 @@ pub(crate) enum Part {
     BlockRows,
     /// By block: seconds since the earliest block of the segment.
     Times,
-    /// By block: number of transactions.
+    /// By block: the number of transactions.
     Transactions,
-    /// By block: number of logs.
+    /// By block: the number of logs.
     Logs,
-    /// By block and contract, where there are any: odd logs, [`ODD_BYTES`] each.
-    Odd,
-    /// By row: block, counted from the first of the segment.
+    /// By block and contract: anomalous logs, [`ANOMALY_BYTES`] each.
+    Anomalies,
+    /// By row: the block, counted from the first of the segment.
     RowBlock,
-    /// By row: index of the transaction in the block.
+    /// By row: the index of the transaction in the block.
     RowTransaction,
-    /// By row: 1 + index of the log in the block, or 0 without a log.
+    /// By row: 1 + the index of the log in the block, or 0 without a log.
     RowLog,
-    /// By row: index inside the log.
+    /// By row: the index inside the log.
     RowSub,
-    /// By row: number of the class.
+    /// By row: the number of the class.
     RowClass,
-    /// By row: number of the sender's address.
+    /// By row: the number of the sender's address.
     RowFrom,
-    /// By row: number of the receiver's address.
+    /// By row: the number of the receiver's address.
     RowTo,
-    /// By row: bytes of its amounts.
+    /// By row: the length of its amounts in bytes.
     RowLength,
-    /// By [`STEP`] rows: where the amounts of the first of them start.
+    /// By [`STEP`] rows: the start of the amounts of the first of them.
     Anchors,
-    /// Amounts, one row after the other.
+    /// Amounts, in the order of the rows.
     Amounts,
 }
 
-/// How many parts there are.
+impl Part {
+    /// All parts, in their order in the file.
+    pub(crate) const ALL: [Self; PARTS] = [
+        Self::Classes,
+        Self::Buckets,
+        Self::Addresses,
+        Self::OutStarts,
+        Self::OutRows,
+        Self::InStarts,
+        Self::InRows,
+        Self::BlockRows,
+        Self::Times,
+        Self::Transactions,
+        Self::Logs,
+        Self::Anomalies,
+        Self::RowBlock,
+        Self::RowTransaction,
+        Self::RowLog,
+        Self::RowSub,
+        Self::RowClass,
+        Self::RowFrom,
+        Self::RowTo,
+        Self::RowLength,
+        Self::Anchors,
+        Self::Amounts,
+    ];
+}
+
+/// The number of parts.
 pub(crate) const PARTS: usize = Part::Amounts as usize + 1;
 
-/// Rows that share an anchor. Finding an amount adds up half as many lengths on
-/// average, which one vector instruction or two do.
+/// The number of rows that share an anchor. To find an amount, half as many lengths are
+/// added on average, which takes one or two vector instructions.
 pub(crate) const STEP: usize = 32;
 
 /// Bytes of a class: token (20), standard, kind, flags, 0, number of rows (8).
 pub(crate) const CLASS_BYTES: usize = 32;
-/// Flag of a class: it has a token (else the token's bytes are zero).
+/// Flag of a class: it has a token. Without it the bytes of the token are zero.
 pub(crate) const HAS_TOKEN: u8 = 1;
 /// Flag of a class: its rows have a token id.
 pub(crate) const HAS_ID: u8 = 2;
 /// Flag of a class: its rows are movements inside of transactions that left no log.
 pub(crate) const IS_INTERNAL: u8 = 4;
 
-/// Bytes of an account of odd logs: block counted from the first, then malformed, those
-/// of ERC-1155, dirty addresses, wraps told twice, and the contract (20).
-pub(crate) const ODD_BYTES: usize = 40;
+/// Bytes of an entry of [`Part::Anomalies`]: the block counted from the first; the numbers
+/// of malformed logs, malformed ERC-1155 logs, dirty addresses and duplicate wraps; the
+/// contract (20).
+pub(crate) const ANOMALY_BYTES: usize = 40;
 
-/// Bytes before the table of parts.
+/// Bytes that share a checksum, counted from the start of the file.
+///
+/// 4 KiB is one page: reading a byte of a cold file costs at least that much, so checking
+/// the rest of the page adds little. It is also short enough that CRC-32 (IEEE) detects
+/// every change of up to three bits, and every burst of up to 32 bits (Koopman, "32-Bit
+/// Cyclic Redundancy Codes for Internet Applications", 2002: Hamming distance 4 up to
+/// 11 KiB). `docs/index-format.md` has the times of other sizes.
+pub(crate) const BLOCK_BYTES: usize = 1 << BLOCK_SHIFT;
+/// Binary logarithm of [`BLOCK_BYTES`].
+pub(crate) const BLOCK_SHIFT: u32 = 12;
+
+/// Bytes of a checksum in the table and in the root.
+pub(crate) const CHECKSUM_BYTES: usize = 4;
+
+/// Bytes before the list of parts.
 const FIXED_BYTES: usize = 8 + 2 * 4 + 3 * 32 + 12 * 8 + 2 * 4;
-/// Bytes of an entry of the table: offset, bytes, width, checksum.
-const ENTRY_BYTES: usize = 24;
-/// Bytes of the head, its checksum at the end included.
-pub(crate) const HEAD_BYTES: usize = FIXED_BYTES + PARTS * ENTRY_BYTES + 8;
+/// Bytes of an entry of that list: offset, bytes, width.
+const ENTRY_BYTES: usize = 20;
+/// Bytes of the head: the list is followed by the checksums of the root and of the head.
+pub(crate) const HEAD_BYTES: usize = FIXED_BYTES + PARTS * ENTRY_BYTES + 2 * CHECKSUM_BYTES;
 
-/// Where a part lies.
+/// The byte range of a part in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PartLocation {
     /// From the start of the file.
     pub(crate) offset: u64,
     /// Length; of a column with its padding.
     pub(crate) bytes: u64,
     /// Bytes of a number, if it is a column.
     pub(crate) width: u32,
-    /// CRC-32 (IEEE) of the bytes.
-    pub(crate) crc: u32,
 }
 
-/// What the head says.
+/// The head of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) genesis_hash: B256,
@@ -125,27 +167,71 @@ pub(crate) struct Head {
     pub(crate) min_timestamp: u64,
     /// Over all blocks.
     pub(crate) counts: DecodeCounts,
-    /// Leading bits of an address that name its bucket.
+    /// Number of leading bits of an address that select its bucket.
     pub(crate) bucket_bits: u32,
-    pub(crate) places: [Place; PARTS],
+    pub(crate) parts: [PartLocation; PARTS],
+    /// CRC-32 of the root of the checksums.
+    pub(crate) root_checksum: u32,
 }
 
-/// Why bytes are no head.
+/// Where the parts end and the checksums are. Derived from the list of parts.
+///
+/// ```text
+/// 0        HEAD_BYTES          data_end          root             file_bytes
+/// │ head   │ parts             │ table           │ root           │
+///          └─ one checksum per block of the file ┘                │
+///                              └─ one checksum per block of the table
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// End of the last part, and start of the table.
+    pub(crate) data_end: usize,
+    /// End of the table, and start of the root.
+    pub(crate) table_end: usize,
+    /// End of the root, and of the file.
+    pub(crate) file_end: usize,
+}
+
+impl Geometry {
+    /// The geometry of a file whose parts end at `data_end`; `None` on overflow.
+    pub(crate) fn new(data_end: usize) -> Option<Self> {
+        let blocks = data_end.div_ceil(BLOCK_BYTES);
+        let table_bytes = blocks.checked_mul(CHECKSUM_BYTES)?;
+        let root_bytes = table_bytes.div_ceil(BLOCK_BYTES) * CHECKSUM_BYTES;
+        let table_end = data_end.checked_add(table_bytes)?;
+        Some(Self {
+            data_end,
+            table_end,
+            file_end: table_end.checked_add(root_bytes)?,
+        })
+    }
+
+    /// The number of blocks with a checksum in the table.
+    pub(crate) const fn blocks(&self) -> usize {
+        self.data_end.div_ceil(BLOCK_BYTES)
+    }
+
+    /// The number of blocks of the table, each with a checksum in the root.
+    pub(crate) const fn table_blocks(&self) -> usize {
+        (self.table_end - self.data_end).div_ceil(BLOCK_BYTES)
+    }
+}
+
+/// Why bytes are not a valid head.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HeadError {
-    /// Not a segment at all, or a damaged one.
-    Corrupt(&'static str),
-    /// Of another version.
+    /// Not a segment, or a damaged one.
+    Damaged(&'static str),
+    /// Written in another version of the format.
     Version(u32),
 }
 
 impl Head {
-    /// [`HEAD_BYTES`] bytes.
+    /// Encodes the head in [`HEAD_BYTES`] bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD_BYTES);
         out.extend(MAGIC);
         out.extend(VERSION.to_le_bytes());
-        // What a later version adds is behind this.
         out.extend(u32::try_from(HEAD_BYTES).unwrap_or(0).to_le_bytes());
         out.extend(self.genesis_hash);
         out.extend(self.parent_hash);
@@ -153,7 +239,7 @@ impl Head {
         let DecodeCounts {
             // Known from the range.
             blocks: _,
-            // Never of an index.
+            // An index skips none.
             skipped_blocks: _,
             transactions,
             logs,
@@ -181,40 +267,45 @@ impl Head {
         }
         out.extend(self.bucket_bits.to_le_bytes());
         out.extend(u32::try_from(PARTS).unwrap_or(0).to_le_bytes());
-        for place in &self.places {
-            out.extend(place.offset.to_le_bytes());
-            out.extend(place.bytes.to_le_bytes());
-            out.extend(place.width.to_le_bytes());
-            out.extend(place.crc.to_le_bytes());
+        for part in &self.parts {
+            out.extend(part.offset.to_le_bytes());
+            out.extend(part.bytes.to_le_bytes());
+            out.extend(part.width.to_le_bytes());
         }
-        let crc = crc32fast::hash(&out);
-        out.extend(u64::from(crc).to_le_bytes());
+        out.extend(self.root_checksum.to_le_bytes());
+        out.extend(crc32fast::hash(&out).to_le_bytes());
         out
     }
 
-    /// Reads and checks the head of a file with these first bytes and `file_bytes` in all.
-    pub(crate) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Self, HeadError> {
-        let corrupt = HeadError::Corrupt;
-        if bytes.get(..8) != Some(&MAGIC) {
-            return Err(corrupt("it does not begin as a segment"));
+    /// CRC-32 of the encoded head.
+    pub(crate) fn checksum(&self) -> u32 {
+        crc32fast::hash(&self.encode()[..HEAD_BYTES - CHECKSUM_BYTES])
+    }
+
+    /// Reads the head of a file and checks it against its checksum. Also returns that
+    /// checksum and the geometry of the file, which must be exactly as long as it says.
+    pub(crate) fn decode(file: &[u8]) -> Result<(Self, u32, Geometry), HeadError> {
+        let damaged = HeadError::Damaged;
+        if file.get(..8) != Some(&MAGIC) {
+            return Err(damaged(
+                "it does not start with the magic bytes of a segment",
+            ));
         }
-        let mut rest = Fields(bytes.get(8..).unwrap_or_default());
-        let version = rest.u32().ok_or(corrupt("it ends in its head"))?;
+        let mut rest = Fields(file.get(8..).unwrap_or_default());
+        let too_short = || damaged("it is shorter than its head");
+        let version = rest.u32().ok_or_else(too_short)?;
         if version != VERSION {
             return Err(HeadError::Version(version));
         }
-        let body = bytes
-            .get(..HEAD_BYTES)
-            .ok_or(corrupt("it ends in its head"))?;
-        let (body, crc) = body.split_at(HEAD_BYTES - 8);
-        if u64::from(crc32fast::hash(body)).to_le_bytes() != crc {
-            return Err(corrupt(
-                "its head does not have the checksum stored with it",
-            ));
+        let body = file.get(..HEAD_BYTES).ok_or_else(too_short)?;
+        let (body, stored) = body.split_at(HEAD_BYTES - CHECKSUM_BYTES);
+        let checksum = crc32fast::hash(body);
+        if checksum.to_le_bytes() != stored {
+            return Err(damaged("its head does not match its checksum"));
         }
-        Self::fields(rest)
-            .ok_or(corrupt("its head makes no sense"))?
-            .checked(file_bytes)
+        let head = Self::fields(rest).ok_or_else(|| damaged("its head is invalid"))?;
+        let geometry = head.geometry(file.len())?;
+        Ok((head, checksum, geometry))
     }
 
     fn fields(mut rest: Fields<'_>) -> Option<Self> {
@@ -234,17 +325,16 @@ impl Head {
             dirty_addresses: rest.u64()?,
             wraps_deduplicated: rest.u64()?,
         };
-        let (bucket_bits, parts) = (rest.u32()?, rest.u32()?);
-        let mut places = [Place::default(); PARTS];
-        for place in &mut places {
-            *place = Place {
+        let (bucket_bits, part_count) = (rest.u32()?, rest.u32()?);
+        let mut parts = [PartLocation::default(); PARTS];
+        for part in &mut parts {
+            *part = PartLocation {
                 offset: rest.u64()?,
                 bytes: rest.u64()?,
                 width: rest.u32()?,
-                crc: rest.u32()?,
             };
         }
-        (usize::try_from(parts) == Ok(PARTS)).then_some(Self {
+        (usize::try_from(part_count) == Ok(PARTS)).then_some(Self {
             genesis_hash,
             chain_id,
             blocks,
@@ -255,26 +345,31 @@ impl Head {
             min_timestamp,
             counts,
             bucket_bits,
-            places,
+            parts,
+            root_checksum: rest.u32()?,
         })
     }
 
-    /// Every part lies in the file, behind the one before.
-    fn checked(self, file_bytes: u64) -> Result<Self, HeadError> {
+    /// The geometry of a file of `file_bytes` bytes with this head. Every part must begin
+    /// after the end of the one before.
+    fn geometry(&self, file_bytes: usize) -> Result<Geometry, HeadError> {
         let mut end = HEAD_BYTES as u64;
-        for place in &self.places {
-            let next = place.offset.checked_add(place.bytes);
-            if place.offset < end || next.is_none_or(|next| next > file_bytes) {
-                return Err(HeadError::Corrupt(
-                    "one of its parts lies outside of the file",
+        for part in &self.parts {
+            let next = part.offset.checked_add(part.bytes);
+            if part.offset < end || next.is_none_or(|next| next > file_bytes as u64) {
+                return Err(HeadError::Damaged(
+                    "one of its parts is outside of the file",
                 ));
             }
-            end = place.offset + place.bytes;
+            end = part.offset + part.bytes;
         }
-        if end != file_bytes {
-            return Err(HeadError::Corrupt("it is longer than its parts"));
-        }
-        Ok(self)
+        // Parts are inside of the file, so this is no larger than a few bytes more.
+        let data_end = usize::try_from(end).map(|end| end.next_multiple_of(ALIGN));
+        data_end
+            .ok()
+            .and_then(Geometry::new)
+            .filter(|geometry| geometry.file_end == file_bytes)
+            .ok_or(HeadError::Damaged("its length does not match its head"))
     }
 }
 
@@ -306,16 +401,15 @@ mod tests {
     use super::*;
 
     fn head() -> Head {
-        let mut places = [Place::default(); PARTS];
+        let mut parts = [PartLocation::default(); PARTS];
         let mut offset = HEAD_BYTES as u64;
-        for (number, place) in (0..).zip(&mut places) {
-            *place = Place {
+        for (number, part) in (0..).zip(&mut parts) {
+            *part = PartLocation {
                 offset,
                 bytes: 3 * u64::from(number),
                 width: number,
-                crc: !number,
             };
-            offset += place.bytes;
+            offset += part.bytes;
         }
         let blocks = BlockRange { first: 7, last: 19 };
         Head {
@@ -339,28 +433,45 @@ mod tests {
                 wraps_deduplicated: 19,
             },
             bucket_bits: 3,
-            places,
+            parts,
+            root_checksum: 20,
         }
     }
 
     #[test]
-    fn a_head_comes_back_and_no_flipped_bit_passes() {
+    fn head_round_trips_and_every_flipped_bit_is_detected() {
         let head = head();
-        let last = head.places[PARTS - 1];
-        let file_bytes = last.offset + last.bytes;
-        let bytes = head.encode();
-        assert_eq!(bytes.len(), HEAD_BYTES);
-        assert_eq!(Head::decode(&bytes, file_bytes), Ok(head));
-        for bit in 0..8 * bytes.len() {
-            let mut bytes = bytes.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            Head::decode(&bytes, file_bytes).unwrap_err();
+        let last = head.parts[PARTS - 1];
+        let data_end = usize::try_from(last.offset + last.bytes).unwrap();
+        let geometry = Geometry::new(data_end.next_multiple_of(ALIGN)).unwrap();
+        let mut file = head.encode();
+        assert_eq!(file.len(), HEAD_BYTES);
+        file.resize(geometry.file_end, 0);
+        let (decoded, _, found) = Head::decode(&file).unwrap();
+        assert_eq!((decoded, found), (head, geometry));
+        for bit in 0..8 * HEAD_BYTES {
+            let mut file = file.clone();
+            file[bit / 8] ^= 1 << (bit % 8);
+            Head::decode(&file).unwrap_err();
         }
-        for cut in 0..bytes.len() {
-            Head::decode(&bytes[..cut], file_bytes).unwrap_err();
+        for cut in 0..file.len() {
+            Head::decode(&file[..cut]).unwrap_err();
         }
-        for other in [file_bytes - 1, file_bytes + 1, 0, u64::MAX] {
-            Head::decode(&bytes, other).unwrap_err();
+        file.push(0);
+        Head::decode(&file).unwrap_err();
+    }
+
+    #[test]
+    fn geometry_has_a_checksum_for_every_block() {
+        for data_end in [HEAD_BYTES, BLOCK_BYTES, BLOCK_BYTES + 1, BLOCK_BYTES * 1025] {
+            let geometry = Geometry::new(data_end).unwrap();
+            let table = geometry.table_end - data_end;
+            assert_eq!(table, geometry.blocks() * CHECKSUM_BYTES);
+            assert!(geometry.blocks() * BLOCK_BYTES >= data_end);
+            assert!(geometry.table_blocks() * BLOCK_BYTES >= table);
+            let root = geometry.file_end - geometry.table_end;
+            assert_eq!(root, geometry.table_blocks() * CHECKSUM_BYTES);
         }
+        assert_eq!(Geometry::new(usize::MAX), None);
     }
 }

@@ -24,6 +24,7 @@
 mod error;
 
 // The bytes.
+mod checked;
 mod column;
 mod layout;
 

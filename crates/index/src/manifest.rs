@@ -42,6 +42,8 @@ pub struct SegmentInfo {
     pub addresses: u64,
     /// Length of its file.
     pub bytes: u64,
+    /// CRC-32 of the head of its file, on which the checksums of all its bytes depend.
+    pub checksum: u32,
 }
 
 /// What a manifest says.
@@ -83,7 +85,7 @@ impl Manifest {
                 });
             }
             Err(error) if error.kind() == ErrorKind::InvalidData => {
-                return Err(Error::corrupt(path, "it is not text"));
+                return Err(Error::damaged(path, "it is not UTF-8"));
             }
             Err(error) => return Err(Error::io("read", path, error)),
         };
@@ -91,29 +93,29 @@ impl Manifest {
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self> {
-        let corrupt = |what: String| Error::corrupt(path, what);
+        let damaged = |what: &str| Error::damaged(path, what);
         let (line, json) = text.split_once('\n').unwrap_or((text, ""));
         let mut words = line.split(' ');
         if words.next() != Some(WORD) {
-            return Err(corrupt(format!("it does not begin with `{WORD}`")));
+            return Err(damaged(&format!("it does not start with `{WORD}`")));
         }
         let version = words.next().and_then(|word| word.parse().ok());
         match version {
             Some(VERSION) => {}
             Some(found) => {
                 return Err(Error::Version {
-                    path: path.to_owned(),
+                    path: path.parent().unwrap_or(path).to_owned(),
                     found,
                     known: VERSION,
                 });
             }
-            None => return Err(corrupt("it names no version".to_owned())),
+            None => return Err(damaged("it has no version")),
         }
         if words.next() != Some(&checksum(json)) {
-            return Err(corrupt("it does not have its checksum".to_owned()));
+            return Err(damaged("it does not match its checksum"));
         }
         let manifest: Self =
-            serde_json::from_str(json).map_err(|error| corrupt(error.to_string()))?;
+            serde_json::from_str(json).map_err(|error| damaged(&error.to_string()))?;
         let ascending = |pair: &[SegmentInfo]| pair[0].blocks.last < pair[1].blocks.first;
         let named = |segment: &SegmentInfo| {
             // A name, not a way out of the directory.
@@ -124,12 +126,13 @@ impl Manifest {
             || !manifest.segments.iter().all(named)
             || manifest.segment_blocks == 0
         {
-            return Err(corrupt("its list of segments makes no sense".to_owned()));
+            return Err(damaged("its list of segments is invalid"));
         }
         Ok(manifest)
     }
 
-    /// Replaces the manifest. When this returns it is on disk, whatever happens next.
+    /// Replaces the manifest. When this returns the new one is on disk. On failure the old
+    /// one is unchanged.
     pub(crate) fn save(&self, folder: &Path) -> Result<()> {
         let path = folder.join(NEW_FILE);
         let json = serde_json::to_string_pretty(self)
@@ -141,7 +144,10 @@ impl Manifest {
             file.sync_all()?;
             fs::rename(&path, folder.join(FILE))
         };
-        write().map_err(|error| Error::io("write", &path, error))?;
+        write().map_err(|error| {
+            discard(&path);
+            Error::io("write", &path, error)
+        })?;
         sync_folder(folder)
     }
 
@@ -156,6 +162,15 @@ impl Manifest {
 
 fn checksum(json: &str) -> String {
     format!("{:08x}", crc32fast::hash(json.as_bytes()))
+}
+
+/// Deletes a file that could not be completed, so that a full disk does not stay full. The
+/// error that is returned is the one that stopped the writer; the next writer deletes what
+/// this could not.
+pub(crate) fn discard(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::debug!(path = %path.display(), %error, "an unfinished file was not removed");
+    }
 }
 
 /// Makes the names in a directory as lasting as the files are.

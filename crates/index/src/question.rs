@@ -120,7 +120,7 @@ impl<'a> Question<'a> {
             }
             if !blocks.contains(transfer.block_number) {
                 return Err(segment
-                    .corrupt(format!("row {row} is of another block"))
+                    .damaged(format!("row {row} is of another block"))
                     .into());
             }
             take(transfer)
@@ -178,7 +178,8 @@ impl<'a> Question<'a> {
         let mut touching = Vec::new();
         let select = |segment: &Segment, blocks, wanted: &[bool], touching: &mut Vec<u32>| {
             let within = segment.rows_of(blocks)?;
-            segment.rows_touching(&[address], self.direction, wanted, within, touching)
+            segment.rows_touching(&[address], self.direction, wanted, within, touching)?;
+            Ok::<_, Error>(())
         };
         // No more counterparties than rows, and nearly always there are few of these.
         let mut count = 0;

@@ -1,9 +1,10 @@
-//! One segment, mapped: rows of an address, and rows as transfers.
+//! One open segment: the rows of an address, and rows as transfers.
 //!
-//! Everything is read where it lies. The head and the classes are checked against their
-//! checksums when the file is opened, the other parts by [`Segment::check`] only; so each
-//! access checks its bounds, and damage in between is an error ([`Error::Corrupt`]) or, if
-//! it hits an amount, not seen: as with the node's own files.
+//! Everything is read in place through [`CheckedFile`], so each block of the file is
+//! compared with its checksum before its first byte is used. What the checksums cannot
+//! exclude is content that contradicts itself, because a defect of the writer (or someone
+//! who computes checksums, too) put it there. So every access also checks its bounds, and
+//! invalid content gives an error instead of a panic.
 
 mod check;
 mod dictionary;
@@ -11,143 +12,106 @@ mod rows;
 
 use crate::{
     builder::{BUCKET_BITS_MAX, kind_code, standard_code},
-    column::Column,
+    checked::{CheckedFile, Fault, Span},
+    column::{Column, partition_point},
     error::{Error, Result},
     layout::{
-        BLOCKS_MAX, CLASS_BYTES, HAS_ID, HAS_TOKEN, HEAD_BYTES, Head, HeadError, IS_INTERNAL,
-        ODD_BYTES, Part, STEP, VERSION,
+        ANOMALY_BYTES, BLOCKS_MAX, CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, Part, STEP,
     },
 };
 use alloy_primitives::Address;
-use dictionary::{ADDRESS_BYTES, Adjacency, Choice, Dictionary, address_at};
-use memmap2::Mmap;
+use dictionary::{ADDRESS_BYTES, Adjacency, Choice, Dictionary};
 pub(crate) use rows::Rows;
-use std::{
-    fs::File,
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::{ops::Range, path::Path};
 use txgraph_reader::OddLogs;
 use txgraph_transfers::{
     BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, Kind, TokenFilter, TokenStandard,
     TransferFilter,
 };
 
-/// The bytes of a segment: mapped from a file, or in memory for tests.
-enum Bytes {
-    Mapped(Mmap),
-    Owned(Vec<u8>),
-}
-
-impl Bytes {
-    fn all(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map,
-            Self::Owned(bytes) => bytes,
-        }
-    }
-}
-
 /// An open segment.
 pub(crate) struct Segment {
-    bytes: Bytes,
-    path: PathBuf,
+    file: CheckedFile,
     head: Head,
+    /// CRC-32 of the head.
+    checksum: u32,
     classes: Vec<Class>,
-    /// Number of rows, addresses, blocks: as what they index memory.
+    /// The number of rows.
     rows: usize,
+    /// The number of addresses.
     addresses: usize,
+    /// The number of blocks.
     block_count: usize,
 }
 
 impl std::fmt::Debug for Segment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Segment")
-            .field("path", &self.path)
+            .field("file", &self.file)
             .field("head", &self.head)
             .finish_non_exhaustive()
     }
 }
 
-/// What rows have in common.
+/// What the rows of one token and kind have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Class {
     pub(crate) token: Option<Address>,
     pub(crate) standard: TokenStandard,
     pub(crate) kind: Kind,
     has_id: bool,
-    /// Whether no log tells of its rows.
+    /// Whether its rows are movements without a log.
     pub(crate) is_internal: bool,
-    /// How many rows.
+    /// The number of rows.
     pub(crate) rows: u64,
 }
 
 impl Segment {
-    /// Maps a file and checks its head and its classes.
+    /// Maps a file, checks its head and reads its classes.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let failed = |action| move |error| Error::io(action, path, error);
-        let file = File::open(path).map_err(failed("open"))?;
-        let length = file.metadata().map_err(failed("open"))?.len();
-        if length < HEAD_BYTES as u64 {
-            return Err(Error::corrupt(path, "it is shorter than its head"));
-        }
-        // SAFETY: the map stays sound as long as nobody shortens or rewrites the file
-        // under it. Segments never change after they got their name: they are written
-        // under another one, replaced by rename and deleted by unlink, none of which
-        // touches the bytes of a file that is mapped. Somebody else's program could
-        // write into the directory; what it writes is read as bytes that every access
-        // checks, and a file cut short ends the process (SIGBUS) as it would for every
-        // program that maps its files.
-        #[expect(unsafe_code, reason = "mapping a file that is never written again")]
-        let map = unsafe { Mmap::map(&file) }.map_err(failed("map"))?;
-        Self::new(Bytes::Mapped(map), path)
+        Self::new(CheckedFile::open(path)?)
     }
 
-    /// The same over bytes in memory.
+    /// The same for bytes in memory.
     pub(crate) fn from_bytes(bytes: Vec<u8>, path: &Path) -> Result<Self> {
-        Self::new(Bytes::Owned(bytes), path)
+        Self::new(CheckedFile::from_bytes(bytes, path)?)
     }
 
-    fn new(bytes: Bytes, path: &Path) -> Result<Self> {
-        let corrupt = |what: &str| Error::corrupt(path, what);
-        let all = bytes.all();
-        let head = Head::decode(all, all.len() as u64).map_err(|error| match error {
-            HeadError::Corrupt(what) => corrupt(what),
-            HeadError::Version(found) => Error::Version {
-                path: path.to_owned(),
-                found,
-                known: VERSION,
-            },
-        })?;
-        let count = |number: u64| usize::try_from(number).map_err(|_| corrupt("it is too large"));
-        let mut segment = Self {
+    fn new((file, head, checksum): (CheckedFile, Head, u32)) -> Result<Self> {
+        let invalid = || Error::damaged(file.path(), "its head is invalid");
+        let count = |number: u64| usize::try_from(number).map_err(|_| invalid());
+        if head.bucket_bits > BUCKET_BITS_MAX || head.blocks.blocks() > BLOCKS_MAX {
+            return Err(invalid());
+        }
+        let span = file.span(Part::Classes);
+        let (entries, rest) = span.read(0, span.len())?.as_chunks::<CLASS_BYTES>();
+        let classes: Option<Vec<_>> = entries.iter().map(Class::decode).collect();
+        let classes = classes
+            .filter(|_| rest.is_empty())
+            .ok_or_else(|| span.invalid())?;
+        Ok(Self {
             rows: count(head.rows)?,
             addresses: count(head.addresses)?,
             block_count: count(head.blocks.blocks())?,
-            bytes,
-            path: path.to_owned(),
+            classes,
+            checksum,
             head,
-            classes: Vec::new(),
-        };
-        if segment.head.bucket_bits > BUCKET_BITS_MAX || segment.head.blocks.blocks() > BLOCKS_MAX {
-            return Err(corrupt("its head makes no sense"));
-        }
-        segment.check_part(Part::Classes)?;
-        let (classes, rest) = segment.part(Part::Classes).as_chunks::<CLASS_BYTES>();
-        let classes: Option<Vec<_>> = classes.iter().map(Class::decode).collect();
-        segment.classes = classes
-            .filter(|_| rest.is_empty())
-            .ok_or_else(|| corrupt("its list of tokens makes no sense"))?;
-        Ok(segment)
+            file,
+        })
     }
 
-    /// Where it is.
+    /// The path of its file.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     pub(crate) const fn head(&self) -> &Head {
         &self.head
+    }
+
+    /// CRC-32 of the head, which pins every byte of the file.
+    pub(crate) const fn checksum(&self) -> u32 {
+        self.checksum
     }
 
     pub(crate) const fn blocks(&self) -> BlockRange {
@@ -163,70 +127,48 @@ impl Segment {
     }
 
     #[cold]
-    pub(crate) fn corrupt(&self, what: impl Into<String>) -> Error {
-        Error::corrupt(&self.path, what)
+    pub(crate) fn damaged(&self, what: impl Into<String>) -> Error {
+        Error::damaged(self.path(), what)
     }
 
-    /// The bytes of a part.
-    fn part(&self, part: Part) -> &[u8] {
-        let place = &self.head.places[part as usize];
-        // Inside of the file: the head was checked.
-        let slice = |offset: u64, bytes: u64| {
-            let start = usize::try_from(offset).ok()?;
-            let end = start.checked_add(usize::try_from(bytes).ok()?)?;
-            self.bytes.all().get(start..end)
-        };
-        slice(place.offset, place.bytes).unwrap_or_default()
-    }
-
-    /// That a part has the checksum of the head.
-    fn check_part(&self, part: Part) -> Result<()> {
-        if crc32fast::hash(self.part(part)) == self.head.places[part as usize].crc {
-            return Ok(());
-        }
-        Err(self.corrupt(format!("{part:?} does not have its checksum")))
-    }
-
-    /// That every part has its checksum.
+    /// Compares every block of the file with its checksum.
     pub(crate) fn check(&self) -> Result<()> {
-        Part::ALL
-            .into_iter()
-            .try_for_each(|part| self.check_part(part))
+        self.file.check_all()
     }
 
-    fn column(&self, part: Part, len: usize) -> Result<Column<'_>> {
-        let width = self.head.places[part as usize].width as usize;
-        Column::new(self.part(part), width, len)
-            .ok_or_else(|| self.corrupt(format!("{part:?} is not as long as it should be")))
+    fn column(&self, part: Part, len: usize) -> Result<Column<'_>, Fault<'_>> {
+        let width = self.head.parts[part as usize].width as usize;
+        Column::new(self.file.span(part), width, len)
     }
 
-    fn address_bytes(&self) -> Result<&[u8]> {
-        let bytes = self.part(Part::Addresses);
-        if self.addresses.checked_mul(ADDRESS_BYTES) == Some(bytes.len()) {
-            return Ok(bytes);
+    fn address_bytes(&self) -> Result<Span<'_>, Fault<'_>> {
+        let span = self.file.span(Part::Addresses);
+        match self.addresses.checked_mul(ADDRESS_BYTES) == Some(span.len()) {
+            true => Ok(span),
+            false => Err(span.invalid()),
         }
-        Err(self.corrupt("its list of addresses is not as long as it should be"))
     }
 
-    /// Rows of a run of blocks, all of which the segment has.
-    pub(crate) fn rows_of(&self, blocks: BlockRange) -> Result<Range<usize>> {
+    /// Returns the rows of consecutive blocks, all of which are in the segment.
+    pub(crate) fn rows_of(&self, blocks: BlockRange) -> Result<Range<usize>, Fault<'_>> {
         let starts = self.column(Part::BlockRows, self.block_count.saturating_add(1))?;
-        let range = self.offsets(blocks).and_then(|offsets| {
-            let (start, end) = (starts.index(offsets.start)?, starts.index(offsets.end)?);
-            (start <= end && end <= self.rows).then_some(start..end)
-        });
-        range.ok_or_else(|| self.corrupt(format!("the rows of blocks {blocks} make no sense")))
+        let offsets = self.offsets(blocks).ok_or_else(|| starts.invalid())?;
+        let (start, end) = (starts.index(offsets.start)?, starts.index(offsets.end)?);
+        match start <= end && end <= self.rows {
+            true => Ok(start..end),
+            false => Err(starts.invalid()),
+        }
     }
 
-    /// Places of blocks in the columns by block.
+    /// Returns the places of blocks in the columns by block; `None` if they are not in it.
     fn offsets(&self, blocks: BlockRange) -> Option<Range<usize>> {
         let start = usize::try_from(blocks.first.checked_sub(self.head.blocks.first)?).ok()?;
         let last = usize::try_from(blocks.last.checked_sub(self.head.blocks.first)?).ok()?;
         (last < self.block_count).then_some(start..last + 1)
     }
 
-    /// What the decoder counted in a run of blocks, the transfers being all there are.
-    pub(crate) fn counts(&self, blocks: BlockRange) -> Result<DecodeCounts> {
+    /// Returns what the decoder counted in consecutive blocks, all their transfers included.
+    pub(crate) fn counts(&self, blocks: BlockRange) -> Result<DecodeCounts, Fault<'_>> {
         if blocks == self.head.blocks {
             return Ok(self.head.counts);
         }
@@ -242,21 +184,22 @@ impl Segment {
             (Part::Logs, &mut counts.logs),
         ] {
             let column = self.column(part, self.block_count)?;
-            let numbers = offsets.clone().map(|at| column.get(at).unwrap_or(0));
-            *sum = numbers.fold(0, u64::saturating_add);
+            for at in offsets.clone() {
+                *sum = sum.saturating_add(column.get(at)?);
+            }
         }
-        for odd in self.odd(blocks) {
-            add_odd(&mut counts, &odd.counts);
+        for logs in self.anomalies(blocks)? {
+            add_anomalies(&mut counts, &logs.counts);
         }
         Ok(counts)
     }
 
-    /// The same, of odd logs only those of the tokens that are asked for.
+    /// The same, but of anomalous logs only those of the wanted tokens.
     pub(crate) fn counts_of(
         &self,
         blocks: BlockRange,
         tokens: &TokenFilter,
-    ) -> Result<DecodeCounts> {
+    ) -> Result<DecodeCounts, Fault<'_>> {
         let counts = self.counts(blocks)?;
         if matches!(tokens, TokenFilter::All) {
             return Ok(counts);
@@ -268,31 +211,40 @@ impl Segment {
             wraps_deduplicated: 0,
             ..counts
         };
-        for odd in self.odd(blocks) {
-            let of_chain = odd.emitter == EIP7708_LOG_ADDRESS;
-            if tokens.wants(Some(&odd.emitter)) || (of_chain && tokens.wants(None)) {
-                add_odd(&mut of_tokens, &odd.counts);
+        for logs in self.anomalies(blocks)? {
+            let of_chain = logs.emitter == EIP7708_LOG_ADDRESS;
+            if tokens.wants(Some(&logs.emitter)) || (of_chain && tokens.wants(None)) {
+                add_anomalies(&mut of_tokens, &logs.counts);
             }
         }
         Ok(of_tokens)
     }
 
-    /// Odd logs of a run of blocks.
-    pub(crate) fn odd(&self, blocks: BlockRange) -> impl Iterator<Item = OddLogs> {
-        let (all, _) = self.part(Part::Odd).as_chunks::<ODD_BYTES>();
+    /// Returns the anomalous logs of consecutive blocks.
+    pub(crate) fn anomalies(&self, blocks: BlockRange) -> Result<Vec<OddLogs>, Fault<'_>> {
+        let span = self.file.span(Part::Anomalies);
         let offsets = self.offsets(blocks).unwrap_or_default();
-        let number = |entry: &[u8; ODD_BYTES], at: usize| {
+        let entry = |at: usize| span.array::<ANOMALY_BYTES>(at * ANOMALY_BYTES);
+        let number = |entry: &[u8; ANOMALY_BYTES], at: usize| {
             let bytes = entry[4 * at..].first_chunk().copied();
             u32::from_le_bytes(bytes.unwrap_or_default())
         };
-        let first = all.partition_point(|entry| (number(entry, 0) as usize) < offsets.start);
-        let first_block = self.head.blocks.first;
-        all[first..]
-            .iter()
-            .take_while(move |entry| (number(entry, 0) as usize) < offsets.end)
-            .map(move |entry| OddLogs {
-                block: first_block.saturating_add(number(entry, 0).into()),
-                emitter: address_at(&entry[20..], 0).unwrap_or_default(),
+        let block = |at: usize| entry(at).map(|entry| number(entry, 0) as usize);
+        let count = span.len() / ANOMALY_BYTES;
+        let first = partition_point(0..count, |at| Ok(block(at)? < offsets.start))?;
+        let mut anomalies = Vec::new();
+        for at in first..count {
+            if block(at)? >= offsets.end {
+                break;
+            }
+            let entry = entry(at)?;
+            anomalies.push(OddLogs {
+                block: self
+                    .head
+                    .blocks
+                    .first
+                    .saturating_add(number(entry, 0).into()),
+                emitter: Address::from_slice(&entry[ANOMALY_BYTES - ADDRESS_BYTES..]),
                 counts: DecodeCounts {
                     malformed: number(entry, 1).into(),
                     malformed_erc1155: number(entry, 2).into(),
@@ -300,22 +252,24 @@ impl Segment {
                     wraps_deduplicated: number(entry, 4).into(),
                     ..DecodeCounts::default()
                 },
-            })
+            });
+        }
+        Ok(anomalies)
     }
 
-    /// Time and counts of one block, the transfers being all there are.
-    pub(crate) fn block(&self, block: u64) -> Result<(u64, DecodeCounts)> {
+    /// Returns time and counts of one block, all its transfers included.
+    pub(crate) fn block(&self, block: u64) -> Result<(u64, DecodeCounts), Fault<'_>> {
         let blocks = BlockRange {
             first: block,
             last: block,
         };
         let offset = self.offsets(blocks).unwrap_or_default().start;
-        let time = self.column(Part::Times, self.block_count)?.get(offset);
-        let time = self.head.min_timestamp.saturating_add(time.unwrap_or(0));
+        let time = self.column(Part::Times, self.block_count)?.get(offset)?;
+        let time = self.head.min_timestamp.saturating_add(time);
         Ok((time, self.counts(blocks)?))
     }
 
-    /// Which classes a filter wants, by number.
+    /// Returns by number of a class whether a filter wants it.
     pub(crate) fn wanted(&self, filter: &TransferFilter) -> Vec<bool> {
         let wants = |class: &Class| {
             filter.tokens.wants(class.token.as_ref())
@@ -325,8 +279,9 @@ impl Segment {
         self.classes.iter().map(wants).collect()
     }
 
-    /// Fills `rows` with those in `within` that have one of `addresses`, which are sorted,
-    /// at the end that `direction` names, and a class that is `wanted`; ascending, each once.
+    /// Fills `rows` with the rows in `within` that have a class that is `wanted` and one of
+    /// `addresses`, which are sorted, on the side that `direction` selects. The rows are
+    /// ascending and distinct.
     pub(crate) fn rows_touching(
         &self,
         addresses: &[Address],
@@ -334,10 +289,10 @@ impl Segment {
         wanted: &[bool],
         within: Range<usize>,
         rows: &mut Vec<u32>,
-    ) -> Result<()> {
+    ) -> Result<(), Fault<'_>> {
         let out = self.adjacency(Part::OutStarts, Part::OutRows)?;
         let into = self.adjacency(Part::InStarts, Part::InRows)?;
-        let ways: &[&Adjacency<'_>] = match direction {
+        let sides: &[&Adjacency<'_>] = match direction {
             Direction::Out => &[&out],
             Direction::In => &[&into],
             Direction::Both => &[&out, &into],
@@ -348,46 +303,38 @@ impl Segment {
         rows.clear();
         let mut runs = 0;
         for address in addresses {
-            let Some(number) = dictionary.find(address) else {
+            let Some(number) = dictionary.find(address)? else {
                 continue;
             };
-            for way in ways {
-                let run = way.of(number).ok_or_else(|| self.bad_rows(address))?;
-                let taken = way.choose(run, &choice, rows);
-                runs += taken.ok_or_else(|| self.bad_rows(address))?;
+            for side in sides {
+                runs += side.choose(side.of(number)?, &choice, rows)?;
             }
         }
         if runs > 1 {
             rows.sort_unstable();
         }
-        // A damaged list may hold anything; what it may not do is to make rows come out
-        // of order, or from blocks that were not asked for.
+        // Invalid content must not make rows come out of order, or from other blocks.
         let (first, last) = (rows.first(), rows.last());
         let within = &choice.within;
         if first.is_some_and(|row| (*row as usize) < within.start)
             || last.is_some_and(|row| *row as usize >= within.end)
             || !rows.is_sorted()
         {
-            return Err(self.corrupt("the rows of an address are not in order"));
+            return Err(out.rows.invalid());
         }
-        // Of a transfer between two of the addresses there are two.
+        // A transfer between two of the addresses was found twice.
         rows.dedup();
         Ok(())
     }
 
-    #[cold]
-    fn bad_rows(&self, address: &Address) -> Error {
-        self.corrupt(format!("the rows of address {address} make no sense"))
-    }
-
-    fn adjacency(&self, starts: Part, rows: Part) -> Result<Adjacency<'_>> {
+    fn adjacency(&self, starts: Part, rows: Part) -> Result<Adjacency<'_>, Fault<'_>> {
         Ok(Adjacency {
             starts: self.column(starts, self.addresses.saturating_add(1))?,
             rows: self.column(rows, self.rows)?,
         })
     }
 
-    fn dictionary(&self) -> Result<Dictionary<'_>> {
+    fn dictionary(&self) -> Result<Dictionary<'_>, Fault<'_>> {
         let bits = self.head.bucket_bits;
         Ok(Dictionary {
             bits,
@@ -396,14 +343,14 @@ impl Segment {
         })
     }
 
-    /// How many rows each address has at the end that `direction` names (with `Both`, at
-    /// either end, those to itself twice). Zero for addresses that are not there.
+    /// Adds to `degrees` how many rows each address has on the side that `direction`
+    /// selects. With `Both` rows of an address to itself count twice.
     pub(crate) fn degrees(
         &self,
         addresses: &[Address],
         direction: Direction,
         degrees: &mut [u64],
-    ) -> Result<()> {
+    ) -> Result<(), Fault<'_>> {
         let dictionary = self.dictionary()?;
         for (wanted, starts) in [
             (direction != Direction::In, Part::OutStarts),
@@ -411,10 +358,8 @@ impl Segment {
         ] {
             let starts = self.column(starts, self.addresses.saturating_add(1))?;
             for (address, degree) in addresses.iter().zip(&mut *degrees).filter(|_| wanted) {
-                if let Some(number) = dictionary.find(address) {
-                    let (start, end) = starts
-                        .bounds(number)
-                        .ok_or_else(|| self.bad_rows(address))?;
+                if let Some(number) = dictionary.find(address)? {
+                    let (start, end) = starts.bounds(number)?;
                     *degree += (end - start) as u64;
                 }
             }
@@ -422,8 +367,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The columns of all rows.
-    pub(crate) fn rows(&self) -> Result<Rows<'_>> {
+    /// Returns the columns of all rows.
+    pub(crate) fn rows(&self) -> Result<Rows<'_>, Fault<'_>> {
         let column = |part| self.column(part, self.rows);
         column(Part::RowLength)?;
         Ok(Rows {
@@ -437,42 +382,11 @@ impl Segment {
             to: column(Part::RowTo)?,
             times: self.column(Part::Times, self.block_count)?,
             addresses: self.address_bytes()?,
-            lengths: self
-                .part(Part::RowLength)
-                .get(..self.rows)
-                .ok_or_else(|| self.corrupt("its lengths are cut short"))?,
+            lengths: self.file.span(Part::RowLength),
             anchors: self.column(Part::Anchors, self.rows.div_ceil(STEP))?,
-            amounts: self.part(Part::Amounts),
+            amounts: self.file.span(Part::Amounts),
         })
     }
-}
-
-impl Part {
-    /// All parts, in order.
-    const ALL: [Self; crate::layout::PARTS] = [
-        Self::Classes,
-        Self::Buckets,
-        Self::Addresses,
-        Self::OutStarts,
-        Self::OutRows,
-        Self::InStarts,
-        Self::InRows,
-        Self::BlockRows,
-        Self::Times,
-        Self::Transactions,
-        Self::Logs,
-        Self::Odd,
-        Self::RowBlock,
-        Self::RowTransaction,
-        Self::RowLog,
-        Self::RowSub,
-        Self::RowClass,
-        Self::RowFrom,
-        Self::RowTo,
-        Self::RowLength,
-        Self::Anchors,
-        Self::Amounts,
-    ];
 }
 
 impl Class {
@@ -503,9 +417,9 @@ impl Class {
     }
 }
 
-fn add_odd(counts: &mut DecodeCounts, odd: &DecodeCounts) {
-    counts.malformed += odd.malformed;
-    counts.malformed_erc1155 += odd.malformed_erc1155;
-    counts.dirty_addresses += odd.dirty_addresses;
-    counts.wraps_deduplicated += odd.wraps_deduplicated;
+fn add_anomalies(counts: &mut DecodeCounts, anomalies: &DecodeCounts) {
+    counts.malformed += anomalies.malformed;
+    counts.malformed_erc1155 += anomalies.malformed_erc1155;
+    counts.dirty_addresses += anomalies.dirty_addresses;
+    counts.wraps_deduplicated += anomalies.wraps_deduplicated;
 }

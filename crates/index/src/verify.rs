@@ -139,8 +139,7 @@ fn check(segment: &Segment, node: &NodeSource, against: Option<&Against<'_>>) ->
 /// Compares what the node says of some blocks. The number of transfers.
 fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> {
     let rows = segment.rows()?;
-    let odd: Vec<_> = segment.odd(stretch.blocks).collect();
-    if odd != stretch.odd {
+    if segment.anomalies(stretch.blocks)? != stretch.odd {
         return Err(contradicts(
             segment,
             stretch.blocks.first,

@@ -3,13 +3,13 @@
 use crate::{
     builder::{Builder, Finished, Room},
     error::{Error, Result},
-    manifest::{SegmentInfo, segment_file, sync_folder, unfinished},
+    manifest::{SegmentInfo, discard, segment_file, sync_folder, unfinished},
     origin::OriginReader,
 };
 use alloy_primitives::B256;
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         atomic::{AtomicBool, Ordering},
         mpsc::Sender,
@@ -125,17 +125,25 @@ impl Worker<'_> {
     }
 }
 
-/// Writes a segment under a temporary name, and gives it its own when it is on disk.
+/// Writes a segment under a temporary name and renames it when it is on disk. On failure
+/// nothing of it is left.
 pub(crate) fn write(folder: &Path, builder: Builder) -> Result<SegmentInfo> {
     let first = builder.blocks().map_or(0, |blocks| blocks.first);
     let path = unfinished(folder, first);
-    let mut file = File::create(&path).map_err(|error| Error::io("make", &path, error))?;
-    let Finished { head, bytes } = builder.finish(&mut file, &path)?;
+    let written = write_file(folder, &path, builder);
+    if written.is_err() {
+        discard(&path);
+    }
+    written
+}
+
+fn write_file(folder: &Path, path: &Path, builder: Builder) -> Result<SegmentInfo> {
+    let mut file = File::create(path).map_err(|error| Error::io("create", path, error))?;
+    let Finished { head, bytes } = builder.finish(&mut file, path)?;
     file.sync_all()
-        .map_err(|error| Error::io("sync", &path, error))?;
+        .map_err(|error| Error::io("sync", path, error))?;
     let name = segment_file(head.blocks, head.last_hash);
-    let target: PathBuf = folder.join(&name);
-    fs::rename(&path, &target).map_err(|error| Error::io("rename", &path, error))?;
+    fs::rename(path, folder.join(&name)).map_err(|error| Error::io("rename", path, error))?;
     sync_folder(folder)?;
     Ok(SegmentInfo {
         file: name,
@@ -145,5 +153,6 @@ pub(crate) fn write(folder: &Path, builder: Builder) -> Result<SegmentInfo> {
         rows: head.rows,
         addresses: head.addresses,
         bytes,
+        checksum: head.checksum(),
     })
 }

@@ -24,9 +24,10 @@ use crate::{
 };
 use std::{
     collections::{HashSet, VecDeque},
+    ffi::OsString,
     fs::{self, File, TryLockError},
     io::ErrorKind,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -176,30 +177,46 @@ pub fn update<'a>(
     work.run(manifest, options, true)
 }
 
-/// Deletes an index: its files, and the folder if nothing else is in it. Also one that
-/// is damaged or of another version.
-pub fn drop_index(folder: &Path) -> Result<()> {
-    let names = names(folder)?;
-    if !names.iter().any(|name| name == FILE || name == LOCK_FILE) {
+/// Deletes the files of an index, also of one that is damaged or has another version, and
+/// then its directory if nothing else is in it. Returns the names of the files that are left
+/// because they do not belong to the index.
+///
+/// A symbolic link is refused before anything is deleted: it may point to a directory that
+/// is in use elsewhere, and removing it is not what an index is responsible for.
+pub fn drop_index(folder: &Path) -> Result<Vec<OsString>> {
+    // Without a trailing slash, which would make the system follow the link.
+    let folder: &Path = &folder.components().collect::<PathBuf>();
+    let metadata = fs::symlink_metadata(folder);
+    if metadata.is_ok_and(|metadata| metadata.is_symlink()) {
+        return Err(Error::Options(format!(
+            "{} is a symbolic link; drop the index in the directory that it points to",
+            folder.display()
+        )));
+    }
+    let found = names(folder)?;
+    if !found.iter().any(|name| name == FILE || name == LOCK_FILE) {
         return Err(Error::NotAnIndex {
             path: folder.to_owned(),
             what: format!("it has no {FILE}"),
         });
     }
     let _lock = lock(folder)?;
-    // The manifest first: what is left after that is no index any more.
+    // The manifest first: what is left after that is not an index.
     remove(&folder.join(FILE))?;
     sync_folder(folder)?;
-    for name in names.iter().filter(|name| is_ours(name)) {
+    let ours = |name: &&OsString| name.to_str().is_some_and(is_ours);
+    for name in found.iter().filter(ours) {
         remove(&folder.join(name))?;
     }
     remove(&folder.join(LOCK_FILE))?;
-    match fs::remove_dir(folder) {
-        Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => {
-            Err(Error::io("remove", folder, error))
-        }
-        _ => Ok(()),
+    let mut left = names(folder)?;
+    left.sort_unstable();
+    if left.is_empty() {
+        // The path of the working directory cannot be removed by the name `.`.
+        let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        fs::remove_dir(&path).map_err(|error| Error::io("remove", path, error))?;
     }
+    Ok(left)
 }
 
 /// Takes the right to write; given back when the file is closed.
@@ -220,7 +237,8 @@ fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-fn names(folder: &Path) -> Result<Vec<String>> {
+/// The names in a directory.
+fn names(folder: &Path) -> Result<Vec<OsString>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -234,7 +252,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|error| Error::io("list", folder, error))?;
-        names.extend(entry.file_name().into_string());
+        names.push(entry.file_name());
     }
     Ok(names)
 }
@@ -320,11 +338,9 @@ impl<'a> Work<'a> {
             .iter()
             .map(|segment| segment.file.as_str())
             .collect();
-        let stray = names(self.folder)?;
-        let stray = stray
-            .iter()
-            .filter(|name| is_ours(name) && !listed.contains(name.as_str()));
-        for name in stray {
+        let names = names(self.folder)?;
+        let names = names.iter().filter_map(|name| name.to_str());
+        for name in names.filter(|name| is_ours(name) && !listed.contains(name)) {
             remove(&self.folder.join(name))?;
         }
         Ok(())
@@ -505,9 +521,10 @@ impl<'a> Work<'a> {
                     last: block,
                 };
                 let own = segment.rows_of(blocks)?;
-                let transfers: Vec<Transfer> =
-                    own.map(|row| rows.transfer(row)).collect::<Result<_>>()?;
-                let odd: Vec<_> = segment.odd(blocks).collect();
+                let transfers: Vec<Transfer> = own
+                    .map(|row| rows.transfer(row))
+                    .collect::<Result<_, _>>()?;
+                let odd = segment.anomalies(blocks)?;
                 builder.push(&[account], &odd, &transfers, head.last_hash)?;
             }
         }
@@ -630,6 +647,7 @@ mod tests {
                 rows: 0,
                 addresses: 0,
                 bytes: *size,
+                checksum: 0,
             });
             first += size;
         }

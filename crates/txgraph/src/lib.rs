@@ -31,11 +31,11 @@ pub use query::{
 };
 pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
 pub use run::{
-    Analysis, AnalysisFormat, CallQuery, Called, Control, Explain, GraphAnswer, GraphRequest,
-    IndexBuild, IndexState, Node, ReplayQuery, Replayed, TokenNames, Trace, TransfersAnswer,
-    analyze, call, graph, index_build, index_drop, index_status, index_update, index_verify, info,
-    open, replay, token_metadata, transfers, write_analysis, write_graph, write_replay,
-    write_transfers,
+    Analysis, AnalysisFormat, CallQuery, Called, Control, DroppedIndex, Explain, GraphAnswer,
+    GraphRequest, IndexBuild, IndexState, Node, ReplayQuery, Replayed, TokenNames, Trace,
+    TransfersAnswer, analyze, call, graph, index_build, index_drop, index_status, index_update,
+    index_verify, info, open, replay, token_metadata, transfers, write_analysis, write_graph,
+    write_replay, write_transfers,
 };
 
 // What answers are made of.

@@ -146,8 +146,15 @@ pub(crate) fn run(node: &Node, args: &IndexArgs, terminal: &Terminal) -> Result<
             Ok(())
         }
         Action::Drop => {
-            let folder = txgraph::index_drop(node)?;
-            terminal.note(format_args!("deleted {}", folder.display()));
+            let dropped = txgraph::index_drop(node)?;
+            let folder = dropped.folder.display();
+            match dropped.foreign.is_empty() {
+                true => terminal.note(format_args!("deleted {folder}")),
+                false => terminal.note(format_args!(
+                    "deleted the index in {folder}; kept other files: {}",
+                    listed(dropped.foreign.iter().map(|name| format!("{name:?}")))
+                )),
+            }
             Ok(())
         }
     }

@@ -1,23 +1,23 @@
-//! What `verify` looks at inside of a segment.
+//! The structure of a segment, as `verify` checks it.
 
 use super::Segment;
 use crate::{error::Result, layout::Part};
 use txgraph_transfers::DecodeCounts;
 
 impl Segment {
-    /// What a checksum cannot show, as somebody could have computed it over nonsense:
-    /// that addresses ascend, and that the rows of the two groupings are those of the
-    /// rows' own ends.
+    /// Checks what checksums cannot show, because they may have been computed over invalid
+    /// content: that addresses ascend, that the rows of both groupings are those with the
+    /// address on that side, and that the counts add up.
     pub(crate) fn check_structure(&self) -> Result<()> {
         let dictionary = self.dictionary()?;
         let rows = self.rows()?;
         let mut before = None;
         for number in 0..self.addresses {
-            let address = dictionary.address(number);
-            if address <= before || address.map(|it| dictionary.find(&it)) != Some(Some(number)) {
-                return Err(self.corrupt(format!("address {number} is not in its place")));
+            let address = dictionary.address(number)?;
+            if Some(address) <= before || dictionary.find(&address)? != Some(number) {
+                return Err(self.damaged(format!("address {number} is out of order")));
             }
-            before = address;
+            before = Some(address);
         }
         for (starts, order, ends) in [
             (Part::OutStarts, Part::OutRows, &rows.from),
@@ -26,22 +26,23 @@ impl Segment {
             let adjacency = self.adjacency(starts, order)?;
             let mut seen = 0;
             for number in 0..self.addresses {
-                let run = adjacency.of(number).filter(|run| run.start == seen);
-                let run = run.ok_or_else(|| self.corrupt("the rows of an address overlap"))?;
+                let run = adjacency.of(number)?;
+                if run.start != seen {
+                    return Err(self.damaged("the rows of two addresses overlap"));
+                }
                 seen = run.end;
                 let mut before = None;
                 for at in run {
-                    let row = adjacency.rows.index(at);
-                    let own = row.is_some_and(|row| ends.index(row) == Some(number));
-                    let row = row.and_then(|row| Some((rows.class.index(row)?, row)));
-                    if row <= before || !own {
-                        return Err(self.corrupt(format!("{order:?} holds a wrong row at {at}")));
+                    let row = adjacency.rows.index(at)?;
+                    let place = Some((rows.class.index(row)?, row));
+                    if place <= before || ends.index(row)? != number {
+                        return Err(self.damaged(format!("{order:?} has a wrong row at {at}")));
                     }
-                    before = row;
+                    before = place;
                 }
             }
             if seen != self.rows {
-                return Err(self.corrupt(format!("{order:?} does not hold every row")));
+                return Err(self.damaged(format!("{order:?} does not have every row")));
             }
         }
         let mut class_rows = vec![0; self.classes.len()];
@@ -50,23 +51,23 @@ impl Segment {
         }
         let stored: Vec<_> = self.classes.iter().map(|class| class.rows).collect();
         if class_rows != stored || !self.classes.is_sorted_by(|a, b| a < b) {
-            return Err(self.corrupt("its list of tokens miscounts"));
+            return Err(self.damaged("the row counts of its classes are wrong"));
         }
         let whole = self.rows_of(self.head.blocks)?;
-        let odd: Vec<_> = self.odd(self.head.blocks).collect();
-        if !odd.is_sorted_by_key(|odd| (odd.block, odd.emitter)) {
-            return Err(self.corrupt("its odd logs are not in order"));
+        let anomalies = self.anomalies(self.head.blocks)?;
+        if !anomalies.is_sorted_by_key(|logs| (logs.block, logs.emitter)) {
+            return Err(self.damaged("its anomalous logs are out of order"));
         }
         let mut sum = DecodeCounts::default();
         for block in self.head.blocks.first..=self.head.blocks.last {
             let (_, counts) = self.block(block)?;
             if counts.transactions.max(counts.logs) > u64::from(u32::MAX) {
-                return Err(self.corrupt(format!("the account of block {block} makes no sense")));
+                return Err(self.damaged(format!("the counts of block {block} are invalid")));
             }
             sum += counts;
         }
         if whole != (0..self.rows) || sum != self.head.counts {
-            return Err(self.corrupt("its accounts of blocks do not add up"));
+            return Err(self.damaged("the counts of its blocks do not add up"));
         }
         Ok(())
     }

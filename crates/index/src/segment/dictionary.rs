@@ -1,47 +1,56 @@
-//! From an address to its number, and from that to its rows.
+//! From an address to its number, and from the number to its rows.
 
-use crate::{builder::leading_bits, column::Column};
+use crate::{
+    builder::leading_bits,
+    checked::{Fault, Span},
+    column::{Column, partition_point},
+};
 use alloy_primitives::Address;
 use std::ops::Range;
 
 /// Bytes of an address.
 pub(super) const ADDRESS_BYTES: usize = 20;
 
-/// The sorted addresses, with a table that says where those with certain leading bits
-/// begin. Addresses are hashes, so buckets are equally full, and one is found with two
-/// cache misses whatever their number, where a binary search takes one for each of its
-/// last dozen steps. Addresses ground to begin alike share a bucket; there it is a
-/// binary search again.
+/// The sorted addresses, with the start of each bucket of addresses that share their
+/// leading bits. Addresses are hashes, so buckets are equally full, and an address is found
+/// with two cache misses in a dictionary of any size; a binary search takes one for each of
+/// its last dozen steps. Addresses that were ground to begin alike share a bucket, inside
+/// which a binary search finds them.
 pub(super) struct Dictionary<'a> {
     pub(super) bits: u32,
     pub(super) buckets: Column<'a>,
-    pub(super) addresses: &'a [u8],
+    pub(super) addresses: Span<'a>,
 }
 
-impl Dictionary<'_> {
-    /// The number of an address; `None` if it is not there.
+impl<'a> Dictionary<'a> {
+    /// Returns the number of an address; `None` if the segment does not have it.
     #[inline]
-    pub(super) fn find(&self, address: &Address) -> Option<usize> {
-        let bucket = usize::try_from(leading_bits(address, self.bits)).ok()?;
+    pub(super) fn find(&self, address: &Address) -> Result<Option<usize>, Fault<'a>> {
+        let Ok(bucket) = usize::try_from(leading_bits(address, self.bits)) else {
+            return Err(self.buckets.invalid());
+        };
         let (start, end) = self.buckets.bounds(bucket)?;
-        let bytes = self
-            .addresses
-            .get(start.checked_mul(ADDRESS_BYTES)?..end.checked_mul(ADDRESS_BYTES)?)?;
-        let (bucket, _) = bytes.as_chunks::<ADDRESS_BYTES>();
-        let at = bucket.binary_search(&address.0.0).ok()?;
-        Some(start + at)
+        let at = start.checked_mul(ADDRESS_BYTES);
+        let len = (end - start).checked_mul(ADDRESS_BYTES);
+        let (Some(at), Some(len)) = (at, len) else {
+            return Err(self.buckets.invalid());
+        };
+        let (bucket, _) = self.addresses.read(at, len)?.as_chunks::<ADDRESS_BYTES>();
+        Ok(bucket.binary_search(&address.0.0).ok().map(|at| start + at))
     }
 
-    pub(super) fn address(&self, number: usize) -> Option<Address> {
+    pub(super) fn address(&self, number: usize) -> Result<Address, Fault<'a>> {
         address_at(self.addresses, number)
     }
 }
 
+/// Returns the address with a number.
 #[inline]
-pub(super) fn address_at(addresses: &[u8], number: usize) -> Option<Address> {
-    let start = number.checked_mul(ADDRESS_BYTES)?;
-    let bytes = addresses.get(start..)?.first_chunk::<ADDRESS_BYTES>()?;
-    Some(Address::new(*bytes))
+pub(super) fn address_at(addresses: Span<'_>, number: usize) -> Result<Address, Fault<'_>> {
+    let start = number
+        .checked_mul(ADDRESS_BYTES)
+        .ok_or_else(|| addresses.beyond())?;
+    Ok(Address::new(*addresses.array::<ADDRESS_BYTES>(start)?))
 }
 
 /// Rows by address.
@@ -50,99 +59,101 @@ pub(super) struct Adjacency<'a> {
     pub(super) rows: Column<'a>,
 }
 
-impl Adjacency<'_> {
-    /// Where the rows of an address stand.
+impl<'a> Adjacency<'a> {
+    /// Returns the run of an address in `rows`.
     #[inline]
-    pub(super) fn of(&self, number: usize) -> Option<Range<usize>> {
+    pub(super) fn of(&self, number: usize) -> Result<Range<usize>, Fault<'a>> {
         let (start, end) = self.starts.bounds(number)?;
-        (end <= self.rows.len()).then_some(start..end)
+        match end <= self.rows.len() {
+            true => Ok(start..end),
+            false => Err(self.starts.invalid()),
+        }
     }
 
-    /// Appends the chosen rows of an address. How many ascending runs they are; `None`
-    /// if the list makes no sense.
+    /// Appends the chosen rows of an address. Returns the number of ascending runs.
     pub(super) fn choose(
         &self,
         run: Range<usize>,
-        choice: &Choice<'_>,
+        choice: &Choice<'a, '_>,
         rows: &mut Vec<u32>,
-    ) -> Option<usize> {
+    ) -> Result<usize, Fault<'a>> {
         let mut runs = 0;
         let mut at = match choice.span.start {
             0 => run.start,
-            first => self.first(run.clone(), |row| choice.classes.index(row) >= Some(first)),
+            first => partition_point(run.clone(), |at| Ok(self.class(at, choice)? < first))?,
         };
         while at < run.end {
-            let class = choice.classes.index(self.rows.index(at)?)?;
+            let class = self.class(at, choice)?;
             if class >= choice.span.end {
                 break;
             }
-            let end = self.end_of_class(at..run.end, class, choice);
-            if *choice.wanted.get(class)? {
+            let end = self.end_of_class(at..run.end, class, choice)?;
+            let wanted = choice.wanted.get(class);
+            if *wanted.ok_or_else(|| choice.classes.invalid())? {
                 let mut chosen = at..end;
                 // Most questions are about all blocks.
                 if choice.within.len() < choice.rows {
-                    let from = self.first(chosen.clone(), |row| row >= choice.within.start);
-                    let until = self.first(from..end, |row| row >= choice.within.end);
+                    let below =
+                        |limit: usize| move |at| Ok::<_, Fault<'a>>(self.rows.index(at)? < limit);
+                    let from = partition_point(chosen.clone(), below(choice.within.start))?;
+                    let until = partition_point(from..end, below(choice.within.end))?;
                     chosen = from..until;
                 }
                 runs += usize::from(!chosen.is_empty());
                 for at in chosen {
-                    rows.push(u32::try_from(self.rows.get(at)?).ok()?);
+                    rows.push(self.rows.small(at)?);
                 }
             }
             at = end;
         }
-        Some(runs)
+        Ok(runs)
     }
 
-    /// Where another class begins: near, most often.
-    fn end_of_class(&self, run: Range<usize>, class: usize, choice: &Choice<'_>) -> usize {
-        let other = |row| choice.classes.index(row) != Some(class);
+    /// Returns the class of the row at `at`.
+    #[inline]
+    fn class(&self, at: usize, choice: &Choice<'a, '_>) -> Result<usize, Fault<'a>> {
+        choice.classes.index(self.rows.index(at)?)
+    }
+
+    /// Returns where another class begins, which most often is near. By exponential search.
+    fn end_of_class(
+        &self,
+        run: Range<usize>,
+        class: usize,
+        choice: &Choice<'a, '_>,
+    ) -> Result<usize, Fault<'a>> {
+        let same = |at| Ok::<_, Fault<'a>>(self.class(at, choice)? == class);
         let (mut low, mut step) = (run.start, 1);
         while let Some(high) = low.checked_add(step).filter(|high| *high < run.end) {
-            if self.rows.index(high).is_none_or(other) {
-                return self.first(low + 1..high, other);
+            if !same(high)? {
+                return partition_point(low + 1..high, same);
             }
             low = high;
             step *= 2;
         }
-        self.first(low + 1..run.end, other)
-    }
-
-    /// The first place of a run, or its end, whose row is `beyond`, as are all after it.
-    fn first(&self, run: Range<usize>, beyond: impl Fn(usize) -> bool) -> usize {
-        let (mut low, mut high) = (run.start, run.end);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.rows.index(middle).is_none_or(&beyond) {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        low
+        partition_point(low + 1..run.end, same)
     }
 }
 
-/// Which rows of an address are asked for.
-pub(super) struct Choice<'a> {
+/// Which rows of an address are wanted.
+pub(super) struct Choice<'a, 'w> {
     /// The class of each row.
     classes: Column<'a>,
     /// By class.
-    wanted: &'a [bool],
-    /// From the first to the last that is wanted.
+    wanted: &'w [bool],
+    /// From the first to the last class that is wanted.
     span: Range<usize>,
-    /// Rows of the blocks that are asked for.
+    /// The rows of the wanted blocks.
     pub(super) within: Range<usize>,
-    /// How many there are.
+    /// The number of rows in the segment.
     rows: usize,
 }
 
-impl<'a> Choice<'a> {
-    /// Of `rows` rows with these classes those in `within` whose class is `wanted`.
+impl<'a, 'w> Choice<'a, 'w> {
+    /// Of `rows` rows with these classes, those in `within` whose class is `wanted`.
     pub(super) fn new(
         classes: Column<'a>,
-        wanted: &'a [bool],
+        wanted: &'w [bool],
         within: Range<usize>,
         rows: usize,
     ) -> Self {

@@ -2,8 +2,8 @@
 
 use super::{Class, Segment, dictionary::address_at};
 use crate::{
+    checked::{Fault, Span},
     column::Column,
-    error::{Error, Result},
     layout::STEP,
 };
 use alloy_primitives::{Address, B256, U256};
@@ -21,82 +21,70 @@ pub(crate) struct Rows<'a> {
     pub(super) from: Column<'a>,
     pub(super) to: Column<'a>,
     pub(super) times: Column<'a>,
-    pub(super) addresses: &'a [u8],
-    pub(super) lengths: &'a [u8],
+    pub(super) addresses: Span<'a>,
+    pub(super) lengths: Span<'a>,
     pub(super) anchors: Column<'a>,
-    pub(super) amounts: &'a [u8],
+    pub(super) amounts: Span<'a>,
 }
 
-impl Rows<'_> {
-    /// The number of a row's class.
+impl<'a> Rows<'a> {
+    /// Returns the number of a row's class.
     #[inline]
-    pub(crate) fn class(&self, row: usize) -> Result<usize> {
-        self.class
-            .index(row)
-            .filter(|class| *class < self.segment.classes.len())
-            .ok_or_else(|| self.bad(row))
+    pub(crate) fn class(&self, row: usize) -> Result<usize, Fault<'a>> {
+        let class = self.class.index(row)?;
+        match class < self.segment.classes.len() {
+            true => Ok(class),
+            false => Err(self.class.invalid()),
+        }
     }
 
-    /// The block of a row.
-    pub(crate) fn block(&self, row: usize) -> Result<u64> {
-        let block = self.block.get(row);
+    /// Returns the block of a row.
+    pub(crate) fn block(&self, row: usize) -> Result<u64, Fault<'a>> {
+        let blocks = &self.segment.head.blocks;
+        let block = blocks.first.checked_add(self.block.get(row)?);
         block
-            .and_then(|offset| self.segment.head.blocks.first.checked_add(offset))
-            .filter(|block| *block <= self.segment.head.blocks.last)
-            .ok_or_else(|| self.bad(row))
+            .filter(|block| *block <= blocks.last)
+            .ok_or_else(|| self.block.invalid())
     }
 
-    /// The numbers of sender and receiver.
+    /// Returns the numbers of sender and receiver.
     #[inline]
-    pub(crate) fn ends(&self, row: usize) -> Result<(usize, usize)> {
-        match (self.from.index(row), self.to.index(row)) {
-            (Some(from), Some(to)) => Ok((from, to)),
-            _ => Err(self.bad(row)),
-        }
+    pub(crate) fn ends(&self, row: usize) -> Result<(usize, usize), Fault<'a>> {
+        Ok((self.from.index(row)?, self.to.index(row)?))
     }
 
-    /// The addresses with these numbers.
-    pub(crate) fn addresses_of(&self, from: usize, to: usize) -> Result<(Address, Address)> {
-        match (
-            address_at(self.addresses, from),
-            address_at(self.addresses, to),
-        ) {
-            (Some(from), Some(to)) => Ok((from, to)),
-            _ => Err(self
-                .segment
-                .corrupt("a row names an address that is not there")),
-        }
+    /// Returns the addresses with these numbers.
+    pub(crate) fn addresses_of(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> Result<(Address, Address), Fault<'a>> {
+        Ok((
+            address_at(self.addresses, from)?,
+            address_at(self.addresses, to)?,
+        ))
     }
 
-    /// The amount of a row alone.
-    pub(crate) fn value(&self, row: usize) -> Result<U256> {
+    /// Returns only the amount of a row.
+    pub(crate) fn value(&self, row: usize) -> Result<U256, Fault<'a>> {
         let class = self.segment.classes[self.class(row)?];
-        Ok(self.amounts(row, class).ok_or_else(|| self.bad(row))?.0)
+        Ok(self.amounts(row, class)?.0)
     }
 
-    /// The transfer, its hash left zero.
-    pub(crate) fn transfer(&self, row: usize) -> Result<Transfer> {
+    /// Returns a row as a transfer without its transaction hash.
+    pub(crate) fn transfer(&self, row: usize) -> Result<Transfer, Fault<'a>> {
         let class = self.segment.classes[self.class(row)?];
-        self.decode(row, class).ok_or_else(|| self.bad(row))
-    }
-
-    fn decode(&self, row: usize, class: Class) -> Option<Transfer> {
         let offset = self.block.index(row)?;
-        let small = |column: &Column<'_>| u32::try_from(column.get(row)?).ok();
         let (value, token_id) = self.amounts(row, class)?;
-        Some(Transfer {
-            block_number: self.segment.head.blocks.first.checked_add(offset as u64)?,
-            block_timestamp: self
-                .segment
-                .head
-                .min_timestamp
-                .checked_add(self.times.get(offset)?)?,
-            transaction_index: small(&self.transaction)?,
-            log_index: match self.log.get(row)? {
-                0 => None,
-                log => Some(u32::try_from(log - 1).ok()?),
-            },
-            sub_index: small(&self.sub)?,
+        let head = &self.segment.head;
+        let number = head.blocks.first.checked_add(offset as u64);
+        let time = head.min_timestamp.checked_add(self.times.get(offset)?);
+        Ok(Transfer {
+            block_number: number.ok_or_else(|| self.block.invalid())?,
+            block_timestamp: time.ok_or_else(|| self.times.invalid())?,
+            transaction_index: self.transaction.small(row)?,
+            log_index: self.log.small(row)?.checked_sub(1),
+            sub_index: self.sub.small(row)?,
             transaction_hash: B256::ZERO,
             token_address: class.token,
             from_address: address_at(self.addresses, self.from.index(row)?)?,
@@ -108,26 +96,29 @@ impl Rows<'_> {
         })
     }
 
-    /// Amount and token id.
-    fn amounts(&self, row: usize, class: Class) -> Option<(U256, Option<U256>)> {
+    /// Returns amount and token id.
+    fn amounts(&self, row: usize, class: Class) -> Result<(U256, Option<U256>), Fault<'a>> {
         let anchor = row / STEP;
-        let before = self.lengths.get(anchor * STEP..row)?;
+        // Those of the rows since the anchor, this row the last.
+        let lengths = self.lengths.read(anchor * STEP, row % STEP + 1)?;
+        let (length, before) = lengths.split_last().ok_or_else(|| self.lengths.beyond())?;
         let before: usize = before.iter().map(|length| usize::from(*length)).sum();
-        let start = self.anchors.index(anchor)?.checked_add(before)?;
-        let end = start.checked_add(usize::from(*self.lengths.get(row)?))?;
-        let bytes = self.amounts.get(start..end)?;
-        if !class.has_id {
-            return Some((number(bytes)?, None));
-        }
-        let (length, bytes) = bytes.split_first()?;
-        let (value, id) = bytes.split_at_checked(usize::from(*length))?;
-        Some((number(value)?, Some(number(id)?)))
+        let start = self.anchors.index(anchor)?.checked_add(before);
+        let start = start.ok_or_else(|| self.anchors.invalid())?;
+        let bytes = self.amounts.read(start, usize::from(*length))?;
+        decode(bytes, class.has_id).ok_or_else(|| self.amounts.invalid())
     }
+}
 
-    #[cold]
-    fn bad(&self, row: usize) -> Error {
-        self.segment.corrupt(format!("row {row} makes no sense"))
+/// Decodes the amounts of one row: the amount and, if there is one, the token id.
+#[inline]
+fn decode(bytes: &[u8], has_id: bool) -> Option<(U256, Option<U256>)> {
+    if !has_id {
+        return Some((number(bytes)?, None));
     }
+    let (length, bytes) = bytes.split_first()?;
+    let (value, id) = bytes.split_at_checked(usize::from(*length))?;
+    Some((number(value)?, Some(number(id)?)))
 }
 
 /// A number of at most 32 bytes, little-endian.

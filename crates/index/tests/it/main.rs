@@ -5,6 +5,7 @@ mod answers;
 mod damage;
 mod follow;
 mod killed;
+mod mutations;
 mod support;
 
 /// Not a test of its own: the node of [`follow`], in a process of its own.

@@ -3,7 +3,7 @@
 use super::Node;
 use crate::{Error, IndexChoice, Result, lists};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 use txgraph_index::{BuildOptions, Built, Index, Indexed, Origin, Status, Verified};
 use txgraph_replay::{Internal, WithInternal};
 use txgraph_transfers::{InternalSource, TransferFilter, TransferSource};
@@ -223,10 +223,19 @@ fn origin<'a>(node: &'a Node, internal: Option<&'a Internal<'_>>) -> Result<Orig
     })
 }
 
-/// Deletes the index. Where it was.
-pub fn index_drop(node: &Node) -> Result<PathBuf> {
+/// An index that was deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedIndex {
+    /// Its directory, which is deleted, too, if nothing else is in it.
+    pub folder: PathBuf,
+    /// The names in the directory that are left because they do not belong to the index.
+    pub foreign: Vec<OsString>,
+}
+
+/// Deletes the index.
+pub fn index_drop(node: &Node) -> Result<DroppedIndex> {
     let folder = node.index_folder()?;
     node.protected.check(&folder)?;
-    txgraph_index::drop_index(&folder)?;
-    Ok(folder)
+    let foreign = txgraph_index::drop_index(&folder)?;
+    Ok(DroppedIndex { folder, foreign })
 }

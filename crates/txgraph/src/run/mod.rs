@@ -10,7 +10,8 @@ mod transfers;
 pub use analyze::{Analysis, AnalysisFormat, GraphRequest, analyze, write_analysis};
 pub use graph::{GraphAnswer, graph, write_graph};
 pub use index::{
-    IndexBuild, IndexState, index_build, index_drop, index_status, index_update, index_verify,
+    DroppedIndex, IndexBuild, IndexState, index_build, index_drop, index_status, index_update,
+    index_verify,
 };
 pub use info::info;
 pub use replay::{
