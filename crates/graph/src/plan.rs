@@ -8,8 +8,8 @@
 //! roots, and each later hop has its own scan. The result is the same in every case, and so
 //! are its counts: they are those of the first scan, which does not depend on the memory.
 //!
-//! A source that knows what such a scan would report without making it (an index) is
-//! asked for one frontier after the other from the beginning.
+//! A source for which a scan of few addresses costs little (an index) is asked for one
+//! frontier after another from the beginning ([`TransferSource::by_frontier`]).
 
 use crate::{
     SearchError, SearchRequest,
@@ -17,11 +17,11 @@ use crate::{
     rows::{Interned, RowStore},
 };
 use alloy_primitives::Address;
-use txgraph_transfers::{ScanReport, ScanRequest, Touching, TransferFilter, TransferSource};
+use txgraph_transfers::{ByFrontier, ScanRequest, Touching, TransferFilter, TransferSource};
 
 /// The scans of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
+#[derive(Debug)]
+pub(crate) enum Plan<'a> {
     /// No scan: only the roots.
     RootsOnly,
     /// One scan of the transfers of the roots.
@@ -29,22 +29,19 @@ pub(crate) enum Plan {
     /// One scan of all transfers, which serves all hops if they fit in memory.
     OnePass,
     /// One scan per hop of the transfers of its frontier, which is cheap for this source.
-    ByHop {
-        /// What one of everything would report.
-        report: ScanReport,
-    },
+    ByHop(ByFrontier<'a>),
 }
 
-impl Plan {
+impl<'a> Plan<'a> {
     pub(crate) fn choose(
-        source: &dyn TransferSource,
+        source: &'a dyn TransferSource,
         request: &SearchRequest,
     ) -> Result<Self, SearchError> {
         Ok(match request.hops {
             Some(0) => Self::RootsOnly,
             Some(1) => Self::OneHop,
-            _ => match source.report(&scan_request(request, None))? {
-                Some(report) => Self::ByHop { report },
+            _ => match source.by_frontier(&scan_request(request, None))? {
+                Some(by_frontier) => Self::ByHop(by_frontier),
                 None => Self::OnePass,
             },
         })

@@ -52,28 +52,33 @@ fn attempt(
     let frontier = expander.frontier(0, &interned);
 
     let plan = Plan::choose(source, request)?;
+    // The one that is asked for frontiers.
+    let (by_frontier, whole): (&dyn TransferSource, _) = match &plan {
+        Plan::ByHop(prepared) => (&*prepared.source, Some(&prepared.report)),
+        _ => (source, None),
+    };
     let mut fetched = match &plan {
         Plan::RootsOnly => Fetched::default(),
-        Plan::OneHop | Plan::ByHop { .. } => {
-            scan::fetch_touching(source, request, roots, None, &mut interned)?
+        Plan::OneHop | Plan::ByHop(_) => {
+            scan::fetch_touching(by_frontier, request, roots, None, &mut interned)?
         }
         Plan::OnePass => scan::fetch_all(source, request, roots, &mut interned)?,
     };
     let mut report = std::mem::take(&mut fetched.report);
+    if let Some(whole) = whole {
+        same_chain(whole, &report)?;
+        report = whole.clone();
+    }
     let by_hop = match plan {
         Plan::RootsOnly | Plan::OneHop => false,
         Plan::OnePass => !fetched.whole,
-        Plan::ByHop { report: whole } => {
-            same_chain(&whole, &report)?;
-            report = whole;
-            true
-        }
+        Plan::ByHop(_) => true,
     };
     tracing::debug!(by_hop, transfers = fetched.rows.len(), "scanned");
 
     let (rows, edge_rows) = if by_hop {
         expand_by_scans(
-            source,
+            by_frontier,
             request,
             &mut expander,
             frontier,

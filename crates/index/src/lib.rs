@@ -40,6 +40,7 @@ mod origin;
 mod part_writer;
 
 // What people do with an index.
+mod cached_rest;
 mod question;
 mod source;
 mod verify;

@@ -6,6 +6,7 @@
 //! must be canonical, all under one snapshot.
 
 use crate::{
+    cached_rest::CachedRest,
     directory::{Index, Run},
     error::Error,
     question::{BATCH_ROWS, Found, Question},
@@ -16,8 +17,8 @@ use rayon::prelude::*;
 use std::ops::ControlFlow;
 use txgraph_reader::NodeSource;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, ScanReport, ScanRequest, SourceError,
-    Transfer, TransferSource, Unavailable,
+    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, ScanReport, ScanRequest,
+    SourceError, Transfer, TransferSource, Unavailable,
 };
 
 /// Pieces that are looked up before the first of them is handed out, for each thread, and
@@ -59,6 +60,24 @@ struct Reporting {
     counts: DecodeCounts,
     /// Blocks that must have these hashes for the answer to be that of one chain.
     pins: Vec<(u64, B256)>,
+}
+
+impl Reporting {
+    /// Adds the report of another source.
+    fn add(&mut self, report: ScanReport) {
+        let ScanReport {
+            covered,
+            missing,
+            counts,
+            last_block_hash,
+        } = report;
+        if let (Some(span), Some(hash)) = (covered.span(), last_block_hash) {
+            self.pins.push((span.last, hash));
+        }
+        self.covered.extend(covered.iter());
+        self.missing.extend(missing);
+        self.counts += counts;
+    }
 }
 
 impl<'a> Indexed<'a> {
@@ -326,7 +345,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.check_rest(request, &Self::parts(&request.blocks, &runs))
     }
 
-    fn report(&self, request: &ScanRequest) -> Result<Option<ScanReport>, SourceError> {
+    fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
         let runs = self.canonical_runs(request)?;
         let parts = Self::parts(&request.blocks, &runs);
         let rest = parts.iter().filter(|part| part.run.is_none());
@@ -341,10 +360,10 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.check_rest(request, &parts)?;
         let question = Question::new(request);
         let mut report = Reporting::default();
+        let mut rest = CachedRest::new(&self.rest);
         for part in &parts {
             let Some(run) = part.run else {
-                let drop = &mut |_| ControlFlow::Continue(());
-                let _ = self.ask_node(request, part, &mut report, drop)?;
+                report.add(rest.read(request, &part.blocks)?);
                 continue;
             };
             report.pins.push((run.blocks.last, run.last_hash));
@@ -357,7 +376,15 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 report.covered.push(blocks);
             }
         }
-        self.finish(report).map(Some)
+        Ok(Some(ByFrontier {
+            report: self.finish(report)?,
+            source: Box::new(Indexed {
+                index: self.index,
+                node: self.node,
+                rest,
+                tells_internal: self.tells_internal,
+            }),
+        }))
     }
 
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
@@ -419,21 +446,10 @@ impl<R: TransferSource> Indexed<'_, R> {
             ..request.clone()
         };
         let mut flow = ControlFlow::Continue(());
-        let ScanReport {
-            covered,
-            missing,
-            counts,
-            last_block_hash,
-        } = self.rest.scan(&request, &mut |batch| {
+        report.add(self.rest.scan(&request, &mut |batch| {
             flow = sink(batch);
             flow
-        })?;
-        if let (Some(span), Some(hash)) = (covered.span(), last_block_hash) {
-            report.pins.push((span.last, hash));
-        }
-        report.covered.extend(covered.iter());
-        report.missing.extend(missing);
-        report.counts += counts;
+        })?);
         Ok(flow)
     }
 }

@@ -29,8 +29,8 @@ pub use events::{
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
 pub use log::LogView;
 pub use source::{
-    Batch, ChainInfo, InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest,
-    SourceError, TransferSource, Unavailable,
+    Batch, ByFrontier, ChainInfo, InternalReader, InternalSource, InternalTransfers, ScanReport,
+    ScanRequest, SourceError, TransferSource, Unavailable,
 };
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use txgraph_base::{BlockRange, BlockRanges};

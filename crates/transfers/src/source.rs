@@ -136,10 +136,12 @@ pub trait TransferSource {
         Ok(())
     }
 
-    /// What a scan of `request` would report, if this source knows without reading the
-    /// transfers. A source that does asks little for few addresses: a search then asks it
-    /// for one frontier after the other, and not for everything at once.
-    fn report(&self, request: &ScanRequest) -> Result<Option<ScanReport>, SourceError> {
+    /// Prepares to answer for one frontier of addresses after another.
+    ///
+    /// `request` has no [`TransferFilter::touching`]. A source for which a scan of a few
+    /// addresses costs much less than a scan of everything returns a [`ByFrontier`]; a
+    /// search then scans once per hop, and not once for everything. The default is `None`.
+    fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
         let _ = request;
         Ok(None)
     }
@@ -174,12 +176,29 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
         (**self).check_available(request)
     }
 
-    fn report(&self, request: &ScanRequest) -> Result<Option<ScanReport>, SourceError> {
-        (**self).report(request)
+    fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
+        (**self).by_frontier(request)
     }
 
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
         (**self).hubs(request, degree_max)
+    }
+}
+
+/// A source that was prepared for the frontiers of one search.
+pub struct ByFrontier<'a> {
+    /// The report of a scan of the whole request.
+    pub report: ScanReport,
+    /// Answers the request with any [`TransferFilter::touching`] added. Other requests are
+    /// not supported. Blocks that are expensive to read were read once, for the report.
+    pub source: Box<dyn TransferSource + 'a>,
+}
+
+impl std::fmt::Debug for ByFrontier<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ByFrontier")
+            .field("report", &self.report)
+            .finish_non_exhaustive()
     }
 }
 

@@ -3,15 +3,19 @@
 use crate::support::{Twin, ask, assert_same, everything, node, open, options, range};
 use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng, seq::IndexedRandom};
-use std::{ops::ControlFlow, path::Path};
+use std::{
+    ops::ControlFlow,
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
 use txgraph_chaingen::{Appender, Config, Layout, Profile};
 use txgraph_graph::{SearchRequest, search};
 use txgraph_index::{BuildOptions, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Direction, ScanReport, ScanRequest, SourceError, Touching, Transfer, TransferSource,
-    WrappedNative,
+    Batch, ChainInfo, Direction, ScanReport, ScanRequest, SourceError, Touching, Transfer,
+    TransferSource, WrappedNative,
 };
 
 /// A chain of a kind, in a folder.
@@ -43,8 +47,15 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         };
         let plain: Vec<_> = found.iter().map(no_hash).collect();
         assert_same(&plain, &twin.answer(&request), &what);
-        if let Some(told) = indexed.report(&request).unwrap() {
-            assert_eq!(seen(&told), seen(&report), "{what}");
+        // Prepared for frontiers: the report of the whole, and the same answer for these.
+        let mut whole = request.clone();
+        whole.filter.touching = None;
+        if let Some(prepared) = indexed.by_frontier(&whole).unwrap() {
+            let (_, of_whole) = ask(node, &whole).unwrap();
+            assert_eq!(seen(&prepared.report), seen(&of_whole), "{what}");
+            let (found, report) = ask(&*prepared.source, &request).unwrap();
+            assert_same(&found, &expected, &what);
+            assert_eq!(seen(&report), seen(&expected_report), "{what}");
         }
         check_hubs(&indexed, &request, &found);
         rows += found.len();
@@ -221,6 +232,69 @@ fn other_wraps_are_asked_of_the_node() {
         assert_same(&found, &expected, "wraps");
         assert_eq!(report, expected_report);
     }
+}
+
+/// Counts the blocks that are scanned.
+struct Counted<'a> {
+    source: &'a NodeSource,
+    blocks: AtomicU64,
+}
+
+impl TransferSource for Counted<'_> {
+    fn chain(&self) -> &ChainInfo {
+        self.source.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.blocks
+            .fetch_add(request.blocks.blocks(), Ordering::Relaxed);
+        self.source.scan(request, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers)
+    }
+}
+
+#[test]
+fn search_scans_blocks_without_an_index_once() {
+    let folder = tempfile::tempdir().unwrap();
+    chain(folder.path(), Profile::Tokens, 150);
+    let node = node(folder.path());
+    let twin = Twin::of(&node);
+    let place = tempfile::tempdir().unwrap();
+    // Neither the first blocks nor the last are indexed.
+    let middle = BuildOptions {
+        first_block: 10,
+        last_block: Some(129),
+        ..options(32)
+    };
+    build(place.path(), &node, &middle).unwrap();
+    let index = open(place.path(), &node);
+    let mut chance = SmallRng::seed_from_u64(4);
+    let mut by_hop = 0;
+    for _ in 0..10 {
+        let rest = Counted {
+            source: &node,
+            blocks: AtomicU64::new(0),
+        };
+        let root = twin.all.choose(&mut chance).unwrap().from_address;
+        let request = SearchRequest {
+            hops: Some(4),
+            ..SearchRequest::new(vec![root], range(0, 150).into())
+        };
+        let found = search(&Indexed::with_rest(&index, &node, &rest), &request).unwrap();
+        let expected = search(&node, &request).unwrap();
+        assert_eq!(found.scan, expected.scan);
+        assert_eq!(found.graph.edge_count(), expected.graph.edge_count());
+        assert_eq!(rest.blocks.into_inner(), 10 + 21);
+        by_hop += found.graph.edge_count();
+    }
+    assert!(by_hop > 100, "{by_hop}");
 }
 
 #[test]
