@@ -1,10 +1,11 @@
-//! Makes a segment: blocks in, one file out.
+//! Builds a segment: blocks go in, one file comes out.
 //!
-//! Rows are kept as columns from the beginning, about 40 bytes each, and addresses as
-//! the numbers in which they were first seen. Only when the blocks are complete are the
-//! addresses sorted, the numbers replaced by places in the sorted list, and the rows
-//! grouped by class, then by sender and by receiver, with counting sorts. Parts are written one
-//! after the other, each from one reused buffer, so that nothing is held twice.
+//! Rows are stored as columns from the start, about 40 bytes each, with addresses as
+//! numbers in the order in which they were first seen. When all blocks are there, the
+//! addresses are sorted and their numbers replaced by positions in the sorted list. The rows
+//! are then grouped by class, and within a class by sender and by receiver, with counting
+//! sorts. Parts are written one after the other from one reused buffer, so no data is in
+//! memory twice.
 
 use crate::{
     error::{Error, Result},
@@ -20,42 +21,42 @@ use std::{
 use txgraph_reader::{BlockAccount, OddLogs};
 use txgraph_transfers::{BlockRange, DecodeCounts, Kind, TokenStandard, Transfer};
 
-/// Transfers whose addresses are fetched from memory at once.
-const TOUCHED: usize = 16;
+/// The number of transfers whose addresses are prefetched together.
+const PREFETCHED: usize = 16;
 
-/// Addresses in a bucket on average.
+/// The average number of addresses in a bucket.
 const BUCKET: usize = 4;
 
-/// More leading bits than this would not be looked at even with 2^32 addresses.
+/// The maximum number of leading bits. Even 2^32 addresses do not need more.
 pub(crate) const BUCKET_BITS_MAX: u32 = 31;
 
-/// Classes remembered with their numbers: more than most segments have.
+/// The number of slots for recently used classes: more than most segments have classes.
 const RECENT_CLASSES: usize = 1 << 10;
 
-/// Where a class is remembered: tokens that share a place, by chance or by intent, are
-/// looked up in the sorted list, which is all that happens.
-fn class_place((token, _, kind, ..): &Class) -> usize {
+/// Returns the slot of a class. Classes that share a slot, by chance or by intent, are only
+/// slower: they are looked up in the sorted list.
+fn class_slot((token, _, kind, ..): &Class) -> usize {
     let token = token.map_or(0, |token| u16::from_le_bytes([token[18], token[19]]));
     (usize::from(token) ^ usize::from(kind_code(*kind)) << 4) % RECENT_CLASSES
 }
 
-/// How much a segment is expected to hold: what the one before held. Growing columns
-/// copies them, and a table of addresses is filled anew.
+/// The expected size of a segment, which is that of the segment before. It avoids copying
+/// columns and rehashing addresses while they grow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     rows: usize,
     addresses: usize,
     amounts: usize,
 }
 
-/// Token, standard, kind, whether there are token ids, and whether no log tells.
+/// Token, standard, kind, whether there are token ids, and whether there is no log.
 type Class = (Option<Address>, TokenStandard, Kind, bool, bool);
 
 /// Block, contract, and the numbers of malformed logs, malformed ERC-1155 logs, dirty
 /// addresses and duplicate wraps.
 type Anomaly = (u32, Address, [u32; 4]);
 
-/// A segment under way.
+/// A segment that is being built.
 #[derive(Debug)]
 pub(crate) struct Builder {
     genesis_hash: B256,
@@ -65,11 +66,11 @@ pub(crate) struct Builder {
     last_hash: B256,
     counts: DecodeCounts,
     addresses: Interner,
-    /// Few: hundreds in a segment, thousands at most. Sorted by class.
+    /// Classes with their numbers, sorted by class. Hundreds in a segment, thousands at most.
     classes: Vec<(Class, u32)>,
-    /// By number.
+    /// The number of rows, by number of the class.
     class_rows: Vec<u64>,
-    /// Classes looked at lately, each at the place that [`class_place`] says.
+    /// Recently used classes, each at its [`class_slot`].
     recent_classes: Vec<Option<(Class, u32)>>,
     // By block.
     block_rows: Vec<u32>,
@@ -88,28 +89,28 @@ pub(crate) struct Builder {
     amounts: Vec<u8>,
 }
 
-/// What was written.
+/// A segment that was written.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedSegment {
     pub(crate) head: Head,
     /// Length of the file.
     pub(crate) bytes: u64,
 }
 
 impl Builder {
-    /// A segment that begins with block `first`, with room for so much.
+    /// Starts a segment whose first block is `first`.
     pub(crate) fn new(
         chain_id: u64,
         genesis_hash: B256,
         first: u64,
         parent_hash: B256,
-        room: Room,
+        capacity: Capacity,
     ) -> Self {
-        let Room {
+        let Capacity {
             rows,
             addresses,
             amounts,
-        } = room;
+        } = capacity;
         Self {
             genesis_hash,
             chain_id,
@@ -137,8 +138,8 @@ impl Builder {
         }
     }
 
-    /// Appends consecutive blocks with their transfers in total order. `hash` is that of
-    /// the last one.
+    /// Appends consecutive blocks with their transfers in total order. `hash` is the hash of
+    /// the last block.
     pub(crate) fn push(
         &mut self,
         accounts: &[BlockAccount],
@@ -167,7 +168,7 @@ impl Builder {
     fn block(&mut self, account: &BlockAccount, transfers: &[Transfer]) -> Result<()> {
         let block = account.number;
         if Some(block) != self.next_block() {
-            return Err(bad_input(block, "it does not follow the block before"));
+            return Err(bad_input(block, "it does not follow the previous block"));
         }
         let too_large = |what| move |_| Error::TooLarge { block, what };
         let DecodeCounts {
@@ -182,7 +183,7 @@ impl Builder {
         self.logs.push(number(logs, "logs")?);
         self.counts += account.counts;
         transfers
-            .chunks(TOUCHED)
+            .chunks(PREFETCHED)
             .try_for_each(|some| self.rows_of(some))
     }
 
@@ -192,7 +193,7 @@ impl Builder {
             let block = some.first().map_or(0, |transfer| transfer.block_number);
             move || Error::TooLarge { block, what }
         };
-        let mut hashes = [0; 2 * TOUCHED];
+        let mut hashes = [0; 2 * PREFETCHED];
         for (hashes, transfer) in hashes.as_chunks_mut::<2>().0.iter_mut().zip(some) {
             *hashes =
                 [transfer.from_address, transfer.to_address].map(|end| self.addresses.hash(&end));
@@ -277,7 +278,7 @@ impl Builder {
 
     #[inline]
     fn class(&mut self, class: Class) -> Option<u32> {
-        let place = class_place(&class);
+        let place = class_slot(&class);
         let number = match self.recent_classes[place] {
             Some((recent, number)) if recent == class => number,
             _ => self.find_class(class)?,
@@ -302,43 +303,47 @@ impl Builder {
         }
     }
 
-    /// The number of the block that comes next; `None` behind the last there can be.
+    /// Returns the number of the next block; `None` after block 2^64 - 1.
     fn next_block(&self) -> Option<u64> {
         self.first.checked_add(self.times.len() as u64)
     }
 
-    /// The blocks so far.
+    /// Returns the blocks that were appended.
     pub(crate) fn blocks(&self) -> Option<BlockRange> {
         BlockRange::new(self.first, self.next_block()?.checked_sub(1)?)
     }
 
-    /// Memory in use, with what [`Self::finish`] will take.
+    /// Returns the memory in use plus what [`Self::finish`] will add, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        // Six numbers and a length a row; a number for each of two groupings later, and
-        // their order by class.
+        // Per row six numbers and a length; later one number for each of the two groupings
+        // and for the order by class.
         self.row_from.len() * (6 * 4 + 1 + 3 * 4)
             + self.amounts.len()
             + self.times.len() * (3 * 4 + 8)
             + self.addresses.bytes() * 3 / 2
     }
 
-    /// What a segment like this one takes, with a little to spare.
-    pub(crate) fn room(&self) -> Room {
+    /// Returns the capacity for a segment like this one, and 6 % more.
+    pub(crate) fn capacity(&self) -> Capacity {
         let more = |held: usize| held + held / 16;
-        Room {
+        Capacity {
             rows: more(self.row_from.len()),
             addresses: more(self.addresses.len()),
             amounts: more(self.amounts.len()),
         }
     }
 
-    /// How many rows so far.
+    /// Returns the number of rows that were appended.
     pub(crate) fn rows(&self) -> usize {
         self.row_from.len()
     }
 
     /// Writes the segment to `file`, which is empty. Does not sync it.
-    pub(crate) fn finish<W: Write + Seek>(mut self, file: &mut W, path: &Path) -> Result<Finished> {
+    pub(crate) fn finish<W: Write + Seek>(
+        mut self,
+        file: &mut W,
+        path: &Path,
+    ) -> Result<FinishedSegment> {
         let blocks = self
             .blocks()
             .ok_or_else(|| bad_input(self.first, "a segment has at least one block"))?;
@@ -368,7 +373,7 @@ impl Builder {
             parts: Default::default(),
             root_checksum: 0,
         })?;
-        Ok(Finished { head, bytes })
+        Ok(FinishedSegment { head, bytes })
     }
 
     /// Writes the classes in ascending order and renumbers those of the rows.
@@ -497,20 +502,21 @@ impl Builder {
     }
 }
 
-/// Whether a transfer is a movement inside of a transaction that no log tells (EIP-7708
-/// has logs for them). Questions that do not ask for these must not see it.
+/// Whether a transfer is a movement inside of a transaction without a log (with EIP-7708
+/// such movements have logs). It is part of an answer only if the request includes internal
+/// transfers.
 pub(crate) const fn is_internal(transfer: &Transfer) -> bool {
     transfer.log_index.is_none() && matches!(transfer.kind, Kind::Internal | Kind::Burn)
 }
 
-/// Little-endian, without the zero bytes at its end.
+/// Appends a number, little-endian and without its leading zeros.
 fn push_number(out: &mut Vec<u8>, number: U256) {
     let end = out.len() + number.byte_len();
     out.extend_from_slice(&number.to_le_bytes::<32>());
     out.truncate(end);
 }
 
-/// Leading bits that name a bucket when there are so many addresses.
+/// Returns the number of leading bits that select a bucket for this many addresses.
 fn bucket_bits(addresses: usize) -> u32 {
     (addresses / BUCKET)
         .checked_ilog2()
@@ -518,17 +524,17 @@ fn bucket_bits(addresses: usize) -> u32 {
         .min(BUCKET_BITS_MAX)
 }
 
-/// The bucket of an address.
+/// Returns the bucket of an address.
 #[inline]
 pub(crate) fn leading_bits(address: &Address, bits: u32) -> u64 {
     let [a, b, c, d, ..] = address.0.0;
-    // Shifting by all 64 bits, for no bits, would overflow 32.
+    // As 64 bits, because without any bits the shift is by 32.
     u64::from(u32::from_be_bytes([a, b, c, d])) >> (32 - bits)
 }
 
-/// Rows by one of their numbers, all of which are below `count`, and for each in the
-/// order in which they come: where those of each number start, with the end of the last,
-/// and the rows.
+/// Groups rows by one of their numbers, all of which are below `count`, with a counting
+/// sort. Within a group the rows keep the order of `order`. Returns the start of each group,
+/// followed by the end of the last, and the rows.
 fn group(numbers: &[u32], order: impl Iterator<Item = u32>, count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; count + 1];
     for number in numbers {
@@ -549,7 +555,8 @@ fn group(numbers: &[u32], order: impl Iterator<Item = u32>, count: usize) -> (Ve
     (starts, rows)
 }
 
-/// The number of a standard in a file. Fixed: the order of the enum may change.
+/// Returns the code of a standard in a file. The codes are fixed; the order of the enum is
+/// not.
 pub(crate) const fn standard_code(standard: TokenStandard) -> u8 {
     match standard {
         TokenStandard::Erc20 => 0,
@@ -559,7 +566,7 @@ pub(crate) const fn standard_code(standard: TokenStandard) -> u8 {
     }
 }
 
-/// The number of a kind in a file.
+/// Returns the code of a kind in a file.
 pub(crate) const fn kind_code(kind: Kind) -> u8 {
     match kind {
         Kind::Transfer => 0,

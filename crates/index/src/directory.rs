@@ -1,4 +1,4 @@
-//! An open index: which blocks it has, in which segments, of which chain.
+//! An open index: its segments, their blocks and their chain.
 
 use crate::{
     error::{Error, Result},
@@ -12,20 +12,20 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, ChainInfo, ScanRequest, TransferFilter, WrappedNative,
 };
 
-/// Consecutive blocks of one chain: segments of which each names the hash of the one
-/// before.
+/// Consecutive blocks of one chain: segments whose parent hashes are the last hashes of the
+/// segments before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Run {
     /// The blocks.
     pub blocks: BlockRange,
-    /// Hash of the last block; it pins all of them.
+    /// Hash of the last block, which pins all of them.
     pub last_hash: B256,
-    /// Which segments, by number.
+    /// The numbers of the segments.
     #[serde(skip)]
     pub(crate) segments: std::ops::Range<usize>,
 }
 
-/// An open index. Immutable: what is built meanwhile is seen when it is opened anew.
+/// An open index. It does not change: later segments are visible after opening it again.
 #[derive(Debug)]
 pub struct Index {
     folder: PathBuf,
@@ -34,41 +34,41 @@ pub struct Index {
     runs: Vec<Run>,
 }
 
-/// What an index is, for people.
+/// A summary of an index for people.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Where it is.
+    /// Its directory.
     pub path: PathBuf,
     /// Chain id.
     pub chain_id: u64,
     /// Genesis hash.
     pub genesis_hash: B256,
-    /// Whose wraps it tells.
+    /// The contracts whose events are wraps.
     pub wrapped_native: WrappedNative,
-    /// Whether it holds movements inside of transactions, which no log tells.
+    /// Whether it has movements inside of transactions that left no log.
     pub internal: bool,
-    /// The blocks it has.
+    /// The indexed blocks.
     pub blocks: BlockRanges,
-    /// How many segments.
+    /// The number of segments.
     pub segments: usize,
-    /// Transfers in all.
+    /// The number of transfers.
     pub transfers: u64,
-    /// Addresses in all segments together: one in two segments counts twice.
+    /// The sum of the numbers of addresses of all segments.
     pub addresses: u64,
-    /// Length of all files.
+    /// The length of all segments in bytes.
     pub bytes: u64,
-    /// Blocks that were read from the node for it, rebuilt ones each time.
+    /// The number of blocks that were read from the node, including blocks read again.
     pub read_blocks: u64,
-    /// How long that took, in milliseconds.
+    /// The time to read them in milliseconds.
     pub read_time_ms: u64,
 }
 
-/// How often a manifest is read again because what it names is gone: a writer replaced
-/// it in between.
+/// The maximum number of attempts to open an index. A segment can be missing because a writer
+/// replaced the manifest after it was read.
 const ATTEMPTS_MAX: u32 = 5;
 
 impl Index {
-    /// Opens the index in `folder`, which must be of `chain`.
+    /// Opens the index in `folder`, which must belong to `chain`.
     pub fn open(folder: &Path, chain: &ChainInfo) -> Result<Self> {
         let mut attempt = 1;
         loop {
@@ -110,44 +110,44 @@ impl Index {
         })
     }
 
-    /// Where it is.
+    /// Returns its directory.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// The blocks it has, as unbroken runs, ascending.
+    /// Returns the indexed blocks as runs of consecutive blocks, ascending.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// The blocks it has.
+    /// Returns the indexed blocks.
     pub fn blocks(&self) -> BlockRanges {
         self.runs.iter().map(|run| run.blocks).collect()
     }
 
-    /// Whether it holds what a question asks for: the wraps that it means, and
-    /// movements inside of transactions if it wants them. Fees are in no index.
-    pub fn tells(&self, request: &ScanRequest) -> bool {
+    /// Whether it has everything that a request needs: the same choice of wraps and, if they
+    /// are requested, movements inside of transactions. No index has fees.
+    pub fn covers(&self, request: &ScanRequest) -> bool {
         let wraps = resolved(&request.wrapped_native, self.manifest.chain_id);
-        wraps == self.manifest.wrapped_native && self.tells_movements(&request.filter)
+        wraps == self.manifest.wrapped_native && self.covers_filter(&request.filter)
     }
 
-    /// The same without the wraps.
-    pub fn tells_movements(&self, filter: &TransferFilter) -> bool {
+    /// The same without the choice of wraps.
+    pub fn covers_filter(&self, filter: &TransferFilter) -> bool {
         !filter.internal || (self.manifest.internal && !filter.names_fees())
     }
 
-    /// Whether it holds movements inside of transactions.
+    /// Whether it has movements inside of transactions that left no log.
     pub fn has_internal(&self) -> bool {
         self.manifest.internal
     }
 
-    /// Its segments, ascending.
+    /// Returns its segments, ascending.
     pub fn segments(&self) -> &[SegmentInfo] {
         &self.manifest.segments
     }
 
-    /// What it is.
+    /// Returns a summary.
     pub fn status(&self) -> Status {
         let sum = |of: fn(&SegmentInfo) -> u64| self.manifest.segments.iter().map(of).sum();
         Status {
@@ -167,7 +167,7 @@ impl Index {
     }
 }
 
-/// That a manifest is of this chain.
+/// Checks that a manifest belongs to this chain.
 pub(crate) fn check_chain(folder: &Path, manifest: &Manifest, chain: &ChainInfo) -> Result<()> {
     if manifest.genesis_hash == chain.genesis_hash && manifest.chain_id == chain.chain_id {
         return Ok(());
@@ -181,7 +181,7 @@ pub(crate) fn check_chain(folder: &Path, manifest: &Manifest, chain: &ChainInfo)
     })
 }
 
-/// Segments that follow one another, joined.
+/// Joins segments that follow one another into runs.
 pub(crate) fn runs(segments: &[SegmentInfo]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (number, segment) in segments.iter().enumerate() {
@@ -204,7 +204,7 @@ pub(crate) fn runs(segments: &[SegmentInfo]) -> Vec<Run> {
     runs
 }
 
-/// What a choice of wrapped coins means on a chain, in one way of saying it.
+/// Returns what a choice of wrapped coins means on a chain, in a form that can be compared.
 pub(crate) fn resolved(wrapped: &WrappedNative, chain_id: u64) -> WrappedNative {
     let only = |addresses: &[alloy_primitives::Address]| {
         let mut sorted = addresses.to_vec();

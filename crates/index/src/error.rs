@@ -1,36 +1,35 @@
-//! The one error of this crate: what failed, where, and what to do about it.
+//! The error type of this crate: what failed, where, and what to do next.
 
 use crate::checked::Fault;
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
 use txgraph_transfers::SourceError;
 
-/// Result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an index cannot be made, opened or asked.
+/// Why an index cannot be built, opened or read.
 ///
-/// Inside of [`SourceError::Failed`] there is one of these when an index failed under a
-/// question.
+/// When a question fails because of an index, [`SourceError::Failed`] contains this error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// "open", "write", "sync" …
+        /// The operation: "open", "write", "sync" …
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
     /// There is no index at the path.
-    #[error("{} holds no index: {what}", path.display())]
+    #[error("{} is not an index: {what}", path.display())]
     NotAnIndex {
-        /// What was asked for.
+        /// The path.
         path: PathBuf,
-        /// What is there instead.
+        /// Why it is not an index.
         what: String,
     },
     /// The index was made in another version of the format.
@@ -47,7 +46,7 @@ pub enum Error {
         /// The version that this program reads.
         known: u32,
     },
-    /// An index of another chain.
+    /// The index belongs to another chain.
     #[error(
         "{} is an index of chain {index_id} (genesis {index_genesis}), not of chain {node_id} \
          (genesis {node_genesis})",
@@ -76,31 +75,31 @@ pub enum Error {
         /// Which bytes or which content of it.
         what: String,
     },
-    /// The index says other than the database.
-    #[error("{} contradicts the database at block {block}: {what}", path.display())]
+    /// The index differs from the database.
+    #[error("{} differs from the database at block {block}: {what}", path.display())]
     Contradicts {
         /// The segment.
         path: PathBuf,
-        /// The first block at which they differ.
+        /// The first block that differs.
         block: u64,
         /// What differs.
         what: String,
     },
-    /// Somebody else writes this index now.
+    /// Another process writes this index.
     #[error("{} is being written by another process", path.display())]
     Locked {
         /// The directory.
         path: PathBuf,
     },
-    /// An option without meaning.
+    /// An invalid option or combination of options.
     #[error("{0}")]
     Options(String),
-    /// There is more in one block than the format can number.
-    #[error("block {block} has more {what} than a segment can hold")]
+    /// A segment would need more numbers than the format has.
+    #[error("too many {what} for one segment at block {block}")]
     TooLarge {
         /// The block.
         block: u64,
-        /// "transfers", "addresses" …
+        /// What there are too many of: "transfers", "addresses" …
         what: &'static str,
     },
     /// The node could not be read.
@@ -109,7 +108,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the index itself is at fault, so that making it anew helps.
+    /// Whether the index itself is unusable, so that it has to be built again.
     pub const fn is_damage(&self) -> bool {
         matches!(
             self,

@@ -1,7 +1,7 @@
-//! For fuzzing and tests of damage: a segment from bytes, and everything asked of it.
+//! For fuzz targets and tests of damage: a segment from bytes, and every question to it.
 
 use crate::{
-    builder::{Builder, Room},
+    builder::{Builder, Capacity},
     checked::Checksums,
     layout::{Geometry, HEAD_BYTES, Head, PARTS, Part},
     segment::Segment,
@@ -13,7 +13,7 @@ use txgraph_transfers::{
     BlockRange, DecodeCounts, Direction, Kind, TokenStandard, Transfer, TransferFilter,
 };
 
-/// A segment of a few blocks with transfers of all sorts, as the writer makes it.
+/// Returns a segment of a few blocks with transfers of all kinds, made by the real writer.
 ///
 /// # Panics
 /// When writing to memory fails.
@@ -23,7 +23,7 @@ pub fn small_segment() -> Vec<u8> {
         B256::repeat_byte(1),
         100,
         B256::repeat_byte(2),
-        Room::default(),
+        Capacity::default(),
     );
     for block in 100..140 {
         let mut transfers = Vec::new();
@@ -82,8 +82,8 @@ pub fn small_segment() -> Vec<u8> {
     file.into_inner()
 }
 
-/// Opens bytes as a segment and asks all there is to ask. Whatever they are, this must
-/// return; the number says how much was answered.
+/// Opens bytes as a segment and calls every function that reads it. This must return for
+/// any bytes. Returns the number of answers.
 pub fn ask_everything(bytes: Vec<u8>) -> u64 {
     let Ok(segment) = Segment::from_bytes(bytes, Path::new("fuzzed")) else {
         return 0;
@@ -109,7 +109,7 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
     answered += wanted.len() as u64;
     let mut addresses = vec![Address::ZERO, Address::repeat_byte(0xff)];
     if let Ok(rows) = segment.rows() {
-        // Damaged heads may promise 2^64 rows; those that are there end soon.
+        // A forged head may promise 2^64 rows.
         for row in (0..segment.row_count()).take(10_000) {
             if let Ok(transfer) = rows.transfer(row) {
                 answered += 1;
@@ -131,14 +131,14 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
             {
                 answered += rows.len() as u64;
             }
-            // Now all classes, now every third.
+            // Alternately all classes and every third.
             for (at, wanted) in wanted.iter_mut().enumerate() {
                 *wanted = !*wanted || at % 3 == 0;
             }
         }
         answered += u64::from(segment.degrees(&addresses, direction, &mut degrees).is_ok());
     }
-    // Costs as much as the head promises, so only where it promises little.
+    // Takes time in proportion to the counts in the head, which may be forged.
     if blocks.blocks() < 1 << 16 && segment.row_count() < 1 << 16 {
         answered += u64::from(segment.check_structure().is_ok());
     }

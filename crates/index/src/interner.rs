@@ -1,22 +1,22 @@
-//! Numbers for addresses while a segment is made.
+//! Numbers for addresses while a segment is built.
 
 use alloy_primitives::Address;
 use std::hash::{BuildHasher, RandomState};
 
-/// No number.
+/// The number of an empty slot.
 const NONE: u32 = u32::MAX;
 
-/// Slots of an empty table.
-const FEWEST: usize = 1 << 10;
+/// The minimum number of slots.
+const SLOTS_MIN: usize = 1 << 10;
 
 /// Addresses numbered in the order in which they were first seen.
 ///
-/// An open-addressing table with the address beside its number: one cache miss for a
-/// lookup, which is what interning costs. Keys are drawn at random, because anyone can
-/// grind addresses that collide under known ones; numbers do not depend on them.
+/// An open-addressing table with the address next to its number. A lookup takes one cache
+/// miss, which is nearly all of its time. The keys of the hash are random, because anyone can
+/// grind addresses that collide under known keys. Numbers do not depend on the keys.
 #[derive(Debug)]
 pub(crate) struct Interner {
-    /// A power of two of them, at their hash or at the next free place.
+    /// Each address at its hash or at the next free slot. The length is a power of two.
     slots: Vec<(Address, u32)>,
     len: usize,
     keys: [u64; 2],
@@ -29,9 +29,9 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// Room for so many addresses.
+    /// Creates an interner with capacity for this many addresses.
     pub(crate) fn with_capacity(addresses: usize) -> Self {
-        let slots = (addresses * 4 / 3 + 1).next_power_of_two().max(FEWEST);
+        let slots = (addresses * 4 / 3 + 1).next_power_of_two().max(SLOTS_MIN);
         let random = RandomState::new();
         Self {
             slots: vec![(Address::ZERO, NONE); slots],
@@ -40,11 +40,11 @@ impl Interner {
         }
     }
 
-    /// The number of `address`, whose [`hash`](Self::hash) this is: a new one if it was
-    /// never seen. `None` when numbers have run out.
+    /// Returns the number of `address`, a new one if it was never seen. `hash` must be its
+    /// [`hash`](Self::hash). Returns `None` when there are no more numbers.
     #[inline]
     pub(crate) fn intern(&mut self, address: Address, hash: usize) -> Option<u32> {
-        let at = self.place(&address, hash);
+        let at = self.slot(&address, hash);
         let slot = &mut self.slots[at];
         if slot.1 != NONE {
             return Some(slot.1);
@@ -60,8 +60,8 @@ impl Interner {
         Some(number)
     }
 
-    /// Brings what [`intern`](Self::intern) will look at for these hashes into the cache:
-    /// the loads wait for memory together, where those of lookups wait one after the other.
+    /// Loads the slots that [`intern`](Self::intern) will read for these hashes into the
+    /// cache. These loads wait for memory together; those of lookups wait one after another.
     #[inline]
     pub(crate) fn touch(&self, hashes: &[usize]) {
         let mask = self.slots.len() - 1;
@@ -69,17 +69,17 @@ impl Interner {
         std::hint::black_box(hashes.iter().map(first).fold(0, u32::wrapping_add));
     }
 
-    /// How many addresses.
+    /// Returns the number of addresses.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Memory in use.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.slots[..])
     }
 
-    /// The addresses in ascending order, each with its number.
+    /// Returns the addresses in ascending order, each with its number.
     pub(crate) fn sorted(self) -> Vec<(Address, u32)> {
         let mut all = self.slots;
         all.retain(|(_, number)| *number != NONE);
@@ -87,9 +87,9 @@ impl Interner {
         all
     }
 
-    /// Where `address` is, or would be.
+    /// Returns the slot of `address`, or the slot where it would be inserted.
     #[inline]
-    fn place(&self, address: &Address, hash: usize) -> usize {
+    fn slot(&self, address: &Address, hash: usize) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = hash & mask;
         loop {
@@ -101,7 +101,8 @@ impl Interner {
         }
     }
 
-    /// Two multiplications that fold the high half onto the low one.
+    /// Hashes with two multiplications, each folding the high half of the product onto the
+    /// low half.
     #[inline]
     pub(crate) fn hash(&self, address: &Address) -> usize {
         let fold = |a: u64, b: u64| {
@@ -132,7 +133,7 @@ impl Interner {
         let slots = vec![(Address::ZERO, NONE); self.slots.len() * 2];
         for slot in std::mem::replace(&mut self.slots, slots) {
             if slot.1 != NONE {
-                let at = self.place(&slot.0, self.hash(&slot.0));
+                let at = self.slot(&slot.0, self.hash(&slot.0));
                 self.slots[at] = slot;
             }
         }
@@ -146,12 +147,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn numbers_are_those_of_a_plain_map() {
+    fn numbers_equal_those_of_a_map() {
         let mut chance = SmallRng::seed_from_u64(3);
         let mut interner = Interner::default();
         let mut map = BTreeMap::new();
         for _ in 0..20_000 {
-            // Some differ in one byte only, wherever it stands.
+            // Some differ in one byte only, at any position.
             let mut address = Address::ZERO;
             address[chance.random_range(0..20)] = chance.random();
             address[chance.random_range(0..20)] = chance.random();

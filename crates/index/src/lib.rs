@@ -1,45 +1,44 @@
-//! A derived, append-only sidecar that answers *"all transfers in or out of these
-//! addresses"* over the whole chain without touching receipts.
+//! An index that answers *"all transfers of these addresses"* for the whole chain without
+//! reading receipts.
 //!
-//! In: blocks, read once from a [`NodeSource`](txgraph_reader::NodeSource). Out: a
-//! directory of immutable segments, and [`Indexed`], a
-//! [`TransferSource`](txgraph_transfers::TransferSource) that answers from them where
-//! they reach and from the node where they do not: the same answer in every case. It
-//! knows nothing of tables and receipts (that is `nodedb`), of what a log means (that is
-//! `transfers`), or of graphs.
+//! [`build`] reads blocks once from a source and writes a directory of immutable segments.
+//! [`Indexed`] is a [`TransferSource`](txgraph_transfers::TransferSource) that answers from
+//! the segments, and from the source for blocks that have none. Its answers are the same as
+//! those of the source. The crate does not depend on tables and receipts (`nodedb`), on the
+//! meaning of logs (`transfers`) or on graphs.
 //!
 //! ```text
-//! node ─► builder ─► segment files ─► manifest        (build, update: workers, then one rename)
-//!                        │ mmap
-//!                        ▼
-//!            directory: which blocks ─► Indexed ─► the caller's sink
-//!                                        │ rest
-//!                                        └─► node
+//! source ─► builder ─► segment files ─► manifest      (build, update: workers, then one rename)
+//!                          │ mmap, checked block by block
+//!                          ▼
+//!              directory: segments of blocks ─► Indexed ─► the caller's sink
+//!                                                 │ other blocks
+//!                                                 └─► source
 //! ```
 //!
-//! `docs/index-format.md` has the bytes. Nothing in an index is believed because it is
-//! there: checksums guard what is small when it is opened, `verify` all of it, and every
-//! access is bounds-checked, so that damage gives an error, never a panic.
+//! `docs/index-format.md` describes every byte. Each block of a file is compared with its
+//! checksum before it is used, and every access checks its bounds. So damage gives an error,
+//! never a wrong answer or a panic.
 
 mod error;
 
-// The bytes.
+// The format.
 mod checked;
 mod column;
 mod layout;
 
-// One segment: made, read, asked.
+// One segment: written and read.
 mod builder;
 mod interner;
 mod segment;
 
-// Many of them.
+// All segments of an index.
 mod directory;
 mod manifest;
 mod origin;
 mod part_writer;
 
-// What people do with an index.
+// Uses of an index.
 mod cached_rest;
 mod question;
 mod source;
@@ -55,5 +54,5 @@ pub use error::{Error, Result};
 pub use manifest::SegmentInfo;
 pub use origin::Origin;
 pub use source::Indexed;
-pub use verify::{Verified, verify};
-pub use write::{BuildOptions, Built, build, drop_index, update};
+pub use verify::{VerifyReport, verify};
+pub use write::{BuildOptions, BuildReport, build, drop_index, update};

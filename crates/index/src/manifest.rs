@@ -1,8 +1,8 @@
-//! The list of segments that make up an index, and whose it is.
+//! The manifest: the list of segments of an index, and the chain they belong to.
 //!
-//! One line that says what the file is and the checksum of the rest, then JSON: people
-//! look into it when something is wrong. It is only ever replaced as a whole, after
-//! everything that it names is on disk.
+//! The first line has the format, its version and a checksum of the rest. The rest is JSON,
+//! so that people can read it when something is wrong. The manifest is only replaced as a
+//! whole, after every segment in it is on disk.
 
 use crate::{
     error::{Error, Result},
@@ -17,17 +17,17 @@ use std::{
 };
 use txgraph_transfers::{BlockRange, WrappedNative};
 
-/// Its name.
+/// The name of the manifest.
 pub(crate) const FILE: &str = "MANIFEST";
-/// Its name until it is complete.
+/// The name of a new manifest until it is complete.
 const NEW_FILE: &str = "MANIFEST.tmp";
-/// How it begins.
+/// The first word of a manifest.
 const WORD: &str = "txgraph-index";
 
-/// A segment, as the manifest lists it.
+/// An entry of the manifest: one segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentInfo {
-    /// Name of its file.
+    /// The name of its file.
     pub file: String,
     /// Its blocks.
     #[serde(flatten)]
@@ -36,33 +36,33 @@ pub struct SegmentInfo {
     pub parent_hash: B256,
     /// Hash of its last block.
     pub last_hash: B256,
-    /// How many transfers it holds.
+    /// The number of transfers.
     pub rows: u64,
-    /// How many addresses.
+    /// The number of addresses.
     pub addresses: u64,
-    /// Length of its file.
+    /// Length of its file in bytes.
     pub bytes: u64,
     /// CRC-32 of the head of its file, on which the checksums of all its bytes depend.
     pub checksum: u32,
 }
 
-/// What a manifest says.
+/// The content of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) genesis_hash: B256,
     pub(crate) chain_id: u64,
-    /// Whose `Deposit` and `Withdrawal` events are wraps.
+    /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
     pub(crate) wrapped_native: WrappedNative,
-    /// Whether it holds movements inside of transactions, which no log tells.
+    /// Whether it has movements inside of transactions that left no log.
     #[serde(default)]
     pub(crate) internal: bool,
-    /// The lowest block that is to be indexed.
+    /// The lowest block to index.
     pub(crate) first_block: u64,
-    /// Blocks that a full segment covers, from multiples of it on.
+    /// The number of blocks of a full segment, which begins at a multiple of it.
     pub(crate) segment_blocks: u64,
-    /// Ascending; they do not overlap.
+    /// Ascending, without overlaps.
     pub(crate) segments: Vec<SegmentInfo>,
-    /// Blocks that were read from the node to make it, and milliseconds that took.
+    /// The number of blocks that were read from the node, and the milliseconds that took.
     pub(crate) read_blocks: u64,
     pub(crate) read_time_ms: u64,
 }
@@ -77,7 +77,7 @@ impl Manifest {
                 let what = if folder.is_dir() {
                     format!("it has no {FILE}")
                 } else {
-                    "there is no such directory".to_owned()
+                    "the directory does not exist".to_owned()
                 };
                 return Err(Error::NotAnIndex {
                     path: folder.to_owned(),
@@ -118,7 +118,7 @@ impl Manifest {
             serde_json::from_str(json).map_err(|error| damaged(&error.to_string()))?;
         let ascending = |pair: &[SegmentInfo]| pair[0].blocks.last < pair[1].blocks.first;
         let named = |segment: &SegmentInfo| {
-            // A name, not a way out of the directory.
+            // A plain name, not a path to another directory.
             Path::new(&segment.file).file_name() == Some(segment.file.as_ref())
                 && segment.blocks.first <= segment.blocks.last
         };
@@ -151,7 +151,7 @@ impl Manifest {
         sync_folder(folder)
     }
 
-    /// Adds a segment in its place.
+    /// Inserts a segment at its place in the order.
     pub(crate) fn add(&mut self, segment: SegmentInfo) {
         let at = self
             .segments
@@ -173,26 +173,26 @@ pub(crate) fn discard(path: &Path) {
     }
 }
 
-/// Makes the names in a directory as lasting as the files are.
+/// Makes the names in a directory durable, as the files are.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| Error::io("sync", folder, error))
 }
 
-/// Name of a segment's file. The hash keeps segments of two branches apart.
+/// Returns the name of a segment's file. The hash distinguishes segments of two branches.
 pub(crate) fn segment_file(blocks: BlockRange, last_hash: B256) -> String {
     let BlockRange { first, last } = blocks;
     let [a, b, c, d, ..] = last_hash.0;
     format!("{first:010}-{last:010}-{a:02x}{b:02x}{c:02x}{d:02x}.segment")
 }
 
-/// Whether a file in the directory of an index is a segment, or was to become one.
+/// Whether a file in the directory of an index is a segment or an unfinished file.
 pub(crate) fn is_ours(name: &str) -> bool {
     name.ends_with(".segment") || name.ends_with(".segment.tmp") || name == NEW_FILE
 }
 
-/// Where a segment is written until it is complete.
+/// Returns the path of a segment until it is complete.
 pub(crate) fn unfinished(folder: &Path, first: u64) -> PathBuf {
     folder.join(format!("{first:010}.segment.tmp"))
 }

@@ -1,4 +1,4 @@
-//! What an index is made from, and proved against.
+//! The source that an index is built from and verified against.
 
 use crate::error::{Error, Result};
 use txgraph_reader::{BlockReader, NodeSource, Stretch};
@@ -7,16 +7,15 @@ use txgraph_transfers::{
     SourceError, Transfer, TransferSource,
 };
 
-/// Blocks of a stretch whose internal movements are found at a time.
+/// The maximum number of blocks that are replayed at a time.
 const REPLAYED_MAX: u64 = 1024;
 
-/// A node and, for an index that is to hold them, what finds movements inside of its
-/// transactions.
+/// A node and, for an index with movements inside of transactions, the source of these.
 #[derive(Clone, Copy)]
 pub struct Origin<'a> {
-    /// Tells what logs say.
+    /// The source of blocks.
     pub node: &'a NodeSource,
-    /// Tells what they do not.
+    /// The source of movements that left no log.
     pub internal: Option<&'a dyn InternalSource>,
 }
 
@@ -30,50 +29,54 @@ impl<'a> From<&'a NodeSource> for Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// That it can tell what an index holds or is to hold.
-    pub(crate) fn check_tells(&self, internal: bool) -> Result<()> {
+    /// Checks that movements inside of transactions can be found if an index has them.
+    pub(crate) fn check_internal(&self, internal: bool) -> Result<()> {
         match (internal, self.internal) {
             (true, None) => Err(Error::Options(
-                "the index holds internal transfers, which only a replay tells".to_owned(),
+                "the index has internal transfers, which only a replay finds".to_owned(),
             )),
             _ => Ok(()),
         }
     }
 
-    /// Prepares to read these blocks, with internal movements if an index holds them.
-    pub(crate) fn over(&self, blocks: &BlockRanges, internal: bool) -> Result<Over<'a>> {
+    /// Prepares to read these blocks, with internal movements if `internal`.
+    pub(crate) fn prepare(
+        &self,
+        blocks: &BlockRanges,
+        internal: bool,
+    ) -> Result<PreparedOrigin<'a>> {
         let source = self.internal.filter(|_| internal && !blocks.is_empty());
         let internal = source.map(|source| source.reader(blocks)).transpose()?;
-        Ok(Over {
+        Ok(PreparedOrigin {
             node: self.node,
             internal,
         })
     }
 
-    /// The same for those blocks of `request` that can still be read, and which cannot.
-    pub(crate) fn over_what_is_there(
+    /// Prepares to read those blocks of `request` that are available. Returns the others, too.
+    pub(crate) fn prepare_available(
         &self,
         request: &ScanRequest,
         internal: bool,
-    ) -> Result<(Over<'a>, BlockRanges)> {
+    ) -> Result<(PreparedOrigin<'a>, BlockRanges)> {
         let mut gone = match self.node.check_available(request) {
             Ok(()) => BlockRanges::default(),
             Err(error) => missing(error)?,
         };
-        let over = match self.over(&request.blocks.subtract(&gone), internal) {
-            // Receipts are there, and the states to replay them on are not.
+        let prepared = match self.prepare(&request.blocks.subtract(&gone), internal) {
+            // The receipts are available, but not the states to replay the blocks.
             Err(Error::Source(error)) => {
                 let stateless = missing(error)?;
                 gone = gone.iter().chain(stateless.iter()).collect();
-                self.over(&request.blocks.subtract(&gone), internal)?
+                self.prepare(&request.blocks.subtract(&gone), internal)?
             }
-            over => over?,
+            prepared => prepared?,
         };
-        Ok((over, gone))
+        Ok((prepared, gone))
     }
 }
 
-/// The blocks that an error says are missing.
+/// Returns the blocks that are missing according to an error.
 fn missing(error: SourceError) -> Result<BlockRanges> {
     match error {
         SourceError::Unavailable { missing, .. } => {
@@ -83,14 +86,14 @@ fn missing(error: SourceError) -> Result<BlockRanges> {
     }
 }
 
-/// Blocks that were prepared for. Shared between threads.
-pub(crate) struct Over<'a> {
+/// Blocks that are ready to be read. Shared between threads.
+pub(crate) struct PreparedOrigin<'a> {
     node: &'a NodeSource,
     internal: Option<Box<dyn InternalReader + 'a>>,
 }
 
-impl Over<'_> {
-    /// A reader for one thread.
+impl PreparedOrigin<'_> {
+    /// Returns a reader for one thread.
     pub(crate) fn reader<'a>(&'a self, request: &'a ScanRequest) -> OriginReader<'a> {
         OriginReader {
             logs: self.node.block_reader(request),
@@ -99,15 +102,15 @@ impl Over<'_> {
     }
 }
 
-/// Reads blocks one after the other on the caller's thread.
+/// Reads blocks sequentially on the caller's thread.
 pub(crate) struct OriginReader<'a> {
     logs: BlockReader<'a>,
     internal: Option<&'a dyn InternalReader>,
 }
 
 impl OriginReader<'_> {
-    /// As [`BlockReader::read`], with internal movements between what logs tell.
-    /// `None` if the blocks were replaced between one and the other.
+    /// Reads like [`BlockReader::read`], and merges internal movements into the transfers.
+    /// Returns `None` if the blocks were replaced between the two.
     pub(crate) fn read(&mut self, mut blocks: BlockRange) -> Result<Option<Stretch>, SourceError> {
         let Some(internal) = self.internal else {
             return self.logs.read(blocks).map(Some);
@@ -129,7 +132,7 @@ impl OriginReader<'_> {
             account.counts.transfers += of_block as u64;
         }
         stretch.transfers.append(&mut transfers);
-        // Two runs in order, which this sort merges.
+        // Both runs are sorted, so this sort merges them in linear time.
         stretch.transfers.sort_by_key(Transfer::position);
         Ok(Some(stretch))
     }

@@ -1,34 +1,34 @@
-//! A question, put to one segment: which of its rows are wanted.
+//! A request to one segment: which of its rows are wanted.
 
 use crate::{error::Error, segment::Segment};
 use alloy_primitives::{Address, U256, map::HashSet};
 use std::ops::{ControlFlow, Range};
 use txgraph_transfers::{BlockRange, Direction, ScanRequest, SourceError, Transfer};
 
-/// Rows of a batch at most, except that a block is never cut.
+/// The maximum number of rows in a batch, except that a block is never split.
 pub(crate) const BATCH_ROWS: usize = 1 << 14;
 
-/// Rows of a list that may wait until its piece is handed out: 4 MiB.
+/// The maximum number of rows in a list that waits until its piece is delivered: 4 MiB.
 const WAITING_ROWS: usize = 1 << 20;
 
-/// What a piece has.
-pub(crate) enum Found {
-    /// Little: here it is.
+/// The result for one piece.
+pub(crate) enum PieceResult {
+    /// At most a batch of transfers.
     Transfers(Vec<Transfer>),
-    /// More than a batch: these rows are to be looked at one by one.
-    Rows(Selected),
-    /// More rows than are kept while other pieces wait.
-    Many,
+    /// More than a batch: rows to be decoded when the piece is delivered.
+    Rows(SelectedRows),
+    /// Too many rows to keep while other pieces wait.
+    TooMany,
 }
 
-/// Rows of a segment, among which are all that are wanted.
-pub(crate) struct Selected {
-    /// By number of a class.
+/// Rows of a segment that include all that are wanted.
+pub(crate) struct SelectedRows {
+    /// By number of a class: whether it is wanted.
     wanted: Vec<bool>,
     rows: RowList,
 }
 
-/// Rows, ascending.
+/// Row numbers, ascending.
 enum RowList {
     All(Range<usize>),
     Some(Vec<u32>),
@@ -43,10 +43,10 @@ impl RowList {
     }
 }
 
-/// A request, prepared for segments.
+/// A request in the form that segments need.
 pub(crate) struct Question<'a> {
     pub(crate) request: &'a ScanRequest,
-    /// Addresses asked for, ascending: their places in a dictionary then are, too.
+    /// The requested addresses, ascending, so that a dictionary is read forward.
     pub(crate) addresses: Vec<Address>,
     pub(crate) direction: Direction,
 }
@@ -65,8 +65,12 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Rows of a segment's blocks, among which are all that are wanted.
-    pub(crate) fn select(&self, segment: &Segment, blocks: BlockRange) -> Result<Selected, Error> {
+    /// Returns rows of these blocks that include all that are wanted.
+    pub(crate) fn select(
+        &self,
+        segment: &Segment,
+        blocks: BlockRange,
+    ) -> Result<SelectedRows, Error> {
         let wanted = segment.wanted(&self.request.filter);
         let rows = if !wanted.contains(&true) {
             RowList::All(0..0)
@@ -79,31 +83,35 @@ impl<'a> Question<'a> {
             segment.rows_touching(addresses, self.direction, &wanted, within, &mut rows)?;
             RowList::Some(rows)
         };
-        Ok(Selected { wanted, rows })
+        Ok(SelectedRows { wanted, rows })
     }
 
-    /// What a piece has; the transfers themselves where they are few.
-    pub(crate) fn find(&self, segment: &Segment, blocks: BlockRange) -> Result<Found, SourceError> {
+    /// Looks up a piece, and decodes the transfers if there are few.
+    pub(crate) fn find(
+        &self,
+        segment: &Segment,
+        blocks: BlockRange,
+    ) -> Result<PieceResult, SourceError> {
         let selected = self.select(segment, blocks)?;
         match &selected.rows {
             rows if rows.len() <= BATCH_ROWS => {}
-            RowList::Some(rows) if rows.len() > WAITING_ROWS => return Ok(Found::Many),
-            _ => return Ok(Found::Rows(selected)),
+            RowList::Some(rows) if rows.len() > WAITING_ROWS => return Ok(PieceResult::TooMany),
+            _ => return Ok(PieceResult::Rows(selected)),
         }
         let mut transfers = Vec::new();
         self.each(segment, blocks, &selected, &mut |transfer| {
             transfers.push(transfer);
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Found::Transfers(transfers))
+        Ok(PieceResult::Transfers(transfers))
     }
 
-    /// Hands every wanted transfer among some rows of a segment's blocks to `take`.
+    /// Passes every wanted transfer among the selected rows to `take`.
     pub(crate) fn each(
         &self,
         segment: &Segment,
         blocks: BlockRange,
-        selected: &Selected,
+        selected: &SelectedRows,
         take: &mut dyn FnMut(Transfer) -> Result<ControlFlow<()>, SourceError>,
     ) -> Result<(), SourceError> {
         if selected.rows.len() == 0 {
@@ -120,7 +128,7 @@ impl<'a> Question<'a> {
             }
             if !blocks.contains(transfer.block_number) {
                 return Err(segment
-                    .damaged(format!("row {row} is of another block"))
+                    .damaged(format!("row {row} belongs to another block"))
                     .into());
             }
             take(transfer)
@@ -131,7 +139,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// How many transfers of a segment's blocks are wanted.
+    /// Counts the wanted transfers in these blocks.
     pub(crate) fn count(&self, segment: &Segment, blocks: BlockRange) -> Result<u64, Error> {
         let min_value = self.request.filter.min_value;
         if self.request.filter.touching.is_some() {
@@ -167,8 +175,8 @@ impl<'a> Question<'a> {
         Ok(count)
     }
 
-    /// Whether an address has more than so many counterparties. Of each piece it is told
-    /// which classes are wanted: there may be many addresses, and many classes.
+    /// Whether an address has more than `degree_max` counterparties. Each piece comes with
+    /// its wanted classes, so that they are determined once for all addresses.
     pub(crate) fn has_more_counterparties(
         &self,
         address: Address,
@@ -181,7 +189,7 @@ impl<'a> Question<'a> {
             segment.rows_touching(&[address], self.direction, wanted, within, touching)?;
             Ok::<_, Error>(())
         };
-        // No more counterparties than rows, and nearly always there are few of these.
+        // There are no more counterparties than rows, and nearly always few rows.
         let mut count = 0;
         for (segment, blocks, wanted) in pieces {
             select(segment, *blocks, wanted, &mut touching)?;
@@ -198,7 +206,7 @@ impl<'a> Question<'a> {
         for (segment, blocks, wanted) in pieces {
             let rows = segment.rows()?;
             select(segment, *blocks, wanted, &mut touching)?;
-            // Most rows of a hub lead where an earlier one has led.
+            // Most rows of a hub lead to a counterparty that was seen before.
             let mut seen = HashSet::<(usize, usize)>::default();
             for row in &touching {
                 let row = *row as usize;
@@ -222,7 +230,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Hands rows over until there is an error or a break.
+/// Passes rows to `take` until it fails or breaks.
 fn try_each(
     rows: impl Iterator<Item = usize>,
     take: &mut dyn FnMut(usize) -> Result<ControlFlow<()>, SourceError>,

@@ -1,15 +1,15 @@
-//! An index and the node it was made from, as one source of transfers.
+//! An index and the source it was built from, as one source of transfers.
 //!
-//! What the index has is answered from it, the rest by the node, in block order. The
-//! answer is the node's own, to the last count of its report: that is what an index is
-//! tested for. Which chain is checked as for a scan: at the end every part that was used
-//! must be canonical, all under one snapshot.
+//! Indexed blocks are answered from the index and other blocks by the source, in block
+//! order. The answer equals that of the source, including every count of its report; the
+//! tests compare them. The chain is checked as for a scan: at the end every run that was
+//! used must be canonical, all under one snapshot.
 
 use crate::{
     cached_rest::CachedRest,
     directory::{Index, Run},
     error::Error,
-    question::{BATCH_ROWS, Found, Question},
+    question::{BATCH_ROWS, PieceResult, Question},
     segment::Segment,
 };
 use alloy_primitives::{Address, B256};
@@ -21,48 +21,48 @@ use txgraph_transfers::{
     SourceError, Transfer, TransferSource, Unavailable,
 };
 
-/// Pieces that are looked up before the first of them is handed out, for each thread, and
-/// at most: they wait with a batch of transfers or a list of rows each.
+/// The number of pieces that are looked up before the first of them is delivered, for each
+/// thread and at most. Each waits with a batch of transfers or a list of rows.
 const PIECES_AHEAD: usize = 4;
 const PIECES_AHEAD_MAX: usize = 16;
 
-/// A search asks for one frontier after the other where the node must be read for no
-/// more blocks than these each time. Beyond, one pass over everything costs less.
+/// The maximum number of blocks without an index for a search by frontier. With more, one
+/// pass over everything costs less.
 const REST_BLOCKS_MAX: u64 = 1024;
-/// The same where the rest is replayed each time.
+/// The same if these blocks are replayed.
 const REST_REPLAYED_MAX: u64 = 128;
 
-/// An index and its node, with `R` to answer what the index does not.
+/// An index and its node, with `R` for the blocks that the index does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Indexed<'a, R = &'a NodeSource> {
     index: &'a Index,
     node: &'a NodeSource,
     rest: R,
-    /// Whether `rest` tells what moves inside of transactions.
-    tells_internal: bool,
+    /// Whether `rest` finds movements inside of transactions.
+    has_internal: bool,
 }
 
-/// Blocks that are answered in one way.
+/// Blocks that are answered together.
 struct Part<'a> {
     blocks: BlockRanges,
-    /// From the index, or by the node.
+    /// The run of the index that has them; `None` for blocks without an index.
     run: Option<&'a Run>,
 }
 
-/// Asked blocks, all in one segment.
+/// Requested blocks in one segment.
 type Piece<'a> = (&'a Segment, BlockRange);
 
-/// A report under way.
+/// A report that is being collected.
 #[derive(Default)]
-struct Reporting {
+struct ReportBuilder {
     covered: Vec<BlockRange>,
     missing: Vec<Unavailable>,
     counts: DecodeCounts,
-    /// Blocks that must have these hashes for the answer to be that of one chain.
+    /// Blocks that must have these hashes, so that the answer is that of one chain.
     pins: Vec<(u64, B256)>,
 }
 
-impl Reporting {
+impl ReportBuilder {
     /// Adds the report of another source.
     fn add(&mut self, report: ScanReport) {
         let ScanReport {
@@ -81,42 +81,42 @@ impl Reporting {
 }
 
 impl<'a> Indexed<'a> {
-    /// Answers from `index` what it has and by `node` the rest.
+    /// Answers from `index`, and from `node` for other blocks.
     pub const fn new(index: &'a Index, node: &'a NodeSource) -> Self {
         Self {
             index,
             node,
             rest: node,
-            tells_internal: false,
+            has_internal: false,
         }
     }
 }
 
 impl<'a, R: TransferSource> Indexed<'a, R> {
-    /// Answers by `rest`, which must be of `node`, what `index` has not: by a source
-    /// that finds internal movements, where these are asked for.
+    /// Answers from `index`, and from `rest` for other blocks. `rest` reads from `node`, too,
+    /// and also finds movements inside of transactions.
     pub const fn with_rest(index: &'a Index, node: &'a NodeSource, rest: R) -> Self {
         Self {
             index,
             node,
             rest,
-            tells_internal: true,
+            has_internal: true,
         }
     }
 
-    /// Of the blocks of a question, those that the index answers now.
+    /// Returns the blocks of a request that the index answers now.
     pub fn answers(&self, request: &ScanRequest) -> Result<BlockRanges, SourceError> {
         let runs = self.canonical_runs(request)?;
         let have: BlockRanges = runs.iter().map(|run| run.blocks).collect();
         Ok(request.blocks.intersect(&have))
     }
 
-    /// The runs that hold asked blocks and are of the chain of now. What was
-    /// reorganised is left out, from the last segment on down.
+    /// Returns the runs that have requested blocks and are canonical. Replaced segments at
+    /// the end of a run are left out.
     fn canonical_runs(&self, request: &ScanRequest) -> Result<Vec<Run>, SourceError> {
         let mut usable = Vec::new();
-        // All of it or nothing: not from a part of the blocks only.
-        if !self.index.tells(request) || (request.filter.internal && !self.tells_internal) {
+        // Whether the index is used depends on the request only, not on its blocks.
+        if !self.index.covers(request) || (request.filter.internal && !self.has_internal) {
             return Ok(usable);
         }
         let Some(span) = request.blocks.span() else {
@@ -145,7 +145,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         Ok(usable)
     }
 
-    /// Who answers for what, in block order.
+    /// Divides blocks into indexed parts and others, in block order.
     fn parts<'r>(blocks: &BlockRanges, runs: &'r [Run]) -> Vec<Part<'r>> {
         let mut parts = Vec::new();
         let mut rest = blocks.clone();
@@ -167,8 +167,8 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         parts
     }
 
-    /// That the node can answer for the parts that are left to it. Before anything is
-    /// handed out, as a scan does.
+    /// Checks that the blocks without an index are available. Like a scan, before anything is
+    /// delivered.
     fn check_rest(&self, request: &ScanRequest, parts: &[Part<'_>]) -> Result<(), SourceError> {
         if request.allow_partial {
             return Ok(());
@@ -191,7 +191,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         }
     }
 
-    /// Pieces of asked blocks, each in one segment.
+    /// Divides the blocks of a part into pieces, each in one segment.
     fn pieces<'r>(&'r self, part: &'r Part<'_>, run: &'r Run) -> impl Iterator<Item = Piece<'r>> {
         let segments = &self.index.segments[run.segments.clone()];
         part.blocks.iter().flat_map(move |range| {
@@ -202,12 +202,12 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         })
     }
 
-    /// Looks up several pieces on all threads.
+    /// Looks up pieces on all threads.
     fn look_up(
         &self,
         question: &Question<'_>,
         pieces: &[Piece<'_>],
-    ) -> Result<Vec<Found>, SourceError> {
+    ) -> Result<Vec<PieceResult>, SourceError> {
         let find = |(segment, blocks): &Piece<'_>| question.find(segment, *blocks);
         if pieces.len() == 1 || self.node.threads() == 1 {
             return pieces.iter().map(find).collect();
@@ -215,13 +215,13 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         self.node.install(|| pieces.par_iter().map(find).collect())
     }
 
-    /// Hands out what one segment has of `blocks`.
+    /// Delivers the wanted transfers of a piece.
     fn answer(
         &self,
         question: &Question<'_>,
         (segment, blocks): Piece<'_>,
-        found: Found,
-        report: &mut Reporting,
+        found: PieceResult,
+        report: &mut ReportBuilder,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let mut emit = |blocks: BlockRange, mut transfers: Vec<Transfer>| {
@@ -239,9 +239,9 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             Ok(sink(Batch { blocks, transfers }))
         };
         let selected = match found {
-            Found::Transfers(transfers) => return emit(blocks, transfers),
-            Found::Rows(selected) => selected,
-            Found::Many => question.select(segment, blocks)?,
+            PieceResult::Transfers(transfers) => return emit(blocks, transfers),
+            PieceResult::Rows(selected) => selected,
+            PieceResult::TooMany => question.select(segment, blocks)?,
         };
         let mut first = blocks.first;
         let mut batch: Vec<Transfer> = Vec::new();
@@ -271,8 +271,8 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         emit(rest, batch)
     }
 
-    /// The report, if what was read is of one chain.
-    fn finish(&self, mut report: Reporting) -> Result<ScanReport, SourceError> {
+    /// Returns the report, after checking that everything belongs to one chain.
+    fn finish(&self, mut report: ReportBuilder) -> Result<ScanReport, SourceError> {
         let covered: BlockRanges = BlockRanges::new(report.covered);
         let last = covered.span().map(|span| span.last);
         report.pins.sort_unstable();
@@ -311,10 +311,10 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         }
         self.check_rest(request, &parts)?;
         let question = Question::new(request);
-        let mut report = Reporting::default();
+        let mut report = ReportBuilder::default();
         'parts: for part in &parts {
             let Some(run) = part.run else {
-                if self.ask_node(request, part, &mut report, sink)?.is_break() {
+                if self.scan_rest(request, part, &mut report, sink)?.is_break() {
                     break;
                 }
                 continue;
@@ -359,7 +359,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         }
         self.check_rest(request, &parts)?;
         let question = Question::new(request);
-        let mut report = Reporting::default();
+        let mut report = ReportBuilder::default();
         let mut rest = CachedRest::new(&self.rest);
         for part in &parts {
             let Some(run) = part.run else {
@@ -382,7 +382,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 index: self.index,
                 node: self.node,
                 rest,
-                tells_internal: self.tells_internal,
+                has_internal: self.has_internal,
             }),
         }))
     }
@@ -390,7 +390,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
         let runs = self.canonical_runs(request)?;
         let parts = Self::parts(&request.blocks, &runs);
-        // With what is wanted of each, and only where that is anything.
+        // With the wanted classes of each; those without any are left out.
         let pieces: Vec<_> = parts
             .iter()
             .filter_map(|part| Some(self.pieces(part, part.run?)))
@@ -401,7 +401,8 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         let question = Question::new(request);
         let addresses = &question.addresses;
         let none = || vec![0; addresses.len()];
-        // No more counterparties than rows; only of those with many are they counted.
+        // There are no more counterparties than rows, so they are counted only for addresses
+        // with many rows.
         let hubs = || {
             let share = pieces.len().div_ceil(self.node.threads().max(1)).max(1);
             let degrees = pieces.par_chunks(share).map(|pieces| {
@@ -433,12 +434,12 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
 }
 
 impl<R: TransferSource> Indexed<'_, R> {
-    /// Has the node answer a part.
-    fn ask_node(
+    /// Delivers a part without an index.
+    fn scan_rest(
         &self,
         request: &ScanRequest,
         part: &Part<'_>,
-        report: &mut Reporting,
+        report: &mut ReportBuilder,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let request = ScanRequest {

@@ -1,9 +1,9 @@
-//! Proving an index against the database it was made from.
+//! Comparing an index with the database it was built from.
 
 use crate::{
     directory::Index,
     error::{Error, Result},
-    origin::{Origin, Over},
+    origin::{Origin, PreparedOrigin},
     segment::Segment,
     write::everything,
 };
@@ -14,39 +14,43 @@ use std::sync::{
 use txgraph_reader::{NodeSource, Watched};
 use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError};
 
-/// What a verification has looked at.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
-    /// Segments whose checksums and structure are right.
+pub struct VerifyReport {
+    /// The number of segments with right checksums and a valid structure.
     pub segments: u64,
-    /// Blocks that say what the database says, row by row.
+    /// The number of blocks that were compared with the database, row by row.
     pub blocks: u64,
-    /// Their transfers.
+    /// The number of their transfers.
     pub transfers: u64,
-    /// Blocks that the database has no more, so that only the index tells.
+    /// Blocks that were not compared, because they are no longer in the database.
     pub unread: BlockRanges,
 }
 
-/// Checks every checksum and every reference inside of the segments and, unless `quick`,
-/// reads all blocks from the node again and compares each transfer and each count. The
-/// first difference is the error.
+/// Checks every checksum and every reference inside of the segments. Unless `quick`, also
+/// reads all blocks again and compares each transfer and each count. The first difference is
+/// returned as an error.
 ///
-/// `origin` must tell internal movements if the index holds them, unless `quick`.
-pub fn verify<'a>(index: &Index, origin: impl Into<Origin<'a>>, quick: bool) -> Result<Verified> {
+/// If the index has movements inside of transactions, `origin` must find them, unless `quick`.
+pub fn verify<'a>(
+    index: &Index,
+    origin: impl Into<Origin<'a>>,
+    quick: bool,
+) -> Result<VerifyReport> {
     let origin = origin.into();
     let node = origin.node;
     let request = everything(&index.blocks(), &index.manifest.wrapped_native);
-    let against = match quick {
+    let expected = match quick {
         true => None,
-        false => Some(Against::new(index, origin, &request)?),
+        false => Some(Expected::new(index, origin, &request)?),
     };
     let next = AtomicUsize::new(0);
-    let all = Mutex::new(Ok(Verified::default()));
+    let all = Mutex::new(Ok(VerifyReport::default()));
     let progress = node.options().progress.as_deref();
     let watched = Watched::start(progress, index.blocks().blocks(), "transfers");
     let work = || {
         while let Some(segment) = index.segments.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = check(segment, node, against.as_ref());
+            let outcome = check(segment, node, expected.as_ref());
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             match (&mut *all, outcome) {
                 (Ok(sum), Ok(one)) => {
@@ -57,7 +61,7 @@ pub fn verify<'a>(index: &Index, origin: impl Into<Origin<'a>>, quick: bool) -> 
                     watched.advance(segment.blocks().blocks(), one.transfers);
                 }
                 (Ok(_), Err(error)) => {
-                    // The others end at their next segment.
+                    // The other threads stop after their current segment.
                     next.store(index.segments.len(), Ordering::Relaxed);
                     *all = Err(error);
                 }
@@ -75,28 +79,32 @@ pub fn verify<'a>(index: &Index, origin: impl Into<Origin<'a>>, quick: bool) -> 
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What segments are held against.
-struct Against<'a> {
-    over: Over<'a>,
+/// The blocks that segments are compared with.
+struct Expected<'a> {
+    prepared: PreparedOrigin<'a>,
     request: &'a ScanRequest,
-    /// Blocks that cannot be read any more.
-    gone: BlockRanges,
+    /// Blocks that are no longer available.
+    unavailable: BlockRanges,
 }
 
-impl<'a> Against<'a> {
+impl<'a> Expected<'a> {
     fn new(index: &Index, origin: Origin<'a>, request: &'a ScanRequest) -> Result<Self> {
         let internal = index.manifest.internal;
-        origin.check_tells(internal)?;
-        let (over, gone) = origin.over_what_is_there(request, internal)?;
+        origin.check_internal(internal)?;
+        let (prepared, gone) = origin.prepare_available(request, internal)?;
         Ok(Self {
-            over,
+            prepared,
             request,
-            gone,
+            unavailable: gone,
         })
     }
 }
 
-fn check(segment: &Segment, node: &NodeSource, against: Option<&Against<'_>>) -> Result<Verified> {
+fn check(
+    segment: &Segment,
+    node: &NodeSource,
+    expected: Option<&Expected<'_>>,
+) -> Result<VerifyReport> {
     if node.options().cancel.is_cancelled() {
         return Err(SourceError::Interrupted.into());
     }
@@ -107,18 +115,18 @@ fn check(segment: &Segment, node: &NodeSource, against: Option<&Against<'_>>) ->
         return Err(contradicts(
             segment,
             blocks.last,
-            "it is not canonical (any more); `update` undoes such segments",
+            "the block is not canonical; updating the index removes such segments",
         ));
     }
-    let mut verified = Verified {
+    let mut verified = VerifyReport {
         segments: 1,
-        ..Verified::default()
+        ..VerifyReport::default()
     };
-    let Some(against) = against else {
+    let Some(expected) = expected else {
         return Ok(verified);
     };
-    verified.unread = against.gone.intersect(&blocks.into());
-    let mut reader = against.over.reader(against.request);
+    verified.unread = expected.unavailable.intersect(&blocks.into());
+    let mut reader = expected.prepared.reader(expected.request);
     let there = BlockRanges::from(blocks).subtract(&verified.unread);
     for range in there.iter() {
         let mut next = range.first;
@@ -136,14 +144,14 @@ fn check(segment: &Segment, node: &NodeSource, against: Option<&Against<'_>>) ->
     Ok(verified)
 }
 
-/// Compares what the node says of some blocks. The number of transfers.
+/// Compares a segment with blocks of the database. Returns the number of transfers.
 fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> {
     let rows = segment.rows()?;
     if segment.anomalies(stretch.blocks)? != stretch.odd {
         return Err(contradicts(
             segment,
             stretch.blocks.first,
-            "other odd logs, from there on",
+            "anomalous logs differ, there or in later blocks",
         ));
     }
     let mut transfers = stretch.transfers.iter();
@@ -151,7 +159,7 @@ fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> 
         let block = account.number;
         let (timestamp, counts) = segment.block(block)?;
         if timestamp != account.timestamp {
-            return Err(contradicts(segment, block, "another time"));
+            return Err(contradicts(segment, block, "the time differs"));
         }
         let of_node = DecodeCounts {
             blocks: 1,
@@ -161,7 +169,7 @@ fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> 
             return Err(contradicts(
                 segment,
                 block,
-                &format!("it counts {counts:?}, the database has {of_node:?}"),
+                &format!("the counts are {counts:?}, and {of_node:?} in the database"),
             ));
         }
         let own = segment.rows_of(BlockRange {
@@ -174,7 +182,7 @@ fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> 
                 return Err(contradicts(
                     segment,
                     block,
-                    &format!("another transfer at {:?}", ours.position()),
+                    &format!("the transfer at {:?} differs", ours.position()),
                 ));
             }
         }

@@ -1,7 +1,7 @@
-//! One thread's share of a build: blocks read, segments written.
+//! One thread of a build: it reads blocks and writes segments.
 
 use crate::{
-    builder::{Builder, Finished, Room},
+    builder::{Builder, Capacity, FinishedSegment},
     error::{Error, Result},
     manifest::{SegmentInfo, discard, segment_file, sync_folder, unfinished},
     origin::OriginReader,
@@ -17,19 +17,19 @@ use std::{
 };
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError};
 
-/// How often blocks are read again that were replaced while a segment was made.
-const REDONE_MAX: u32 = 4;
+/// The maximum number of times that a segment is read again because blocks were replaced.
+const REREADS_MAX: u32 = 4;
 
-/// A segment is closed at so many rows: numbers of rows have 32 bits.
+/// The number of rows at which a segment ends: row numbers have 32 bits.
 const ROWS_MAX: usize = 1 << 31;
 
-/// What workers tell.
-pub(crate) enum News {
-    /// Blocks were read, with so many transfers.
+/// Messages of workers.
+pub(crate) enum BuildEvent {
+    /// Blocks were read.
     Read { blocks: u64, transfers: u64 },
-    /// A segment has its name.
+    /// A segment is complete.
     Written(SegmentInfo),
-    /// The work cannot go on.
+    /// The worker has stopped.
     Failed(Error),
 }
 
@@ -38,24 +38,25 @@ pub(crate) struct Worker<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) chain: &'a ChainInfo,
     pub(crate) reader: OriginReader<'a>,
-    /// Memory that a segment may take until it is written.
-    pub(crate) share: usize,
-    /// What the segment before took.
-    pub(crate) room: Room,
-    pub(crate) over: &'a AtomicBool,
-    pub(crate) news: Sender<News>,
+    /// The memory that a segment may take until it is written, in bytes.
+    pub(crate) memory_max: usize,
+    /// The size of the segment before.
+    pub(crate) capacity: Capacity,
+    /// Set when the build has failed.
+    pub(crate) stopped: &'a AtomicBool,
+    pub(crate) events: Sender<BuildEvent>,
 }
 
 impl Worker<'_> {
-    /// When nobody listens any more the work has ended.
-    pub(crate) fn tell(&self, news: News) {
-        let _ = self.news.send(news);
+    /// Sends an event. If the receiver is gone, the build has ended.
+    pub(crate) fn send(&self, event: BuildEvent) {
+        let _ = self.events.send(event);
     }
 
-    /// Writes the blocks of a job, as one segment if it fits.
+    /// Writes the blocks of a job, as one segment if the memory suffices.
     pub(crate) fn write(&mut self, job: BlockRange) -> Result<()> {
         let mut next = job.first;
-        let mut redone = 0;
+        let mut rereads = 0;
         while next <= job.last {
             match self.segment(BlockRange {
                 first: next,
@@ -63,23 +64,23 @@ impl Worker<'_> {
             })? {
                 Some(segment) => {
                     next = segment.blocks.last.saturating_add(1);
-                    self.tell(News::Written(segment));
+                    self.send(BuildEvent::Written(segment));
                 }
-                None if redone < REDONE_MAX => redone += 1,
+                None if rereads < REREADS_MAX => rereads += 1,
                 None => return Err(SourceError::Reorged { block: next }.into()),
             }
         }
         Ok(())
     }
 
-    /// Writes the first of these blocks, as many as fit. Nothing if they were replaced
-    /// while they were read.
+    /// Writes one segment of the first of these blocks, as many as the memory allows. Returns
+    /// `None` if blocks were replaced while they were read.
     fn segment(&mut self, blocks: BlockRange) -> Result<Option<SegmentInfo>> {
         let mut builder: Option<Builder> = None;
         let mut previous: Option<B256> = None;
         let mut next = blocks.first;
         while next <= blocks.last {
-            if self.over.load(Ordering::Relaxed) {
+            if self.stopped.load(Ordering::Relaxed) {
                 return Err(SourceError::Interrupted.into());
             }
             let stretch = self.reader.read(BlockRange {
@@ -99,7 +100,7 @@ impl Worker<'_> {
                     self.chain.genesis_hash,
                     blocks.first,
                     stretch.parent_hash,
-                    self.room,
+                    self.capacity,
                 )
             });
             builder.push(
@@ -108,19 +109,19 @@ impl Worker<'_> {
                 &stretch.transfers,
                 stretch.hash,
             )?;
-            self.tell(News::Read {
+            self.send(BuildEvent::Read {
                 blocks: stretch.blocks.blocks(),
                 transfers: stretch.transfers.len() as u64,
             });
             next = stretch.blocks.last.saturating_add(1);
-            if builder.bytes() > self.share || builder.rows() > ROWS_MAX {
+            if builder.bytes() > self.memory_max || builder.rows() > ROWS_MAX {
                 break;
             }
         }
         let Some(builder) = builder else {
             return Ok(None);
         };
-        self.room = builder.room();
+        self.capacity = builder.capacity();
         write(self.folder, builder).map(Some)
     }
 }
@@ -139,7 +140,7 @@ pub(crate) fn write(folder: &Path, builder: Builder) -> Result<SegmentInfo> {
 
 fn write_file(folder: &Path, path: &Path, builder: Builder) -> Result<SegmentInfo> {
     let mut file = File::create(path).map_err(|error| Error::io("create", path, error))?;
-    let Finished { head, bytes } = builder.finish(&mut file, path)?;
+    let FinishedSegment { head, bytes } = builder.finish(&mut file, path)?;
     file.sync_all()
         .map_err(|error| Error::io("sync", path, error))?;
     let name = segment_file(head.blocks, head.last_hash);

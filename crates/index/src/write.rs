@@ -1,26 +1,26 @@
-//! Building, updating, dropping.
+//! Building, updating and dropping an index.
 //!
-//! Workers take ranges of blocks from a list and write a segment each, from the first
-//! block to the last, on their own: nothing is shared but the list. The calling thread
-//! hears of finished segments and lists them in the manifest, one after the other, so
-//! that a process killed at any moment leaves an index that has all segments up to then.
-//! The next run removes what was never listed and goes on with the blocks that lack.
+//! Workers take ranges of blocks from a queue, and each writes a segment from its range; they
+//! share only the queue. The calling thread receives the finished segments and adds them to
+//! the manifest one by one. So a process killed at any moment leaves an index with all
+//! segments that were finished. The next run deletes files that are not listed and continues
+//! with the missing blocks.
 //!
-//! What may change, last: a segment whose last block is no longer canonical is undone,
-//! and the newest blocks are left out in the first place (the reorg buffer). Blocks come
-//! a few at a time when a node is followed, so small segments are joined: each is at
-//! least as large as all newer ones of its range together, so there are few of them, and
-//! a block is rewritten a few times only, from the index itself, not from the node.
+//! Reorganisations: a segment whose last block is no longer canonical is removed. The newest
+//! blocks are not indexed at all (the reorg buffer). An index that follows a node gets a few
+//! blocks at a time, so small segments are joined: each segment is at least as large as all
+//! newer ones of its range together. So there are few segments, and a block is rewritten only
+//! a few times, from the index and not from the node.
 
 use crate::{
-    builder::{Builder, Room},
+    builder::{Builder, Capacity},
     directory::{check_chain, resolved, runs},
     error::{Error, Result},
     layout::BLOCKS_MAX,
     manifest::{FILE, Manifest, SegmentInfo, is_ours, sync_folder},
-    origin::{Origin, Over},
+    origin::{Origin, PreparedOrigin},
     segment::Segment,
-    worker::{News, Worker, write},
+    worker::{BuildEvent, Worker, write},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -42,32 +42,32 @@ use txgraph_transfers::{
     WrappedNative,
 };
 
-/// Held by whoever writes.
+/// The name of the file that a writer locks.
 const LOCK_FILE: &str = "LOCK";
 
-/// How often blocks are read again that were replaced while a segment was made.
-const REDONE_MAX: u32 = 4;
+/// The maximum number of times that blocks are read again because they were replaced.
+const REREADS_MAX: u32 = 4;
 
-/// A worker's segment may always become so large, whatever the memory.
-const SHARE_BYTES_MIN: u64 = 8 << 20;
+/// The minimum memory of a worker, in bytes, whatever the limit.
+const WORKER_BYTES_MIN: u64 = 8 << 20;
 
-/// What an index is to hold, and how it is made.
+/// The content of an index, and how it is report.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Whose `Deposit` and `Withdrawal` events are wraps. Fixed when the index is made;
-    /// questions that mean others are answered by the node.
+    /// The contracts whose `Deposit` and `Withdrawal` events are wraps. Fixed when the index
+    /// is created; requests with another choice are answered by the source.
     pub wrapped_native: WrappedNative,
-    /// The lowest block. Fixed when the index is made.
+    /// The lowest block. Fixed when the index is created.
     pub first_block: u64,
-    /// The highest block; `None`: the tip less the reorg buffer.
+    /// The highest block; `None` means the tip minus the reorg buffer.
     pub last_block: Option<u64>,
-    /// Blocks of a full segment, at least 1. Fixed when the index is made. More in a
-    /// segment means fewer dictionaries to look into, and more memory to make it.
+    /// The number of blocks of a full segment, at least 1. Fixed when the index is created.
+    /// Larger segments mean fewer dictionaries to search, and more memory to build.
     pub segment_blocks: u64,
-    /// Newest blocks that are left to the node, as they may yet be replaced.
+    /// The number of newest blocks that are not indexed, because they may be replaced.
     pub reorg_buffer: u64,
-    /// Memory for all segments under way, in bytes. Where it does not suffice, segments
-    /// end earlier.
+    /// Memory for all segments that are being built, in bytes. If it does not suffice,
+    /// segments get fewer blocks.
     pub memory_bytes_max: u64,
 }
 
@@ -84,55 +84,57 @@ impl Default for BuildOptions {
     }
 }
 
-/// What a build or update did.
+/// The result of a build or an update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Built {
-    /// Blocks that were read from the node.
+pub struct BuildReport {
+    /// The number of blocks that were read from the source.
     pub read_blocks: u64,
-    /// Their transfers.
+    /// The number of their transfers.
     pub transfers: u64,
-    /// Segments written, joined ones included.
+    /// The number of segments written, including joined ones.
     pub segments: u64,
-    /// Blocks of segments that were undone because they are no longer canonical.
-    pub undone_blocks: u64,
-    /// Blocks that an update left out, as they cannot be read any more.
-    pub gone: BlockRanges,
-    /// How long all took.
+    /// The number of blocks in segments that were removed because they are not canonical.
+    pub removed_blocks: u64,
+    /// Blocks that an update left out because they are no longer available.
+    pub unavailable: BlockRanges,
+    /// The duration.
     pub time: Duration,
 }
 
-/// Makes an index in `folder`, or goes on with the one that is there.
+/// Builds an index in `folder`, or continues with one that is not complete.
 ///
-/// One that holds internal movements is made where `origin` tells them; which of both it
-/// is stays as it is.
+/// The index has movements inside of transactions if `origin` finds them. This cannot change
+/// later.
 pub fn build<'a>(
     folder: &Path,
     origin: impl Into<Origin<'a>>,
     options: &BuildOptions,
-) -> Result<Built> {
+) -> Result<BuildReport> {
     let origin = origin.into();
     if !(1..=BLOCKS_MAX).contains(&options.segment_blocks) {
         return Err(Error::Options(format!(
-            "a segment holds from 1 to {BLOCKS_MAX} blocks"
+            "a segment must have 1 to {BLOCKS_MAX} blocks"
         )));
     }
-    fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
-    let work = Work::begin(folder, origin)?;
+    fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+    let build = Build::begin(folder, origin)?;
     let chain = origin.node.chain();
     let internal = origin.internal.is_some();
     let wrapped = resolved(&options.wrapped_native, chain.chain_id);
     let manifest = match Manifest::load(folder) {
-        // One that holds nothing yet may become anything.
+        // An index without segments can still change.
         Ok(manifest) if !manifest.segments.is_empty() => {
             if manifest.wrapped_native != wrapped {
                 return Err(Error::Options(format!(
-                    "{} was built for other wrapped coins; drop it, or leave them out",
+                    "{} was built with another choice of wrapped coins; keep that choice, or drop \
+                     the index first",
                     folder.display()
                 )));
             }
             if manifest.internal != internal {
                 return Err(Error::Options(format!(
-                    "{} was built {} internal transfers; drop it, or ask for the same",
+                    "{} was built {} internal transfers; build it in the same way, or drop it \
+                     first",
                     folder.display(),
                     if manifest.internal { "with" } else { "without" },
                 )));
@@ -156,25 +158,25 @@ pub fn build<'a>(
         }
         Err(error) => return Err(error),
     };
-    work.run(manifest, options, false)
+    build.run(manifest, options, false)
 }
 
-/// Brings an index up to the tip of the node. Of `options` only the last block, the
-/// buffer and the memory count. Blocks that the node has no more are left out, and told
-/// ([`Built::gone`]). `origin` must tell internal movements if the index holds
-/// them.
+/// Continues an index up to the tip of the source. Only the last block, the reorg buffer and
+/// the memory of `options` are used. Blocks that are no longer available are left out and
+/// reported ([`BuildReport::unavailable`]). If the index has movements inside of transactions,
+/// `origin` must find them.
 pub fn update<'a>(
     folder: &Path,
     origin: impl Into<Origin<'a>>,
     options: &BuildOptions,
-) -> Result<Built> {
+) -> Result<BuildReport> {
     let origin = origin.into();
-    // Before a lock file is made where there is no index.
+    // Fails before a lock file is created in a directory that is not an index.
     Manifest::load(folder)?;
-    let work = Work::begin(folder, origin)?;
+    let build = Build::begin(folder, origin)?;
     let manifest = Manifest::load(folder)?;
-    origin.check_tells(manifest.internal)?;
-    work.run(manifest, options, true)
+    origin.check_internal(manifest.internal)?;
+    build.run(manifest, options, true)
 }
 
 /// Deletes the files of an index, also of one that is damaged or has another version, and
@@ -219,7 +221,7 @@ pub fn drop_index(folder: &Path) -> Result<Vec<OsString>> {
     Ok(left)
 }
 
-/// Takes the right to write; given back when the file is closed.
+/// Locks the index for writing, until the returned file is closed.
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK_FILE);
     let file = File::options()
@@ -244,7 +246,7 @@ fn names(folder: &Path) -> Result<Vec<OsString>> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(Error::NotAnIndex {
                 path: folder.to_owned(),
-                what: "there is no such directory".to_owned(),
+                what: "the directory does not exist".to_owned(),
             });
         }
         Err(error) => return Err(Error::io("list", folder, error)),
@@ -257,7 +259,7 @@ fn names(folder: &Path) -> Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Removes a file that may be gone already.
+/// Deletes a file, if it exists.
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, error)),
@@ -265,17 +267,17 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// A writer at work.
-struct Work<'a> {
+/// A build or an update.
+struct Build<'a> {
     folder: &'a Path,
     origin: Origin<'a>,
     node: &'a NodeSource,
-    /// Dropped, and with it the lock, when the work is done.
+    /// Keeps the lock.
     _lock: File,
     began: Instant,
 }
 
-impl<'a> Work<'a> {
+impl<'a> Build<'a> {
     fn begin(folder: &'a Path, origin: Origin<'a>) -> Result<Self> {
         Ok(Self {
             folder,
@@ -290,49 +292,47 @@ impl<'a> Work<'a> {
         &self,
         mut manifest: Manifest,
         options: &BuildOptions,
-        leaves_out: bool,
-    ) -> Result<Built> {
+        skip_unavailable: bool,
+    ) -> Result<BuildReport> {
         check_chain(self.folder, &manifest, self.node.chain())?;
-        self.sweep(&manifest)?;
-        let mut built = Built::default();
+        self.delete_unlisted(&manifest)?;
+        let mut report = BuildReport::default();
         for attempt in 0.. {
-            built.undone_blocks += self.undo(&mut manifest)?;
-            let lacking = self.lacking(&manifest, options)?;
-            let request = everything(&lacking, &manifest.wrapped_native);
-            let (over, gone) = match leaves_out {
-                true => self
-                    .origin
-                    .over_what_is_there(&request, manifest.internal)?,
+            report.removed_blocks += self.remove_stale(&mut manifest)?;
+            let missing = self.missing(&manifest, options)?;
+            let request = everything(&missing, &manifest.wrapped_native);
+            let (prepared, gone) = match skip_unavailable {
+                true => self.origin.prepare_available(&request, manifest.internal)?,
                 false => {
-                    let over = self.origin.over(&lacking, manifest.internal)?;
-                    (over, BlockRanges::default())
+                    let prepared = self.origin.prepare(&missing, manifest.internal)?;
+                    (prepared, BlockRanges::default())
                 }
             };
-            let lacking = lacking.subtract(&gone);
-            built.gone = gone;
-            if lacking.is_empty() {
+            let missing = missing.subtract(&gone);
+            report.unavailable = gone;
+            if missing.is_empty() {
                 break;
             }
-            if attempt == REDONE_MAX {
-                let block = lacking.span().map_or(0, |span| span.first);
+            if attempt == REREADS_MAX {
+                let block = missing.span().map_or(0, |span| span.first);
                 return Err(SourceError::Reorged { block }.into());
             }
-            match self.read(&mut manifest, &lacking, &over, options, &mut built) {
-                // What was prepared for was of another branch.
+            match self.read(&mut manifest, &missing, &prepared, options, &mut report) {
+                // The blocks that were prepared belong to another branch now.
                 Err(Error::Source(SourceError::Reorged { block })) => {
-                    tracing::debug!(block, "reorganised under the index; reading again");
+                    tracing::debug!(block, "the chain was reorganised; reading again");
                 }
                 done => done?,
             }
         }
-        self.join(&mut manifest, options, &mut built)?;
-        built.time = self.began.elapsed();
-        Ok(built)
+        self.join(&mut manifest, options, &mut report)?;
+        report.time = self.began.elapsed();
+        Ok(report)
     }
 
-    /// Removes files that the manifest does not list: of runs that were killed, of
-    /// segments that were undone or joined.
-    fn sweep(&self, manifest: &Manifest) -> Result<()> {
+    /// Deletes files that the manifest does not list: unfinished files of killed processes,
+    /// and segments that were removed or joined.
+    fn delete_unlisted(&self, manifest: &Manifest) -> Result<()> {
         let listed: HashSet<&str> = manifest
             .segments
             .iter()
@@ -346,11 +346,11 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Removes segments that are not of the chain of now. How many blocks they had.
-    fn undo(&self, manifest: &mut Manifest) -> Result<u64> {
+    /// Removes segments that are not canonical. Returns the number of their blocks.
+    fn remove_stale(&self, manifest: &mut Manifest) -> Result<u64> {
         let mut stale = Vec::new();
         for run in runs(&manifest.segments) {
-            // Of a run, all below a canonical segment are canonical.
+            // All segments of a run before a canonical one are canonical.
             for segment in manifest.segments[run.segments].iter().rev() {
                 let now = self.node.canonical_hash(segment.blocks.last)?;
                 if now == Some(segment.last_hash) {
@@ -365,14 +365,14 @@ impl<'a> Work<'a> {
         manifest.segments.retain(|segment| !stale.contains(segment));
         manifest.save(self.folder)?;
         for segment in &stale {
-            tracing::info!(blocks = %segment.blocks, "undone: no longer canonical");
+            tracing::info!(blocks = %segment.blocks, "segment removed: no longer canonical");
             remove(&self.folder.join(&segment.file))?;
         }
         Ok(stale.iter().map(|segment| segment.blocks.blocks()).sum())
     }
 
-    /// Blocks that are to be indexed and are not.
-    fn lacking(&self, manifest: &Manifest, options: &BuildOptions) -> Result<BlockRanges> {
+    /// Returns the blocks that are not indexed yet.
+    fn missing(&self, manifest: &Manifest, options: &BuildOptions) -> Result<BlockRanges> {
         let tip = self.node.tip()?;
         let last = match options.last_block {
             Some(last) => Some(last.min(tip)),
@@ -394,36 +394,36 @@ impl<'a> Work<'a> {
         &self,
         manifest: &mut Manifest,
         blocks: &BlockRanges,
-        over: &Over<'_>,
+        prepared: &PreparedOrigin<'_>,
         options: &BuildOptions,
-        built: &mut Built,
+        report: &mut BuildReport,
     ) -> Result<()> {
         let began = Instant::now();
         let threads = self.node.threads().max(1);
         let request = everything(blocks, &manifest.wrapped_native);
         let jobs = Mutex::new(units(blocks, manifest.segment_blocks));
         let stopped = AtomicBool::new(false);
-        let share = (options.memory_bytes_max / threads as u64).max(SHARE_BYTES_MIN);
+        let memory_max = (options.memory_bytes_max / threads as u64).max(WORKER_BYTES_MIN);
         let progress = self.node.options().progress.as_deref();
         let watched = Watched::start(progress, blocks.blocks(), "transfers");
-        let (sender, news) = channel();
+        let (sender, events) = channel();
         let mut failed = None;
         thread::scope(|scope| {
             for number in 0..threads {
                 let mut worker = Worker {
-                    room: Room::default(),
+                    capacity: Capacity::default(),
                     folder: self.folder,
                     chain: self.node.chain(),
-                    reader: over.reader(&request),
-                    share: usize::try_from(share).unwrap_or(usize::MAX),
-                    over: &stopped,
-                    news: sender.clone(),
+                    reader: prepared.reader(&request),
+                    memory_max: usize::try_from(memory_max).unwrap_or(usize::MAX),
+                    stopped: &stopped,
+                    events: sender.clone(),
                 };
                 let jobs = &jobs;
                 let work = move || {
                     while let Some(job) = next(jobs) {
                         if let Err(error) = worker.write(job) {
-                            worker.tell(News::Failed(error));
+                            worker.send(BuildEvent::Failed(error));
                             break;
                         }
                     }
@@ -435,24 +435,24 @@ impl<'a> Work<'a> {
                 }
             }
             drop(sender);
-            for news in news {
-                let done = match news {
-                    News::Read { blocks, transfers } => {
-                        built.read_blocks += blocks;
-                        built.transfers += transfers;
+            for event in events {
+                let done = match event {
+                    BuildEvent::Read { blocks, transfers } => {
+                        report.read_blocks += blocks;
+                        report.transfers += transfers;
                         watched.advance(blocks, transfers);
                         Ok(())
                     }
-                    News::Written(segment) => {
-                        built.segments += 1;
+                    BuildEvent::Written(segment) => {
+                        report.segments += 1;
                         manifest.read_blocks += segment.blocks.blocks();
                         manifest.add(segment);
                         manifest.save(self.folder)
                     }
-                    News::Failed(error) => Err(error),
+                    BuildEvent::Failed(error) => Err(error),
                 };
                 if let Err(error) = done {
-                    // The others need not go on; of several failures the first says most.
+                    // The other workers stop. The first failure is the most useful one.
                     stopped.store(true, Ordering::Relaxed);
                     failed.get_or_insert(error);
                 }
@@ -467,12 +467,12 @@ impl<'a> Work<'a> {
         manifest.save(self.folder)
     }
 
-    /// Joins small segments, from the index itself.
+    /// Joins small segments.
     fn join(
         &self,
         manifest: &mut Manifest,
         options: &BuildOptions,
-        built: &mut Built,
+        report: &mut BuildReport,
     ) -> Result<()> {
         while let Some(group) = next_group(manifest, options.memory_bytes_max) {
             let old: Vec<SegmentInfo> = manifest.segments[group].to_vec();
@@ -480,7 +480,7 @@ impl<'a> Work<'a> {
             manifest.segments.retain(|segment| !old.contains(segment));
             manifest.add(segment);
             manifest.save(self.folder)?;
-            built.segments += 1;
+            report.segments += 1;
             for segment in &old {
                 remove(&self.folder.join(&segment.file))?;
             }
@@ -493,7 +493,8 @@ impl<'a> Work<'a> {
         let mut builder: Option<Builder> = None;
         for info in old {
             let segment = Segment::open(&self.folder.join(&info.file))?;
-            // What is damaged must not be made to look whole.
+            // Damage must not get new checksums. Reading checks every block that it uses; this
+            // also checks the others.
             segment.check()?;
             let head = segment.head();
             let builder = builder.get_or_insert_with(|| {
@@ -502,7 +503,7 @@ impl<'a> Work<'a> {
                     chain.genesis_hash,
                     head.blocks.first,
                     head.parent_hash,
-                    Room::default(),
+                    Capacity::default(),
                 )
             });
             let rows = segment.rows()?;
@@ -530,12 +531,12 @@ impl<'a> Work<'a> {
         }
         match builder {
             Some(builder) => write(self.folder, builder),
-            None => Err(Error::Options("nothing to join".to_owned())),
+            None => Err(Error::Options("no segments to join".to_owned())),
         }
     }
 }
 
-/// What workers read: every transfer there is.
+/// Returns the request of workers: every transfer.
 pub(crate) fn everything(blocks: &BlockRanges, wrapped: &WrappedNative) -> ScanRequest {
     ScanRequest {
         blocks: blocks.clone(),
@@ -553,7 +554,7 @@ fn next(jobs: &Mutex<VecDeque<BlockRange>>) -> Option<BlockRange> {
         .pop_front()
 }
 
-/// The blocks, cut at multiples of `segment_blocks`.
+/// Divides blocks at multiples of `segment_blocks`.
 fn units(blocks: &BlockRanges, segment_blocks: u64) -> VecDeque<BlockRange> {
     let mut units = VecDeque::new();
     for range in blocks.iter() {
@@ -571,8 +572,8 @@ fn units(blocks: &BlockRanges, segment_blocks: u64) -> VecDeque<BlockRange> {
     units
 }
 
-/// Segments to be joined, if any are: consecutive ones of one range whose newer ones are
-/// together as large as the one before, or, when the range is full, all of it.
+/// Returns the next segments to join, if any: consecutive ones of one range, of which the
+/// newer ones together are as large as the one before, or all of a full range.
 fn next_group(manifest: &Manifest, memory_bytes_max: u64) -> Option<std::ops::Range<usize>> {
     let segments = &manifest.segments;
     let unit = |at: usize| segments[at].blocks.first / manifest.segment_blocks;
@@ -591,7 +592,7 @@ fn next_group(manifest: &Manifest, memory_bytes_max: u64) -> Option<std::ops::Ra
         let (mut start, mut blocks, mut bytes) = (end - 1, 0, 0_u64);
         for at in (first..end).rev() {
             let segment = &segments[at];
-            // Made from about twice its size.
+            // Building takes about twice the size of the file.
             bytes = bytes.saturating_add(segment.bytes.saturating_mul(2));
             if at < end - 1
                 && (bytes > memory_bytes_max || !(is_full || segment.blocks.blocks() <= blocks))
@@ -619,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_cut_at_multiples() {
+    fn units_are_divided_at_multiples() {
         let cut =
             |blocks: &[BlockRange], size| Vec::from(units(&blocks.iter().copied().collect(), size));
         assert_eq!(
@@ -634,7 +635,7 @@ mod tests {
         assert_eq!(cut(&[], 8), []);
     }
 
-    /// A list of segments of these sizes, from block 0 on.
+    /// Returns a manifest of segments with these numbers of blocks, from block 0 on.
     fn manifest(sizes: &[u64], segment_blocks: u64) -> Manifest {
         let mut segments = Vec::new();
         let mut first = 0;
@@ -665,17 +666,17 @@ mod tests {
     }
 
     #[test]
-    fn small_segments_are_joined_with_their_equals() {
+    fn small_segments_are_joined_with_segments_of_equal_size() {
         let group = |sizes: &[u64], memory| next_group(&manifest(sizes, 100), memory);
         assert_eq!(group(&[], 1000), None);
         assert_eq!(group(&[10], 1000), None);
         assert_eq!(group(&[10, 1], 1000), None);
         assert_eq!(group(&[10, 1, 1], 1000), Some(1..3));
         assert_eq!(group(&[10, 5, 5], 1000), Some(0..3));
-        // A full range becomes one, unless memory is short.
+        // A full range becomes one segment, unless the memory does not suffice.
         assert_eq!(group(&[90, 9, 1, 20], 1000), Some(0..3));
         assert_eq!(group(&[90, 9, 1, 20], 25), Some(1..3));
-        // Never across two ranges, nor where the hashes do not fit.
+        // Neither across two ranges nor with hashes that do not fit.
         assert_eq!(group(&[100, 100], 1000), None);
         let mut broken = manifest(&[1, 1], 100);
         broken.segments[1].parent_hash = B256::ZERO;

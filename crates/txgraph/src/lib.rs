@@ -45,7 +45,7 @@ pub use txgraph_export::{
     U256Type, Written, discard_partial_files, printable,
 };
 pub use txgraph_graph::{Asset, LimitHit, SearchRequest, TransferGraph};
-pub use txgraph_index::{Built, Status, Verified};
+pub use txgraph_index::{BuildReport, Status, VerifyReport};
 pub use txgraph_nodedb::Info;
 pub use txgraph_reader::{CancelFlag, Progress};
 pub use txgraph_replay::EngineKind;

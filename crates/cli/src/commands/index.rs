@@ -5,7 +5,7 @@ use crate::{
     table::thousands,
 };
 use clap::{Args, Subcommand};
-use txgraph::{Built, IndexBuild, IndexState, Node, Result, printable};
+use txgraph::{BuildReport, IndexBuild, IndexState, Node, Result, printable};
 
 /// Make, keep and check an index: any address of any age in milliseconds
 ///
@@ -170,17 +170,17 @@ impl UpdateArgs {
     }
 }
 
-fn done(node: &Node, built: &Built, terminal: &Terminal) -> Result<()> {
-    if built.undone_blocks > 0 {
+fn done(node: &Node, built: &BuildReport, terminal: &Terminal) -> Result<()> {
+    if built.removed_blocks > 0 {
         terminal.note(format_args!(
             "undone: segments of {} blocks, part of which were replaced",
-            thousands(built.undone_blocks)
+            thousands(built.removed_blocks)
         ));
     }
-    if !built.gone.is_empty() {
+    if !built.unavailable.is_empty() {
         terminal.note(format_args!(
             "left out, as the node has them no more: {}",
-            listed(built.gone.iter().map(|range| range.to_string()))
+            listed(built.unavailable.iter().map(|range| range.to_string()))
         ));
     }
     let seconds = built.time.as_secs_f64();

@@ -1,6 +1,6 @@
-//! Same answers with and without an index.
+//! Answers with an index equal those without.
 
-use crate::support::{Twin, ask, assert_same, everything, node, open, options, range};
+use crate::support::{Reference, ask, assert_same, everything, node, open, options, range};
 use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{
@@ -18,7 +18,7 @@ use txgraph_transfers::{
     TransferSource, WrappedNative,
 };
 
-/// A chain of a kind, in a folder.
+/// Writes a chain of a profile to a folder.
 fn chain(folder: &Path, profile: Profile, blocks: u64) {
     let config = Config {
         profile,
@@ -28,14 +28,14 @@ fn chain(folder: &Path, profile: Profile, blocks: u64) {
     node.append(blocks).unwrap();
 }
 
-/// Compares answers, reports included, to many questions. How many rows there were.
+/// Compares answers and reports for random requests. Returns the number of rows.
 fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usize {
-    let twin = Twin::of(node);
+    let reference = Reference::of(node);
     let indexed = Indexed::new(index, node);
     let mut chance = SmallRng::seed_from_u64(seed);
     let mut rows = 0;
     for number in 0..questions {
-        let request = twin.question(&mut chance);
+        let request = reference.question(&mut chance);
         let what = format!("question {number} of seed {seed}: {request:?}");
         let (found, report) = ask(&indexed, &request).unwrap();
         let (expected, expected_report) = ask(node, &request).unwrap();
@@ -46,8 +46,8 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
             ..t.clone()
         };
         let plain: Vec<_> = found.iter().map(no_hash).collect();
-        assert_same(&plain, &twin.answer(&request), &what);
-        // Prepared for frontiers: the report of the whole, and the same answer for these.
+        assert_same(&plain, &reference.answer(&request), &what);
+        // A source prepared for frontiers has the report of the whole, and the same answers.
         let mut whole = request.clone();
         whole.filter.touching = None;
         if let Some(prepared) = indexed.by_frontier(&whole).unwrap() {
@@ -63,8 +63,8 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
     rows
 }
 
-/// A report without what depends on how the answer was found: how many blocks needed not
-/// be read, and what the others held.
+/// Returns a report without the counts that depend on how the answer was found: skipped
+/// blocks, and the transactions and logs of the others.
 pub(crate) fn seen(report: &ScanReport) -> ScanReport {
     let mut report = report.clone();
     report.counts.skipped_blocks = 0;
@@ -73,7 +73,7 @@ pub(crate) fn seen(report: &ScanReport) -> ScanReport {
     report
 }
 
-/// Hubs that are named must be hubs; those that are not may be.
+/// Checks that reported hubs are hubs. Not all hubs have to be reported.
 fn check_hubs(indexed: &Indexed<'_>, request: &ScanRequest, transfers: &[Transfer]) {
     let Some(Touching {
         addresses,
@@ -106,7 +106,7 @@ fn check_hubs(indexed: &Indexed<'_>, request: &ScanRequest, transfers: &[Transfe
 }
 
 #[test]
-fn every_question_has_the_same_answer() {
+fn random_requests_have_the_same_answer() {
     for (profile, blocks) in [
         (Profile::Mainnet, 300),
         (Profile::Odd, 150),
@@ -115,7 +115,7 @@ fn every_question_has_the_same_answer() {
         let folder = tempfile::tempdir().unwrap();
         chain(folder.path(), profile, blocks);
         let node = node(folder.path());
-        // One segment, many, and many of odd sizes cut short by a lack of memory.
+        // One segment, several, and many.
         for (segment_blocks, seed) in [(1 << 20, 1), (32, 2), (7, 3)] {
             let place = tempfile::tempdir().unwrap();
             let built = build(place.path(), &node, &options(segment_blocks)).unwrap();
@@ -136,7 +136,7 @@ fn every_question_has_the_same_answer() {
 }
 
 #[test]
-fn chains_of_real_nodes_have_the_same_answers() {
+fn real_chains_have_the_same_answers() {
     let mut fixtures: Vec<_> = fixtures::committed().into();
     fixtures.extend(
         ["dev-v1", "dev-v2", "long-v2"]
@@ -154,12 +154,12 @@ fn chains_of_real_nodes_have_the_same_answers() {
 }
 
 #[test]
-fn what_an_index_lacks_the_node_answers() {
+fn blocks_without_an_index_are_answered_by_the_node() {
     let folder = tempfile::tempdir().unwrap();
     chain(folder.path(), Profile::Mainnet, 200);
     let node = node(folder.path());
     let place = tempfile::tempdir().unwrap();
-    // Neither the first blocks nor the last.
+    // Neither the first nor the last blocks.
     let middle = BuildOptions {
         first_block: 50,
         last_block: Some(149),
@@ -169,7 +169,7 @@ fn what_an_index_lacks_the_node_answers() {
     let index = open(place.path(), &node);
     assert_eq!(index.blocks(), range(50, 149).into());
     assert!(compare(&node, &index, 100, 11) > 1000);
-    // Above the tip it is the same error, and nothing before it.
+    // Above the tip the error is the same, and comes before any batch.
     let indexed = Indexed::new(&index, &node);
     let above = everything(range(60, 500));
     let mut batches = 0;
@@ -183,7 +183,7 @@ fn what_an_index_lacks_the_node_answers() {
     let expected = ask(&node, &above).unwrap_err();
     assert!(matches!(error, SourceError::Unavailable { .. }));
     assert_eq!(error.to_string(), expected.to_string());
-    // And as much as there is, with the same gap.
+    // A partial answer has the same gap.
     let partial = ScanRequest {
         allow_partial: true,
         ..above
@@ -192,7 +192,7 @@ fn what_an_index_lacks_the_node_answers() {
     let (expected, expected_report) = ask(&node, &partial).unwrap();
     assert_same(&found, &expected, "partial");
     assert_eq!(report, expected_report);
-    // Whoever has enough is not told more.
+    // No batch follows a break.
     let mut batches = 0;
     let whole = everything(range(0, 200));
     let report = indexed.scan(&whole, &mut |batch| {
@@ -207,7 +207,7 @@ fn what_an_index_lacks_the_node_answers() {
 }
 
 #[test]
-fn other_wraps_are_asked_of_the_node() {
+fn another_choice_of_wraps_is_answered_by_the_node() {
     let folder = tempfile::tempdir().unwrap();
     chain(folder.path(), Profile::Mainnet, 100);
     let node = node(folder.path());
@@ -215,7 +215,7 @@ fn other_wraps_are_asked_of_the_node() {
     build(place.path(), &node, &options(32)).unwrap();
     let index = open(place.path(), &node);
     let indexed = Indexed::new(&index, &node);
-    for (wrapped_native, told) in [
+    for (wrapped_native, indexed_answers) in [
         (WrappedNative::Auto, true),
         (WrappedNative::Any, true),
         (WrappedNative::None, false),
@@ -226,7 +226,10 @@ fn other_wraps_are_asked_of_the_node() {
             wrapped_native,
             ..everything(range(0, 100))
         };
-        assert_eq!(!indexed.answers(&request).unwrap().is_empty(), told);
+        assert_eq!(
+            !indexed.answers(&request).unwrap().is_empty(),
+            indexed_answers
+        );
         let (found, report) = ask(&indexed, &request).unwrap();
         let (expected, expected_report) = ask(&node, &request).unwrap();
         assert_same(&found, &expected, "wraps");
@@ -265,7 +268,7 @@ fn search_scans_blocks_without_an_index_once() {
     let folder = tempfile::tempdir().unwrap();
     chain(folder.path(), Profile::Tokens, 150);
     let node = node(folder.path());
-    let twin = Twin::of(&node);
+    let reference = Reference::of(&node);
     let place = tempfile::tempdir().unwrap();
     // Neither the first blocks nor the last are indexed.
     let middle = BuildOptions {
@@ -282,7 +285,7 @@ fn search_scans_blocks_without_an_index_once() {
             source: &node,
             blocks: AtomicU64::new(0),
         };
-        let root = twin.all.choose(&mut chance).unwrap().from_address;
+        let root = reference.all.choose(&mut chance).unwrap().from_address;
         let request = SearchRequest {
             hops: Some(4),
             ..SearchRequest::new(vec![root], range(0, 150).into())
@@ -298,11 +301,11 @@ fn search_scans_blocks_without_an_index_once() {
 }
 
 #[test]
-fn searches_find_the_same_graph() {
+fn searches_return_the_same_graph() {
     let folder = tempfile::tempdir().unwrap();
     chain(folder.path(), Profile::Tokens, 150);
     let node = node(folder.path());
-    let twin = Twin::of(&node);
+    let reference = Reference::of(&node);
     let mut chance = SmallRng::seed_from_u64(4);
     for (last_block, seed) in [(None, 1), (Some(140), 2)] {
         let place = tempfile::tempdir().unwrap();
@@ -315,7 +318,7 @@ fn searches_find_the_same_graph() {
         let indexed = Indexed::new(&index, &node);
         let mut edges = 0;
         for number in 0..40 {
-            let root = twin.all.choose(&mut chance).unwrap().from_address;
+            let root = reference.all.choose(&mut chance).unwrap().from_address;
             let request = SearchRequest {
                 hops: [Some(1), Some(2), Some(3), None][number % 4],
                 direction: [Direction::Out, Direction::In, Direction::Both][number % 3],

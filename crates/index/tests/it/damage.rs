@@ -1,4 +1,4 @@
-//! What is wrong is said, and never a reason to panic or to read out of bounds.
+//! Damage gives errors, never a panic or a read out of bounds.
 
 use crate::support::{ask, everything, node, open, options, range};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -21,7 +21,7 @@ pub(crate) fn sample() -> Sample {
     let chain = tempfile::tempdir().unwrap();
     let mut appender = Appender::create(chain.path(), Config::small(9, Layout::V2)).unwrap();
     appender.append(60).unwrap();
-    // One process opens a database once.
+    // A process may open a database only once.
     drop(appender);
     let node = node(chain.path());
     let place = tempfile::tempdir().unwrap();
@@ -44,7 +44,7 @@ pub(crate) fn segments(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn flipped_bits_are_found_and_never_panic() {
+fn flipped_bits_are_detected_without_panic() {
     let sample = sample();
     let path = &segments(sample.place.path())[0];
     let good = fs::read(path).unwrap();
@@ -79,7 +79,7 @@ fn flipped_bits_are_found_and_never_panic() {
 }
 
 #[test]
-fn heads_with_right_checksums_and_nonsense_do_not_panic() {
+fn invalid_content_with_right_checksums_does_not_panic() {
     let sample = sample();
     let good = fs::read(&segments(sample.place.path())[0]).unwrap();
     let mut chance = SmallRng::seed_from_u64(2);
@@ -90,7 +90,7 @@ fn heads_with_right_checksums_and_nonsense_do_not_panic() {
 }
 
 #[test]
-fn an_index_of_another_chain_or_version_is_refused() {
+fn another_chain_or_version_is_refused() {
     let sample = sample();
     let place = sample.place.path();
     let [other, _] = fixtures::committed();
@@ -120,7 +120,7 @@ fn an_index_of_another_chain_or_version_is_refused() {
         let message = refused.to_string();
         assert!(message.contains("build it again"), "{message}");
         assert!(message.contains(place.to_str().unwrap()), "{message}");
-        // A broken index can be dropped, and only then is there room for another.
+        // A damaged index has to be dropped before another is built.
         build(place, &sample.node, &options(32)).unwrap_err();
     }
     assert!(drop_index(place).unwrap().is_empty());
@@ -137,7 +137,7 @@ fn an_index_of_another_chain_or_version_is_refused() {
 }
 
 #[test]
-fn a_folder_of_something_else_is_left_alone() {
+fn drop_refuses_a_folder_without_an_index() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("0000000000-0000000001-00000000.segment");
     fs::write(&file, "mine").unwrap();
@@ -146,7 +146,7 @@ fn a_folder_of_something_else_is_left_alone() {
 }
 
 #[test]
-fn two_writers_do_not_meet() {
+fn second_writer_is_refused() {
     let sample = sample();
     let lock = fs::File::options()
         .write(true)
@@ -247,7 +247,7 @@ fn drop_names_foreign_files_and_keeps_them() {
 const CHAIN: &str = "TXGRAPH_TEST_FULL_CHAIN";
 const PLACE: &str = "TXGRAPH_TEST_FULL_PLACE";
 
-/// Not a test of its own: builds under the limit of [`full_disk_leaves_no_unfinished_file`].
+/// Not a test: builds under the limit of [`full_disk_leaves_no_unfinished_file`].
 #[test]
 fn build_under_a_limit() {
     let (Some(chain), Some(place)) = (env::var_os(CHAIN), env::var_os(PLACE)) else {

@@ -1,14 +1,14 @@
 //! Following a node that appends and replaces blocks.
 
 use crate::answers::seen;
-use crate::support::{Twin, ask, assert_same, everything, node, open, options, range};
+use crate::support::{Reference, ask, assert_same, everything, node, open, options, range};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use txgraph_chaingen::{Config, Layout, LiveNode};
 use txgraph_index::{BuildOptions, Indexed, build, update, verify};
 use txgraph_transfers::{BlockRanges, ScanRequest};
 
 #[test]
-fn updates_follow_appends_and_undo_what_was_replaced() {
+fn updates_follow_appends_and_remove_replaced_segments() {
     let chain = tempfile::tempdir().unwrap();
     let mut live =
         LiveNode::start("imitated_node", chain.path(), Config::small(5, Layout::V2)).unwrap();
@@ -18,21 +18,21 @@ fn updates_follow_appends_and_undo_what_was_replaced() {
     let options = options(32);
     build(place.path(), &node, &options).unwrap();
     let mut chance = SmallRng::seed_from_u64(8);
-    let mut undone = 0;
+    let mut removed = 0;
     for round in 0..12 {
-        // The node goes on, and sometimes back first.
+        // The node appends blocks, sometimes after an unwind.
         if round % 3 == 2 {
             let back = chance.random_range(1..20);
             live.unwind(live.tip().number - back).unwrap();
         }
         live.append(chance.random_range(1..12)).unwrap();
-        // The index lags behind, and may hold blocks that are gone: same answers.
+        // The index is behind the tip and may have replaced blocks. The answers are the same.
         let old = open(place.path(), &node);
-        let twin = Twin::of(&node);
+        let reference = Reference::of(&node);
         for _ in 0..10 {
             let request = ScanRequest {
                 with_hashes: true,
-                ..twin.question(&mut chance)
+                ..reference.question(&mut chance)
             };
             let (found, report) = ask(&Indexed::new(&old, &node), &request).unwrap();
             let (expected, expected_report) = ask(&node, &request).unwrap();
@@ -44,23 +44,23 @@ fn updates_follow_appends_and_undo_what_was_replaced() {
             ..options.clone()
         };
         let built = update(place.path(), &node, &buffered).unwrap();
-        undone += built.undone_blocks;
+        removed += built.removed_blocks;
         let index = open(place.path(), &node);
         let tip = live.tip().number;
         let last = index.blocks().span().unwrap().last;
         assert!(last >= tip - round % 4, "{last} of {tip}");
         assert_eq!(index.blocks(), range(0, last).into());
         verify(&index, &node, false).unwrap();
-        // Full ranges are one segment each; the last has few.
+        // Full ranges have one segment each, and the last range a few.
         let full = usize::try_from((last + 1) / 32).unwrap();
         assert!(index.segments().len() <= full + 6, "{:?}", index.segments());
     }
-    assert!(undone > 0);
+    assert!(removed > 0);
     live.kill().unwrap();
 }
 
 #[test]
-fn blocks_that_the_node_has_pruned_stay_in_the_index() {
+fn pruned_blocks_stay_in_the_index() {
     let chain = tempfile::tempdir().unwrap();
     let config = Config {
         blocks_per_file: 20,
@@ -84,16 +84,16 @@ fn blocks_that_the_node_has_pruned_stay_in_the_index() {
     let verified = verify(&index, &node, false).unwrap();
     assert!(!verified.unread.is_empty());
     assert_eq!(verified.unread.blocks() + verified.blocks, 121);
-    // Following goes on without them.
+    // Updates continue without them.
     live.append(30).unwrap();
     update(place.path(), &node, &options(32)).unwrap();
     assert_eq!(open(place.path(), &node).blocks(), range(0, 150).into());
     live.kill().unwrap();
 }
 
-/// What was pruned before it could be indexed is left out, and what comes after is not.
+/// Blocks that were pruned before they were indexed are left out; later blocks are not.
 #[test]
-fn an_update_leaves_out_what_is_gone() {
+fn update_leaves_out_pruned_blocks() {
     let chain = tempfile::tempdir().unwrap();
     let config = Config {
         blocks_per_file: 20,
@@ -110,19 +110,19 @@ fn an_update_leaves_out_what_is_gone() {
     assert!(
         build(place.path(), &node, &until_30)
             .unwrap()
-            .gone
+            .unavailable
             .is_empty()
     );
     let gone = live.prune_receipts(80).unwrap().expect("whole files below");
     let built = update(place.path(), &node, &options(32)).unwrap();
-    assert_eq!(built.gone, range(31, gone).into());
+    assert_eq!(built.unavailable, range(31, gone).into());
     let index = open(place.path(), &node);
     let have: BlockRanges = [range(0, 30), range(gone + 1, 120)].into_iter().collect();
     assert_eq!(index.blocks(), have);
     let verified = verify(&index, &node, false).unwrap();
-    // Nobody prunes block 0, which has no receipts.
+    // Block 0 has no receipts and is not pruned.
     assert_eq!(verified.unread, range(1, 30).into());
-    // A build is asked for all blocks, and says so.
+    // A build needs all blocks, and fails.
     build(place.path(), &node, &options(32)).unwrap_err();
     live.kill().unwrap();
 }

@@ -1,6 +1,6 @@
 //! Builds and updates killed at random moments.
 
-use crate::support::{Twin, ask, assert_same, everything, node, open, options, range};
+use crate::support::{Reference, ask, assert_same, everything, node, open, options, range};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
     env,
@@ -12,7 +12,7 @@ use std::{
 use txgraph_chaingen::{Appender, Config, Layout};
 use txgraph_index::{BuildOptions, Indexed, build, update, verify};
 
-/// Kills; 200 are asked for before a release: `TXGRAPH_KILLS=200`.
+/// The number of kills. Before a release: `TXGRAPH_KILLS=200`.
 const KILLS: u32 = 20;
 
 const CHAIN: &str = "TXGRAPH_TEST_INDEX_CHAIN";
@@ -26,7 +26,7 @@ fn small_steps(last: u64) -> BuildOptions {
     }
 }
 
-/// Not a test of its own: the process that is killed.
+/// Not a test: the process that is killed.
 #[test]
 fn victim() {
     let (Some(chain), Some(place)) = (env::var_os(CHAIN), env::var_os(PLACE)) else {
@@ -34,7 +34,7 @@ fn victim() {
     };
     let last: u64 = env::var(LAST).unwrap().parse().unwrap();
     let (node, place) = (node(Path::new(&chain)), Path::new(&place));
-    // Small steps, so that there is always something going on.
+    // Small steps, so that a kill nearly always interrupts a write.
     for last in (0..=last).step_by(45).chain([last]) {
         build(place, &node, &small_steps(last)).unwrap();
     }
@@ -57,7 +57,7 @@ fn start(chain: &Path, place: &Path, last: u64) -> Child {
 }
 
 #[test]
-fn a_kill_at_any_moment_leaves_an_index_that_is_right_and_goes_on() {
+fn killed_builds_leave_a_valid_index_and_can_continue() {
     let kills = env::var("TXGRAPH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let chain = tempfile::tempdir().unwrap();
     let mut appender = Appender::create(chain.path(), Config::small(3, Layout::V2)).unwrap();
@@ -65,9 +65,9 @@ fn a_kill_at_any_moment_leaves_an_index_that_is_right_and_goes_on() {
     appender.append(blocks).unwrap();
     drop(appender);
     let node = node(chain.path());
-    let twin = Twin::of(&node);
+    let reference = Reference::of(&node);
 
-    // How long it takes when it is let alone.
+    // The duration without a kill.
     let place = tempfile::tempdir().unwrap();
     let began = Instant::now();
     assert!(
@@ -95,14 +95,14 @@ fn a_kill_at_any_moment_leaves_an_index_that_is_right_and_goes_on() {
         let done = index.blocks().span().map(|span| span.last);
         let request = everything(range(0, blocks));
         let (found, _) = ask(&Indexed::new(&index, &node), &request).unwrap();
-        assert_same(&found, &twin.all, "after a kill");
+        assert_same(&found, &reference.all, "after a kill");
         verify(&index, &node, kill % 5 != 0).unwrap();
         match done {
             Some(last) if last == blocks => finished += 1,
             Some(_) => midway += 1,
             None => {}
         }
-        // Most go on from where they were; some begin again.
+        // Most continue the index, and some start again.
         if done == Some(blocks) || kill % 7 == 6 {
             update(place.path(), &node, &small_steps(blocks)).unwrap();
             let index = open(place.path(), &node);
@@ -118,7 +118,7 @@ fn a_kill_at_any_moment_leaves_an_index_that_is_right_and_goes_on() {
     build(place.path(), &node, &small_steps(blocks)).unwrap();
     let index = open(place.path(), &node);
     verify(&index, &node, false).unwrap();
-    // Nothing is left of what was killed.
+    // No unfinished files are left.
     let files = std::fs::read_dir(place.path()).unwrap().count();
     assert_eq!(files, index.segments().len() + 2, "manifest and lock");
 }

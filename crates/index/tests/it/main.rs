@@ -1,5 +1,6 @@
-//! The index against the node it was made from, and against a plain filter over all
-//! transfers: same answers, whatever is asked, damaged, killed or reorganised.
+//! The index compared with the node it was built from, and with a naive filter over all
+//! transfers: the same answers to every question, also after damage, kills and
+//! reorganisations.
 
 mod answers;
 mod damage;
@@ -8,7 +9,7 @@ mod killed;
 mod mutations;
 mod support;
 
-/// Not a test of its own: the node of [`follow`], in a process of its own.
+/// Not a test: the node of [`follow`], in a separate process.
 #[test]
 fn imitated_node() {
     txgraph_chaingen::serve_if_asked();

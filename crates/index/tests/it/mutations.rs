@@ -3,7 +3,7 @@
 use crate::{
     answers::seen,
     damage::{Sample, sample, segments},
-    support::{Twin, ask, everything, open, range},
+    support::{Reference, ask, everything, open, range},
 };
 use alloy_primitives::Address;
 use rand::{
@@ -27,19 +27,19 @@ struct Questions {
 
 impl Questions {
     fn new(sample: &Sample, chance: &mut SmallRng) -> Self {
-        let twin = Twin::of(&sample.node);
-        let mut requests: Vec<_> = (0..5).map(|_| twin.question(chance)).collect();
-        requests.push(everything(range(0, twin.tip)));
+        let reference = Reference::of(&sample.node);
+        let mut requests: Vec<_> = (0..5).map(|_| reference.question(chance)).collect();
+        requests.push(everything(range(0, reference.tip)));
         let scans = requests.into_iter().map(|request| {
             let (rows, report) = ask(&sample.node, &request).unwrap();
             (request, rows, seen(&report))
         });
         let search_request = |hops| {
-            let root = twin.all.choose(chance).unwrap().from_address;
+            let root = reference.all.choose(chance).unwrap().from_address;
             SearchRequest {
                 hops: Some(hops),
                 max_degree: Some(3),
-                ..SearchRequest::new(vec![root], range(0, twin.tip).into())
+                ..SearchRequest::new(vec![root], range(0, reference.tip).into())
             }
         };
         let requests: Vec<_> = [1, 2, 3].map(search_request).into();

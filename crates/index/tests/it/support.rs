@@ -1,4 +1,4 @@
-//! Opening, asking, comparing; and the plain twin.
+//! Opening, asking and comparing, and the naive reference.
 
 use alloy_primitives::{Address, U256};
 use rand::{Rng, rngs::SmallRng, seq::IndexedRandom};
@@ -15,12 +15,12 @@ pub(crate) fn range(first: u64, last: u64) -> BlockRange {
     BlockRange { first, last }
 }
 
-/// The node of a data directory.
+/// Opens the node of a data directory.
 pub(crate) fn node(path: &Path) -> NodeSource {
     let db =
         NodeDb::open(&DataDir::new(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let db = Arc::new(db);
-    // Some small test chains have no transaction that tells.
+    // Some small test chains have no transaction with a chain id.
     let given = db.chain().unwrap().chain_id.is_none().then_some(1337);
     let options = ScanOptions {
         threads: Some(2),
@@ -29,7 +29,7 @@ pub(crate) fn node(path: &Path) -> NodeSource {
     NodeSource::new(db, options, given).unwrap()
 }
 
-/// Small segments, everything up to the tip.
+/// Returns options for small segments, up to the tip.
 pub(crate) fn options(segment_blocks: u64) -> BuildOptions {
     BuildOptions {
         segment_blocks,
@@ -42,7 +42,7 @@ pub(crate) fn open(folder: &Path, node: &NodeSource) -> Index {
     Index::open(folder, node.chain()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Everything in these blocks.
+/// Returns a request for everything in these blocks.
 pub(crate) fn everything(blocks: impl Into<BlockRanges>) -> ScanRequest {
     ScanRequest {
         blocks: blocks.into(),
@@ -54,7 +54,7 @@ pub(crate) fn everything(blocks: impl Into<BlockRanges>) -> ScanRequest {
     }
 }
 
-/// Asks and collects.
+/// Scans and collects all transfers.
 pub(crate) fn ask(
     source: &dyn TransferSource,
     request: &ScanRequest,
@@ -78,7 +78,7 @@ pub(crate) fn ask(
     Ok((transfers, report))
 }
 
-/// Compares long lists without printing all of them.
+/// Compares long lists, and prints the first difference only.
 #[track_caller]
 pub(crate) fn assert_same(found: &[Transfer], expected: &[Transfer], what: &str) {
     let longest = found.len().max(expected.len());
@@ -93,16 +93,16 @@ pub(crate) fn assert_same(found: &[Transfer], expected: &[Transfer], what: &str)
     }
 }
 
-/// The plain twin: a filter over all transfers of the chain, kept in memory.
-pub(crate) struct Twin {
+/// The naive reference: a filter over all transfers of the chain, in memory.
+pub(crate) struct Reference {
     pub(crate) all: Vec<Transfer>,
     addresses: Vec<Address>,
     tokens: Vec<Address>,
     pub(crate) tip: u64,
 }
 
-impl Twin {
-    /// What the node says, all of it.
+impl Reference {
+    /// Reads all transfers of a node.
     pub(crate) fn of(node: &NodeSource) -> Self {
         let tip = node.tip().unwrap();
         let (all, _) = ask(node, &everything(range(0, tip))).unwrap();
@@ -123,7 +123,7 @@ impl Twin {
         self.all.iter().filter(wanted).cloned().collect()
     }
 
-    /// A question of any kind, most of which have an answer.
+    /// Returns a random request, most of which match transfers.
     pub(crate) fn question(&self, chance: &mut SmallRng) -> ScanRequest {
         let mut filter = TransferFilter::default();
         let some = |chance: &mut SmallRng, from: &[Address]| -> Address {

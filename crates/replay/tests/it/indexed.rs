@@ -95,7 +95,7 @@ fn index_follows_reorganisations() {
         let tip = miner.step().unwrap().tip.number;
         let open = || Index::open(&place, node.chain()).unwrap();
         let lagging = open();
-        undone += update(&place, origin, &options).unwrap().undone_blocks;
+        undone += update(&place, origin, &options).unwrap().removed_blocks;
         let index = open();
         assert_eq!(index.blocks(), request(0, tip).blocks);
         let verified = verify(&index, origin, false).unwrap();
@@ -156,9 +156,9 @@ fn content_of_an_index_is_fixed_when_built() {
     build(&place, with, &options).unwrap();
     let text = |error: txgraph_index::Error| error.to_string();
     assert!(text(fails(build(&place, &node, &options))).contains("was built with internal"));
-    assert!(text(fails(update(&place, &node, &options))).contains("only a replay tells"));
+    assert!(text(fails(update(&place, &node, &options))).contains("only a replay finds"));
     let index = Index::open(&place, node.chain()).unwrap();
-    assert!(text(fails(verify(&index, &node, false))).contains("only a replay tells"));
+    assert!(text(fails(verify(&index, &node, false))).contains("only a replay finds"));
     verify(&index, &node, true).unwrap();
     let place = dir.path().join("without");
     build(&place, &node, &options).unwrap();

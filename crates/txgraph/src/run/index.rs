@@ -4,7 +4,7 @@ use super::Node;
 use crate::{Error, IndexChoice, Result, lists};
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
-use txgraph_index::{BuildOptions, Built, Index, Indexed, Origin, Status, Verified};
+use txgraph_index::{BuildOptions, BuildReport, Index, Indexed, Origin, Status, VerifyReport};
 use txgraph_replay::{Internal, WithInternal};
 use txgraph_transfers::{InternalSource, TransferFilter, TransferSource};
 
@@ -110,7 +110,7 @@ impl Node {
             let (path, blocks) = (index.path().display(), index.blocks());
             let others = match filter.internal {
                 false => "others are scanned",
-                true if index.tells_movements(filter) => "others are replayed",
+                true if index.covers_filter(filter) => "others are replayed",
                 true => "all are replayed for what no log tells",
             };
             explain(&format_args!(
@@ -120,7 +120,7 @@ impl Node {
         Ok(match (index, filter.internal) {
             (None, false) => Box::new(node),
             (Some(index), false) => Box::new(Indexed::new(index, node)),
-            (Some(index), true) if index.tells_movements(filter) => {
+            (Some(index), true) if index.covers_filter(filter) => {
                 let rest = WithInternal::new(node, self.internal()?);
                 Box::new(Indexed::with_rest(index, node, rest))
             }
@@ -151,7 +151,7 @@ impl IndexBuild {
 }
 
 /// Makes an index, or goes on with one that was not finished.
-pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
+pub fn index_build(node: &Node, build: &IndexBuild) -> Result<BuildReport> {
     let folder = node.index_folder()?;
     node.protected.check(&folder)?;
     let internal = build.internal.then(|| node.internal()).transpose()?;
@@ -164,7 +164,7 @@ pub fn index_build(node: &Node, build: &IndexBuild) -> Result<Built> {
 }
 
 /// Brings an index up to the tip of the node.
-pub fn index_update(node: &Node, build: &IndexBuild) -> Result<Built> {
+pub fn index_update(node: &Node, build: &IndexBuild) -> Result<BuildReport> {
     let folder = node.index_folder()?;
     node.protected.check(&folder)?;
     let internal = internal_of(&Index::open(&folder, node.chain()?)?, node)?;
@@ -199,7 +199,7 @@ pub fn index_status(node: &Node) -> Result<IndexState> {
 }
 
 /// Checks the index against itself and, unless `quick`, against the database.
-pub fn index_verify(node: &Node, quick: bool) -> Result<Verified> {
+pub fn index_verify(node: &Node, quick: bool) -> Result<VerifyReport> {
     let index = Index::open(&node.index_folder()?, node.chain()?)?;
     let internal = match quick {
         true => None,
