@@ -18,8 +18,9 @@ use std::{
     io::{Seek, Write},
     path::Path,
 };
-use txgraph_reader::{BlockAccount, OddLogs};
-use txgraph_transfers::{BlockRange, DecodeCounts, Kind, TokenStandard, Transfer};
+use txgraph_transfers::{
+    AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, Kind, TokenStandard, Transfer,
+};
 
 /// The number of transfers whose addresses are prefetched together.
 const PREFETCHED: usize = 16;
@@ -142,20 +143,20 @@ impl Builder {
     /// the last block.
     pub(crate) fn push(
         &mut self,
-        accounts: &[BlockAccount],
-        odd: &[OddLogs],
+        summaries: &[BlockSummary],
+        anomalies: &[AnomalousLogs],
         mut transfers: &[Transfer],
         hash: B256,
     ) -> Result<()> {
-        for account in accounts {
-            let rows = usize::try_from(account.counts.transfers).unwrap_or(usize::MAX);
+        for summary in summaries {
+            let rows = usize::try_from(summary.counts.transfers).unwrap_or(usize::MAX);
             let (own, rest) = transfers
                 .split_at_checked(rows)
-                .ok_or_else(|| bad_input(account.number, "fewer transfers than counted"))?;
-            self.block(account, own)?;
+                .ok_or_else(|| bad_input(summary.number, "fewer transfers than counted"))?;
+            self.block(summary, own)?;
             transfers = rest;
         }
-        odd.iter().try_for_each(|odd| self.anomaly(odd))?;
+        anomalies.iter().try_for_each(|logs| self.anomaly(logs))?;
         match transfers.first() {
             None => {
                 self.last_hash = hash;
@@ -165,23 +166,23 @@ impl Builder {
         }
     }
 
-    fn block(&mut self, account: &BlockAccount, transfers: &[Transfer]) -> Result<()> {
-        let block = account.number;
+    fn block(&mut self, summary: &BlockSummary, transfers: &[Transfer]) -> Result<()> {
+        let block = summary.number;
         if Some(block) != self.next_block() {
             return Err(bad_input(block, "it does not follow the previous block"));
         }
         let too_large = |what| move |_| Error::TooLarge { block, what };
         let DecodeCounts {
             transactions, logs, ..
-        } = account.counts;
+        } = summary.counts;
         let number = |number: u64, what| u32::try_from(number).map_err(too_large(what));
         let first_row = number(self.row_from.len() as u64, "transfers")?;
         self.block_rows.push(first_row);
-        self.times.push(account.timestamp);
+        self.times.push(summary.timestamp);
         self.transactions
             .push(number(transactions, "transactions")?);
         self.logs.push(number(logs, "logs")?);
-        self.counts += account.counts;
+        self.counts += summary.counts;
         transfers
             .chunks(PREFETCHED)
             .try_for_each(|some| self.rows_of(some))
@@ -249,12 +250,12 @@ impl Builder {
         Ok(())
     }
 
-    fn anomaly(&mut self, odd: &OddLogs) -> Result<()> {
-        let OddLogs {
+    fn anomaly(&mut self, logs: &AnomalousLogs) -> Result<()> {
+        let AnomalousLogs {
             block,
             emitter,
             counts,
-        } = *odd;
+        } = *logs;
         let number = |number: u64| {
             u32::try_from(number).map_err(|_| Error::TooLarge {
                 block,

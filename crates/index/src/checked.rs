@@ -252,8 +252,10 @@ impl CheckedFile {
     fn matches(&self, range: Range<usize>, entry: usize) -> bool {
         let all = self.bytes.all();
         let stored = all.get(entry..).and_then(|rest| rest.first_chunk());
-        let bytes = all.get(range);
-        bytes.map(|bytes| crc32fast::hash(bytes).to_le_bytes()) == stored.copied()
+        match (all.get(range), stored) {
+            (Some(bytes), Some(stored)) => crc32fast::hash(bytes).to_le_bytes() == *stored,
+            _ => false,
+        }
     }
 
     const fn fault(&self, kind: FaultKind) -> Fault<'_> {

@@ -4,6 +4,7 @@ use crate::checked::Fault;
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
 use txgraph_transfers::SourceError;
+use txgraph_work::ThreadsError;
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -102,7 +103,10 @@ pub enum Error {
         /// What there are too many of: "transfers", "addresses" …
         what: &'static str,
     },
-    /// The node could not be read.
+    /// The threads could not be started.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
+    /// The source could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
 }

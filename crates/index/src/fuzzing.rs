@@ -8,9 +8,9 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, U256};
 use std::{io::Cursor, ops::Range, path::Path};
-use txgraph_reader::{BlockAccount, OddLogs};
 use txgraph_transfers::{
-    BlockRange, DecodeCounts, Direction, Kind, TokenStandard, Transfer, TransferFilter,
+    AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, Direction, Kind, TokenStandard,
+    Transfer, TransferFilter,
 };
 
 /// Returns a segment of a few blocks with transfers of all kinds, made by the real writer.
@@ -50,7 +50,7 @@ pub fn small_segment() -> Vec<u8> {
                 kind: Kind::ALL[at % Kind::ALL.len()],
             });
         }
-        let account = BlockAccount {
+        let account = BlockSummary {
             number: block,
             timestamp: 1_000_000 + 12 * block,
             counts: DecodeCounts {
@@ -62,7 +62,7 @@ pub fn small_segment() -> Vec<u8> {
                 ..DecodeCounts::default()
             },
         };
-        let odd = (block % 2 == 1).then(|| OddLogs {
+        let odd = (block % 2 == 1).then(|| AnomalousLogs {
             block,
             emitter: Address::repeat_byte(8),
             counts: DecodeCounts {

@@ -43,6 +43,7 @@ mod cached_rest;
 mod question;
 mod source;
 mod verify;
+mod work;
 mod worker;
 mod write;
 
@@ -55,4 +56,5 @@ pub use manifest::SegmentInfo;
 pub use origin::Origin;
 pub use source::Indexed;
 pub use verify::{VerifyReport, verify};
+pub use work::Work;
 pub use write::{BuildOptions, BuildReport, build, drop_index, update};

@@ -1,29 +1,45 @@
 //! The source that an index is built from and verified against.
 
-use crate::error::{Error, Result};
-use txgraph_reader::{BlockReader, NodeSource, Stretch};
+use crate::{
+    error::{Error, Result},
+    work::Work,
+};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, ScanRequest,
-    SourceError, Transfer, TransferSource,
+    BlockRange, BlockRanges, BlockReader, BlockRun, Indexable, InternalReader, InternalSource,
+    InternalTransfers, ScanRequest, SourceError, Transfer,
 };
 
 /// The maximum number of blocks that are replayed at a time.
 const REPLAYED_MAX: u64 = 1024;
 
-/// A node and, for an index with movements inside of transactions, the source of these.
-#[derive(Clone, Copy)]
+/// A source and, for an index with movements inside of transactions, the source of these.
+#[derive(Clone)]
 pub struct Origin<'a> {
     /// The source of blocks.
-    pub node: &'a NodeSource,
+    pub source: &'a dyn Indexable,
     /// The source of movements that left no log.
     pub internal: Option<&'a dyn InternalSource>,
+    /// How blocks are read.
+    pub work: Work,
 }
 
-impl<'a> From<&'a NodeSource> for Origin<'a> {
-    fn from(node: &'a NodeSource) -> Self {
+impl std::fmt::Debug for Origin<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Origin")
+            .field("chain", self.source.chain())
+            .field("internal", &self.internal.is_some())
+            .field("work", &self.work)
+            .finish()
+    }
+}
+
+/// Without movements inside of transactions, and with the default [`Work`].
+impl<'a, S: Indexable> From<&'a S> for Origin<'a> {
+    fn from(source: &'a S) -> Self {
         Self {
-            node,
+            source,
             internal: None,
+            work: Work::default(),
         }
     }
 }
@@ -48,7 +64,7 @@ impl<'a> Origin<'a> {
         let source = self.internal.filter(|_| internal && !blocks.is_empty());
         let internal = source.map(|source| source.reader(blocks)).transpose()?;
         Ok(PreparedOrigin {
-            node: self.node,
+            source: self.source,
             internal,
         })
     }
@@ -59,7 +75,7 @@ impl<'a> Origin<'a> {
         request: &ScanRequest,
         internal: bool,
     ) -> Result<(PreparedOrigin<'a>, BlockRanges)> {
-        let mut gone = match self.node.check_available(request) {
+        let mut gone = match self.source.check_available(request) {
             Ok(()) => BlockRanges::default(),
             Err(error) => missing(error)?,
         };
@@ -88,7 +104,7 @@ fn missing(error: SourceError) -> Result<BlockRanges> {
 
 /// Blocks that are ready to be read. Shared between threads.
 pub(crate) struct PreparedOrigin<'a> {
-    node: &'a NodeSource,
+    source: &'a dyn Indexable,
     internal: Option<Box<dyn InternalReader + 'a>>,
 }
 
@@ -96,7 +112,7 @@ impl PreparedOrigin<'_> {
     /// Returns a reader for one thread.
     pub(crate) fn reader<'a>(&'a self, request: &'a ScanRequest) -> OriginReader<'a> {
         OriginReader {
-            logs: self.node.block_reader(request),
+            logs: self.source.block_reader(request),
             internal: self.internal.as_deref(),
         }
     }
@@ -104,36 +120,36 @@ impl PreparedOrigin<'_> {
 
 /// Reads blocks sequentially on the caller's thread.
 pub(crate) struct OriginReader<'a> {
-    logs: BlockReader<'a>,
+    logs: Box<dyn BlockReader + 'a>,
     internal: Option<&'a dyn InternalReader>,
 }
 
 impl OriginReader<'_> {
     /// Reads like [`BlockReader::read`], and merges internal movements into the transfers.
     /// Returns `None` if the blocks were replaced between the two.
-    pub(crate) fn read(&mut self, mut blocks: BlockRange) -> Result<Option<Stretch>, SourceError> {
+    pub(crate) fn read(&mut self, mut blocks: BlockRange) -> Result<Option<BlockRun>, SourceError> {
         let Some(internal) = self.internal else {
             return self.logs.read(blocks).map(Some);
         };
         blocks.last = blocks
             .last
             .min(blocks.first.saturating_add(REPLAYED_MAX - 1));
-        let mut stretch = self.logs.read(blocks)?;
+        let mut run = self.logs.read(blocks)?;
         let InternalTransfers {
             mut transfers,
             last_block_hash,
-        } = internal.read(stretch.blocks)?;
-        if last_block_hash.is_some_and(|hash| hash != stretch.hash) {
+        } = internal.read(run.blocks)?;
+        if last_block_hash.is_some_and(|hash| hash != run.last_hash) {
             return Ok(None);
         }
-        for account in &mut stretch.accounts {
-            let of_block = transfers.partition_point(|it| it.block_number <= account.number)
-                - transfers.partition_point(|it| it.block_number < account.number);
-            account.counts.transfers += of_block as u64;
+        for summary in &mut run.summaries {
+            let of_block = transfers.partition_point(|it| it.block_number <= summary.number)
+                - transfers.partition_point(|it| it.block_number < summary.number);
+            summary.counts.transfers += of_block as u64;
         }
-        stretch.transfers.append(&mut transfers);
+        run.transfers.append(&mut transfers);
         // Both runs are sorted, so this sort merges them in linear time.
-        stretch.transfers.sort_by_key(Transfer::position);
-        Ok(Some(stretch))
+        run.transfers.sort_by_key(Transfer::position);
+        Ok(Some(run))
     }
 }

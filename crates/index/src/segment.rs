@@ -23,10 +23,9 @@ use alloy_primitives::Address;
 use dictionary::{ADDRESS_BYTES, Adjacency, Choice, Dictionary};
 pub(crate) use rows::Rows;
 use std::{ops::Range, path::Path};
-use txgraph_reader::OddLogs;
 use txgraph_transfers::{
-    BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, Kind, TokenFilter, TokenStandard,
-    TransferFilter,
+    AnomalousLogs, BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, Kind, TokenFilter,
+    TokenStandard, TransferFilter,
 };
 
 /// An open segment.
@@ -221,7 +220,7 @@ impl Segment {
     }
 
     /// Returns the anomalous logs of consecutive blocks.
-    pub(crate) fn anomalies(&self, blocks: BlockRange) -> Result<Vec<OddLogs>, Fault<'_>> {
+    pub(crate) fn anomalies(&self, blocks: BlockRange) -> Result<Vec<AnomalousLogs>, Fault<'_>> {
         let span = self.file.span(Part::Anomalies);
         let offsets = self.offsets(blocks).unwrap_or_default();
         let entry = |at: usize| span.array::<ANOMALY_BYTES>(at * ANOMALY_BYTES);
@@ -238,7 +237,7 @@ impl Segment {
                 break;
             }
             let entry = entry(at)?;
-            anomalies.push(OddLogs {
+            anomalies.push(AnomalousLogs {
                 block: self
                     .head
                     .blocks

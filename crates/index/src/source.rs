@@ -11,14 +11,14 @@ use crate::{
     error::Error,
     question::{BATCH_ROWS, PieceResult, Question},
     segment::Segment,
+    work::Work,
 };
 use alloy_primitives::{Address, B256};
 use rayon::prelude::*;
-use std::ops::ControlFlow;
-use txgraph_reader::NodeSource;
+use std::{fmt, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, ScanReport, ScanRequest,
-    SourceError, Transfer, TransferSource, Unavailable,
+    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable, ScanReport,
+    ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
 };
 
 /// The number of pieces that are looked up before the first of them is delivered, for each
@@ -32,11 +32,12 @@ const REST_BLOCKS_MAX: u64 = 1024;
 /// The same if these blocks are replayed.
 const REST_REPLAYED_MAX: u64 = 128;
 
-/// An index and its node, with `R` for the blocks that the index does not have.
-#[derive(Clone, Copy, Debug)]
-pub struct Indexed<'a, R = &'a NodeSource> {
+/// An index and its source, with `R` for the blocks that the index does not have.
+#[derive(Clone)]
+pub struct Indexed<'a, R = &'a dyn Indexable> {
     index: &'a Index,
-    node: &'a NodeSource,
+    source: &'a dyn Indexable,
+    work: Work,
     rest: R,
     /// Whether `rest` finds movements inside of transactions.
     has_internal: bool,
@@ -80,28 +81,46 @@ impl ReportBuilder {
     }
 }
 
+impl<R> fmt::Debug for Indexed<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Indexed")
+            .field("index", self.index)
+            .field("has_internal", &self.has_internal)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<'a> Indexed<'a> {
-    /// Answers from `index`, and from `node` for other blocks.
-    pub const fn new(index: &'a Index, node: &'a NodeSource) -> Self {
+    /// Answers from `index`, and from `source` for other blocks.
+    pub fn new(index: &'a Index, source: &'a dyn Indexable) -> Self {
         Self {
             index,
-            node,
-            rest: node,
+            source,
+            work: Work::default(),
+            rest: source,
             has_internal: false,
         }
     }
 }
 
 impl<'a, R: TransferSource> Indexed<'a, R> {
-    /// Answers from `index`, and from `rest` for other blocks. `rest` reads from `node`, too,
+    /// Answers from `index`, and from `rest` for other blocks. `rest` reads from `source`, too,
     /// and also finds movements inside of transactions.
-    pub const fn with_rest(index: &'a Index, node: &'a NodeSource, rest: R) -> Self {
+    pub fn with_rest(index: &'a Index, source: &'a dyn Indexable, rest: R) -> Self {
         Self {
             index,
-            node,
+            source,
+            work: Work::default(),
             rest,
             has_internal: true,
         }
+    }
+
+    /// Uses these threads and this cancel flag instead of the default ones.
+    #[must_use]
+    pub fn on(mut self, work: Work) -> Self {
+        self.work = work;
+        self
     }
 
     /// Returns the blocks of a request that the index answers now.
@@ -128,7 +147,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             }
             for last in run.segments.clone().rev() {
                 let info = &self.index.segments()[last];
-                if self.node.canonical_hash(info.blocks.last)? == Some(info.last_hash) {
+                if self.source.canonical_hash(info.blocks.last)? == Some(info.last_hash) {
                     usable.push(Run {
                         blocks: BlockRange {
                             first: run.blocks.first,
@@ -209,10 +228,12 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         pieces: &[Piece<'_>],
     ) -> Result<Vec<PieceResult>, SourceError> {
         let find = |(segment, blocks): &Piece<'_>| question.find(segment, *blocks);
-        if pieces.len() == 1 || self.node.threads() == 1 {
+        if pieces.len() == 1 || self.work.threads.count() == 1 {
             return pieces.iter().map(find).collect();
         }
-        self.node.install(|| pieces.par_iter().map(find).collect())
+        let threads = &self.work.threads;
+        let found = threads.install(|| pieces.par_iter().map(find).collect());
+        found.map_err(Error::from)?
     }
 
     /// Delivers the wanted transfers of a piece.
@@ -225,11 +246,11 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let mut emit = |blocks: BlockRange, mut transfers: Vec<Transfer>| {
-            if self.node.options().cancel.is_cancelled() {
+            if self.work.cancel.is_cancelled() {
                 return Err(SourceError::Interrupted);
             }
             if question.request.with_hashes {
-                self.node.fill_hashes(&mut transfers)?;
+                self.source.fill_hashes(&mut transfers)?;
             }
             report.counts += DecodeCounts {
                 transfers: transfers.len() as u64,
@@ -278,7 +299,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         report.pins.sort_unstable();
         let mut blocks: Vec<u64> = report.pins.iter().map(|(block, _)| *block).collect();
         blocks.extend(last);
-        let mut now = self.node.canonical_hashes(&blocks)?;
+        let mut now = self.source.canonical_hashes(&blocks)?;
         let last_block_hash = last.and_then(|_| now.pop().flatten());
         for ((block, hash), now) in report.pins.into_iter().zip(now) {
             if now != Some(hash) {
@@ -296,7 +317,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
 
 impl<R: TransferSource> TransferSource for Indexed<'_, R> {
     fn chain(&self) -> &ChainInfo {
-        self.node.chain()
+        self.source.chain()
     }
 
     fn scan(
@@ -320,9 +341,9 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 continue;
             };
             report.pins.push((run.blocks.last, run.last_hash));
-            self.node.pin(run.blocks, run.last_hash);
+            self.source.pin(run.blocks, run.last_hash);
             let pieces: Vec<_> = self.pieces(part, run).collect();
-            let ahead = (PIECES_AHEAD * self.node.threads()).clamp(1, PIECES_AHEAD_MAX);
+            let ahead = (PIECES_AHEAD * self.work.threads.count()).clamp(1, PIECES_AHEAD_MAX);
             for pieces in pieces.chunks(ahead) {
                 let found = self.look_up(&question, pieces)?;
                 for (piece, found) in pieces.iter().zip(found) {
@@ -337,7 +358,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
     }
 
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        self.node.fill_hashes(transfers)
+        self.source.fill_hashes(transfers)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
@@ -367,7 +388,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 continue;
             };
             report.pins.push((run.blocks.last, run.last_hash));
-            self.node.pin(run.blocks, run.last_hash);
+            self.source.pin(run.blocks, run.last_hash);
             for (segment, blocks) in self.pieces(part, run) {
                 report.counts += DecodeCounts {
                     transfers: question.count(segment, blocks)?,
@@ -380,7 +401,8 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             report: self.finish(report)?,
             source: Box::new(Indexed {
                 index: self.index,
-                node: self.node,
+                source: self.source,
+                work: self.work.clone(),
                 rest,
                 has_internal: self.has_internal,
             }),
@@ -400,11 +422,12 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             .collect();
         let question = Question::new(request);
         let addresses = &question.addresses;
+        let threads = &self.work.threads;
         let none = || vec![0; addresses.len()];
         // There are no more counterparties than rows, so they are counted only for addresses
         // with many rows.
         let hubs = || {
-            let share = pieces.len().div_ceil(self.node.threads().max(1)).max(1);
+            let share = pieces.len().div_ceil(threads.count()).max(1);
             let degrees = pieces.par_chunks(share).map(|pieces| {
                 let mut degrees = none();
                 for (segment, ..) in pieces {
@@ -428,8 +451,8 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             });
             hubs.filter_map(Result::transpose).collect()
         };
-        let hubs: Result<Vec<_>, Error> = self.node.install(hubs);
-        Ok(hubs?)
+        let hubs: Result<Result<Vec<_>, Error>, _> = threads.install(hubs);
+        Ok(hubs.map_err(Error::from)??)
     }
 }
 

@@ -11,8 +11,10 @@ use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
-use txgraph_reader::{NodeSource, Watched};
-use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, BlockRun, DecodeCounts, ScanRequest, SourceError,
+};
+use txgraph_work::ProgressGuard;
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,19 +40,18 @@ pub fn verify<'a>(
     quick: bool,
 ) -> Result<VerifyReport> {
     let origin = origin.into();
-    let node = origin.node;
     let request = everything(&index.blocks(), &index.manifest.wrapped_native);
     let expected = match quick {
         true => None,
-        false => Some(Expected::new(index, origin, &request)?),
+        false => Some(Expected::new(index, &origin, &request)?),
     };
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Ok(VerifyReport::default()));
-    let progress = node.options().progress.as_deref();
-    let watched = Watched::start(progress, index.blocks().blocks(), "transfers");
+    let progress = origin.work.progress.as_deref();
+    let progress_guard = ProgressGuard::start(progress, index.blocks().blocks(), "transfers");
     let work = || {
         while let Some(segment) = index.segments.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = check(segment, node, expected.as_ref());
+            let outcome = check(segment, &origin, expected.as_ref());
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             match (&mut *all, outcome) {
                 (Ok(sum), Ok(one)) => {
@@ -58,7 +59,7 @@ pub fn verify<'a>(
                     sum.blocks += one.blocks;
                     sum.transfers += one.transfers;
                     sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
-                    watched.advance(segment.blocks().blocks(), one.transfers);
+                    progress_guard.advance(segment.blocks().blocks(), one.transfers);
                 }
                 (Ok(_), Err(error)) => {
                     // The other threads stop after their current segment.
@@ -70,12 +71,12 @@ pub fn verify<'a>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..node.threads() {
+        for _ in 1..origin.work.threads.count() {
             scope.spawn(work);
         }
         work();
     });
-    drop(watched);
+    drop(progress_guard);
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -88,7 +89,7 @@ struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    fn new(index: &Index, origin: Origin<'a>, request: &'a ScanRequest) -> Result<Self> {
+    fn new(index: &Index, origin: &Origin<'a>, request: &'a ScanRequest) -> Result<Self> {
         let internal = index.manifest.internal;
         origin.check_internal(internal)?;
         let (prepared, gone) = origin.prepare_available(request, internal)?;
@@ -102,16 +103,16 @@ impl<'a> Expected<'a> {
 
 fn check(
     segment: &Segment,
-    node: &NodeSource,
+    origin: &Origin<'_>,
     expected: Option<&Expected<'_>>,
 ) -> Result<VerifyReport> {
-    if node.options().cancel.is_cancelled() {
+    if origin.work.cancel.is_cancelled() {
         return Err(SourceError::Interrupted.into());
     }
     segment.check()?;
     segment.check_structure()?;
     let blocks = segment.blocks();
-    if node.canonical_hash(blocks.last)? != Some(segment.head().last_hash) {
+    if origin.source.canonical_hash(blocks.last)? != Some(segment.head().last_hash) {
         return Err(contradicts(
             segment,
             blocks.last,
@@ -131,45 +132,45 @@ fn check(
     for range in there.iter() {
         let mut next = range.first;
         while next <= range.last {
-            let stretch = reader.read(BlockRange {
+            let run = reader.read(BlockRange {
                 first: next,
                 last: range.last,
             })?;
-            let stretch = stretch.ok_or(SourceError::Reorged { block: next })?;
-            verified.blocks += stretch.blocks.blocks();
-            verified.transfers += compare(segment, &stretch)?;
-            next = stretch.blocks.last.saturating_add(1);
+            let run = run.ok_or(SourceError::Reorged { block: next })?;
+            verified.blocks += run.blocks.blocks();
+            verified.transfers += compare(segment, &run)?;
+            next = run.blocks.last.saturating_add(1);
         }
     }
     Ok(verified)
 }
 
 /// Compares a segment with blocks of the database. Returns the number of transfers.
-fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> {
+fn compare(segment: &Segment, run: &BlockRun) -> Result<u64> {
     let rows = segment.rows()?;
-    if segment.anomalies(stretch.blocks)? != stretch.odd {
+    if segment.anomalies(run.blocks)? != run.anomalies {
         return Err(contradicts(
             segment,
-            stretch.blocks.first,
+            run.blocks.first,
             "anomalous logs differ, there or in later blocks",
         ));
     }
-    let mut transfers = stretch.transfers.iter();
-    for account in &stretch.accounts {
-        let block = account.number;
+    let mut transfers = run.transfers.iter();
+    for summary in &run.summaries {
+        let block = summary.number;
         let (timestamp, counts) = segment.block(block)?;
-        if timestamp != account.timestamp {
+        if timestamp != summary.timestamp {
             return Err(contradicts(segment, block, "the time differs"));
         }
-        let of_node = DecodeCounts {
+        let expected = DecodeCounts {
             blocks: 1,
-            ..account.counts
+            ..summary.counts
         };
-        if counts != of_node {
+        if counts != expected {
             return Err(contradicts(
                 segment,
                 block,
-                &format!("the counts are {counts:?}, and {of_node:?} in the database"),
+                &format!("the counts are {counts:?}, and {expected:?} in the database"),
             ));
         }
         let own = segment.rows_of(BlockRange {
@@ -187,7 +188,7 @@ fn compare(segment: &Segment, stretch: &txgraph_reader::Stretch) -> Result<u64> 
             }
         }
     }
-    Ok(stretch.transfers.len() as u64)
+    Ok(run.transfers.len() as u64)
 }
 
 fn contradicts(segment: &Segment, block: u64, what: &str) -> Error {

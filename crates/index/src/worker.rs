@@ -83,37 +83,37 @@ impl Worker<'_> {
             if self.stopped.load(Ordering::Relaxed) {
                 return Err(SourceError::Interrupted.into());
             }
-            let stretch = self.reader.read(BlockRange {
+            let run = self.reader.read(BlockRange {
                 first: next,
                 last: blocks.last,
             })?;
-            let Some(stretch) = stretch else {
+            let Some(run) = run else {
                 return Ok(None);
             };
-            if previous.is_some_and(|previous| previous != stretch.parent_hash) {
+            if previous.is_some_and(|previous| previous != run.parent_hash) {
                 return Ok(None);
             }
-            previous = Some(stretch.hash);
+            previous = Some(run.last_hash);
             let builder = builder.get_or_insert_with(|| {
                 Builder::new(
                     self.chain.chain_id,
                     self.chain.genesis_hash,
                     blocks.first,
-                    stretch.parent_hash,
+                    run.parent_hash,
                     self.capacity,
                 )
             });
             builder.push(
-                &stretch.accounts,
-                &stretch.odd,
-                &stretch.transfers,
-                stretch.hash,
+                &run.summaries,
+                &run.anomalies,
+                &run.transfers,
+                run.last_hash,
             )?;
             self.send(BuildEvent::Read {
-                blocks: stretch.blocks.blocks(),
-                transfers: stretch.transfers.len() as u64,
+                blocks: run.blocks.blocks(),
+                transfers: run.transfers.len() as u64,
             });
-            next = stretch.blocks.last.saturating_add(1);
+            next = run.blocks.last.saturating_add(1);
             if builder.bytes() > self.memory_max || builder.rows() > ROWS_MAX {
                 break;
             }

@@ -36,11 +36,11 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use txgraph_reader::{BlockAccount, NodeSource, Watched};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, ScanRequest, SourceError, Transfer, TransferFilter, TransferSource,
+    BlockRange, BlockRanges, BlockSummary, ScanRequest, SourceError, Transfer, TransferFilter,
     WrappedNative,
 };
+use txgraph_work::ProgressGuard;
 
 /// The name of the file that a writer locks.
 const LOCK_FILE: &str = "LOCK";
@@ -117,8 +117,8 @@ pub fn build<'a>(
         )));
     }
     fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
-    let build = Build::begin(folder, origin)?;
-    let chain = origin.node.chain();
+    let build = Build::begin(folder, origin.clone())?;
+    let chain = origin.source.chain();
     let internal = origin.internal.is_some();
     let wrapped = resolved(&options.wrapped_native, chain.chain_id);
     let manifest = match Manifest::load(folder) {
@@ -173,7 +173,7 @@ pub fn update<'a>(
     let origin = origin.into();
     // Fails before a lock file is created in a directory that is not an index.
     Manifest::load(folder)?;
-    let build = Build::begin(folder, origin)?;
+    let build = Build::begin(folder, origin.clone())?;
     let manifest = Manifest::load(folder)?;
     origin.check_internal(manifest.internal)?;
     build.run(manifest, options, true)
@@ -271,7 +271,6 @@ fn remove(path: &Path) -> Result<()> {
 struct Build<'a> {
     folder: &'a Path,
     origin: Origin<'a>,
-    node: &'a NodeSource,
     /// Keeps the lock.
     _lock: File,
     began: Instant,
@@ -282,7 +281,6 @@ impl<'a> Build<'a> {
         Ok(Self {
             folder,
             origin,
-            node: origin.node,
             _lock: lock(folder)?,
             began: Instant::now(),
         })
@@ -294,7 +292,7 @@ impl<'a> Build<'a> {
         options: &BuildOptions,
         skip_unavailable: bool,
     ) -> Result<BuildReport> {
-        check_chain(self.folder, &manifest, self.node.chain())?;
+        check_chain(self.folder, &manifest, self.origin.source.chain())?;
         self.delete_unlisted(&manifest)?;
         let mut report = BuildReport::default();
         for attempt in 0.. {
@@ -352,7 +350,7 @@ impl<'a> Build<'a> {
         for run in runs(&manifest.segments) {
             // All segments of a run before a canonical one are canonical.
             for segment in manifest.segments[run.segments].iter().rev() {
-                let now = self.node.canonical_hash(segment.blocks.last)?;
+                let now = self.origin.source.canonical_hash(segment.blocks.last)?;
                 if now == Some(segment.last_hash) {
                     break;
                 }
@@ -373,7 +371,7 @@ impl<'a> Build<'a> {
 
     /// Returns the blocks that are not indexed yet.
     fn missing(&self, manifest: &Manifest, options: &BuildOptions) -> Result<BlockRanges> {
-        let tip = self.node.tip()?;
+        let tip = self.origin.source.tip()?;
         let last = match options.last_block {
             Some(last) => Some(last.min(tip)),
             None => tip.checked_sub(options.reorg_buffer),
@@ -399,13 +397,13 @@ impl<'a> Build<'a> {
         report: &mut BuildReport,
     ) -> Result<()> {
         let began = Instant::now();
-        let threads = self.node.threads().max(1);
+        let threads = self.origin.work.threads.count();
         let request = everything(blocks, &manifest.wrapped_native);
         let jobs = Mutex::new(units(blocks, manifest.segment_blocks));
         let stopped = AtomicBool::new(false);
         let memory_max = (options.memory_bytes_max / threads as u64).max(WORKER_BYTES_MIN);
-        let progress = self.node.options().progress.as_deref();
-        let watched = Watched::start(progress, blocks.blocks(), "transfers");
+        let progress = self.origin.work.progress.as_deref();
+        let progress_guard = ProgressGuard::start(progress, blocks.blocks(), "transfers");
         let (sender, events) = channel();
         let mut failed = None;
         thread::scope(|scope| {
@@ -413,7 +411,7 @@ impl<'a> Build<'a> {
                 let mut worker = Worker {
                     capacity: Capacity::default(),
                     folder: self.folder,
-                    chain: self.node.chain(),
+                    chain: self.origin.source.chain(),
                     reader: prepared.reader(&request),
                     memory_max: usize::try_from(memory_max).unwrap_or(usize::MAX),
                     stopped: &stopped,
@@ -440,7 +438,7 @@ impl<'a> Build<'a> {
                     BuildEvent::Read { blocks, transfers } => {
                         report.read_blocks += blocks;
                         report.transfers += transfers;
-                        watched.advance(blocks, transfers);
+                        progress_guard.advance(blocks, transfers);
                         Ok(())
                     }
                     BuildEvent::Written(segment) => {
@@ -458,7 +456,7 @@ impl<'a> Build<'a> {
                 }
             }
         });
-        drop(watched);
+        drop(progress_guard);
         if let Some(error) = failed {
             return Err(error);
         }
@@ -489,7 +487,7 @@ impl<'a> Build<'a> {
     }
 
     fn joined(&self, old: &[SegmentInfo]) -> Result<SegmentInfo> {
-        let chain = self.node.chain();
+        let chain = self.origin.source.chain();
         let mut builder: Option<Builder> = None;
         for info in old {
             let segment = Segment::open(&self.folder.join(&info.file))?;
@@ -508,11 +506,11 @@ impl<'a> Build<'a> {
             });
             let rows = segment.rows()?;
             for block in head.blocks.first..=head.blocks.last {
-                if self.node.options().cancel.is_cancelled() {
+                if self.origin.work.cancel.is_cancelled() {
                     return Err(SourceError::Interrupted.into());
                 }
                 let (timestamp, counts) = segment.block(block)?;
-                let account = BlockAccount {
+                let summary = BlockSummary {
                     number: block,
                     timestamp,
                     counts,
@@ -525,8 +523,8 @@ impl<'a> Build<'a> {
                 let transfers: Vec<Transfer> = own
                     .map(|row| rows.transfer(row))
                     .collect::<Result<_, _>>()?;
-                let odd = segment.anomalies(blocks)?;
-                builder.push(&[account], &odd, &transfers, head.last_hash)?;
+                let anomalies = segment.anomalies(blocks)?;
+                builder.push(&[summary], &anomalies, &transfers, head.last_hash)?;
             }
         }
         match builder {

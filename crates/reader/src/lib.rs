@@ -35,10 +35,8 @@ mod scan;
 mod source;
 mod threads;
 
-pub use by_block::{BlockReader, OddLogs, Stretch};
 pub use error::{Error, Result};
 pub use find::find_transaction;
 pub use options::{CancelFlag, Explain, Progress, ScanOptions, Watched};
 pub use plan::ScanPlan;
-pub use read::BlockAccount;
 pub use source::NodeSource;

@@ -1,13 +1,8 @@
 //! How to scan, as opposed to what to scan.
 
 use crate::plan::ScanPlan;
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
+pub use txgraph_work::{CancelFlag, Progress, ProgressGuard as Watched};
 
 /// How to scan. Nothing in here changes an answer.
 #[derive(Clone, Default)]
@@ -62,74 +57,5 @@ impl fmt::Debug for ScanOptions {
             .field("explain", &explain.is_some())
             .field("cancel", cancel)
             .finish()
-    }
-}
-
-/// Hears how far a scan has come, or something else that goes through blocks. Called on
-/// the thread that began it, in block order; what `advance` reported adds up to the blocks
-/// that were done.
-pub trait Progress: Send + Sync {
-    /// So many blocks are to be done. What is counted in them has a name, in the plural.
-    fn start(&self, blocks: u64, counted: &'static str);
-    /// More blocks are done, with so much in them of what is counted.
-    fn advance(&self, blocks: u64, count: u64);
-    /// The scan has ended, well or not.
-    fn finish(&self);
-}
-
-/// Work that somebody may watch: told when it begins, and that it has ended when this is
-/// dropped, however it did.
-pub struct Watched<'a>(Option<&'a dyn Progress>);
-
-impl<'a> Watched<'a> {
-    /// [`Progress::start`].
-    pub fn start(progress: Option<&'a dyn Progress>, blocks: u64, counted: &'static str) -> Self {
-        if let Some(progress) = progress {
-            progress.start(blocks, counted);
-        }
-        Self(progress)
-    }
-
-    /// [`Progress::advance`].
-    pub fn advance(&self, blocks: u64, count: u64) {
-        if let Some(progress) = self.0 {
-            progress.advance(blocks, count);
-        }
-    }
-}
-
-impl Drop for Watched<'_> {
-    fn drop(&mut self) {
-        if let Some(progress) = self.0 {
-            progress.finish();
-        }
-    }
-}
-
-impl std::fmt::Debug for Watched<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Watched").field(&self.0.is_some()).finish()
-    }
-}
-
-/// A switch that stops scans; clones are the same switch. Workers look at it
-/// before every block.
-#[derive(Clone, Debug, Default)]
-pub struct CancelFlag(Arc<AtomicBool>);
-
-impl CancelFlag {
-    /// A switch that is off.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Asks every scan with this switch to stop. Safe in a signal handler.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether scans are asked to stop.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
     }
 }

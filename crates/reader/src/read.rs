@@ -23,8 +23,8 @@ use txgraph_nodedb::{
     self as nodedb, Block, BodyIndices, NodeDb, Parts, Scratch, Snapshot, TransactionValue,
 };
 use txgraph_transfers::{
-    BlockRange, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView, Transfer,
-    WithdrawalView,
+    BlockRange, BlockSummary, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView,
+    Transfer, WithdrawalView,
 };
 
 /// A snapshot is renewed inside a chunk after this time …
@@ -54,19 +54,8 @@ pub(crate) fn parts(request: &ScanRequest, verify: bool) -> Parts {
     }
 }
 
-/// What one block held, for readers that keep books block by block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockAccount {
-    /// Number of the block.
-    pub number: u64,
-    /// Its time, unix seconds.
-    pub timestamp: u64,
-    /// What the decoder counted in it alone.
-    pub counts: DecodeCounts,
-}
-
 /// Hears of every block that was decoded, and what was odd in it by contract.
-pub(crate) type Books<'a> = dyn Fn(BlockAccount, Vec<(Address, DecodeCounts)>) + Sync + 'a;
+pub(crate) type Books<'a> = dyn Fn(BlockSummary, Vec<(Address, DecodeCounts)>) + Sync + 'a;
 
 /// What is the same for all chunks of a scan.
 pub(crate) struct ChunkReader<'a> {
@@ -319,12 +308,12 @@ impl ChunkReader<'_> {
                 transfer.block_timestamp = timestamp;
             }
             if let Some(books) = self.books {
-                let account = BlockAccount {
+                let summary = BlockSummary {
                     number,
                     timestamp,
                     counts: decoder.counts().since(&before),
                 };
-                books(account, decoder.take_odd());
+                books(summary, decoder.take_odd());
             }
         }
         if self.request.with_hashes {

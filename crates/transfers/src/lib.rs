@@ -12,6 +12,7 @@ mod counts;
 mod decode;
 mod events;
 mod filter;
+mod indexable;
 mod log;
 #[cfg(test)]
 mod naive;
@@ -27,10 +28,13 @@ pub use events::{
     TRANSFER_SINGLE, WITHDRAWAL,
 };
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
+pub use indexable::{
+    AnomalousLogs, BlockReader, BlockRun, BlockSummary, Indexable, InternalReader, InternalSource,
+    InternalTransfers,
+};
 pub use log::LogView;
 pub use source::{
-    Batch, ByFrontier, ChainInfo, InternalReader, InternalSource, InternalTransfers, ScanReport,
-    ScanRequest, SourceError, TransferSource, Unavailable,
+    Batch, ByFrontier, ChainInfo, ScanReport, ScanRequest, SourceError, TransferSource, Unavailable,
 };
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use txgraph_base::{BlockRange, BlockRanges};

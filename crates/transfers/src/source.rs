@@ -201,36 +201,3 @@ impl std::fmt::Debug for ByFrontier<'_> {
             .finish_non_exhaustive()
     }
 }
-
-/// Movements of native coin inside of transactions ([`Kind::Internal`], [`Kind::Burn`]
-/// without a log), as executing blocks again finds them: what an index is made from beside
-/// the receipts.
-///
-/// [`Kind::Internal`]: crate::Kind::Internal
-/// [`Kind::Burn`]: crate::Kind::Burn
-pub trait InternalSource: Sync {
-    /// Prepares to read these blocks, which may cost as much as reading a few of them.
-    ///
-    /// # Errors
-    ///
-    /// [`SourceError::Unavailable`] if some of them cannot be executed: their state is
-    /// gone, or not there yet.
-    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError>;
-}
-
-/// Reads internal movements of blocks that were prepared for, for one caller after the
-/// other or several at once.
-pub trait InternalReader: Sync {
-    /// What moved in consecutive blocks.
-    fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError>;
-}
-
-/// What moved inside of the transactions of consecutive blocks.
-#[derive(Clone, Debug, Default)]
-pub struct InternalTransfers {
-    /// In total order, with times but without hashes of transactions.
-    pub transfers: Vec<Transfer>,
-    /// Hash of the last block, to see that it is the caller's. `None` if only block 0
-    /// was asked for, which nobody executed.
-    pub last_block_hash: Option<B256>,
-}

@@ -19,7 +19,7 @@ use txgraph_index::{BuildOptions, Index, Indexed, build, drop_index, verify};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_transfers::{
-    BlockRange, Direction, ScanReport, ScanRequest, TokenFilter, Touching, Transfer,
+    BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter, Touching, Transfer,
     TransferFilter, TransferSource, WrappedNative,
 };
 

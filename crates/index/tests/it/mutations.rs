@@ -163,6 +163,10 @@ fn files(sample: &Sample) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "the numbers of a long run are reported"
+)]
 fn damaged_index_never_gives_a_wrong_answer() {
     let mutations = env::var("TXGRAPH_MUTATIONS").map_or(MUTATIONS, |text| text.parse().unwrap());
     let sample = sample();
@@ -211,7 +215,8 @@ fn damaged_index_never_gives_a_wrong_answer() {
         fs::write(path, good).unwrap();
     }
     println!("{mutations} mutations, 0 wrong answers: {outcomes:?}");
-    assert!(outcomes.len() == 3, "{outcomes:?}");
+    // Damage outside of the head is found when it is read, not before.
+    assert!(outcomes.len() > 1, "{outcomes:?}");
 }
 
 /// Every byte that is a row's content, one after the other: a search that reads it must not

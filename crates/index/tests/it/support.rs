@@ -7,8 +7,8 @@ use txgraph_index::{BuildOptions, Index};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, Direction, Kind, ScanReport, ScanRequest, SourceError, TokenFilter,
-    TokenStandard, Touching, Transfer, TransferFilter, TransferSource, WrappedNative,
+    BlockRange, BlockRanges, Direction, Indexable, Kind, ScanReport, ScanRequest, SourceError,
+    TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 
 pub(crate) fn range(first: u64, last: u64) -> BlockRange {

@@ -8,7 +8,7 @@ use alloy_primitives::Address;
 use std::{collections::BTreeSet, sync::Arc};
 use txgraph_chaingen::Layout;
 use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
-use txgraph_index::{BuildOptions, Index, Indexed, Origin, build, update, verify};
+use txgraph_index::{BuildOptions, Index, Indexed, Origin, Work, build, update, verify};
 use txgraph_reader::NodeSource;
 use txgraph_replay::{ChainRules, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
@@ -81,24 +81,27 @@ fn index_follows_reorganisations() {
     let node = node(&db);
     let replayed = internal();
     let origin = Origin {
-        node: &node,
+        source: &node,
         internal: Some(&replayed),
+        work: Work::default(),
     };
     let options = BuildOptions {
         segment_blocks: 16,
         reorg_buffer: 0,
         ..BuildOptions::default()
     };
-    build(&place, origin, &options).unwrap();
+    build(&place, origin.clone(), &options).unwrap();
     let (mut undone, mut internal_rows) = (0, 0);
     for _ in 0..8 {
         let tip = miner.step().unwrap().tip.number;
         let open = || Index::open(&place, node.chain()).unwrap();
         let lagging = open();
-        undone += update(&place, origin, &options).unwrap().removed_blocks;
+        undone += update(&place, origin.clone(), &options)
+            .unwrap()
+            .removed_blocks;
         let index = open();
         assert_eq!(index.blocks(), request(0, tip).blocks);
-        let verified = verify(&index, origin, false).unwrap();
+        let verified = verify(&index, origin.clone(), false).unwrap();
         assert_eq!(
             (verified.blocks, verified.unread.is_empty()),
             (tip + 1, true)
@@ -145,15 +148,16 @@ fn content_of_an_index_is_fixed_when_built() {
     let internal = Internal::new(&opened.db, state, rules, 1, Box::new(|| false));
     let node: NodeSource = node(&opened.db);
     let with = Origin {
-        node: &node,
+        source: &node,
         internal: Some(&internal),
+        work: Work::default(),
     };
     let options = BuildOptions {
         last_block: Some(20),
         ..BuildOptions::default()
     };
     let place = dir.path().join("with");
-    build(&place, with, &options).unwrap();
+    build(&place, with.clone(), &options).unwrap();
     let text = |error: txgraph_index::Error| error.to_string();
     assert!(text(fails(build(&place, &node, &options))).contains("was built with internal"));
     assert!(text(fails(update(&place, &node, &options))).contains("only a replay finds"));
@@ -162,9 +166,11 @@ fn content_of_an_index_is_fixed_when_built() {
     verify(&index, &node, true).unwrap();
     let place = dir.path().join("without");
     build(&place, &node, &options).unwrap();
-    assert!(text(fails(build(&place, with, &options))).contains("was built without internal"));
+    assert!(
+        text(fails(build(&place, with.clone(), &options))).contains("was built without internal")
+    );
     // An index without internal transfers is updated without a replay.
-    update(&place, with, &BuildOptions::default()).unwrap();
+    update(&place, with.clone(), &BuildOptions::default()).unwrap();
 }
 
 /// A build fails before it reads anything if blocks have no state.
@@ -178,8 +184,9 @@ fn build_rejects_blocks_without_state() {
     let internal = Internal::new(&opened.db, state(), rules(), 1, Box::new(|| false));
     let node = node(&opened.db);
     let origin = Origin {
-        node: &node,
+        source: &node,
         internal: Some(&internal),
+        work: Work::default(),
     };
     let dir = tempfile::tempdir().unwrap();
     let from = |first_block| BuildOptions {
@@ -188,7 +195,7 @@ fn build_rejects_blocks_without_state() {
         ..BuildOptions::default()
     };
     let place = dir.path().join("index");
-    let error = fails(build(&place, origin, &from(440)));
+    let error = fails(build(&place, origin.clone(), &from(440)));
     let txgraph_index::Error::Source(SourceError::Unavailable { missing, .. }) = error else {
         panic!("{error}");
     };
@@ -196,9 +203,9 @@ fn build_rejects_blocks_without_state() {
     // The rejected build has not fixed the content of the index.
     for first in [801, 790] {
         // The first of these contains no blocks yet.
-        build(&place, origin, &from(first)).unwrap();
+        build(&place, origin.clone(), &from(first)).unwrap();
         let index = Index::open(&place, node.chain()).unwrap();
-        let verified = verify(&index, origin, false).unwrap();
+        let verified = verify(&index, origin.clone(), false).unwrap();
         assert_eq!(verified.blocks, 801 - first);
         assert!(verified.unread.is_empty());
         txgraph_index::drop_index(&place).unwrap();

@@ -4,9 +4,13 @@ use super::Node;
 use crate::{Error, IndexChoice, Result, lists};
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
-use txgraph_index::{BuildOptions, BuildReport, Index, Indexed, Origin, Status, VerifyReport};
+use txgraph_index::{
+    BuildOptions, BuildReport, Index, Indexed, Origin, Status, VerifyReport, Work,
+};
+use txgraph_reader::NodeSource;
 use txgraph_replay::{Internal, WithInternal};
-use txgraph_transfers::{InternalSource, TransferFilter, TransferSource};
+use txgraph_transfers::{Indexable, InternalSource, TransferFilter, TransferSource};
+use txgraph_work::Threads;
 
 /// What an index is to hold; `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,13 +123,13 @@ impl Node {
         }
         Ok(match (index, filter.internal) {
             (None, false) => Box::new(node),
-            (Some(index), false) => Box::new(Indexed::new(index, node)),
+            (Some(index), false) => Box::new(Indexed::new(index, node).on(index_work(node)?)),
             (Some(index), true) if index.covers_filter(filter) => {
                 let rest = WithInternal::new(node, self.internal()?);
-                Box::new(Indexed::with_rest(index, node, rest))
+                Box::new(Indexed::with_rest(index, node, rest).on(index_work(node)?))
             }
             (Some(index), true) => Box::new(WithInternal::new(
-                Indexed::new(index, node),
+                Indexed::new(index, node).on(index_work(node)?),
                 self.internal()?,
             )),
             (None, true) => Box::new(WithInternal::new(node, self.internal()?)),
@@ -217,9 +221,21 @@ fn internal_of<'a>(index: &Index, node: &'a Node) -> Result<Option<Internal<'a>>
 
 /// What an index is made from.
 fn origin<'a>(node: &'a Node, internal: Option<&'a Internal<'_>>) -> Result<Origin<'a>> {
+    let source = node.source()?;
     Ok(Origin {
-        node: node.source()?,
+        source,
         internal: internal.map(|internal| -> &dyn InternalSource { internal }),
+        work: index_work(source)?,
+    })
+}
+
+/// Threads, cancellation and progress of a source, for its index.
+fn index_work(source: &NodeSource) -> Result<Work> {
+    let options = source.options();
+    Ok(Work {
+        threads: Threads::new(source.threads()).map_err(|error| Error::usage(error.to_string()))?,
+        cancel: options.cancel.clone(),
+        progress: options.progress.clone(),
     })
 }
 

@@ -1,0 +1,25 @@
+//! How work on an index is done.
+
+use std::{fmt, sync::Arc};
+use txgraph_work::{CancelFlag, Progress, Threads};
+
+/// Threads, cancellation and progress. The default has one thread per core.
+#[derive(Clone, Default)]
+pub struct Work {
+    /// The threads to use.
+    pub threads: Threads,
+    /// Stops work when it is set.
+    pub cancel: CancelFlag,
+    /// Receives the progress of builds, updates and verifications.
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work")
+            .field("threads", &self.threads)
+            .field("cancel", &self.cancel)
+            .field("progress", &self.progress.is_some())
+            .finish()
+    }
+}

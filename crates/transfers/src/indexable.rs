@@ -1,0 +1,111 @@
+//! The sources that an index is built from.
+
+use crate::{
+    BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError, Transfer, TransferSource,
+};
+use alloy_primitives::{Address, B256};
+
+/// A source that an index can be built from: it also reads blocks one after the other, with
+/// counts for each, and has the hashes of the canonical chain.
+pub trait Indexable: TransferSource + Sync {
+    /// Returns the highest block that can be read now.
+    fn tip(&self) -> Result<u64, SourceError>;
+
+    /// Returns the hashes of canonical blocks, `None` for those above the tip. All are read
+    /// under one snapshot, so blocks that are canonical together belong to one chain.
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError>;
+
+    /// Returns the hash of one canonical block; `None` above the tip.
+    fn canonical_hash(&self, block: u64) -> Result<Option<B256>, SourceError> {
+        let mut hashes = self.canonical_hashes(&[block])?;
+        Ok(hashes.pop().flatten())
+    }
+
+    /// Returns a reader for one thread. It uses the filter, the wrapped coins and
+    /// `with_hashes` of `request`, but not its blocks.
+    fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a>;
+
+    /// States that these blocks are consecutive blocks of one chain, and that `hash` is the
+    /// hash of the last. [`TransferSource::fill_hashes`] then checks that hash instead of
+    /// every header, as after a scan of these blocks.
+    fn pin(&self, blocks: BlockRange, hash: B256);
+}
+
+/// Reads blocks sequentially on the caller's thread.
+pub trait BlockReader: Send {
+    /// Reads the first of `blocks`, as many as fit into one [`BlockRun`]. All must be
+    /// available. The caller checks that the run follows the one before, and that it is
+    /// still canonical in the end.
+    fn read(&mut self, blocks: BlockRange) -> Result<BlockRun, SourceError>;
+}
+
+/// Consecutive blocks that were read together. Each block has the hash of the one before as
+/// its parent hash.
+#[derive(Debug)]
+pub struct BlockRun {
+    /// The blocks.
+    pub blocks: BlockRange,
+    /// Parent hash of the first block.
+    pub parent_hash: B256,
+    /// Hash of the last block.
+    pub last_hash: B256,
+    /// One summary for each block, in order.
+    pub summaries: Vec<BlockSummary>,
+    /// Anomalous logs, by block and contract, ascending.
+    pub anomalies: Vec<AnomalousLogs>,
+    /// The wanted transfers, in total order.
+    pub transfers: Vec<Transfer>,
+}
+
+/// The time of one block, and what the decoder counted in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSummary {
+    /// Number of the block.
+    pub number: u64,
+    /// Its time in unix seconds.
+    pub timestamp: u64,
+    /// The counts of this block.
+    pub counts: DecodeCounts,
+}
+
+/// The anomalous logs of one contract in one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnomalousLogs {
+    /// Number of the block.
+    pub block: u64,
+    /// The contract.
+    pub emitter: Address,
+    /// The numbers of anomalies; other counts are zero.
+    pub counts: DecodeCounts,
+}
+
+/// Movements of native coin inside of transactions ([`Kind::Internal`], and [`Kind::Burn`]
+/// without a log), found by executing blocks again.
+///
+/// [`Kind::Internal`]: crate::Kind::Internal
+/// [`Kind::Burn`]: crate::Kind::Burn
+pub trait InternalSource: Sync {
+    /// Prepares to read these blocks, which may take as long as reading a few of them.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Unavailable`] if some of them cannot be executed, because their state
+    /// is pruned or not written yet.
+    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError>;
+}
+
+/// Reads internal movements of prepared blocks. Several threads may share a reader.
+pub trait InternalReader: Sync {
+    /// Returns the movements in consecutive blocks.
+    fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError>;
+}
+
+/// The movements inside of the transactions of consecutive blocks.
+#[derive(Clone, Debug, Default)]
+pub struct InternalTransfers {
+    /// In total order, with times but without transaction hashes.
+    pub transfers: Vec<Transfer>,
+    /// Hash of the last block, to check that it is the block of the caller. `None` if only
+    /// block 0 was requested, which has no transactions.
+    pub last_block_hash: Option<B256>,
+}
