@@ -225,12 +225,12 @@ impl From<txgraph_index::Error> for Error {
         };
         let damaged = error.is_damage();
         let hint = match error {
-            Index::NotAnIndex { .. } => "`txgraph index build` makes one",
+            Index::NotAnIndex { .. } => "`txgraph index build` creates one",
             Index::WrongChain { .. } => "name another directory with --index, or --index off",
             Index::Locked { .. } => "wait until it is done; questions can be asked meanwhile",
             _ if damaged => {
-                "make it anew: `txgraph index drop`, `txgraph index build`; meanwhile --index off \
-                 answers from the node"
+                "build it again: `txgraph index drop`, then `txgraph index build`; with --index off \
+                 the node answers"
             }
             _ => return Self::new(kind, error.to_string()),
         };

@@ -171,6 +171,81 @@ fn a_broken_index_is_not_believed() {
     assert_eq!(sample.run("index verify --quick").status, 1);
 }
 
+/// Damage that only a question finds. (A single bit used to give a wrong graph with exit 0.)
+#[test]
+fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
+    let sample = Sample::small();
+    sample.ok("index build -q --index idx --reorg-buffer 0");
+    let entries = fs::read_dir(sample.path("idx")).unwrap();
+    let segment = entries
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|it| it == "segment"))
+        .unwrap();
+    let good = fs::read(&segment).unwrap();
+    let lines = questions().map(|line| (sample.ok(&format!("{line} --index off")).stdout, line));
+    let mut refused = 0;
+    for at in (1000..good.len()).step_by(good.len() / 12) {
+        let mut bad = good.clone();
+        bad[at] ^= 8;
+        fs::write(&segment, bad).unwrap();
+        for (expected, line) in &lines {
+            let run = sample.run(&format!("{line} --index idx"));
+            if run.status == 0 {
+                assert_eq!(run.stdout, *expected, "byte {at}: {line}");
+                continue;
+            }
+            refused += 1;
+            assert_eq!((run.status, run.stdout.as_str()), (1, ""), "{run:?}");
+            for part in [
+                ".segment is damaged",
+                "txgraph index drop",
+                "txgraph index build",
+            ] {
+                assert!(run.stderr.contains(part), "{run:?}");
+            }
+        }
+    }
+    assert!(refused > 0);
+    let drop = sample.ok("index drop --index idx");
+    assert!(drop.stderr.contains("deleted"), "{drop:?}");
+}
+
+#[test]
+fn index_of_another_version_has_to_be_built_again() {
+    let sample = Sample::small();
+    sample.ok("index build -q --index idx");
+    let manifest = sample.path("idx").join("MANIFEST");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let (line, rest) = text.split_once(' ').unwrap();
+    let (_, rest) = rest.split_once(' ').unwrap();
+    fs::write(&manifest, format!("{line} 3 {rest}")).unwrap();
+    for line in [
+        "transfers -q --index idx",
+        "index status --index idx",
+        "index build --index idx",
+    ] {
+        let run = sample.run(line);
+        assert_eq!(run.status, 1, "{run:?}");
+        for part in [
+            "idx has version 3",
+            "txgraph index drop",
+            "txgraph index build",
+        ] {
+            assert!(run.stderr.contains(part), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn drop_keeps_foreign_files_and_names_them() {
+    let sample = Sample::small();
+    sample.ok("index build -q --index idx");
+    fs::write(sample.path("idx").join("notes.txt"), "mine").unwrap();
+    let run = sample.ok("index drop --index idx");
+    assert!(run.stderr.contains("kept other files"), "{run:?}");
+    assert!(run.stderr.contains("notes.txt"), "{run:?}");
+}
+
 #[test]
 fn nothing_is_written_into_the_data_directory() {
     let sample = Sample::small();
