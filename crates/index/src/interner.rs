@@ -14,6 +14,12 @@ const SLOTS_MIN: usize = 1 << 10;
 /// An open-addressing table with the address next to its number. A lookup takes one cache
 /// miss, which is nearly all of its time. The keys of the hash are random, because anyone can
 /// grind addresses that collide under known keys. Numbers do not depend on the keys.
+///
+/// Time of a lookup among 3,000, 60,000 and a million addresses, half of the lookups to a few
+/// busy ones, on a shared machine: 16, 22 and 64 ns. With foldhash instead of the hash of this
+/// module 18, 19 and 74 ns. With `hashbrown::HashTable` of addresses and numbers 11, 32 and
+/// 91 ns; of numbers next to a list of addresses, as in `graph`, 20, 20 and 138 ns with
+/// prefetching and 42, 112 and 447 ns without.
 #[derive(Debug)]
 pub(crate) struct Interner {
     /// Each address at its hash or at the next free slot. The length is a power of two.
