@@ -195,7 +195,7 @@ fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
                 continue;
             }
             refused += 1;
-            assert_eq!((run.status, run.stdout.as_str()), (1, ""), "{run:?}");
+            assert_eq!(run.status, 1, "{run:?}");
             for part in [
                 ".segment is damaged",
                 "txgraph index drop",
