@@ -224,6 +224,7 @@ fn main() -> Result<()> {
         for (_, engine) in &arguments.engines {
             for threads in &arguments.threads {
                 let verify = Verify {
+                    transactions: false,
                     receipts: true,
                     header: false,
                     changes: false,

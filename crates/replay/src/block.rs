@@ -46,11 +46,13 @@ pub struct StoredReceipt {
 
 impl StoredBlock {
     /// Reads consecutive blocks under one snapshot and appends them to `read`. After an error,
-    /// `read` contains the blocks before the one that failed.
+    /// `read` contains the blocks before the one that failed. `verify` proves the transactions and
+    /// senders of each block ([`Block::check_transactions`]).
     pub fn read(
         snapshot: &Snapshot<'_>,
         blocks: BlockRange,
         scratch: &mut Scratch,
+        verify: bool,
         read: &mut Vec<Self>,
     ) -> Result<()> {
         let parts = Parts {
@@ -61,6 +63,9 @@ impl StoredBlock {
             withdrawals: true,
         };
         snapshot.for_each_block(blocks, parts, scratch, &mut |block| {
+            if verify {
+                block.check_transactions()?;
+            }
             read.push(stored(block)?);
             Ok(ControlFlow::Continue(()))
         })?;

@@ -178,6 +178,7 @@ impl<'a> Internal<'a> {
                 ..Record::default()
             },
             verify: Verify {
+                transactions: false,
                 receipts: true,
                 header: true,
                 changes: false,

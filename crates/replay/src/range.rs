@@ -301,8 +301,9 @@ impl<H: StateHistory> Replayer<'_, H> {
         task: BlockRange,
         replays: &mut Vec<BlockReplay>,
     ) -> Result<()> {
+        let verify = self.options.verify.transactions;
         let mut blocks = Vec::new();
-        let mut read = worker.read(self.db, task, &mut blocks);
+        let mut read = worker.read(self.db, task, verify, &mut blocks);
         if read.as_ref().is_err_and(|error| !error.is_stale()) {
             // It may be an error of the whole range: what comes before it is read alone.
             for number in task.first + blocks.len() as u64..=task.last {
@@ -310,7 +311,7 @@ impl<H: StateHistory> Replayer<'_, H> {
                     first: number,
                     last: number,
                 };
-                read = worker.read(self.db, block, &mut blocks);
+                read = worker.read(self.db, block, verify, &mut blocks);
                 if read.is_err() {
                     break;
                 }

@@ -27,6 +27,10 @@ pub enum FrameDetail {
 /// What a replay is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verify {
+    /// The transactions of the block with its transactions root, and every stored sender with the
+    /// signer of its transaction. A difference is damage, which is an error and not a
+    /// [`Mismatch`]. Recovering a signer takes about 50 µs.
+    pub transactions: bool,
     /// Each transaction with its stored receipt, where there is one.
     pub receipts: bool,
     /// The block with gas, roots, bloom filter and hashes of its header.
@@ -39,6 +43,7 @@ impl Default for Verify {
     /// All comparisons.
     fn default() -> Self {
         Self {
+            transactions: true,
             receipts: true,
             header: true,
             changes: true,

@@ -1,8 +1,8 @@
 //! The entry point of this crate: replays blocks, ranges and transactions, and executes calls.
 
 use crate::{
-    BlockReplay, ChainRules, Error, Mismatch, Record, Result, StateHistory, StoredBlock,
-    TransactionReplay, Verify, block,
+    BlockReplay, BlockRules, ChainRules, Error, Mismatch, Record, Result, StateHistory,
+    StoredBlock, TransactionReplay, Verify, block,
     block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
@@ -98,7 +98,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
     /// Replays one block.
     pub fn block(&self, number: u64) -> Result<BlockReplay> {
         let mut worker = self.worker();
-        let block = worker.read_one(self.db, number)?;
+        let block = worker.read_one(self.db, number, self.options.verify.transactions)?;
         self.replay(&mut worker, &block)
     }
 
@@ -116,7 +116,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let (number, index) = (location.block, location.index);
         let mut worker = self.worker();
-        let block = worker.read_one(self.db, number)?;
+        let block = worker.read_one(self.db, number, self.options.verify.transactions)?;
         if index as usize >= block.transactions.len() {
             return Err(Error::NoSuchTransaction {
                 block: number,
@@ -128,7 +128,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         if location.hash.is_some_and(|hash| hash != found) {
             return Err(Error::Replaced { block: number });
         }
-        let rules = worker::rules_of(&self.rules, &block)?;
+        let rules = self.rules_of(&mut worker, &block)?;
         let replayer =
             BlockReplayer::for_transaction(&block, rules, &self.options, index, inspector);
         replayer.replay_transaction(&mut worker, &self.history)
@@ -151,12 +151,22 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
         Ok(block::environment(header, &rules))
     }
 
+    /// Returns the rules of a block. A damaged transaction may have any chain id: before the rules
+    /// are reported as wrong, the transactions of the block are verified.
+    fn rules_of(&self, worker: &mut Worker, block: &StoredBlock) -> Result<BlockRules> {
+        let rules = worker::rules_of(&self.rules, block);
+        if matches!(rules, Err(Error::WrongChainId { .. })) {
+            worker.read_one(self.db, block.header.number, true)?;
+        }
+        rules
+    }
+
     pub(crate) fn worker(&self) -> Worker {
         Worker::new(&self.rules, &self.codes)
     }
 
     pub(crate) fn replay(&self, worker: &mut Worker, block: &StoredBlock) -> Result<BlockReplay> {
-        let rules = worker::rules_of(&self.rules, block)?;
+        let rules = self.rules_of(worker, block)?;
         BlockReplayer::new(block, rules, &self.options).replay(worker, &self.history)
     }
 }

@@ -37,22 +37,28 @@ impl Worker {
         &mut self,
         db: &NodeDb,
         blocks: BlockRange,
+        verify: bool,
         read: &mut Vec<StoredBlock>,
     ) -> Result<()> {
         if blocks.first == 0 {
             return Err(Error::Genesis);
         }
-        StoredBlock::read(&db.snapshot()?, blocks, &mut self.scratch, read)
+        StoredBlock::read(&db.snapshot()?, blocks, &mut self.scratch, verify, read)
     }
 
     /// Reads one block.
-    pub(crate) fn read_one(&mut self, db: &NodeDb, number: u64) -> Result<StoredBlock> {
+    pub(crate) fn read_one(
+        &mut self,
+        db: &NodeDb,
+        number: u64,
+        verify: bool,
+    ) -> Result<StoredBlock> {
         let blocks = BlockRange {
             first: number,
             last: number,
         };
         let mut read = Vec::new();
-        self.read(db, blocks, &mut read)?;
+        self.read(db, blocks, verify, &mut read)?;
         // `read` returns all blocks or an error.
         read.pop().ok_or(Error::Replaced { block: number })
     }

@@ -30,6 +30,8 @@ pub(crate) struct ReplayArgs {
     tx: Option<String>,
 
     /// Write nothing: only compare with what the node stored
+    ///
+    /// Also proves the transactions root of each block and the signer of each transaction.
     #[arg(long, conflicts_with_all = ["trace", "fees", "output", "format"], help_heading = "What")]
     verify_only: bool,
 

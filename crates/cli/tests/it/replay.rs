@@ -3,7 +3,7 @@
 use crate::harness::{Sample, rows, run};
 use serde_json::Value;
 use std::fs;
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{edit, fixtures};
 
 /// The genesis file of the committed chain, which no list of chains knows. Both layouts
 /// hold the same chain.
@@ -343,6 +343,54 @@ fn traces_of_other_clients() {
         assert_eq!(wrong.status, 2, "{line}: {wrong:?}");
         assert!(wrong.stderr.contains(word), "{line}: {wrong:?}");
     }
+}
+
+/// A flipped bit of a signature changes the hash of a transaction, but not its execution.
+#[test]
+fn verification_proves_transactions() {
+    let sample = Sample::small();
+    let chain = chain();
+    let copy = sample.fixture.unpack();
+    let path = copy
+        .path()
+        .join("static_files/static_file_transactions_0_499999");
+    let offsets = fs::read(path.with_extension("off")).unwrap();
+    let row: [u8; 8] = offsets[1 + 200 * 8..].first_chunk().copied().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[usize::try_from(u64::from_le_bytes(row)).unwrap() + 10] ^= 2;
+    fs::write(&path, bytes).unwrap();
+    for (line, status) in [
+        ("replay -q", 0),
+        ("replay --verify-only", 1),
+        ("replay -q --verify", 1),
+    ] {
+        let mut command = sample.command();
+        command.args(format!("{line} {chain}").split_whitespace());
+        let run = run(command.arg("--datadir").arg(copy.path()));
+        assert_eq!(run.status, status, "{line}: {run:?}");
+        assert_eq!(
+            run.stderr.contains("transactions root"),
+            status == 1,
+            "{line}: {run:?}"
+        );
+    }
+}
+
+/// A database without blocks after the genesis is not a wrong command line.
+#[test]
+fn genesis_cannot_be_replayed() {
+    let sample = Sample::small();
+    let chain = chain();
+    let run = sample.run(&format!("replay --verify-only --blocks 0 {chain}"));
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.stderr.contains("block 0 (genesis) cannot be replayed"));
+    let copy = sample.fixture.unpack();
+    edit::delete(copy.path(), "StageCheckpoints", b"Finish");
+    let mut command = sample.command();
+    command.args(format!("replay --verify-only {chain}").split_whitespace());
+    let run = crate::harness::run(command.arg("--datadir").arg(copy.path()));
+    assert_eq!(run.status, 3, "{run:?}");
+    assert!(run.stderr.contains("block 0 (genesis) only"), "{run:?}");
 }
 
 /// Damage is status 1 and names file and row; what was complete before it stays printed.

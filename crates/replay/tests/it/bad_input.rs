@@ -7,6 +7,7 @@ use std::{
     ops::ControlFlow,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use txgraph_nodedb::BlockRange;
 use txgraph_replay::{Error, ReplayOptions, Replayer};
@@ -59,16 +60,17 @@ fn with_unknown_type(fixture: &Fixture) -> (Unpacked, u64) {
     let row = row.unwrap();
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&[0x50], rows[row] + 65).unwrap();
-    let mut block = 0;
+    (copy, block_of(fixture, row))
+}
+
+/// The block of a transaction, by its number in the chain.
+fn block_of(fixture: &Fixture, row: usize) -> u64 {
     let mut before = 0;
-    for line in fixture.lines("blocks") {
+    let is_before = |line: &serde_json::Value| {
         before += line["transactions"].as_array().unwrap().len();
-        if before > row {
-            break;
-        }
-        block += 1;
-    }
-    (copy, block)
+        before <= row
+    };
+    fixture.lines("blocks").take_while(is_before).count() as u64
 }
 
 #[test]
@@ -81,6 +83,103 @@ fn unknown_transaction_type_is_an_error() {
         assert!(text.contains(&format!("block {block}")), "{text}");
         assert_eq!(done, Vec::from_iter(1..block), "{text}");
     }
+}
+
+/// Flips a bit in a row of the transactions file and returns the block of the row.
+fn flip(dir: &Path, fixture: &Fixture, row: usize, byte: u64, bit: u8) -> u64 {
+    let (path, rows) = transactions(dir);
+    let file = OpenOptions::new().read(true).write(true).open(&path);
+    let file = file.unwrap();
+    let mut value = [0];
+    file.read_exact_at(&mut value, rows[row] + byte).unwrap();
+    file.write_all_at(&[value[0] ^ bit], rows[row] + byte)
+        .unwrap();
+    block_of(fixture, row)
+}
+
+/// A flipped bit of a signature changes the hash of the transaction, but not its execution.
+#[test]
+fn verification_finds_changed_signature() {
+    for fixture in fixtures::committed() {
+        let copy = fixture.unpack();
+        // After the flags, `r` and `s` of the signature.
+        let block = flip(copy.path(), &fixture, 200, 10, 2);
+        let opened = open_copy(&fixture, copy);
+        let (done, error) = all(&opened);
+        assert!(matches!(error, Error::NodeDb(_)), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("transactions root") && text.contains(&format!("block {block}")),
+            "{text}"
+        );
+        assert_eq!(done, Vec::from_iter(1..block));
+        let mut options = ReplayOptions::default();
+        options.verify.transactions = false;
+        let report = opened
+            .replayer(options)
+            .range(opened.blocks, &mut |_| ControlFlow::Continue(()));
+        assert_eq!(report.unwrap().mismatches, 0);
+    }
+}
+
+/// A sender is not part of any root; it must be the signer of the transaction.
+#[test]
+fn verification_finds_changed_sender() {
+    let [_, fixture] = fixtures::committed();
+    let copy = fixture.unpack();
+    let path = copy
+        .path()
+        .join("static_files/static_file_transaction-senders_0_499999");
+    let file = OpenOptions::new().read(true).write(true).open(&path);
+    let file = file.unwrap();
+    let mut sender = [0];
+    let row = 200;
+    file.read_exact_at(&mut sender, row * 20 + 7).unwrap();
+    file.write_all_at(&[sender[0] ^ 1], row * 20 + 7).unwrap();
+    let block = block_of(&fixture, usize::try_from(row).unwrap());
+    let (done, error) = all(&open_copy(&fixture, copy));
+    assert!(
+        matches!(
+            error,
+            Error::NodeDb(txgraph_nodedb::Error::WrongSender { block: it, .. }) if it == block
+        ),
+        "{error}"
+    );
+    assert_eq!(done, Vec::from_iter(1..block));
+}
+
+/// A damaged transaction is reported as damage, not as a wrong chain id of the rules.
+#[test]
+fn damaged_chain_id_is_not_blamed_on_the_rules() {
+    let [fixture, _] = fixtures::committed();
+    let mut options = ReplayOptions::default();
+    options.verify.transactions = false;
+    let copy = fixture.unpack();
+    let (path, rows) = transactions(copy.path());
+    let data = fs::read(path).unwrap();
+    // Bit 3 marks compressed rows.
+    let row = (100..)
+        .find(|row| data[usize::try_from(rows[*row]).unwrap()] & 0b1000 == 0)
+        .unwrap();
+    let mut damaged = 0;
+    for byte in 65..rows[row + 1] - rows[row] {
+        let block = flip(copy.path(), &fixture, row, byte, 1);
+        let db = Arc::new(database(copy.path()));
+        let state = StateDb::new(Arc::clone(&db), StateOptions::default());
+        let rules = genesis(&fixture).rules;
+        let replayer = Replayer::new(rules, &db, &state, options.clone()).unwrap();
+        match replayer.block(block) {
+            Err(Error::WrongChainId { .. }) => panic!("byte {byte}"),
+            Err(Error::NodeDb(txgraph_nodedb::Error::Inconsistent { what, .. }))
+                if what.contains("transactions root") =>
+            {
+                damaged += 1;
+            }
+            _ => {}
+        }
+        flip(copy.path(), &fixture, row, byte, 1);
+    }
+    assert!(damaged > 0, "no byte of the chain id was changed");
 }
 
 #[test]

@@ -168,7 +168,10 @@ impl Node {
         };
         let options = ReplayOptions {
             record,
-            verify: Verify::default(),
+            verify: Verify {
+                transactions: query.verify_only || self.config.verify.unwrap_or(false),
+                ..Verify::default()
+            },
             threads: self.config.threads.unwrap_or(0),
             engine: query.engine,
             tokens: query.tokens()?,
