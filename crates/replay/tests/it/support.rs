@@ -71,9 +71,12 @@ pub(crate) fn open_copy(fixture: &Fixture, directory: Unpacked) -> Opened {
 }
 
 impl Opened {
-    /// Opens a large fixture, if it is present.
+    /// Opens a committed fixture, or a large one if it is present.
     pub(crate) fn fixture(name: &str) -> Option<Self> {
-        fixtures::fixture(name).map(|fixture| open(&fixture))
+        let mut committed = fixtures::committed().into_iter();
+        let committed = committed.find(|fixture| fixture.name == name);
+        let fixture = committed.or_else(|| fixtures::fixture(name))?;
+        Some(open(&fixture))
     }
 
     /// A replayer of all blocks, which also supports calls after the last one.
