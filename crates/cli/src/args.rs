@@ -1,4 +1,4 @@
-//! Arguments that several commands share. Doc comments are the help text.
+//! Arguments that several commands share. Doc comments are help texts.
 
 use clap::{
     ArgAction, Args,
@@ -6,20 +6,38 @@ use clap::{
 };
 use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
-    Columns, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Output, Schema, Search,
-    Selection, TableFormat, TokenStandard, U256Type, parse_amount, parse_size,
+    Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec, TableFormat,
+    TokenStandard, U256Type,
+    text::{Columns, Output, Search, Selection, parse_amount, parse_size},
 };
 
-/// Where the node is and how to run; the same for every command.
+/// Which source, and how to run; the same for every command.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// Data directory of the node: holds `db` and `static_files`
+    /// Data directory of the node, with `db` and `static_files`; short for --source reth:DIR
     ///
-    /// Opened read-only; the node may be running. Environment: TXGRAPH_DATADIR, else RETH_DATADIR.
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Node")]
+    /// Opened read-only; the node can be running. Environment: TXGRAPH_DATADIR, else RETH_DATADIR.
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        conflicts_with = "source",
+        help_heading = "Node"
+    )]
     datadir: Option<PathBuf>,
 
-    /// Static files, where they lie outside of the data directory
+    /// Source of the transfers: a kind and a location, or the data directory of a node
+    ///
+    /// The kind `reth` is the data directory of a reth node. Environment: TXGRAPH_SOURCE.
+    #[arg(
+        long,
+        global = true,
+        value_name = "KIND:LOCATION",
+        help_heading = "Node"
+    )]
+    source: Option<OsString>,
+
+    /// Static files, if they are not in the data directory
     #[arg(
         long = "datadir.static-files",
         global = true,
@@ -28,7 +46,7 @@ pub(crate) struct Global {
     )]
     static_files: Option<PathBuf>,
 
-    /// RocksDB, where it lies outside of the data directory
+    /// RocksDB, if it is not in the data directory
     #[arg(
         long = "datadir.rocksdb",
         global = true,
@@ -37,20 +55,20 @@ pub(crate) struct Global {
     )]
     rocksdb: Option<PathBuf>,
 
-    /// Chain id, only where the data directory does not tell
+    /// Chain id, if the data directory does not contain it
     #[arg(long, global = true, value_name = "ID", help_heading = "Node")]
     chain_id: Option<u64>,
 
-    /// Genesis file of the chain (geth or reth JSON), for replaying chains that are not known
+    /// Genesis file of the chain (geth or reth JSON), to replay chains that are not built in
     ///
-    /// Known are mainnet, Sepolia, Holesky, Hoodi and `reth --dev`.
+    /// Built in are mainnet, Sepolia, Holesky, Hoodi and `reth --dev`.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Node")]
     chain: Option<PathBuf>,
 
     /// Configuration file (TOML)
     ///
-    /// Environment: TXGRAPH_CONFIG; without either, ./txgraph.toml if it exists. A flag wins over
-    /// the environment, the environment over the file.
+    /// Environment: TXGRAPH_CONFIG. Without either, ./txgraph.toml is read if it exists. Flags take
+    /// precedence over the environment, and the environment over the file.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Node")]
     config: Option<PathBuf>,
 
@@ -60,22 +78,22 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "N", help_heading = "Running")]
     threads: Option<usize>,
 
-    /// Blocks handed to a thread at a time
+    /// Blocks that a thread reads at a time
     ///
-    /// Default: chosen by the range, the number of transactions in it and the threads. Answers do
-    /// not depend on it.
+    /// Default: chosen by the range, its number of transactions, and the threads. Answers do not
+    /// depend on it.
     #[arg(long, global = true, value_name = "N", help_heading = "Running")]
     chunk_blocks: Option<u64>,
 
-    /// Memory a search may keep transfers in, e.g. 512M or 4G; default: 1G
+    /// Memory for the transfers of a search, e.g. 512M or 4G; default: 1G
     ///
-    /// What fits is read once for all hops; otherwise blocks are read once for each hop.
+    /// If they fit, blocks are read once for all hops; otherwise, once for each hop.
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, help_heading = "Running")]
     memory: Option<u64>,
 
     /// Index to answer from: a directory, `auto` or `off`; default: auto
     ///
-    /// `auto` takes the one that `txgraph index build` made at the usual place, if it fits the
+    /// `auto` uses the one in the default directory of `txgraph index build`, if it is of this
     /// chain. Environment: TXGRAPH_INDEX. Answers do not depend on it.
     #[arg(
         long,
@@ -87,20 +105,20 @@ pub(crate) struct Global {
 
     /// Recompute the roots of every block that is read, and stop at the first that differs
     ///
-    /// Proves that what the node stores is what its headers promise. Reads all transactions and
-    /// receipts (many times the cost), and no index.
+    /// Proves that blocks, receipts and senders match the headers. Reads all transactions and
+    /// receipts, which costs many times as much, and no index.
     #[arg(long, global = true, help_heading = "Running")]
     verify: bool,
 
-    /// Say how the question is going to be answered, and why
+    /// Print how the question is answered, and why
     #[arg(long, global = true, help_heading = "Running")]
     pub(crate) explain: bool,
 
-    /// Say more: -v what is done, -vv how, -vvv everything (see also RUST_LOG)
+    /// Log more: -v steps, -vv details, -vvv everything (see also RUST_LOG)
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Running")]
     pub(crate) verbose: u8,
 
-    /// Say nothing but warnings and errors: no progress bar, no summary
+    /// Print only warnings and errors: no progress bar, no summary
     #[arg(
         short,
         long,
@@ -112,10 +130,11 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// Completed from environment and file.
+    /// The settings, completed from the environment and the file.
     pub(crate) fn config(&self) -> txgraph::Result<Config> {
+        let source = self.source.clone().map(SourceSpec::from);
         let flags = Config {
-            datadir: self.datadir.clone(),
+            source: source.or_else(|| self.datadir.clone().map(SourceSpec::reth)),
             static_files: self.static_files.clone(),
             rocksdb: self.rocksdb.clone(),
             chain_id: self.chain_id,
@@ -140,18 +159,18 @@ impl Global {
 pub(crate) struct BlockArgs {
     /// Blocks; default: all up to the tip
     ///
-    /// 18M:18.1M is 18,000,000 to 18,099,999: the end is not included. 17M: goes to the tip, :1000
-    /// from the start, -1000: is the last thousand, 15M:+1000 a thousand from there, 17_000_000 one
-    /// block, 10K:20K:100 every hundredth, 10K:20K/5 five spread evenly. Several: with commas, or
-    /// give the option again; @FILE reads them from a file. The blocks meant are printed on stderr.
+    /// 18M:18.1M is 18,000,000 to 18,099,999: the end is excluded. 17M: goes to the tip, :1000
+    /// starts at block 0, -1000: is the last thousand, 15M:+1000 a thousand from there, 17_000_000 one
+    /// block, 10K:20K:100 every hundredth, 10K:20K/5 five spread evenly. For several ranges use
+    /// commas, or repeat the option; @FILE reads them from a file. The blocks are printed on stderr.
     #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) blocks: Vec<String>,
 
-    /// First block, in place of --blocks
+    /// First block, instead of --blocks
     #[arg(long, value_name = "N", conflicts_with = "blocks")]
     pub(crate) from_block: Option<u64>,
 
-    /// Last block, included, in place of --blocks
+    /// Last block, included, instead of --blocks
     #[arg(long, value_name = "N", conflicts_with = "blocks")]
     pub(crate) to_block: Option<u64>,
 }
@@ -162,9 +181,9 @@ pub(crate) struct SelectionArgs {
     #[command(flatten, next_help_heading = "Which transfers")]
     blocks: BlockArgs,
 
-    /// Tokens: addresses, `eth` (or `native`) for the coin of the chain, `all`; default: all
+    /// Tokens: addresses, `eth` (or `native`) for the native coin, `all`; default: all
     ///
-    /// Several: with commas, or give the option again; @FILE reads the first column of a file.
+    /// For several, use commas or repeat the option; @FILE reads the first column of a file.
     #[arg(short, long, value_name = "TOKEN", help_heading = "Which transfers")]
     token: Vec<String>,
 
@@ -180,7 +199,7 @@ pub(crate) struct SelectionArgs {
     )]
     standard: Vec<TokenStandard>,
 
-    /// Only these kinds of movements
+    /// Only transfers of these kinds
     #[arg(
         long, value_name = "KIND", value_delimiter = ',',
         value_parser = words(Kind::ALL, Kind::as_str),
@@ -188,9 +207,9 @@ pub(crate) struct SelectionArgs {
     )]
     kind: Vec<Kind>,
 
-    /// Whose Deposit and Withdrawal events wrap and unwrap the coin of the chain
+    /// Contracts whose Deposit and Withdrawal events wrap and unwrap the native coin
     ///
-    /// `auto`: the known wrapped coin of the chain (every contract on chains that are not known);
+    /// `auto`: the wrapped coin of the chain (every contract on chains that are not built in);
     /// `any`: every contract; `none`; or addresses.
     #[arg(
         long,
@@ -199,21 +218,21 @@ pub(crate) struct SelectionArgs {
     )]
     wrapped_native: Vec<String>,
 
-    /// Also what moves inside of transactions and leaves no log: the coin of the chain, by calls
+    /// Also transfers of the native coin by calls inside transactions, which leave no log
     ///
-    /// Executes every transaction of the blocks again, so it costs many times a scan and needs the
-    /// state before each block. `--kind fee,priority` tells the fees, too. See `txgraph replay`.
+    /// Executes every transaction of the blocks again, which costs many times as much as a scan and
+    /// needs the state before each block. `--kind fee,priority` adds fees. See `txgraph replay`.
     #[arg(long, help_heading = "Which transfers")]
     with_internal: bool,
 
-    /// Answer with what exists when blocks are missing or pruned
+    /// Answer with the blocks that exist if some are missing or pruned
     ///
-    /// The gap is stated on stderr and in the output's metadata. Without this option missing blocks
-    /// end the command with status 3.
+    /// The gap is stated on stderr and in the metadata of the output. Without this option, missing
+    /// blocks end the command with status 3.
     #[arg(long, help_heading = "Which transfers")]
     pub(crate) allow_partial: bool,
 
-    /// Take addresses in mixed case without checking them (EIP-55)
+    /// Accept addresses in mixed case without a valid checksum (EIP-55)
     #[arg(long, help_heading = "Which transfers")]
     no_checksum: bool,
 }
@@ -241,15 +260,15 @@ impl From<SelectionArgs> for Selection {
 pub(crate) struct SearchArgs {
     /// Addresses to start from
     ///
-    /// Several: with commas, or give the option again; @FILE reads the first column of a file.
+    /// For several, use commas or repeat the option; @FILE reads the first column of a file.
     #[arg(short, long, value_name = "ADDRESS", help_heading = "Search")]
     root: Vec<String>,
 
-    /// How far to follow: 1 shows the transfers of the roots only, `all` goes to the end
+    /// How far to follow: 1 finds only the transfers of the roots, `all` has no limit; default: 1
     #[arg(short = 'n', long, value_name = "N|all", help_heading = "Search")]
     hops: Option<Hops>,
 
-    /// Way to follow: `out` where tokens went, `in` where they came from; default: out
+    /// Direction: `out` where tokens went, `in` where they came from, `both`; default: out
     #[arg(
         short, long, value_name = "WAY",
         value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Search"
@@ -272,15 +291,15 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     stop_at: Option<String>,
 
-    /// Most vertices
+    /// Largest number of vertices
     #[arg(long, value_name = "N", help_heading = "Search")]
     max_vertices: Option<u64>,
 
-    /// Most edges
+    /// Largest number of edges
     #[arg(long, value_name = "N", help_heading = "Search")]
     max_edges: Option<u64>,
 
-    /// Expand the zero address too, through which all mints and burns go
+    /// Expand the zero address, too; all mints and burns go through it
     #[arg(long, help_heading = "Search")]
     expand_zero: bool,
 
@@ -305,10 +324,10 @@ impl From<SearchArgs> for Search {
     }
 }
 
-/// How columns look.
+/// Names and encodings of columns.
 #[derive(Args, Debug)]
 pub(crate) struct ColumnArgs {
-    /// Names of the columns: ours, cryo's or ethereum-etl's
+    /// Names of the columns: those of txgraph, cryo or ethereum-etl
     #[arg(
         long, value_name = "SCHEMA",
         value_parser = PossibleValuesParser::new(Schema::ALL.iter().map(|word| word.as_str())),
@@ -334,7 +353,7 @@ impl From<ColumnArgs> for Columns {
     }
 }
 
-/// Makes the output of a command from its own `--output` and `--format`.
+/// The output of a command, from its `--output` and `--format`.
 pub(crate) fn output(output: Vec<PathBuf>, format: Option<String>, overwrite: bool) -> Output {
     Output {
         output: output.into_iter().map(text).collect(),
@@ -343,7 +362,7 @@ pub(crate) fn output(output: Vec<PathBuf>, format: Option<String>, overwrite: bo
     }
 }
 
-/// A path as text. Other paths than UTF-8 cannot stand in saved questions.
+/// A path as text. Saved questions can contain only UTF-8 paths.
 pub(crate) fn text(path: PathBuf) -> String {
     path.into_os_string()
         .into_string()
@@ -376,8 +395,8 @@ fn amount(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Lets `--blocks` take several values, as cryo's does, of which some may start
-/// with a minus: `-b -1000: 5M:6M` becomes `--blocks=-1000: --blocks=5M:6M`.
+/// Lets `--blocks` take several values, as in cryo, some of which start with a minus:
+/// `-b -1000: 5M:6M` becomes `--blocks=-1000: --blocks=5M:6M`.
 pub(crate) fn several_blocks(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut args = args.peekable();
@@ -419,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_come_as_in_cryo() {
+    fn blocks_take_several_values() {
         for (line, expected) in [
             (
                 "t -b -10: 5:6 :7 -o x",

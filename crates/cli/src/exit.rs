@@ -1,6 +1,6 @@
-//! How a failure ends the programme.
+//! Exit statuses, and messages about failures.
 
-use crate::progress;
+use crate::{hints::hint, progress};
 use std::{error::Error as _, process::ExitCode};
 use txgraph::{Error, ErrorKind};
 
@@ -8,17 +8,17 @@ use txgraph::{Error, ErrorKind};
 pub(crate) fn code(kind: ErrorKind) -> ExitCode {
     ExitCode::from(match kind {
         ErrorKind::BrokenPipe => 0,
-        ErrorKind::Usage => 2,
+        ErrorKind::Usage | ErrorKind::Unsupported(_) => 2,
         ErrorKind::Unavailable => 3,
         ErrorKind::Interrupted => 130,
         _ => 1,
     })
 }
 
-/// Says what failed, because of what, and what to do.
+/// Prints what failed, the causes, and what to do.
 pub(crate) fn report(error: &Error) {
     if error.kind == ErrorKind::BrokenPipe {
-        // Whoever closed the pipe has seen enough.
+        // The reader has seen enough.
         return;
     }
     let mut text = format!("error: {error}");
@@ -28,7 +28,7 @@ pub(crate) fn report(error: &Error) {
         cause = error.source();
     }
     progress::say_lines(&text);
-    if let Some(hint) = &error.hint {
-        progress::say(format_args!("hint: {hint}"));
+    if let Some(advice) = &error.advice {
+        progress::say(format_args!("hint: {}", hint(advice)));
     }
 }

@@ -1,9 +1,11 @@
-//! `txgraph`: words in, words out. Arguments become a question, the façade
-//! answers it, results go to stdout or files and everything else to stderr.
+//! The command line `txgraph`. Arguments become a question, which the library answers.
+//! Results go to stdout or files, everything else to stderr.
 
 mod args;
+mod closed;
 mod commands;
 mod exit;
+mod hints;
 mod interrupt;
 mod output;
 mod progress;
@@ -11,15 +13,16 @@ mod table;
 mod time;
 
 use args::Global;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
+use commands::Context;
 use output::Terminal;
 use std::process::ExitCode;
-use txgraph::{Query, Result};
+use txgraph::Result;
 
 /// Where did these tokens go? Transfer graphs from a local reth node
 ///
-/// Reads the database of an Ethereum node (reth 1.x or 2.x) on this machine, read-only, also while the
-/// node runs, and answers questions about transfers of tokens and of the coin of the chain.
+/// Reads the database of an Ethereum node (reth 1.x or 2.x) on this machine, read-only, even while
+/// the node runs, and answers questions about transfers of tokens and of the native coin.
 #[derive(Debug, Parser)]
 #[command(name = "txgraph", version, max_term_width = 100, after_long_help = MANUAL)]
 struct Cli {
@@ -42,18 +45,20 @@ enum Command {
     Evm(commands::evm::EvmArgs),
     Index(commands::index::IndexArgs),
     Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
 }
 
 const MANUAL: &str = "\
 Exit status:
   0    done
   1    failed: damaged files, no space, no permission
-  2    the question or the configuration is wrong
+  2    the question or the configuration is wrong, or the source cannot answer it
   3    blocks are missing, pruned or above the tip (see --allow-partial)
   130  interrupted (Ctrl-C, SIGTERM)
 
 Environment:
-  TXGRAPH_DATADIR, RETH_DATADIR   data directory
+  TXGRAPH_SOURCE                  source, as KIND:LOCATION
+  TXGRAPH_DATADIR, RETH_DATADIR   data directory of a node
   TXGRAPH_CONFIG                  configuration file
   TXGRAPH_INDEX                   index: a directory, auto or off
   RAYON_NUM_THREADS               threads
@@ -61,22 +66,22 @@ Environment:
   NO_COLOR                        no colours
 
 Files:
-  txgraph.toml, configs/*.toml    configurations: where the node is, how to run
+  txgraph.toml, configs/*.toml    configurations: which node, how to run
   queries/*.toml                  saved questions
-  ~/.cache/txgraph/index/         indexes, unless --index names another place
+  ~/.cache/txgraph/index/         indexes, unless --index names a directory
 
 Examples (for the small chain in testdata/; TXGRAPH_DATADIR names the data directory):
-  What is there?
+  What does the data directory contain?
     $ txgraph info
 
-  Follow a token three hops out of an address, and draw it:
+  Follow a token from an address for three hops, and draw the graph:
     $ txgraph graph --root 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --hops 3 \\
         --token 0xd601451207128971898aab8654521699f35222e2 -o trace.svg -o trace.csv
 
   All transfers of the last twenty blocks, as Parquet:
     $ txgraph transfers --blocks -20: -o transfers.parquet
 
-  Who passes a token round in circles?
+  Which addresses pass a token round in circles?
     $ txgraph analyze loops --token 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 ";
 
@@ -101,33 +106,33 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
-    let global = &cli.global;
+    let context = Context {
+        global: &cli.global,
+        terminal,
+    };
+    let context = &context;
     match cli.command {
-        Command::Info(args) => commands::info::run(&commands::open(global, terminal)?, &args),
-        Command::Transfers(args) => commands::ask(&Query::Transfers(args.into()), global, terminal),
-        Command::Graph(args) => commands::ask(&Query::Graph(args.into()), global, terminal),
-        Command::Analyze(args) => commands::ask(&Query::Analyze(args.into()), global, terminal),
-        Command::Replay(args) => {
-            commands::replay::run(&commands::open(global, terminal)?, &args.into(), terminal)
-        }
-        Command::Call(args) => {
-            commands::call::run(&commands::open(global, terminal)?, &args.into(), terminal)
-        }
-        Command::Token(args) => commands::token::run(&commands::open(global, terminal)?, &args),
-        Command::Query(args) => commands::query::run(args, global, terminal),
-        Command::Index(args) => {
-            commands::index::run(&commands::open(global, terminal)?, &args, terminal)
-        }
-        Command::Evm(args) => commands::evm::run(args, global),
-        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Info(args) => commands::info::run(&args, context),
+        Command::Transfers(args) => commands::transfers::run(args, context),
+        Command::Graph(args) => commands::graph::run(args, context),
+        Command::Analyze(args) => commands::analyze::run(args, context),
+        Command::Replay(args) => commands::replay::run(&args, context),
+        Command::Call(args) => commands::call::run(&args, context),
+        Command::Token(args) => commands::token::run(&args, context),
+        Command::Query(args) => commands::query::run(&args, context),
+        Command::Index(args) => commands::index::run(&args, context),
+        Command::Evm(args) => commands::evm::run(args, context),
+        Command::Completions(args) => commands::completions::run(&args, context),
+        Command::Man(args) => commands::man::run(&args, context),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
     use std::{collections::BTreeSet, ffi::OsString};
-    use txgraph::{AnalyzeQuery, GraphQuery, TransfersQuery};
+    use txgraph::text::{AnalyzeQuery, GraphQuery, Query, TransfersQuery};
 
     fn parse(args: &[String]) -> Query {
         let args = std::iter::once("txgraph".to_owned()).chain(args.iter().cloned());
@@ -189,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_and_questions_say_the_same() {
+    fn arguments_and_questions_agree() {
         for command in ["transfers", "graph", "analyze"] {
             let query = full(command);
             assert_eq!(parse(&query.to_args()), query);
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_is_one_of_both() {
+    fn arguments_and_questions_have_the_same_options() {
         for name in ["transfers", "graph", "analyze"] {
             let command = Cli::command();
             let command = command.find_subcommand(name).unwrap();
@@ -213,7 +218,7 @@ mod tests {
                 .map(|arg| arg.get_id().as_str().replace('_', "-"));
             let mut options: BTreeSet<String> = ids.collect();
             let mut keys: BTreeSet<String> = full(name).to_table().keys().cloned().collect();
-            // Two ways to say one thing exclude each other, so `full` has but one.
+            // These exclude `blocks`, so `full` does not have them.
             keys.extend(["from-block".to_owned(), "to-block".to_owned()]);
             options.retain(|option| option != "help");
             assert_eq!(options, keys, "{name}");

@@ -1,4 +1,4 @@
-//! What people are told on stderr, and how wide their terminal is.
+//! Messages on stderr, results on stdout, and the width of the terminal.
 
 use crate::{args::Global, progress, table::thousands};
 use serde::Serialize;
@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 use txgraph::{
-    BlockRanges, CancelFlag, Error, ErrorKind, LimitHit, Progress, Result, ScanReport,
+    BlockRanges, CancelFlag, Error, ErrorKind, LimitHit, Progress, Result, ScanReport, Target,
     TransferGraph, Written, printable,
 };
 
 /// Ranges and gaps that a line lists.
 const LISTED_MAX: usize = 6;
 
-/// The people at the terminal, if there are any.
+/// What is printed for people.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
@@ -45,6 +45,17 @@ impl Terminal {
         Some(width.max(40))
     }
 
+    /// Fails if a result goes to stdout, and stdout was closed when the process started.
+    pub(crate) fn check_stdout<'a>(
+        &self,
+        targets: impl IntoIterator<Item = &'a Target>,
+    ) -> Result<()> {
+        match targets.into_iter().any(|target| *target == Target::Stdout) {
+            true => check_stdout(),
+            false => Ok(()),
+        }
+    }
+
     /// A line of information.
     pub(crate) fn note(&self, line: fmt::Arguments<'_>) {
         if !self.quiet {
@@ -52,7 +63,7 @@ impl Terminal {
         }
     }
 
-    /// The blocks that the question turned out to mean.
+    /// The blocks of the question.
     pub(crate) fn blocks(&self, blocks: &BlockRanges) {
         let count = thousands(blocks.blocks());
         let ranges = listed(blocks.iter().map(|range| range.to_string()));
@@ -61,7 +72,7 @@ impl Terminal {
         ));
     }
 
-    /// What is missing. Also when quiet: the answer is not whole.
+    /// Missing blocks. Printed even if quiet: the answer is not complete.
     pub(crate) fn gaps(&self, scan: &ScanReport) {
         if scan.missing.is_empty() {
             return;
@@ -78,7 +89,7 @@ impl Terminal {
         ));
     }
 
-    /// Limits that cut the search short.
+    /// Limits that ended the search.
     pub(crate) fn limits(&self, limits: &[LimitHit]) {
         for limit in limits {
             self.note(format_args!("not expanded: {}", limit_words(limit)));
@@ -101,7 +112,7 @@ impl Terminal {
         }
     }
 
-    /// What a scan saw, and how fast.
+    /// What a scan read, and how fast.
     pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration) {
         let counts = &scan.counts;
         let mut line = format!(
@@ -114,11 +125,11 @@ impl Terminal {
         for (count, what) in [
             (
                 counts.skipped_blocks,
-                "blocks skipped, as their bloom filters exclude the tokens",
+                "blocks skipped, because their bloom filters exclude the tokens",
             ),
             (counts.malformed, "malformed transfer logs"),
             (counts.dirty_addresses, "dirty address words"),
-            (counts.wraps_deduplicated, "wraps told twice"),
+            (counts.wraps_deduplicated, "duplicate wraps"),
         ] {
             if count > 0 {
                 line += &format!(", {} {what}", thousands(count));
@@ -169,7 +180,7 @@ fn limit_words(limit: &LimitHit) -> String {
             limit,
             transfers_left_out,
         } => format!(
-            "no more than {} addresses wanted: {} transfers left out, and what lies beyond",
+            "limit of {} addresses reached: {} transfers omitted, and what follows from them",
             thousands(*limit),
             thousands(*transfers_left_out)
         ),
@@ -177,7 +188,7 @@ fn limit_words(limit: &LimitHit) -> String {
             limit,
             transfers_left_out,
         } => format!(
-            "no more than {} transfers wanted: {} left out, and what lies beyond",
+            "limit of {} transfers reached: {} omitted, and what follows from them",
             thousands(*limit),
             thousands(*transfers_left_out)
         ),
@@ -229,12 +240,20 @@ fn escaped(json: &str) -> String {
 
 /// Writes bytes to stdout as they are.
 pub(crate) fn print_data(bytes: &[u8]) -> Result<()> {
+    check_stdout()?;
     let written = io::stdout().lock().write_all(bytes);
     written.map_err(stdout_error)
 }
 
+fn check_stdout() -> Result<()> {
+    match crate::closed::stdout() {
+        false => Ok(()),
+        true => Err(Error::new(ErrorKind::Failed, "standard output is closed")),
+    }
+}
+
 /// A failure to print.
-fn stdout_error(error: io::Error) -> Error {
+pub(crate) fn stdout_error(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
         _ => ErrorKind::Failed,

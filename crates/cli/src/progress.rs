@@ -1,4 +1,4 @@
-//! stderr: the progress bar, the log, and lines that must not break into either.
+//! Standard error: the progress bar, the log, and lines that must not break into either.
 
 use crate::args::Global;
 use indicatif::{
@@ -16,7 +16,7 @@ use std::{
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 use txgraph::{Progress, printable};
 
-/// Owns the lines of stderr that bars are drawn on.
+/// Owns the lines of stderr on which bars are drawn.
 static BARS: LazyLock<MultiProgress> =
     LazyLock::new(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
 
@@ -67,7 +67,7 @@ impl Progress for Counted {
     }
 }
 
-/// A bar for what goes through blocks: blocks, rate, time left, what was counted in them.
+/// A bar with blocks, rate, time left, and the number of what is counted in them.
 pub(crate) struct Bar {
     bar: ProgressBar,
     count: AtomicU64,
@@ -82,7 +82,7 @@ impl Bar {
         let bar = ProgressBar::hidden();
         if let Ok(style) = style {
             let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
-                // A bar has no way to fail.
+                // A bar cannot fail.
                 let _ = write!(out, "{:.0} blocks/s", state.per_sec());
             };
             bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
@@ -94,7 +94,7 @@ impl Bar {
         }
     }
 
-    fn tell(&self, count: u64) {
+    fn show(&self, count: u64) {
         let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         self.bar
             .set_message(format!("{} {counted}", HumanCount(count)));
@@ -107,7 +107,7 @@ impl Progress for Bar {
         *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = counted;
         self.bar.set_length(blocks);
         self.bar.reset();
-        self.tell(0);
+        self.show(0);
         BARS.add(self.bar.clone());
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
@@ -115,7 +115,7 @@ impl Progress for Bar {
     fn advance(&self, blocks: u64, count: u64) {
         let all = self.count.fetch_add(count, Ordering::Relaxed) + count;
         self.bar.inc(blocks);
-        self.tell(all);
+        self.show(all);
     }
 
     fn finish(&self) {
@@ -126,7 +126,7 @@ impl Progress for Bar {
     }
 }
 
-/// Begins logging to stderr: `-v`, `-q`, or what `RUST_LOG` says.
+/// Starts logging to stderr, with the level of `-v`, `-q` or `RUST_LOG`.
 pub(crate) fn log(global: &Global) {
     let level = match (global.quiet, global.verbose) {
         (true, _) | (_, 0) => "warn",
@@ -139,7 +139,7 @@ pub(crate) fn log(global: &Global) {
         _ => EnvFilter::new(level),
     };
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    // Fails only if somebody began before, which nobody does.
+    // Fails only if logging was started before.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(Stderr)
@@ -147,7 +147,7 @@ pub(crate) fn log(global: &Global) {
         .try_init();
 }
 
-/// stderr, with the bar out of the way.
+/// Standard error, with the bar hidden while it is written to.
 #[derive(Clone, Copy)]
 struct Stderr;
 

@@ -6,9 +6,9 @@ use txgraph::{Asset, Cell, CellKind, Table, TokenList, TokenStandard, printable}
 
 /// Draws a table with its title. `width`: columns of the terminal, if it is one.
 ///
-/// Addresses are never shortened (look-alikes differ in the middle) nor broken (they
-/// are to be copied): a table that is too wide becomes a list of its rows. Columns
-/// without any value are left out, and rows after the first `rows_max`.
+/// Addresses are never shortened (similar ones can differ in the middle) nor broken (they
+/// are copied): a table that is too wide becomes a list of its rows. Columns without any
+/// value are left out, and so are rows after the first `rows_max`.
 pub(crate) fn draw(
     table: &Table,
     tokens: &TokenList,
@@ -68,7 +68,7 @@ fn is_shown(table: &Table, at: usize) -> bool {
     table.columns[at].name == TOKEN || table.rows.iter().any(|row| row[at] != Cell::Absent)
 }
 
-/// Rows one below the other, a line for each value.
+/// The rows as lists, with a line for each value.
 fn list(title: &str, names: &[String], rows: &[Vec<String>]) -> String {
     let width = names
         .iter()
@@ -89,14 +89,14 @@ fn list(title: &str, names: &[String], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Names the token that the amounts of a row are of.
+/// The column with the token of the amounts in a row.
 const TOKEN: &str = "token_address";
 
 fn place(table: &Table, name: &str) -> Option<usize> {
     table.columns.iter().position(|column| column.name == name)
 }
 
-/// The cells of a row as people read them.
+/// The cells of a row as text for people.
 fn row_words(table: &Table, row: &[Cell], tokens: &TokenList, chain_id: u64) -> Vec<String> {
     let token = place(table, TOKEN);
     let asset = Asset {
@@ -115,7 +115,7 @@ fn row_words(table: &Table, row: &[Cell], tokens: &TokenList, chain_id: u64) -> 
     let has_units = known.is_some() || token.is_some() && asset.token_address.is_none();
     let word = |(at, cell): (usize, &Cell)| match cell {
         Cell::Amount(amount) if has_units => tokens.format_amount(chain_id, &asset, *amount),
-        // Its token stands in the same row.
+        // The row names the token.
         Cell::Amount(amount) => grouped(&amount.to_string()),
         Cell::Address(address) => match known.filter(|_| Some(at) == token) {
             Some(known) => format!("{} {}", printable(&known.symbol), address.to_checksum(None)),
@@ -130,7 +130,7 @@ fn row_words(table: &Table, row: &[Cell], tokens: &TokenList, chain_id: u64) -> 
     row.iter().enumerate().map(word).collect()
 }
 
-/// Whether a table holds amounts of tokens that the list does not know.
+/// Whether a table contains amounts of tokens that are not in the list.
 pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) -> bool {
     let amounts = table
         .columns
@@ -140,7 +140,7 @@ pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) 
     amounts && place(table, TOKEN).is_some_and(|at| table.rows.iter().any(|row| unknown(&row[at])))
 }
 
-/// A number as people read it: a time, the name of a block, a count.
+/// A number for people: a time, a block number, a count.
 fn number_words(column: &str, number: u64) -> String {
     match column {
         _ if column.ends_with("timestamp") => utc(number),
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_grouped() {
         for (number, text) in [
             (0, "0"),
             (999, "999"),
@@ -200,12 +200,9 @@ mod tests {
             ("n", CellKind::Integer),
         ];
         let mut table = Table::new("title", "Title", &columns);
-        let address = txgraph::parse_address(
-            "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-            txgraph::Checksum::Verify,
-        );
+        let address = txgraph::address!("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
         table.push(vec![
-            address.unwrap().into(),
+            address.into(),
             "some words that go on".into(),
             1234u64.into(),
         ]);

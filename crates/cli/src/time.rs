@@ -4,7 +4,7 @@
 pub(crate) fn utc(seconds: u64) -> String {
     let (days, time) = (seconds / 86_400, seconds % 86_400);
     // Civil date from a count of days, after H. Hinnant, "chrono-compatible
-    // low-level date algorithms": years begin in March, so that leap days come last.
+    // low-level date algorithms": years start in March, so that leap days are last.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era =
@@ -39,7 +39,7 @@ mod tests {
         ] {
             assert_eq!(utc(seconds), text);
         }
-        // Whatever a header says must print.
+        // Every value of a header can be printed.
         assert!(utc(u64::MAX).ends_with("UTC"));
     }
 }

@@ -36,3 +36,6 @@ pub use graph::{
 };
 pub use request::{SearchError, SearchRequest};
 pub use search::search;
+
+// The type of `TransferGraph::graph`.
+pub use petgraph;

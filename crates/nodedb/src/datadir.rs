@@ -82,10 +82,9 @@ impl DataDir {
             if error.kind() != ErrorKind::NotFound {
                 return Err(Error::io("list", self.static_files_path(), error));
             }
-            return refuse(format!(
-                "{} does not exist; if the node keeps its static files elsewhere, use the same path for them",
-                self.static_files_path().display()
-            ));
+            return Err(Error::NoStaticFiles {
+                path: self.static_files_path(),
+            });
         }
         self.check_version()
     }

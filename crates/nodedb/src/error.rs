@@ -19,6 +19,18 @@ pub enum Error {
         /// What is missing, and which path to use instead.
         what: String,
     },
+    /// The data directory has no static files where they are expected.
+    #[error("{} does not exist; if the node keeps its static files elsewhere, name that directory", path.display())]
+    NoStaticFiles {
+        /// The expected directory.
+        path: PathBuf,
+    },
+    /// There is no RocksDB where it is expected.
+    #[error("{} does not contain RocksDB; if the node keeps it elsewhere, name that directory", path.display())]
+    NoRocksDb {
+        /// The expected directory.
+        path: PathBuf,
+    },
     /// The operating system returned an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

@@ -40,10 +40,8 @@ impl std::fmt::Debug for Rocks {
 impl Rocks {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if !path.join("CURRENT").exists() {
-            return Err(Error::Unsupported {
+            return Err(Error::NoRocksDb {
                 path: path.to_path_buf(),
-                what: "it does not contain RocksDB; if the node keeps it elsewhere, use the same path for it"
-                    .into(),
             });
         }
         check_files(path)?;

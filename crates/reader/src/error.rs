@@ -13,14 +13,14 @@ pub enum Error {
     /// Neither the genesis hash nor a transaction tells which chain it is.
     #[error(
         "the chain id is not known (genesis {genesis_hash} is not of a known chain, and no \
-         transaction carries one); say it with --chain-id"
+         transaction carries one)"
     )]
     ChainIdUnknown {
         /// Hash of block 0.
         genesis_hash: B256,
     },
     /// The caller's chain id is not that of the data directory.
-    #[error("the data directory holds chain {found}, not {given}; leave --chain-id out")]
+    #[error("the data directory contains chain {found}, not {given}")]
     ChainIdContradicts {
         /// What the caller said.
         given: u64,

@@ -1,92 +1,105 @@
-//! Which blocks: cryo's grammar, so that a range means the same in both tools.
-//!
-//! | written | means |
-//! | --- | --- |
-//! | `17M` | that block |
-//! | `17M:18M` | 17,000,000 to 17,999,999: the end is *not* included |
-//! | `17M:` | from 17,000,000 to the tip, tip included |
-//! | `:1000` | blocks 0 to 999 |
-//! | `-1000:` | the last 1,000 blocks, tip included |
-//! | `-1000:17M` | the 1,000 blocks up to 17,000,000, that one included |
-//! | `15M:+1000` | 1,000 blocks from 15,000,000 |
-//! | `10K:20K:100` | every hundredth block of the range |
-//! | `10K:20K/5` | five blocks, evenly spread over the range, both ends included |
-//!
-//! Numbers may hold `_` and end in `K`, `M` or `B`, with decimals (`18.1M`);
-//! `latest` is the tip. Several ranges are separated by commas or blanks and
-//! count together: a block in two of them is read once.
-//!
-//! The reading of `-1000:17M` (end included) and of `a:b/n` are cryo's own.
-//! Numbers are exact here: where cryo goes through floating point and rounds,
-//! `1.0001K` is refused.
+//! Which blocks: ranges whose meaning can depend on the tip.
 
-use std::{fmt, str::FromStr};
+use crate::text::shortened;
+use std::ops::{Range, RangeFrom, RangeInclusive};
 use txgraph_transfers::{BlockRange, BlockRanges};
 
 /// Blocks that one sampling range (`a:b:step`, `a:b/n`) may name.
 const SAMPLED_BLOCKS_MAX: u64 = 10_000;
 
-/// One range as written; what it means depends on the tip.
+/// One range of blocks. Its ends can be relative to the tip.
+///
+/// ```
+/// use txgraph::BlockSpec;
+///
+/// let tip = 20_000_000;
+/// let blocks = |spec: BlockSpec| spec.resolve(tip).unwrap().to_string();
+/// assert_eq!(blocks(BlockSpec::last(1000)), "19999001..=20000000");
+/// // As in Rust, the end is excluded. A number is one block.
+/// assert_eq!(blocks((100..200).into()), "100..=199");
+/// assert_eq!(blocks(7u64.into()), "7..=7");
+/// assert_eq!(blocks((19_999_999..).into()), "19999999..=20000000");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSpec {
-    span: Span,
-    sample: Sample,
+    pub(crate) span: Span,
+    pub(crate) sample: Sample,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Point {
+pub(crate) enum Point {
     Number(u64),
     Latest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Span {
+pub(crate) enum Span {
     One(Point),
-    /// Up to, but not including, the number.
+    /// Up to the number, which is excluded.
     Before(Point, u64),
+    /// From the first number to the second, both included.
+    Through(u64, u64),
     UpToTip(Point),
     Count(Point, u64),
-    /// So many blocks that end with the point.
+    /// The number of blocks, which end with the point.
     Last(u64, Point),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sample {
+pub(crate) enum Sample {
     All,
     Every(u64),
     Spread(u64),
 }
 
-/// Why a text is no block range, or names no block.
+/// A block range that is malformed or contains no block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block range `{text}`: {reason}")]
 pub struct BlocksError {
-    /// What was written.
+    /// The range as text, shortened.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
-    /// The text is fine, but the chain does not reach so far.
+    /// Whether the range is well-formed, but the chain ends before it.
     pub beyond_chain: bool,
 }
 
-/// Reads several ranges, separated by commas or blanks.
-pub fn parse_blocks(text: &str) -> Result<Vec<BlockSpec>, BlocksError> {
-    let specs: Vec<BlockSpec> = text
-        .split(|c: char| c == ',' || c.is_whitespace())
-        .filter(|part| !part.is_empty())
-        .map(str::parse)
-        .collect::<Result<_, _>>()?;
-    if specs.is_empty() {
-        return Err(wrong(text, "nothing is written"));
-    }
-    Ok(specs)
-}
-
 impl BlockSpec {
-    /// The blocks meant when `tip` is the highest block.
+    const fn of(span: Span) -> Self {
+        Self {
+            span,
+            sample: Sample::All,
+        }
+    }
+
+    /// The highest block of the chain.
+    pub const fn latest() -> Self {
+        Self::of(Span::One(Point::Latest))
+    }
+
+    /// The highest `count` blocks of the chain.
+    pub const fn last(count: u64) -> Self {
+        Self::of(Span::Last(count, Point::Latest))
+    }
+
+    /// Blocks by number, both ends included.
+    pub const fn through(first: u64, last: u64) -> Self {
+        Self::of(Span::Through(first, last))
+    }
+
+    /// Every `step`-th block of the range, from its first block on.
+    #[must_use]
+    pub const fn every(self, step: u64) -> Self {
+        Self {
+            sample: Sample::Every(step),
+            ..self
+        }
+    }
+
+    /// Returns the numbers of the blocks when `tip` is the highest block.
     ///
-    /// Numbers above the tip are kept as written: whether blocks exist is for
-    /// the source to say. Only what cannot be numbered without them fails here.
+    /// Numbers above the tip are kept: the source decides whether a block exists. An error
+    /// is returned only for a range that has no numbers without such blocks.
     pub fn resolve(&self, tip: u64) -> Result<BlockRanges, BlocksError> {
         let number = |point| match point {
             Point::Number(number) => number,
@@ -98,6 +111,11 @@ impl BlockSpec {
                 Some(last) => (number(first), last),
                 None => return Err(self.empty()),
             },
+            Span::Through(first, last) if first > last => {
+                let reason = format!("first block {first} is after last block {last}");
+                return Err(wrong(&self.to_string(), &reason));
+            }
+            Span::Through(first, last) => (first, last),
             Span::UpToTip(first) if number(first) > tip => {
                 return Err(self.beyond(format!("the chain ends with block {tip}")));
             }
@@ -128,19 +146,25 @@ impl BlockSpec {
     }
 
     fn sampled(&self, range: BlockRange) -> Result<BlockRanges, BlocksError> {
+        if matches!(self.sample, Sample::Every(0) | Sample::Spread(0)) {
+            return Err(wrong(
+                &self.to_string(),
+                "step and count must be at least 1",
+            ));
+        }
         let count = match self.sample {
             Sample::All => return Ok(range.into()),
             Sample::Every(step) => ((range.last - range.first) / step).saturating_add(1),
             Sample::Spread(count) => count.min(range.blocks()),
         };
         if count > SAMPLED_BLOCKS_MAX {
-            let reason = format!("names {count} single blocks; at most {SAMPLED_BLOCKS_MAX}");
+            let reason = format!("selects {count} single blocks; at most {SAMPLED_BLOCKS_MAX}");
             return Err(wrong(&self.to_string(), &reason));
         }
         let block = |i: u64| match self.sample {
             Sample::Every(step) => range.first + i * step,
-            // Evenly spread from the first block to the last. Cannot overflow:
-            // the fraction is at most 1.
+            // Evenly spread from the first block to the last. Cannot overflow: the
+            // fraction is at most 1.
             _ if count > 1 => {
                 let offset =
                     u128::from(i) * u128::from(range.last - range.first) / u128::from(count - 1);
@@ -160,7 +184,7 @@ impl BlockSpec {
     fn empty(&self) -> BlocksError {
         wrong(
             &self.to_string(),
-            "holds no block (the end of a range is not included)",
+            "contains no block (the end of a range is excluded)",
         )
     }
 
@@ -173,263 +197,44 @@ impl BlockSpec {
     }
 }
 
-fn wrong(text: &str, reason: &str) -> BlocksError {
+pub(crate) fn wrong(text: &str, reason: &str) -> BlocksError {
     BlocksError {
-        text: text.into(),
+        text: shortened(text).into_owned(),
         reason: reason.into(),
         beyond_chain: false,
     }
 }
 
-impl FromStr for BlockSpec {
-    type Err = BlocksError;
-
-    fn from_str(text: &str) -> Result<Self, BlocksError> {
-        let number = |part: &str| parse_number(part).map_err(|reason| wrong(text, &reason));
-        let point = |part: &str| match part {
-            "latest" => Ok(Point::Latest),
-            _ => number(part).map(Point::Number),
-        };
-        let mut parts = text.split(':');
-        let first = parts.next().unwrap_or_default();
-        let Some(end) = parts.next() else {
-            return Ok(Self {
-                span: Span::One(point(first)?),
-                sample: Sample::All,
-            });
-        };
-        let step = parts.next();
-        if parts.next().is_some() {
-            return Err(wrong(text, "more than two colons"));
-        }
-        let (end, sample) = match (end.split_once('/'), step) {
-            (Some((end, count)), None) => (end, Sample::Spread(number(count)?)),
-            (None, Some(step)) => (end, Sample::Every(number(step)?)),
-            (None, None) => (end, Sample::All),
-            (Some(_), Some(_)) => return Err(wrong(text, "both a step and a count")),
-        };
-        if matches!(sample, Sample::Every(0) | Sample::Spread(0)) {
-            return Err(wrong(text, "step and count must be at least 1"));
-        }
-        let span = if let Some(count) = first.strip_prefix('-') {
-            let end = if end.is_empty() {
-                Point::Latest
-            } else {
-                point(end)?
-            };
-            Span::Last(number(count)?, end)
-        } else {
-            let first = if first.is_empty() {
-                Point::Number(0)
-            } else {
-                point(first)?
-            };
-            match end {
-                "" | "latest" => Span::UpToTip(first),
-                _ => match end.strip_prefix('+') {
-                    Some(count) => Span::Count(first, number(count)?),
-                    None => Span::Before(first, number(end)?),
-                },
-            }
-        };
-        Ok(Self { span, sample })
+/// One block.
+impl From<u64> for BlockSpec {
+    fn from(block: u64) -> Self {
+        Self::of(Span::One(Point::Number(block)))
     }
 }
 
-/// `1_000`, `18M`, `18.1M`, exactly.
-fn parse_number(text: &str) -> Result<u64, String> {
-    let not_a_number = || format!("`{text}` is not a block number");
-    let plain = text.replace('_', "");
-    let (digits, zeros) = match plain.char_indices().last() {
-        Some((at, 'K' | 'k')) => (&plain[..at], 3),
-        Some((at, 'M' | 'm')) => (&plain[..at], 6),
-        Some((at, 'B' | 'b')) => (&plain[..at], 9),
-        _ => (plain.as_str(), 0),
-    };
-    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() && decimals.is_empty()
-        || !whole
-            .bytes()
-            .chain(decimals.bytes())
-            .all(|byte| byte.is_ascii_digit())
-    {
-        return Err(not_a_number());
-    }
-    let decimals = decimals.trim_end_matches('0');
-    if decimals.len() > zeros {
-        return Err(format!("`{text}` is not a whole number"));
-    }
-    let all = format!("{whole}{decimals:0<zeros$}");
-    all.parse().map_err(|_| format!("`{text}` is too large"))
-}
-
-impl fmt::Display for Point {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Latest => f.write_str("latest"),
-        }
+impl From<BlockRange> for BlockSpec {
+    fn from(range: BlockRange) -> Self {
+        Self::through(range.first, range.last)
     }
 }
 
-/// Writes the range so that it reads back as the same.
-impl fmt::Display for BlockSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.span {
-            Span::One(point) => write!(f, "{point}"),
-            Span::Before(first, end) => write!(f, "{first}:{end}"),
-            Span::UpToTip(first) => write!(f, "{first}:"),
-            Span::Count(first, count) => write!(f, "{first}:+{count}"),
-            Span::Last(count, Point::Latest) => write!(f, "-{count}:"),
-            Span::Last(count, end) => write!(f, "-{count}:{end}"),
-        }?;
-        match self.sample {
-            Sample::All => Ok(()),
-            Sample::Every(step) => write!(f, ":{step}"),
-            Sample::Spread(count) => write!(f, "/{count}"),
-        }
+/// The end is excluded.
+impl From<Range<u64>> for BlockSpec {
+    fn from(range: Range<u64>) -> Self {
+        Self::of(Span::Before(Point::Number(range.start), range.end))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const TIP: u64 = 20_000_000;
-
-    fn resolved(text: &str) -> String {
-        let specs = match parse_blocks(text) {
-            Ok(specs) => specs,
-            Err(error) => return error.reason,
-        };
-        let ranges: Result<Vec<_>, _> = specs.iter().map(|spec| spec.resolve(TIP)).collect();
-        match ranges {
-            Ok(ranges) => {
-                BlockRanges::new(ranges.iter().flat_map(|r| r.iter()).collect()).to_string()
-            }
-            Err(error) => error.reason,
-        }
+/// Both ends are included.
+impl From<RangeInclusive<u64>> for BlockSpec {
+    fn from(range: RangeInclusive<u64>) -> Self {
+        Self::through(*range.start(), *range.end())
     }
+}
 
-    #[test]
-    fn reads_what_cryo_reads() {
-        for (text, expected) in [
-            // cryo's own test cases
-            ("1:2", "1..=1"),
-            ("0:2", "0..=1"),
-            ("-10:100", "91..=100"),
-            ("10:+100", "10..=109"),
-            ("1:latest", "1..=20000000"),
-            ("1:", "1..=20000000"),
-            ("1", "1..=1"),
-            ("1 2", "1..=2"),
-            (
-                "15M:+1 1000:1002 2000",
-                "1000..=1001, 2000..=2000, 15000000..=15000000",
-            ),
-            // its help text
-            ("18M:18.1M", "18000000..=18099999"),
-            ("16_000:17_000", "16000..=16999"),
-            (":700", "0..=699"),
-            ("-1000:", "19999001..=20000000"),
-            ("15M:+1000", "15000000..=15000999"),
-            ("100:200:25", "100..=100, 125..=125, 150..=150, 175..=175"),
-            ("0:101/3", "0..=0, 50..=50, 100..=100"),
-            ("5:6/9", "5..=5"),
-            ("latest", "20000000..=20000000"),
-            ("1k,1m,.001b", "1000..=1000, 1000000..=1000000"),
-            ("1.5K", "1500..=1500"),
-            ("1:3,2:5", "1..=4"),
-        ] {
-            assert_eq!(resolved(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn says_what_is_wrong() {
-        for (text, expected) in [
-            ("", "nothing is written"),
-            (",", "nothing is written"),
-            ("5:5", "holds no block (the end of a range is not included)"),
-            (":0", "holds no block (the end of a range is not included)"),
-            ("7:5", "holds no block (the end of a range is not included)"),
-            (
-                "1:+0",
-                "holds no block (the end of a range is not included)",
-            ),
-            ("1.5", "`1.5` is not a whole number"),
-            ("1.0001K", "`1.0001K` is not a whole number"),
-            ("1e6", "`1e6` is not a block number"),
-            ("K", "`K` is not a block number"),
-            ("0x10", "`0x10` is not a block number"),
-            ("-5", "`-5` is not a block number"),
-            ("1:-5", "`-5` is not a block number"),
-            ("99999999999B", "`99999999999B` is too large"),
-            ("1:2:3:4", "more than two colons"),
-            ("1:2/3:4", "both a step and a count"),
-            ("1:9:0", "step and count must be at least 1"),
-            ("0:1M:2", "names 500000 single blocks; at most 10000"),
-            ("21M:", "the chain ends with block 20000000"),
-            (
-                "-30M:",
-                "up to block 20000000 there are only 20000001 blocks",
-            ),
-            ("18446744073709551615:+2", "the end is too large"),
-        ] {
-            assert_eq!(resolved(text), expected, "{text}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_written_reads_back(first in 0u64..1 << 40, more in 1u64..1000, form in 0usize..9) {
-            let text = match form {
-                0 => format!("{first}"),
-                1 => format!("{first}:{}", first + more),
-                2 => format!("{first}:"),
-                3 => format!("{first}:+{more}"),
-                4 => format!("-{more}:"),
-                5 => format!("-{more}:{first}"),
-                6 => format!("{first}:{}:{more}", first + 5 * more),
-                7 => format!("{first}:{}/{more}", first + 5 * more),
-                _ => format!("latest:+{more}"),
-            };
-            let spec: BlockSpec = text.parse().unwrap();
-            prop_assert_eq!(spec.to_string(), text.clone());
-            prop_assert_eq!(spec.to_string().parse::<BlockSpec>().unwrap(), spec);
-        }
-
-        #[test]
-        fn never_panics(text in "[-+0-9KMBkmb_.:/, latest]{0,24}", tip in any::<u64>()) {
-            for spec in parse_blocks(&text).unwrap_or_default() {
-                let _ = spec.resolve(tip);
-            }
-        }
-
-        #[test]
-        fn suffixes_are_powers_of_ten(whole in 0u64..1 << 30, thousandths in 0u64..1000) {
-            for (suffix, unit) in [('K', 1_000u64), ('M', 1_000_000), ('B', 1_000_000_000)] {
-                let text = format!("{whole}.{thousandths:03}{suffix}");
-                prop_assert_eq!(parse_number(&text), Ok(whole * unit + thousandths * (unit / 1000)));
-            }
-        }
-
-        #[test]
-        fn samples_lie_in_their_range(first in 0u64..1000, blocks in 1u64..3000, n in 1u64..200) {
-            let all = BlockRange::new(first, first + blocks - 1).unwrap();
-            let end = first + blocks;
-            let every = format!("{first}:{end}:{n}").parse::<BlockSpec>().unwrap().resolve(TIP).unwrap();
-            prop_assert_eq!(every.blocks(), blocks.div_ceil(n));
-            let spread = format!("{first}:{end}/{n}").parse::<BlockSpec>().unwrap().resolve(TIP).unwrap();
-            prop_assert_eq!(spread.blocks(), n.min(blocks));
-            for range in [&every, &spread] {
-                prop_assert_eq!(range.span().unwrap().first, first);
-                prop_assert!(range.span().unwrap().last <= all.last);
-            }
-            if n > 1 {
-                prop_assert_eq!(spread.span().unwrap().last, all.last);
-            }
-        }
+/// Up to the tip.
+impl From<RangeFrom<u64>> for BlockSpec {
+    fn from(range: RangeFrom<u64>) -> Self {
+        Self::of(Span::UpToTip(Point::Number(range.start)))
     }
 }

@@ -1,72 +1,76 @@
-//! How to run: where the node's data lies, and how much of the machine to use.
+//! Settings: which source to ask, and how much of the machine to use.
 //!
-//! Each setting comes from a flag, else from the environment, else from a file,
-//! else from its default. The places of one data directory stay together: a
-//! directory named by a flag never gets the static files that a file names for
-//! another one.
+//! A setting comes from the caller, else from the environment, else from a file, else it
+//! has its default. The settings of one source stay together: a source that the caller names
+//! never gets the static files that the file names for another one.
 
-use crate::{Error, Protected, Result};
+use crate::{
+    Error, Protected, Result, SourceSpec,
+    sources::find,
+    text::{parse_size, read_text},
+};
 use serde::{Deserialize, Deserializer, de};
 use std::{
     ffi::{OsStr, OsString},
-    fs,
     path::{Path, PathBuf},
 };
-use txgraph_nodedb::DataDir;
 
-/// Names the configuration file when no flag does.
+/// Names the configuration file.
 pub const CONFIG_ENV: &str = "TXGRAPH_CONFIG";
-/// The file looked for in the current folder when nothing names one.
+/// The configuration file in the current directory, if no other is named.
 pub const CONFIG_FILE: &str = "txgraph.toml";
-/// Names the data directory; the second is reth's own, asked last.
+/// Names the source, as `KIND:LOCATION`.
+pub const SOURCE_ENV: &str = "TXGRAPH_SOURCE";
+/// Name the data directory of a node; the second is reth's own, and comes last.
 pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
-/// Says which index to use when no flag does.
+/// Names the index.
 pub const INDEX_ENV: &str = "TXGRAPH_INDEX";
-/// Number of threads, as for every program that uses rayon.
+/// The number of threads, as for every program that uses rayon.
 pub const THREADS_ENV: &str = "RAYON_NUM_THREADS";
 
-/// Memory a search may keep transfers in, unless told otherwise.
+/// The default for the bytes of transfers that a search keeps in memory.
 pub const MEMORY_DEFAULT: u64 = txgraph_graph::SearchRequest::MEMORY_BYTES_MAX_DEFAULT;
 
-/// How to run. `None` stands for the default.
+/// Settings. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The data directory: holds `db` and `static_files`.
-    pub datadir: Option<PathBuf>,
-    /// Static files that lie elsewhere.
+    /// The source.
+    pub source: Option<SourceSpec>,
+    /// Static files of a node that are not in its data directory.
     pub static_files: Option<PathBuf>,
-    /// RocksDB that lies elsewhere.
+    /// RocksDB of a node that is not in its data directory.
     pub rocksdb: Option<PathBuf>,
-    /// Chain id, where the data directory does not tell.
+    /// The chain id, for data that does not contain it.
     pub chain_id: Option<u64>,
-    /// Genesis file of the chain, where its rules are not known by its genesis hash.
+    /// The genesis file of the chain, if its rules are not known by its genesis hash.
     pub chain: Option<PathBuf>,
-    /// Threads; default: one for each core.
+    /// The number of threads; default: one for each core.
     pub threads: Option<usize>,
-    /// Blocks handed to a thread at a time; default: by range, density and threads.
+    /// The number of blocks that a thread reads at a time; default: chosen by range, density
+    /// and threads.
     pub chunk_blocks: Option<u64>,
-    /// Bytes a search may keep transfers in; default [`MEMORY_DEFAULT`].
+    /// The bytes of transfers that a search keeps in memory; default [`MEMORY_DEFAULT`].
     pub memory: Option<u64>,
-    /// Which index to use; default [`IndexChoice::Auto`].
+    /// The index; default [`IndexChoice::Auto`].
     pub index: Option<IndexChoice>,
-    /// Whether to recompute the roots of every block that is read; default: no.
+    /// Whether the roots of every block that is read are recomputed; default: no.
     pub verify: Option<bool>,
-    /// Where programs keep what they can make again: `XDG_CACHE_HOME`, else
-    /// `~/.cache`. Indexes are kept below it unless they are given a place.
+    /// The directory for files that can be made again: `XDG_CACHE_HOME`, else `~/.cache`.
+    /// Indexes are kept below it unless a directory is named.
     pub cache: Option<PathBuf>,
-    /// Names and decimals of tokens, for human output.
+    /// The file with names and decimals of tokens, for people.
     pub token_list: Option<PathBuf>,
 }
 
 /// Which index a question is answered from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IndexChoice {
-    /// The one at the usual place, if there is one that fits the chain.
+    /// The one in the default directory, if there is one of the chain.
     #[default]
     Auto,
-    /// None.
+    /// No index.
     Off,
-    /// The one in this directory, which must be there.
+    /// The one in this directory, which must exist.
     At(PathBuf),
 }
 
@@ -81,7 +85,7 @@ impl IndexChoice {
     }
 }
 
-/// The file: the same settings in three tables.
+/// The configuration file: the same settings in three tables.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -93,6 +97,7 @@ struct File {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct Node {
+    source: Option<String>,
     datadir: Option<String>,
     static_files: Option<String>,
     rocksdb: Option<String>,
@@ -141,17 +146,21 @@ impl Config {
             }
             None => Self::default(),
         };
-        flags.or(Self::from_env(env)?).or(from_file).checked()
+        let config = flags.or(Self::from_env(env)?).or(from_file);
+        config.check()?;
+        Ok(config)
     }
 
-    /// Reads a file. Relative paths in it count from its folder; `${NAME}` is
-    /// replaced by the environment variable, `${NAME:-text}` by `text` if there is none.
+    /// Reads a file. Relative paths count from its directory. `${NAME}` is replaced by the
+    /// environment variable, `${NAME:-text}` by `text` if there is no such variable.
     pub fn load(path: &Path) -> Result<Self> {
-        Self::load_in(path, &|name| std::env::var_os(name))?.checked()
+        let config = Self::load_in(path, &|name| std::env::var_os(name))?;
+        config.check()?;
+        Ok(config)
     }
 
     fn load_in(path: &Path, env: &Env<'_>) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+        let text = read_text(path)?;
         let wrong = |reason: String| Error::usage(format!("{}: {reason}", path.display()));
         let file: File = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -161,8 +170,23 @@ impl Config {
                 .map(|path| Some(folder.join(path)))
                 .map_err(wrong),
         };
+        let source = match (file.node.source, place(file.node.datadir)?) {
+            (Some(_), Some(_)) => {
+                return Err(wrong("`source` and `datadir` exclude each other".into()));
+            }
+            (None, datadir) => datadir.map(SourceSpec::reth),
+            (Some(text), None) => {
+                let spec = SourceSpec::from(expand(&text, env).map_err(wrong)?);
+                Some(
+                    match find(&spec).map_err(|error| wrong(error.message))?.is_path {
+                        true => spec.relative_to(folder),
+                        false => spec,
+                    },
+                )
+            }
+        };
         Ok(Self {
-            datadir: place(file.node.datadir)?,
+            source,
             static_files: place(file.node.static_files)?,
             rocksdb: place(file.node.rocksdb)?,
             chain_id: file.node.chain_id,
@@ -183,7 +207,7 @@ impl Config {
     fn from_env(env: &Env<'_>) -> Result<Self> {
         let threads = match set(env, THREADS_ENV) {
             None => None,
-            // rayon, too, takes 0 for "as many as there are cores".
+            // As in rayon, 0 means one for each core.
             Some(text) => match text.to_str().and_then(|text| text.trim().parse().ok()) {
                 Some(0) => None,
                 Some(threads) => Some(threads),
@@ -195,16 +219,18 @@ impl Config {
                 }
             },
         };
-        let datadir = DATADIR_ENV
-            .iter()
-            .find_map(|name| set(env, name))
-            .map(PathBuf::from);
-        // A relative path is to be ignored, says the specification of these variables.
+        let mut datadirs = DATADIR_ENV.iter();
+        let datadir = datadirs.find_map(|name| set(env, name));
+        let source = match set(env, SOURCE_ENV) {
+            Some(source) => Some(SourceSpec::from(source)),
+            None => datadir.map(SourceSpec::reth),
+        };
+        // The XDG Base Directory Specification requires relative paths to be ignored.
         let cache = set(env, "XDG_CACHE_HOME").map(PathBuf::from);
         let cache = cache.filter(|path| path.is_absolute());
         let home = || set(env, "HOME").map(|home| PathBuf::from(home).join(".cache"));
         Ok(Self {
-            datadir,
+            source,
             threads,
             index: set(env, INDEX_ENV).map(|text| IndexChoice::parse(&text)),
             cache: cache.or_else(home),
@@ -212,10 +238,10 @@ impl Config {
         })
     }
 
-    /// `self`, completed from `lower`.
+    /// Completes `self` from `lower`.
     fn or(self, lower: Self) -> Self {
-        let other_node = self.datadir.is_some();
-        let lower = if other_node {
+        let other_source = self.source.is_some();
+        let lower = if other_source {
             Self {
                 static_files: None,
                 rocksdb: None,
@@ -227,7 +253,7 @@ impl Config {
             lower
         };
         Self {
-            datadir: self.datadir.or(lower.datadir),
+            source: self.source.or(lower.source),
             static_files: self.static_files.or(lower.static_files),
             rocksdb: self.rocksdb.or(lower.rocksdb),
             chain_id: self.chain_id.or(lower.chain_id),
@@ -242,23 +268,16 @@ impl Config {
         }
     }
 
-    pub(crate) fn data_dir(&self, root: &Path) -> DataDir {
-        DataDir {
-            root: root.to_path_buf(),
-            static_files: self.static_files.clone(),
-            rocksdb: self.rocksdb.clone(),
-        }
-    }
-
     /// The directories of the node, if one is named: no output goes there.
     pub fn protected(&self) -> Protected {
-        match &self.datadir {
-            Some(root) => Protected::data_directory(&self.data_dir(root)),
+        match self.data_dir() {
+            Some(dir) => Protected::data_directory(&dir),
             None => Protected::default(),
         }
     }
 
-    fn checked(self) -> Result<Self> {
+    /// Refuses values without a meaning.
+    pub(crate) fn check(&self) -> Result<()> {
         for (name, value) in [
             ("threads", self.threads.map(|threads| threads as u64)),
             ("chunk-blocks", self.chunk_blocks),
@@ -267,13 +286,13 @@ impl Config {
                 return Err(Error::usage(format!("{name} must be at least 1")));
             }
         }
-        Ok(self)
+        Ok(())
     }
 }
 
 type Env<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
-/// A variable that is set to nothing counts as not set.
+/// The value of a variable. An empty one counts as not set.
 fn set(env: &Env<'_>, name: &str) -> Option<OsString> {
     env(name).filter(|value| !value.is_empty())
 }
@@ -305,34 +324,6 @@ fn expand(text: &str, env: &Env<'_>) -> Result<String, String> {
     Ok(out)
 }
 
-/// Reads a number of bytes: `256M`, `1.5GiB`, `1000000`. Units are powers of 1024.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a size; write 512M or 2G");
-    let plain = text.trim();
-    let digits = plain.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = plain[digits.len()..].to_ascii_lowercase();
-    let shift = match unit.as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return Err(wrong()),
-    };
-    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || decimals.len() > 6 || !all_digits(whole) || !all_digits(decimals) {
-        return Err(wrong());
-    }
-    let whole: u128 = whole.parse().map_err(|_| wrong())?;
-    let millionths: u128 = format!("{decimals:0<6}").parse().map_err(|_| wrong())?;
-    let bytes = whole
-        .checked_mul(1 << shift)
-        .and_then(|bytes| bytes.checked_add((millionths << shift) / 1_000_000))
-        .ok_or_else(wrong)?;
-    u64::try_from(bytes).map_err(|_| wrong())
-}
-
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -350,11 +341,15 @@ fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Er
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, fs};
 
     fn env<'a>(pairs: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<OsString> + 'a {
         let map: BTreeMap<_, _> = pairs.iter().copied().collect();
         move |name| map.get(name).map(OsString::from)
+    }
+
+    fn reth(path: impl Into<PathBuf>) -> Option<SourceSpec> {
+        Some(SourceSpec::reth(path))
     }
 
     fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -373,29 +368,32 @@ mod tests {
             Config::resolve_in(flags, Some(&path), &env(pairs)).unwrap()
         };
         let nothing = resolve(Config::default(), &[]);
-        assert_eq!(nothing.datadir, Some(dir.path().join("from-file")));
+        assert_eq!(nothing.source, reth(dir.path().join("from-file")));
         assert_eq!((nothing.threads, nothing.memory), (Some(3), Some(2 << 30)));
         assert_eq!(nothing.chunk_blocks, None);
 
         let pairs = [("RETH_DATADIR", "/reth"), ("RAYON_NUM_THREADS", "7")];
         let with_env = resolve(Config::default(), &pairs);
-        assert_eq!(with_env.datadir, Some("/reth".into()));
+        assert_eq!(with_env.source, reth("/reth"));
         assert_eq!(with_env.threads, Some(7));
         // The chain id belongs to the directory of the file.
         assert_eq!(with_env.chain_id, None);
 
         let pairs = [("TXGRAPH_DATADIR", "/ours"), ("RETH_DATADIR", "/reth")];
-        assert_eq!(
-            resolve(Config::default(), &pairs).datadir,
-            Some("/ours".into())
-        );
+        assert_eq!(resolve(Config::default(), &pairs).source, reth("/ours"));
+
+        let pairs = [
+            ("TXGRAPH_SOURCE", "reth:/source"),
+            ("TXGRAPH_DATADIR", "/ours"),
+        ];
+        assert_eq!(resolve(Config::default(), &pairs).source, reth("/source"));
 
         let flags = Config {
-            datadir: Some("/flag".into()),
+            source: reth("/flag"),
             ..Config::default()
         };
         let with_flag = resolve(flags, &pairs);
-        assert_eq!(with_flag.datadir, Some("/flag".into()));
+        assert_eq!(with_flag.source, reth("/flag"));
         assert_eq!(with_flag.threads, Some(3));
 
         let flags = Config {
@@ -404,12 +402,35 @@ mod tests {
         };
         let parts = resolve(flags, &[]);
         assert_eq!(parts.static_files, Some("/sf".into()));
-        assert_eq!(parts.datadir, Some(dir.path().join("from-file")));
+        assert_eq!(parts.source, reth(dir.path().join("from-file")));
         assert_eq!(parts.chain_id, Some(5));
     }
 
     #[test]
-    fn which_index() {
+    fn a_file_names_a_source_by_kind() {
+        for (text, expected) in [
+            ("source = \"reth:data\"", Ok("data")),
+            ("source = \"data\"", Ok("data")),
+            ("source = \"reth:${HOME}\"", Ok("/me")),
+            ("source = \"lake:x\"", Err("unknown kind of source `lake`")),
+            ("source = \"x\"\ndatadir = \"y\"", Err("exclude each other")),
+        ] {
+            let (dir, path) = file(&format!("[node]\n{text}\n"));
+            let loaded = Config::load_in(&path, &env(&[("HOME", "/me")]));
+            match expected {
+                Ok(location) => {
+                    assert_eq!(loaded.unwrap().source, reth(dir.path().join(location)));
+                }
+                Err(words) => {
+                    let message = loaded.unwrap_err().message;
+                    assert!(message.contains(words), "{message}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn index_from_flag_environment_or_file() {
         let (dir, path) = file("[run]\nindex = \"mine\"\n");
         let resolve = |pairs: &[(&str, &str)]| {
             Config::resolve_in(Config::default(), Some(&path), &env(pairs)).unwrap()
@@ -453,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_expand() {
+    fn expands_variables() {
         let home = env(&[("HOME", "/home/me"), ("EMPTY", "")]);
         assert_eq!(
             expand("${HOME}/x/${HOME}", &home).unwrap(),
@@ -469,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_usage_errors_that_name_the_file() {
+    fn mistakes_name_the_file() {
         for text in [
             "[run]\nthread = 1\n",
             "[node]\ndatadir = \"${TXGRAPH_NOT_SET_EVER}\"\n",
@@ -531,13 +552,47 @@ mod tests {
                 .extension()
                 .is_some_and(|extension| extension == "toml")
             {
-                Config::load_in(&path, &env(&[("HOME", "/home/me")]))
-                    .unwrap()
-                    .checked()
-                    .unwrap();
+                let config = Config::load_in(&path, &env(&[("HOME", "/home/me")])).unwrap();
+                config.check().unwrap();
                 seen += 1;
             }
         }
         assert!(seen >= 3);
+    }
+
+    #[test]
+    fn shipped_example_shows_every_setting() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/local.toml");
+        let text = fs::read_to_string(path).unwrap();
+        // `source` and `datadir` exclude each other.
+        assert!(text.contains("\n# source = "), "{text}");
+        let is_key = |line: &str| {
+            let key = line.split(" = ").next().unwrap_or_default();
+            line.contains(" = ") && key.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+        };
+        let uncommented = text.lines().map(|line| match line.strip_prefix("# ") {
+            Some(setting) if is_key(setting) && !setting.starts_with("source") => setting,
+            _ => line,
+        });
+        let text = uncommented.collect::<Vec<_>>().join("\n");
+        let (_dir, path) = file(&text);
+        let Config {
+            source: Some(_),
+            static_files: Some(_),
+            rocksdb: Some(_),
+            chain_id: Some(_),
+            chain: Some(_),
+            threads: Some(_),
+            chunk_blocks: Some(_),
+            memory: Some(_),
+            index: Some(_),
+            verify: Some(_),
+            // Not a setting of the file.
+            cache: None,
+            token_list: Some(_),
+        } = Config::load_in(&path, &env(&[("HOME", "/me")])).unwrap()
+        else {
+            panic!("a setting is missing")
+        };
     }
 }

@@ -1,41 +1,165 @@
-//! One error for every user action: what failed, what kind of failure it is
-//! (the command line turns that into its exit status) and what to do about it.
+//! One error for every user action: its kind, its message, and what to do about it.
+//!
+//! Nothing here names an option of a command line. A program that has such options maps
+//! [`Advice`] to them.
 
-use crate::{AddressError, BlocksError};
+use crate::{BlocksError, Capability, SourceSpec, text::AddressError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
-use txgraph_transfers::{BlockRanges, SourceError, Unavailable};
+use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
 
 /// Result of a user action.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure an [`Error`] is.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The question or the configuration is wrong: ask differently.
+    /// The question or the configuration is wrong.
     Usage,
+    /// The source cannot do what the question needs.
+    Unsupported(Capability),
     /// Requested blocks are missing, pruned or above the tip.
     Unavailable,
-    /// The chain was reorganised under the reader, again and again.
+    /// The chain was reorganised during every attempt to answer.
     Reorged,
     /// The caller asked to stop.
     Interrupted,
-    /// Whoever read the output has closed it.
+    /// The reader of the output closed it.
     BrokenPipe,
     /// Everything else: damaged files, full disks, no permission.
     Failed,
 }
 
+/// What to do about an [`Error`].
+///
+/// `Display` gives the advice without naming options. Programs with options of their own
+/// match the variants and name the option that does it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Advice {
+    /// A sentence without options.
+    Text(String),
+    /// Name a source.
+    NameSource,
+    /// Name the chain id.
+    NameChainId,
+    /// Do not name a chain id.
+    DropChainId,
+    /// Name the genesis file of the chain.
+    NameChainFile,
+    /// Name the directory of the static files.
+    NameStaticFiles,
+    /// Name the directory of RocksDB.
+    NameRocksDb,
+    /// Name a directory for the index.
+    NameIndex,
+    /// Use another index, or none.
+    OtherIndex,
+    /// Build an index.
+    BuildIndex,
+    /// Delete the index and build it again.
+    RebuildIndex,
+    /// Accept addresses without a valid checksum.
+    IgnoreChecksum,
+    /// List the blocks that exist.
+    ListBlocks,
+    /// Accept a partial answer, or ask for blocks that exist.
+    AllowPartial {
+        /// The newest range of blocks that exist.
+        newest: BlockRange,
+    },
+    /// Name an address to search from.
+    NameRoot,
+    /// Choose one direction.
+    ChooseDirection,
+    /// Find transfers by replay, too.
+    AddInternal,
+    /// Name a single transaction.
+    NameTransaction,
+    /// Choose one of these formats.
+    ChooseFormat {
+        /// The words of the formats.
+        known: String,
+    },
+    /// Choose formats by file extension.
+    FormatByExtension,
+    /// Ask for the transfers, whose table can be written in every format.
+    WriteTransfers,
+    /// Replace the file, or choose another name.
+    Overwrite,
+    /// Write to a file, which is restarted on a reorganisation.
+    WriteToFile,
+    /// Reduce the size of the graph.
+    NarrowGraph,
+    /// Give the parameters of a saved question.
+    GiveParameters {
+        /// Name of the question and its parameters, as arguments of the command line.
+        usage: String,
+    },
+    /// List the saved questions.
+    ListQuestions,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text(text) => text,
+            Self::NameSource => "name the data directory of a node, or another source",
+            Self::NameChainId => "set the chain id",
+            Self::DropChainId => "do not set the chain id",
+            Self::NameChainFile => "set the genesis file of the chain",
+            Self::NameStaticFiles => "set the directory of the static files",
+            Self::NameRocksDb => "set the directory of RocksDB",
+            Self::NameIndex => "set the directory of the index",
+            Self::OtherIndex => "use another index, or none",
+            Self::BuildIndex => "build the index first",
+            Self::RebuildIndex => {
+                "delete the index and build it again; answer without it until then"
+            }
+            Self::IgnoreChecksum => {
+                "mixed case is a checksum: check for a typing error, write the address in lower \
+                 case, or ignore checksums"
+            }
+            Self::ListBlocks => "the description of the source lists the blocks that exist",
+            Self::AllowPartial { newest } => {
+                return write!(
+                    f,
+                    "accept a partial answer, or ask for blocks that exist: {newest}"
+                );
+            }
+            Self::NameRoot => "give at least one root",
+            Self::ChooseDirection => "choose one direction, out or in",
+            Self::AddInternal => "include internal transfers",
+            Self::NameTransaction => "name one transaction, by its hash or by block and index",
+            Self::ChooseFormat { known } => {
+                return write!(f, "choose a format: {known}");
+            }
+            Self::FormatByExtension => "choose the format of each file by its extension",
+            Self::WriteTransfers => "a table of the transfers can be written in every format",
+            Self::Overwrite => "choose another name, or allow the file to be replaced",
+            Self::WriteToFile => {
+                "discard what was printed and ask again, or write to a file, which is restarted"
+            }
+            Self::NarrowGraph => {
+                "reduce hops, degree or edges, or raise the smallest amount; or write DOT, GraphML \
+                 or GEXF and open it in Gephi"
+            }
+            Self::GiveParameters { usage } => return write!(f, "usage: {usage}"),
+            Self::ListQuestions => "name a saved question, or the path of its file",
+        })
+    }
+}
+
 /// A failed user action.
 #[derive(Debug)]
 pub struct Error {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// What failed, with path, block or key.
     pub message: String,
-    /// What to do about it, where that is known.
-    pub hint: Option<String>,
+    /// What to do about it, if that is known.
+    pub advice: Option<Advice>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -45,7 +169,7 @@ impl Error {
         Self {
             kind,
             message: message.into(),
-            hint: None,
+            advice: None,
             source: None,
         }
     }
@@ -55,12 +179,20 @@ impl Error {
         Self::new(ErrorKind::Usage, message)
     }
 
+    /// A question that the source cannot answer.
+    pub(crate) fn unsupported(source: &SourceSpec, capability: Capability) -> Self {
+        Self::new(
+            ErrorKind::Unsupported(capability),
+            format!("{source}: this source cannot {capability}"),
+        )
+    }
+
     /// A failure of reading or writing `path`.
     pub fn io(path: &Path, error: io::Error) -> Self {
         Self::new(ErrorKind::Failed, path.display().to_string()).because(error)
     }
 
-    /// Says where: in which file, at which key.
+    /// Adds the place before the message: a file, a key.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);
@@ -76,9 +208,15 @@ impl Error {
 
     /// Adds advice.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub fn advise(mut self, advice: Advice) -> Self {
+        self.advice = Some(advice);
         self
+    }
+
+    /// Adds advice in words.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        self.advise(Advice::Text(hint.into()))
     }
 }
 
@@ -101,10 +239,7 @@ impl From<AddressError> for Error {
         let usage = Self::usage(error.to_string());
         match error {
             AddressError::Malformed(_) => usage,
-            AddressError::Checksum { .. } => usage.hint(
-                "mixed case is a checksum: look for a typing error, write the address in lower \
-                 case, or ask with --no-checksum",
-            ),
+            AddressError::Checksum { .. } => usage.advise(Advice::IgnoreChecksum),
         }
     }
 }
@@ -112,20 +247,19 @@ impl From<AddressError> for Error {
 impl From<BlocksError> for Error {
     fn from(error: BlocksError) -> Self {
         if error.beyond_chain {
-            return Self::new(ErrorKind::Unavailable, error.to_string())
-                .hint("`txgraph info` tells which blocks exist");
+            return Self::new(ErrorKind::Unavailable, error.to_string()).advise(Advice::ListBlocks);
         }
         Self::usage(error.to_string()).hint(
-            "ranges look like 18M:18.1M (end not included), -1000: (the last thousand), \
-             15M:+1000 or 17000000 (one block)",
+            "examples: 18M:18.1M (end excluded), -1000: (the last thousand), 15M:+1000 (a \
+             thousand from there), 17000000 (one block)",
         )
     }
 }
 
-/// Gaps that a message lists; a node with filtered receipts has thousands.
+/// Gaps that a message lists. A node with filtered receipts has thousands.
 const GAPS_LISTED_MAX: usize = 8;
 
-/// Gaps in words, as many as one can read.
+/// Describes gaps, up to a number that can be read.
 pub(crate) fn list_gaps(missing: &[Unavailable]) -> String {
     let words = |gap: &Unavailable| format!("{} ({})", gap.blocks, gap.reason);
     let mut listed: Vec<_> = missing.iter().take(GAPS_LISTED_MAX).map(words).collect();
@@ -157,35 +291,37 @@ impl From<SourceError> for Error {
                     list_available(&available)
                 ),
             )
-            .hint(match available.iter().last() {
-                Some(newest) => format!(
-                    "take --allow-partial to get what exists, with the gap stated in the answer, \
-                     or ask for blocks that are there: --from-block {} --to-block {}",
-                    newest.first, newest.last
-                ),
-                None => "`txgraph info` tells what the data directory holds".to_owned(),
+            .advise(match available.iter().last() {
+                Some(newest) => Advice::AllowPartial { newest },
+                None => Advice::ListBlocks,
             }),
             SourceError::Reorged { .. } => Self::new(ErrorKind::Reorged, message)
                 .hint("ask again, or leave out the newest blocks"),
             SourceError::Interrupted => Self::new(ErrorKind::Interrupted, message),
-            // The causes say everything that the wrappers would repeat.
-            SourceError::Sink(cause) => match cause.downcast::<Self>() {
-                Ok(ours) => *ours,
-                Err(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
-            },
-            SourceError::Failed(cause) => match cause.downcast::<txgraph_nodedb::Error>() {
-                Ok(error) => (*error).into(),
-                Err(cause) => match cause.downcast::<txgraph_reader::Error>() {
-                    Ok(error) => (*error).into(),
-                    Err(cause) => match cause.downcast::<txgraph_index::Error>() {
-                        Ok(error) => (*error).into(),
-                        Err(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
-                    },
-                },
-            },
+            // The message of the cause contains everything that the wrapper would repeat.
+            SourceError::Sink(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
+            SourceError::Failed(cause) => of_cause(cause),
             _ => Self::new(ErrorKind::Failed, message),
         }
     }
+}
+
+/// The error behind a failed source, by the crate that it comes from.
+fn of_cause(cause: Box<dyn StdError + Send + Sync>) -> Error {
+    let cause = match cause.downcast::<txgraph_nodedb::Error>() {
+        Ok(error) => return (*error).into(),
+        Err(cause) => cause,
+    };
+    let cause = match cause.downcast::<txgraph_reader::Error>() {
+        Ok(error) => return (*error).into(),
+        Err(cause) => cause,
+    };
+    #[cfg(feature = "index")]
+    let cause = match cause.downcast::<txgraph_index::Error>() {
+        Ok(error) => return (*error).into(),
+        Err(cause) => cause,
+    };
+    Error::new(ErrorKind::Failed, cause.to_string())
 }
 
 impl From<txgraph_nodedb::Error> for Error {
@@ -195,7 +331,12 @@ impl From<txgraph_nodedb::Error> for Error {
         } else {
             ErrorKind::Failed
         };
-        Self::new(kind, error.to_string())
+        let ours = Self::new(kind, error.to_string());
+        match error {
+            txgraph_nodedb::Error::NoStaticFiles { .. } => ours.advise(Advice::NameStaticFiles),
+            txgraph_nodedb::Error::NoRocksDb { .. } => ours.advise(Advice::NameRocksDb),
+            _ => ours,
+        }
     }
 }
 
@@ -207,14 +348,19 @@ impl From<txgraph_reader::Error> for Error {
             Reader::UnknownTransaction { .. } => {
                 Self::new(ErrorKind::Unavailable, error.to_string())
             }
-            Reader::ChainIdUnknown { .. }
-            | Reader::ChainIdContradicts { .. }
-            | Reader::Options(_) => Self::usage(error.to_string()),
+            Reader::ChainIdUnknown { .. } => {
+                Self::usage(error.to_string()).advise(Advice::NameChainId)
+            }
+            Reader::ChainIdContradicts { .. } => {
+                Self::usage(error.to_string()).advise(Advice::DropChainId)
+            }
+            Reader::Options(_) => Self::usage(error.to_string()),
             other => Self::new(ErrorKind::Failed, other.to_string()),
         }
     }
 }
 
+#[cfg(feature = "index")]
 impl From<txgraph_index::Error> for Error {
     fn from(error: txgraph_index::Error) -> Self {
         use txgraph_index::Error as Index;
@@ -223,18 +369,16 @@ impl From<txgraph_index::Error> for Error {
             Index::Options(_) | Index::WrongChain { .. } => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         };
-        let damaged = error.is_damage();
-        let hint = match error {
-            Index::NotAnIndex { .. } => "`txgraph index build` creates one",
-            Index::WrongChain { .. } => "name another directory with --index, or --index off",
-            Index::Locked { .. } => "wait until it is done; questions can be asked meanwhile",
-            _ if damaged => {
-                "build it again: `txgraph index drop`, then `txgraph index build`; with --index off \
-                 the node answers"
+        let ours = Self::new(kind, error.to_string());
+        match error {
+            Index::NotAnIndex { .. } => ours.advise(Advice::BuildIndex),
+            Index::WrongChain { .. } => ours.advise(Advice::OtherIndex),
+            Index::Locked { .. } => {
+                ours.hint("wait until it is finished; questions can be asked in the meantime")
             }
-            _ => return Self::new(kind, error.to_string()),
-        };
-        Self::new(kind, error.to_string()).hint(hint)
+            _ if error.is_damage() => ours.advise(Advice::RebuildIndex),
+            _ => ours,
+        }
     }
 }
 
@@ -248,6 +392,7 @@ impl From<SearchError> for Error {
     }
 }
 
+#[cfg(feature = "export")]
 impl From<txgraph_export::Error> for Error {
     fn from(error: txgraph_export::Error) -> Self {
         use txgraph_export::Error as Export;
@@ -257,17 +402,54 @@ impl From<txgraph_export::Error> for Error {
             _ => ErrorKind::Failed,
         };
         let ours = Self::new(kind, error.to_string());
-        let hint = match error {
-            Export::Exists { .. } => Some("choose another name, or replace it with --overwrite"),
-            Export::TooLargeToDraw { .. } => Some(
-                "ask for less (--hops, --min-value, --max-degree, --max-edges), or write DOT, \
-                 GraphML or GEXF and open it in Gephi",
-            ),
-            _ => error.hint(),
-        };
-        match hint {
-            Some(hint) => ours.hint(hint),
-            None => ours,
+        match &error {
+            Export::Exists { .. } => ours.advise(Advice::Overwrite),
+            Export::TooLargeToDraw { .. } => ours.advise(Advice::NarrowGraph),
+            other => match other.hint() {
+                Some(hint) => ours.hint(hint),
+                None => ours,
+            },
         }
+    }
+}
+
+#[cfg(feature = "replay")]
+impl From<txgraph_replay::Error> for Error {
+    fn from(error: txgraph_replay::Error) -> Self {
+        use txgraph_replay::Error as Replay;
+        let message = error.to_string();
+        match error {
+            Replay::NodeDb(error) => error.into(),
+            _ if error.is_stale() => Self::new(ErrorKind::Reorged, message),
+            Replay::State { block, source } | Replay::Changes { block, source } => {
+                match source.downcast::<txgraph_state::Error>() {
+                    Ok(error) => Self::from(*error).at(format!("block {block}")),
+                    Err(_) => Self::new(ErrorKind::Failed, message),
+                }
+            }
+            Replay::NoSuchTransaction { .. } => Self::new(ErrorKind::Unavailable, message),
+            Replay::UnknownChain { .. } | Replay::WrongChainId { .. } => {
+                Self::usage(message).advise(Advice::NameChainFile)
+            }
+            Replay::Genesis
+            | Replay::WrongChain { .. }
+            | Replay::ChainFile { .. }
+            | Replay::ReadChainFile { .. }
+            | Replay::ReadTrace { .. }
+            | Replay::Trace { .. } => Self::usage(message),
+            _ => Self::new(ErrorKind::Failed, message),
+        }
+    }
+}
+
+#[cfg(feature = "replay")]
+impl From<txgraph_state::Error> for Error {
+    fn from(error: txgraph_state::Error) -> Self {
+        let kind = match &error {
+            error if error.is_missing() => ErrorKind::Unavailable,
+            error if error.is_stale() => ErrorKind::Reorged,
+            _ => ErrorKind::Failed,
+        };
+        Self::new(kind, error.to_string())
     }
 }

@@ -1,54 +1,91 @@
 //! txgraph: where did these tokens go?
 //!
-//! Reads the database of a local reth node, read-only, and answers questions
-//! about token transfers: the transfers themselves, the graph around some
-//! addresses, measures over it. This crate is the door to all the others. In:
-//! a [`Config`] (how to run) and a question ([`Query`]: what to ask). It knows
-//! nothing of argument parsers and terminals, and prints nothing.
+//! Asks a [`Source`], for example the data directory of a local reth node, about token
+//! transfers: the transfers themselves ([`Source::transfers`]), the graph around some
+//! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
+//! nothing and knows no command line.
+//!
+//! ```no_run
+//! use txgraph::{Source, address};
+//!
+//! let token = address!("0xdac17f958d2ee523a2206206994597c13d831ec7");
+//! let root = address!("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed");
+//! let source = Source::open("/data/reth")?;
+//! let graph = source.search(root).token(token).last_blocks(1000).hops(2).run()?;
+//! # #[cfg(feature = "export")]
+//! graph.write("peel.svg")?;
+//! # Ok::<(), txgraph::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! All are on by default.
+//!
+//! * `export`: writes answers to files. Compiles polars.
+//! * `index`: builds indexes, and answers from them.
+//! * `replay`: executes past transactions again. Compiles the interpreter and blst.
 
-mod address;
+mod ask;
 mod blocks;
 mod config;
 mod error;
-mod lists;
+#[cfg(feature = "export")]
 mod outputs;
-mod query;
-mod query_file;
-mod run;
+mod protected;
+mod select;
+mod source;
+mod sources;
+pub mod text;
 
-pub use address::{AddressError, Checksum, parse_address};
-pub use blocks::{BlockSpec, BlocksError, parse_blocks};
+pub use ask::*;
+pub use blocks::{BlockSpec, BlocksError};
 pub use config::{
     CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
-    THREADS_ENV, parse_size,
+    SOURCE_ENV, THREADS_ENV,
 };
-pub use error::{Error, ErrorKind, Result};
-pub use lists::parse_amount;
-pub use outputs::Protected;
-pub use query::{
-    AnalyzeQuery, Columns, GraphQuery, Hops, Measure, Output, Query, Search, Selection,
-    TransfersQuery,
+pub use error::{Advice, Error, ErrorKind, Result};
+pub use protected::Protected;
+pub use select::Selection;
+pub use source::{
+    Backend, Capabilities, Capability, Control, Explain, RethNode, Source, SourceBuilder,
+    SourceSpec,
 };
-pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
-pub use run::{
-    Analysis, AnalysisFormat, CallQuery, Called, Control, DroppedIndex, Explain, GraphAnswer,
-    GraphRequest, IndexBuild, IndexState, Node, ReplayQuery, Replayed, TokenNames, Trace,
-    TransfersAnswer, analyze, call, graph, index_build, index_drop, index_status, index_update,
-    index_verify, info, open, replay, token_metadata, transfers, write_analysis, write_graph,
-    write_replay, write_transfers,
+pub use sources::{SourceKind, source_kinds};
+
+// What questions and answers are made of.
+pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
+pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table};
+#[cfg(feature = "replay")]
+pub use txgraph_evm::{Halt, Outcome, Status};
+#[cfg(feature = "export")]
+pub use txgraph_export::{
+    DiscardedFiles, DocumentFormat, GraphFormat, LineWriter, Metadata, Schema, TableFormat, Target,
+    TokenList, U256Type, Written, discard_partial_files, printable,
+};
+pub use txgraph_graph::{
+    AmountSum, Asset, Edge, Expansion, LimitHit, SearchRequest, TransferGraph, Vertex, petgraph,
+};
+#[cfg(feature = "index")]
+pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
+pub use txgraph_nodedb::Info;
+pub use txgraph_reader::{CancelFlag, NodeSource, Progress};
+#[cfg(feature = "replay")]
+pub use txgraph_replay::{BlockReplay, EngineKind, Mismatch, RangeReport, TransactionReplay};
+pub use txgraph_transfers::{
+    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, Direction, Kind, ScanReport,
+    ScanRequest, SourceError, TokenFilter, TokenStandard, Touching, Transfer, TransferFilter,
+    TransferSource, Unavailable, WrappedNative,
 };
 
-// What answers are made of.
-pub use txgraph_analysis::{Cell, CellKind, Table};
-pub use txgraph_export::{
-    DiscardedFiles, GraphFormat, LineWriter, Metadata, Schema, TableFormat, Target, TokenList,
-    U256Type, Written, discard_partial_files, printable,
-};
-pub use txgraph_graph::{Asset, LimitHit, SearchRequest, TransferGraph};
-pub use txgraph_index::{BuildReport, Status, VerifyReport};
-pub use txgraph_nodedb::Info;
-pub use txgraph_reader::{CancelFlag, Progress};
-pub use txgraph_replay::EngineKind;
-pub use txgraph_transfers::{
-    BlockRange, BlockRanges, Direction, Kind, ScanReport, ScanRequest, TokenStandard, Transfer,
-};
+#[cfg(feature = "export")]
+impl Source {
+    /// The token list at a path, else the configured one.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn token_list(&self, path: Option<&std::path::Path>) -> Result<Option<TokenList>> {
+        let path = path.or(self.config.token_list.as_deref());
+        Ok(path.map(TokenList::load).transpose()?)
+    }
+}

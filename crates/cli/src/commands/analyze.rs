@@ -1,24 +1,28 @@
 //! `txgraph analyze`.
 
+use super::Context;
 use crate::{
     args::{SearchArgs, output, text, words},
     output::{Terminal, print_page},
     table,
 };
 use clap::{Args, builder::PossibleValuesParser};
-use std::{path::PathBuf, time::Instant};
-use txgraph::{AnalysisFormat, AnalyzeQuery, Measure, Node, Result, write_analysis};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+use txgraph::{Analysis, AnalysisFormat, Measure, Result, TokenList, text::AnalyzeQuery};
 
 /// Measure the graph around some addresses, or of all transfers
 ///
 /// With --root, the graph is the one that `txgraph graph` finds with the same options. Without, it
-/// is that of all transfers which the selection lets through, held in memory.
+/// is that of all transfers that match the selection, kept in memory.
 ///
 /// Measures:
 ///   summary     counts, totals for each token, top senders and receivers, concentration
-///   pairs       transfers added up by sender, receiver and token
-///   degrees     how many counterparties and transfers addresses have
-///   loops       groups of addresses that tokens run round in (strongly connected components)
+///   pairs       sums of transfers by sender, receiver and token
+///   degrees     numbers of counterparties and transfers of addresses
+///   loops       groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
@@ -42,9 +46,9 @@ pub(crate) struct AnalyzeArgs {
     )]
     order: Option<String>,
 
-    /// Only this one of the measure's tables, e.g. top-senders-by-amount
+    /// Only this table of the measure, e.g. top-senders-by-amount
     ///
-    /// CSV and other tables of data hold one; without this option the first.
+    /// CSV and other data formats contain one table; without this option, the first.
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     table: Option<String>,
 
@@ -73,7 +77,7 @@ Examples (for the small chain in testdata/):
   What is in the graph three hops around an address?
     $ txgraph analyze summary -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3 -d both
 
-  Who passes a token round in circles, in the whole chain?
+  Which addresses pass a token round in circles, in the whole chain?
     $ txgraph analyze loops -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 
   With whom does an address trade most often? As CSV:
@@ -85,7 +89,7 @@ Examples (for the small chain in testdata/):
         --table vertices-with-at-least-n-transfers
 ";
 
-/// Rows of each table that people are shown unless they want more.
+/// Rows of each table that are shown by default.
 const ROWS_SHOWN: usize = 20;
 
 impl From<AnalyzeArgs> for AnalyzeQuery {
@@ -107,42 +111,54 @@ impl From<AnalyzeArgs> for AnalyzeQuery {
 }
 
 /// Runs the command.
-pub(crate) fn run(node: &Node, query: &AnalyzeQuery, terminal: &Terminal) -> Result<()> {
+pub(crate) fn run(args: AnalyzeArgs, context: &Context<'_>) -> Result<()> {
+    ask(&args.into(), context)
+}
+
+/// Asks the question.
+pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
-    let tokens = node
-        .token_list(query.token_list.as_deref())?
-        .unwrap_or_default();
-    let request = query.request(node)?;
-    terminal.blocks(request.blocks());
-    let analysis = txgraph::analyze(node, query, &request)?;
+    let terminal = context.terminal;
+    let source = context.open()?;
+    let tokens = source.token_list(query.token_list.as_deref().map(Path::new))?;
+    let tokens = tokens.unwrap_or_default();
+    let (question, output) = query.on(&source)?;
+    terminal.check_stdout([&output.target])?;
+    terminal.blocks(question.blocks());
+    let analysis = question.run()?;
     terminal.gaps(&analysis.graph.scan);
     terminal.limits(&analysis.graph.limits);
-    match write_analysis(node, query, &analysis)? {
+    match analysis.write(&output)? {
         Some(written) => terminal.written(&[written]),
-        None => {
-            let chosen = match &query.table {
-                Some(name) => std::slice::from_ref(analysis.table(Some(name))?),
-                None => &analysis.tables[..],
-            };
-            let chain_id = analysis.graph.chain.chain_id;
-            // A table that was asked for by name is shown whole.
-            let rows_max = match (&query.table, query.top) {
-                (Some(_), _) => usize::MAX,
-                (None, top) => top.unwrap_or(ROWS_SHOWN).max(ROWS_SHOWN),
-            };
-            let draw = |table| table::draw(table, &tokens, chain_id, terminal.width(), rows_max);
-            let text = chosen.iter().map(draw).collect::<Vec<_>>().join("\n");
-            print_page(&text)?;
-            if chosen
-                .iter()
-                .any(|table| table::has_raw_amounts(table, &tokens, chain_id))
-            {
-                terminal.note(format_args!(
-                    "amounts without a symbol are in the smallest unit of their token (--token-list)"
-                ));
-            }
-        }
+        None => print_tables(query, &analysis, &tokens, terminal)?,
     }
     terminal.graph(&analysis.graph, start.elapsed());
+    Ok(())
+}
+
+fn print_tables(
+    query: &AnalyzeQuery,
+    analysis: &Analysis<'_>,
+    tokens: &TokenList,
+    terminal: &Terminal,
+) -> Result<()> {
+    let chosen = match &query.table {
+        Some(name) => std::slice::from_ref(analysis.table(Some(name))?),
+        None => &analysis.tables[..],
+    };
+    let chain_id = analysis.graph.chain.chain_id;
+    // A table that was asked for by name is shown whole.
+    let rows_max = match (&query.table, query.top) {
+        (Some(_), _) => usize::MAX,
+        (None, top) => top.unwrap_or(ROWS_SHOWN).max(ROWS_SHOWN),
+    };
+    let draw = |table| table::draw(table, tokens, chain_id, terminal.width(), rows_max);
+    print_page(&chosen.iter().map(draw).collect::<Vec<_>>().join("\n"))?;
+    let mut tables = chosen.iter();
+    if tables.any(|table| table::has_raw_amounts(table, tokens, chain_id)) {
+        terminal.note(format_args!(
+            "amounts without a symbol are in the smallest unit of their token (--token-list)"
+        ));
+    }
     Ok(())
 }

@@ -1,20 +1,25 @@
 //! `txgraph call`.
 
-use crate::output::{Terminal, print_data};
+use super::Context;
+use crate::output::print_data;
+use alloy_primitives::hex;
 use clap::Args;
-use txgraph::{CallQuery, Node, Result};
+use txgraph::{
+    Error, Result,
+    text::{self, Checksum},
+};
 
 /// Call a contract on the state of any block, without changing anything
 ///
-/// Prints what it returns, in hex. A call that reverts or halts ends the command with status 1.
+/// Prints the returned bytes in hex. A call that reverts or halts ends the command with status 1.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CallArgs {
-    /// The contract; without it --data is init code
+    /// Contract; without it, --data is init code
     #[arg(long, value_name = "ADDRESS")]
     to: Option<String>,
 
-    /// Who calls; default: the zero address
+    /// Caller; default: the zero address
     #[arg(long, value_name = "ADDRESS")]
     from: Option<String>,
 
@@ -22,15 +27,15 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "HEX")]
     data: Option<String>,
 
-    /// Wei sent along: 1000 or 1e18
+    /// Value in wei: 1000 or 1e18
     #[arg(long, value_name = "AMOUNT")]
     value: Option<String>,
 
-    /// Gas at most; default: 50000000
+    /// Gas limit; default: 50000000
     #[arg(long, value_name = "N")]
     gas: Option<u64>,
 
-    /// The block at whose end it is called; default: the newest
+    /// Block at whose end it is called; default: the newest with a state
     #[arg(long, value_name = "N")]
     block: Option<u64>,
 }
@@ -44,26 +49,34 @@ Examples (for the small chain in testdata/):
         --block 20 --chain testdata/small/v2/genesis.json
 ";
 
-impl From<CallArgs> for CallQuery {
-    fn from(args: CallArgs) -> Self {
-        Self {
-            to: args.to,
-            from: args.from,
-            data: args.data,
-            value: args.value,
-            gas: args.gas,
-            block: args.block,
-        }
-    }
-}
-
 /// Runs the command.
-pub(crate) fn run(node: &Node, query: &CallQuery, terminal: &Terminal) -> Result<()> {
-    let called = txgraph::call(node, query)?;
-    terminal.note(format_args!(
+pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
+    let address = |text: &String| text::parse_address(text, Checksum::Verify);
+    let source = context.open()?;
+    let mut call = source.call(args.to.as_ref().map(address).transpose()?);
+    if let Some(from) = &args.from {
+        call = call.from(address(from)?);
+    }
+    if let Some(data) = &args.data {
+        let data = hex::decode(data)
+            .map_err(|error| Error::usage(format!("the data is not hex: {error}")))?;
+        call = call.data(data);
+    }
+    if let Some(value) = &args.value {
+        let value = text::parse_amount(value);
+        call = call.value(value.map_err(|error| Error::usage(error).at("value"))?);
+    }
+    if let Some(gas) = args.gas {
+        call = call.gas(gas);
+    }
+    if let Some(block) = args.block {
+        call = call.block(block);
+    }
+    let result = call.run()?;
+    context.terminal.note(format_args!(
         "called at the end of block {}: {} gas",
-        called.block, called.outcome.gas_used
+        result.block, result.outcome.gas_used
     ));
-    let output = called.output()?;
+    let output = result.output()?;
     print_data(format!("{output}\n").as_bytes())
 }

@@ -1,7 +1,8 @@
 //! `txgraph completions`.
 
+use super::Context;
 use crate::output::print_data;
-use clap::{Args, Command};
+use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use txgraph::Result;
 
@@ -21,7 +22,8 @@ Examples:
 ";
 
 /// Runs the command.
-pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<()> {
+pub(crate) fn run(args: &CompletionsArgs, _: &Context<'_>) -> Result<()> {
+    let mut command = crate::Cli::command();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "txgraph", &mut script);
     print_data(&script)

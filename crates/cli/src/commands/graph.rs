@@ -1,29 +1,27 @@
 //! `txgraph graph`.
 
-use crate::{
-    args::{ColumnArgs, SearchArgs, graph_formats, output, text},
-    output::Terminal,
-};
+use super::Context;
+use crate::args::{ColumnArgs, SearchArgs, graph_formats, output, text};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{GraphQuery, Node, Result};
+use txgraph::{Result, text::GraphQuery};
 
 /// Follow transfers from some addresses and write the graph around them
 ///
-/// A breadth-first search. Roots are hop 0; each hop expands the addresses that the one before
+/// A breadth-first search. Roots are hop 0; each hop expands the addresses that the hop before it
 /// reached. Addresses that are not expanded (hubs, the stop list, the zero address, the last hop)
-/// are shown, and the output says why the search ended there.
+/// are in the output, with the reason why the search ended there.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct GraphArgs {
     #[command(flatten)]
     search: SearchArgs,
 
-    /// File to write, or `-` for stdout; give it again for more files from one search
+    /// File to write, or `-` for stdout; repeat it for more files from one search
     ///
-    /// Extensions tell formats: csv, jsonl, parquet and ipc hold the transfers, with the hop at which
-    /// each was found; json, graphml and gexf the whole graph; dot is Graphviz's language, svg and
-    /// png are drawn by Graphviz. A file gets its name when it is complete.
+    /// Extensions choose formats: csv, jsonl, parquet and ipc contain the transfers, with the hop at
+    /// which each was found; json, graphml and gexf the whole graph; dot is the language of Graphviz,
+    /// which draws svg and png. A file gets its name when it is complete.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
@@ -31,7 +29,7 @@ pub(crate) struct GraphArgs {
     #[arg(short, long, value_name = "FORMAT", value_parser = graph_formats(), help_heading = "Output")]
     format: Option<String>,
 
-    /// Also write the vertices: address, hop, degrees, why not expanded
+    /// Also write the vertices: address, hop, degrees, and why it was not expanded
     ///
     /// A table (csv, jsonl, parquet, ipc) or `-`. Without --output, nothing else is written.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -45,7 +43,7 @@ pub(crate) struct GraphArgs {
 
     /// Symbols and decimals of tokens: a Uniswap token list (JSON), or CSV
     ///
-    /// Without it amounts are in the smallest unit of each token: they are never guessed.
+    /// Without it, amounts are in the smallest unit of each token; decimals are never guessed.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Option<PathBuf>,
 
@@ -59,7 +57,7 @@ pub(crate) struct GraphArgs {
 
 const EXAMPLES: &str = "\
 Examples (for the small chain in testdata/):
-  Where did the tokens of an address go, three hops far? A table on stdout:
+  Where did the tokens of an address go in three hops? A table on stdout:
     $ txgraph graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3
 
   The same for one token, as pictures and tables from one search:
@@ -67,10 +65,10 @@ Examples (for the small chain in testdata/):
         -t 0xd601451207128971898aab8654521699f35222e2 \\
         -o trace.dot -o trace.svg -o trace.csv -o trace.parquet --vertices addresses.csv
 
-  Who funded an address, only by payments that came before it paid?
+  Who funded an address, counting only payments before it paid itself?
     $ txgraph graph -r 0x46090d05ee648274f4895bc27c1f97ec1dc51a0d -d in -n 2 --time-respecting
 
-  Hubs shown but not followed, one edge for each pair of addresses:
+  Hubs shown but not expanded, one edge for each pair of addresses:
     $ txgraph graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -n 2 --max-degree 20 \\
         --merge -f json
 ";
@@ -89,20 +87,31 @@ impl From<GraphArgs> for GraphQuery {
 }
 
 /// Runs the command.
-pub(crate) fn run(node: &Node, query: &GraphQuery, terminal: &Terminal) -> Result<()> {
+pub(crate) fn run(args: GraphArgs, context: &Context<'_>) -> Result<()> {
+    ask(&args.into(), context)
+}
+
+/// Asks the question.
+pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
-    let request = query.search.request(node)?;
-    terminal.blocks(&request.blocks);
-    let mut answer = txgraph::write_graph(node, query, &request)?;
-    terminal.gaps(&answer.graph.scan);
-    terminal.limits(&answer.graph.limits);
-    terminal.written(&answer.written);
-    terminal.graph(&answer.graph, start.elapsed());
-    // The first is the exit status; the others are told before it.
-    let Some(last) = answer.failed.pop() else {
+    let terminal = context.terminal;
+    let source = context.open()?;
+    let (question, outputs) = query.on(&source)?;
+    let files = outputs.files.iter().map(|(_, target)| target);
+    let vertices = outputs.vertices.iter().map(|(_, target)| target);
+    terminal.check_stdout(files.chain(vertices))?;
+    terminal.blocks(question.blocks());
+    let answer = question.run()?;
+    let mut done = answer.write_all(&outputs)?;
+    terminal.gaps(&answer.scan);
+    terminal.limits(&answer.limits);
+    terminal.written(&done.written);
+    terminal.graph(&answer, start.elapsed());
+    // The last failure is the result of the command; the others are printed before it.
+    let Some(last) = done.failed.pop() else {
         return Ok(());
     };
-    for error in &answer.failed {
+    for error in &done.failed {
         crate::exit::report(error);
     }
     Err(last)

@@ -1,18 +1,22 @@
 //! `txgraph index`.
 
+use super::Context;
 use crate::{
     output::{Terminal, listed, print_json, print_page},
     table::thousands,
 };
 use clap::{Args, Subcommand};
-use txgraph::{BuildReport, IndexBuild, IndexState, Node, Result, printable};
+use txgraph::{
+    BuildReport, IndexHandle, IndexOptions, IndexState, Result, printable,
+    text::{Checksum, wrapped_native},
+};
 
-/// Make, keep and check an index: any address of any age in milliseconds
+/// Build, update and check an index, which finds any address in milliseconds
 ///
-/// An index holds every transfer once more, by sender and by receiver, in about 40 bytes each.
-/// Questions are answered from it where it reaches and from the node where it does not; the
-/// answers are the same. It lies below ~/.cache/txgraph/index unless --index names a directory,
-/// can be deleted at any time, and an interrupted build goes on where it was.
+/// An index contains every transfer again, by sender and by receiver, in about 40 bytes each.
+/// Questions about its blocks are answered from it, all others from the node; the answers are the
+/// same. It is in ~/.cache/txgraph/index unless --index names a directory, and can be deleted at
+/// any time. A build that was interrupted continues where it stopped.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
@@ -30,7 +34,7 @@ enum Action {
     Drop,
 }
 
-/// Make an index of the whole chain, or go on with one that was interrupted
+/// Build an index of the whole chain, or continue a build that was interrupted
 #[derive(Args, Debug)]
 struct BuildArgs {
     /// Lowest block; default: 0
@@ -39,20 +43,20 @@ struct BuildArgs {
 
     /// Blocks of a full segment; default: 32768
     ///
-    /// More are looked into faster, and take more memory to make.
+    /// Larger segments are searched faster, and take more memory to build.
     #[arg(long, value_name = "N")]
     segment_blocks: Option<u64>,
 
-    /// Whose Deposit and Withdrawal events wrap and unwrap the coin of the chain; default: auto
+    /// Contracts whose Deposit and Withdrawal events wrap and unwrap the native coin; default: auto
     ///
-    /// Questions that mean others are answered by the node.
+    /// Questions about others are answered from the node.
     #[arg(long, value_name = "auto|any|none|ADDRESS")]
     wrapped_native: Vec<String>,
 
-    /// Hold what moves inside of transactions, too, found by replaying every block
+    /// Also index transfers inside transactions, found by replaying every block
     ///
-    /// Takes the time of a replay. Questions with --with-internal are then answered from
-    /// the index; all others are answered as before.
+    /// Takes as long as a replay. Questions with --with-internal are then answered from the index;
+    /// all others are answered as before.
     #[arg(long)]
     with_internal: bool,
 
@@ -60,24 +64,24 @@ struct BuildArgs {
     update: UpdateArgs,
 }
 
-/// Bring an index up to the tip of the node
+/// Extend an index to the tip of the node
 ///
-/// Undoes what was replaced by a reorganisation.
+/// Blocks that a reorganisation replaced are indexed again.
 #[derive(Args, Debug)]
 struct UpdateArgs {
-    /// Highest block; default: the tip, less the reorg buffer
+    /// Highest block; default: the tip, minus the reorg buffer
     #[arg(long, value_name = "N")]
     to_block: Option<u64>,
 
-    /// Newest blocks left to the node, as they may yet be replaced; default: 64
+    /// Newest blocks that are left to the node, because they can be replaced; default: 64
     #[arg(long, value_name = "N")]
     reorg_buffer: Option<u64>,
 }
 
-/// Tell what an index holds, how large it is, and how far behind the node
+/// Show what an index contains, its size, and how far it is behind the node
 #[derive(Args, Debug)]
 struct StatusArgs {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -85,15 +89,16 @@ struct StatusArgs {
 /// Check every byte of an index, and every transfer against the database
 #[derive(Args, Debug)]
 struct VerifyArgs {
-    /// Only the index itself: checksums and structure
+    /// Check only the index itself: checksums and structure
     #[arg(long)]
     quick: bool,
 }
 
 const EXAMPLES: &str = "\
-Examples:
+Examples (for the small chain in testdata/):
     $ txgraph index build
-    $ txgraph index build --with-internal --from-block 17000000
+    $ txgraph index build --with-internal --to-block 30 --index with-internal \\
+        --chain testdata/small/v2/genesis.json
     $ txgraph index update
     $ txgraph index status
     $ txgraph index verify --quick
@@ -101,37 +106,36 @@ Examples:
 ";
 
 /// Runs the command.
-pub(crate) fn run(node: &Node, args: &IndexArgs, terminal: &Terminal) -> Result<()> {
+pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
+    let terminal = context.terminal;
+    let source = context.open()?;
+    let index = source.index()?;
     match &args.action {
         Action::Build(build) => {
-            let what = IndexBuild {
-                from_block: build.from_block,
+            let options = IndexOptions {
+                first_block: build.from_block,
                 segment_blocks: build.segment_blocks,
-                wrapped_native: build.wrapped_native.clone(),
+                wrapped_native: wrapped_native(&build.wrapped_native, Checksum::Verify)?,
                 internal: build.with_internal,
                 ..build.update.options()
             };
-            done(node, &txgraph::index_build(node, &what)?, terminal)
+            done(index, &index.build(&options)?, terminal)
         }
-        Action::Update(update) => done(
-            node,
-            &txgraph::index_update(node, &update.options())?,
-            terminal,
-        ),
+        Action::Update(update) => done(index, &index.update(&update.options())?, terminal),
         Action::Status(status) => {
-            let state = txgraph::index_status(node)?;
+            let state = index.status()?;
             match status.json {
                 true => print_json(&state),
                 false => print_page(&page(&state)),
             }
         }
         Action::Verify(verify) => {
-            let verified = txgraph::index_verify(node, verify.quick)?;
+            let verified = index.verify(verify.quick)?;
             let segments = thousands(verified.segments);
             match verify.quick {
-                true => terminal.note(format_args!("{segments} segments are whole")),
+                true => terminal.note(format_args!("{segments} segments are valid")),
                 false => terminal.note(format_args!(
-                    "{segments} segments are whole; {} blocks and {} transfers are those of the \
+                    "{segments} segments are valid; {} blocks and {} transfers agree with the \
                      database",
                     thousands(verified.blocks),
                     thousands(verified.transfers)
@@ -139,20 +143,20 @@ pub(crate) fn run(node: &Node, args: &IndexArgs, terminal: &Terminal) -> Result<
             }
             if !verified.unread.is_empty() {
                 terminal.note(format_args!(
-                    "not compared, as the node has them no more: {}",
+                    "not compared, because the node no longer has them: {}",
                     listed(verified.unread.iter().map(|range| range.to_string()))
                 ));
             }
             Ok(())
         }
         Action::Drop => {
-            let dropped = txgraph::index_drop(node)?;
-            let folder = dropped.folder.display();
-            match dropped.foreign.is_empty() {
-                true => terminal.note(format_args!("deleted {folder}")),
+            let deleted = index.delete()?;
+            let directory = deleted.directory.display();
+            match deleted.foreign.is_empty() {
+                true => terminal.note(format_args!("deleted {directory}")),
                 false => terminal.note(format_args!(
-                    "deleted the index in {folder}; kept other files: {}",
-                    listed(dropped.foreign.iter().map(|name| format!("{name:?}")))
+                    "deleted the index in {directory}; kept other files: {}",
+                    listed(deleted.foreign.iter().map(|name| format!("{name:?}")))
                 )),
             }
             Ok(())
@@ -161,25 +165,25 @@ pub(crate) fn run(node: &Node, args: &IndexArgs, terminal: &Terminal) -> Result<
 }
 
 impl UpdateArgs {
-    fn options(&self) -> IndexBuild {
-        IndexBuild {
-            to_block: self.to_block,
+    fn options(&self) -> IndexOptions {
+        IndexOptions {
+            last_block: self.to_block,
             reorg_buffer: self.reorg_buffer,
-            ..IndexBuild::default()
+            ..IndexOptions::default()
         }
     }
 }
 
-fn done(node: &Node, built: &BuildReport, terminal: &Terminal) -> Result<()> {
+fn done(index: IndexHandle<'_>, built: &BuildReport, terminal: &Terminal) -> Result<()> {
     if built.removed_blocks > 0 {
         terminal.note(format_args!(
-            "undone: segments of {} blocks, part of which were replaced",
+            "removed: segments of {} blocks, some of which were replaced",
             thousands(built.removed_blocks)
         ));
     }
     if !built.unavailable.is_empty() {
         terminal.note(format_args!(
-            "left out, as the node has them no more: {}",
+            "left out, because the node no longer has them: {}",
             listed(built.unavailable.iter().map(|range| range.to_string()))
         ));
     }
@@ -190,12 +194,12 @@ fn done(node: &Node, built: &BuildReport, terminal: &Terminal) -> Result<()> {
         "indexed {} blocks with {} transfers in {seconds:.1} s ({rate:.0} blocks/s): {}",
         thousands(built.read_blocks),
         thousands(built.transfers),
-        node.index_folder()?.display()
+        index.directory()?.display()
     ));
     Ok(())
 }
 
-/// What people want to know.
+/// The page for people.
 fn page(state: &IndexState) -> String {
     let status = &state.status;
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]

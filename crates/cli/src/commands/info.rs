@@ -1,17 +1,18 @@
 //! `txgraph info`.
 
+use super::Context;
 use crate::{
     output::{listed, print_json, print_page},
     table::thousands,
     time::utc,
 };
 use clap::Args;
-use txgraph::{BlockRange, Info, Node, Result, printable};
+use txgraph::{BlockRange, Info, Result, printable};
 
-/// Tell what a data directory holds
+/// Show what a data directory contains
 ///
 /// Chain, layout, the versions of reth that wrote it, the tip, and which blocks of headers,
-/// transactions, receipts and state really exist: parts may be pruned, filtered or not there yet.
+/// transactions, receipts and state exist: parts can be pruned, filtered or not written yet.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct InfoArgs {
@@ -27,15 +28,15 @@ Examples:
 ";
 
 /// Runs the command.
-pub(crate) fn run(node: &Node, args: &InfoArgs) -> Result<()> {
-    let info = txgraph::info(node)?;
+pub(crate) fn run(args: &InfoArgs, context: &Context<'_>) -> Result<()> {
+    let info = context.open()?.info()?;
     match args.json {
         true => print_json(&info),
         false => print_page(&page(&info)),
     }
 }
 
-/// What people want to know first.
+/// The page for people.
 fn page(info: &Info) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     let mut line = |name, text: String| lines.push((name, text));
@@ -45,7 +46,7 @@ fn page(info: &Info) -> String {
         "chain",
         match info.chain.chain_id {
             Some(id) => format!("{id} ({name})"),
-            None => format!("{name}; its id is not stored: say it with --chain-id"),
+            None => format!("{name}; its id is not stored: pass --chain-id"),
         },
     );
     line("genesis", info.chain.genesis_hash.to_string());
@@ -107,7 +108,7 @@ fn page(info: &Info) -> String {
     let mut last = "";
     let mut page = String::new();
     for (name, text) in &lines {
-        // A name is said once for all its lines.
+        // A name is printed once for all its lines.
         let shown = if *name == last { "" } else { name };
         page += &format!("{shown:width$}  {}\n", printable(text));
         last = name;

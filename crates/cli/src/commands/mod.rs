@@ -1,4 +1,5 @@
-//! One file per verb: its arguments, whose doc comments are its help, and what it does.
+//! One file per verb: its arguments, whose doc comments are its help, and a function
+//! `run(args, context)`.
 
 pub(crate) mod analyze;
 pub(crate) mod call;
@@ -7,6 +8,7 @@ pub(crate) mod evm;
 pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod info;
+pub(crate) mod man;
 pub(crate) mod query;
 pub(crate) mod replay;
 pub(crate) mod token;
@@ -14,26 +16,34 @@ pub(crate) mod transfers;
 
 use crate::{args::Global, output::Terminal, progress};
 use std::sync::Arc;
-use txgraph::{Control, Explain, Node, Query, Result};
+use txgraph::{Control, Explain, Result, Source, text::Query};
 
-/// Opens the node of the configuration, with a progress bar, stopped by Ctrl-C.
-pub(crate) fn open(global: &Global, terminal: &Terminal) -> Result<Node> {
-    let control = Control {
-        progress: Some(terminal.progress()),
-        explain: global
-            .explain
-            .then(|| -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) }),
-        cancel: terminal.cancel.clone(),
-    };
-    txgraph::open(&global.config()?, &control)
+/// What every verb runs with.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) global: &'a Global,
+    pub(crate) terminal: &'a Terminal,
+}
+
+impl Context<'_> {
+    /// Opens the source of the configuration, with progress, and stopped by Ctrl-C.
+    pub(crate) fn open(&self) -> Result<Source> {
+        let explain =
+            || -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) };
+        let control = Control {
+            progress: Some(self.terminal.progress()),
+            explain: self.global.explain.then(explain),
+            cancel: self.terminal.cancel.clone(),
+        };
+        Source::with_config(&self.global.config()?, &control)
+    }
 }
 
 /// Asks a question.
-pub(crate) fn ask(query: &Query, global: &Global, terminal: &Terminal) -> Result<()> {
-    let node = open(global, terminal)?;
+pub(crate) fn ask(query: Query, context: &Context<'_>) -> Result<()> {
     match query {
-        Query::Transfers(query) => transfers::run(&node, query, terminal),
-        Query::Graph(query) => graph::run(&node, query, terminal),
-        Query::Analyze(query) => analyze::run(&node, query, terminal),
+        Query::Transfers(query) => transfers::ask(&query, context),
+        Query::Graph(query) => graph::ask(&query, context),
+        Query::Analyze(query) => analyze::ask(&query, context),
     }
 }

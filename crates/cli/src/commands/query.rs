@@ -1,13 +1,13 @@
 //! `txgraph query`.
 
-use super::ask;
-use crate::{
-    args::text,
-    output::{Terminal, print_page},
-};
+use super::{Context, ask};
+use crate::{args::text, output::print_page};
 use clap::Args;
 use std::path::PathBuf;
-use txgraph::{Query, QueryFile, Result, printable};
+use txgraph::{
+    Result, printable,
+    text::{ParamValue, Query, QueryFile},
+};
 
 /// Ask a saved question
 ///
@@ -20,7 +20,7 @@ pub(crate) struct QueryArgs {
     #[arg(value_name = "FILE", required_unless_present = "list")]
     file: Option<String>,
 
-    /// Give a parameter a value; lists grow when it is given again
+    /// Set a parameter; for several values of a list, repeat the option
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
 
@@ -28,15 +28,15 @@ pub(crate) struct QueryArgs {
     #[arg(long, conflicts_with_all = ["file", "set", "explain"])]
     list: bool,
 
-    /// Print the purpose, the parameters and, if all needed ones are given, the command; ask nothing
+    /// Print the purpose, the parameters and, if the required ones are set, the command; ask nothing
     #[arg(long)]
     explain: bool,
 
-    /// File to write, in place of what the question says; give it again for more files
+    /// File to write; for several files, repeat the option
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 
-    /// Format, in place of what the question says
+    /// Format, instead of that of the question
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     overwrite: bool,
 
-    /// Answer with what exists when blocks are missing
+    /// Answer with the blocks that exist if some are missing
     #[arg(long)]
     allow_partial: bool,
 }
@@ -66,19 +66,16 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    args: QueryArgs,
-    global: &crate::args::Global,
-    terminal: &Terminal,
-) -> Result<()> {
+pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
+    let terminal = context.terminal;
     let Some(name) = &args.file else {
         return list();
     };
     let file = QueryFile::open(name)?;
     if args.explain {
-        return explain(&file, &args);
+        return explain(&file, args);
     }
-    let query = resolve(&file, &args)?;
+    let query = resolve(&file, args)?;
     terminal.note(format_args!("{}", file.purpose));
     terminal.note(format_args!("question {} ({})", file.name, file.origin));
     if let Some(path) = file.namesake() {
@@ -87,7 +84,7 @@ pub(crate) fn run(
             path.display()
         ));
     }
-    ask(&query, global, terminal)
+    ask(query, context)
 }
 
 fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
@@ -97,7 +94,7 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     output.overwrite |= args.overwrite;
     if !args.output.is_empty() {
         output.output = args.output.iter().cloned().map(text).collect();
-        // A format that was meant for the question's own output.
+        // The format of the question was for its own output.
         output.format = None;
     }
     if args.format.is_some() {
@@ -118,11 +115,11 @@ fn list() -> Result<()> {
 }
 
 fn explain(file: &QueryFile, args: &QueryArgs) -> Result<()> {
-    let mut text = format!("{}\n\n{}\n", file.purpose, file.usage());
+    let mut text = format!("{}\n\nusage: {}\n", file.purpose, file.usage());
     let width = file.params.keys().map(String::len).max().unwrap_or(0);
     for (name, param) in &file.params {
         let value = match &param.default {
-            Some(txgraph::ParamValue::String(default)) => format!(" (default: {default})"),
+            Some(ParamValue::String(default)) => format!(" (default: {default})"),
             Some(default) => format!(" (default: {default})"),
             None if param.optional => " (optional)".to_owned(),
             None => String::new(),

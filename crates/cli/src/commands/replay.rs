@@ -1,21 +1,25 @@
 //! `txgraph replay`.
 
+use super::Context;
 use crate::{
-    args::{BlockArgs, output, words},
-    output::Terminal,
+    args::{BlockArgs, words},
     table::thousands,
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{EngineKind, Error, ErrorKind, Node, ReplayQuery, Replayed, Result, Trace};
+use txgraph::{
+    EngineKind, Error, ErrorKind, PreparedReplay, ReplayOutput, ReplaySummary, Result, Source,
+    Target, Trace,
+    text::{self, Checksum},
+};
 
-/// Execute transactions again: what moved inside of them, traces, and proof of the receipts
+/// Replay transactions: transfers inside them, traces, and verification of receipts
 ///
-/// Every transaction is executed by the embedded EVM on the state that the node keeps of the past,
-/// and held against what the node stored: status, gas and logs of each receipt; gas, receipts root
+/// The embedded EVM executes every transaction on the past state that the node keeps, and compares
+/// the result with what the node stored: status, gas and logs of each receipt; gas, receipts root
 /// and bloom filter of each block; and the accounts and slots that each block changed. Without
-/// --trace the movements of the coin of the chain inside of transactions are written, which leave no
-/// log. A difference ends the command with status 1.
+/// --trace, transfers of the native coin inside transactions are written, which leave no log. A
+/// difference ends the command with status 1.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
@@ -29,24 +33,24 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "TX", help_heading = "What")]
     tx: Option<String>,
 
-    /// Write nothing: only compare with what the node stored
+    /// Write nothing; only compare with what the node stored
     ///
     /// Also proves the transactions root of each block and the signer of each transaction.
     #[arg(long, conflicts_with_all = ["trace", "fees", "output", "format"], help_heading = "What")]
     verify_only: bool,
 
-    /// In place of transfers: where balances of these tokens did not change as their logs say
+    /// Instead of transfers, report balances that disagree with the token's logs
     ///
-    /// Around every transaction that calls the token, `balanceOf` is asked for the ends of its
-    /// transfers, the sender, the recipient, and every address in the call frames and their
-    /// calldata. Balances that change although nobody names their holder are not seen.
+    /// Before and after every transaction that calls the token, `balanceOf` is called for both sides
+    /// of its transfers, the sender, the recipient, and every address in the call frames and their
+    /// calldata. A balance whose holder occurs nowhere in the transaction is not checked.
     #[arg(
         long, value_name = "TOKEN",
         conflicts_with_all = ["trace", "fees", "verify_only", "against"], help_heading = "What"
     )]
     verify_balances: Vec<String>,
 
-    /// Compare with a trace of the transaction by another client, step by step: the answer of
+    /// Compare step by step with another client's trace of the transaction: the answer of
     /// debug_traceTransaction (struct logs), or lines of EIP-3155
     #[arg(
         long, value_name = "FILE", requires = "tx",
@@ -55,16 +59,16 @@ pub(crate) struct ReplayArgs {
     )]
     against: Option<PathBuf>,
 
-    /// In place of transfers: `call` frames (as callTracer tells them), `struct` logs of one
-    /// transaction (EIP-3155), the `diff` of the state (as prestateTracer tells it), or where the
-    /// `gas` went (folded stacks, for flame graphs)
+    /// Instead of transfers, write `call` frames (like callTracer), `struct` logs of one transaction
+    /// (EIP-3155), the `diff` of the state (like prestateTracer), or where the `gas` went (folded
+    /// stacks, for flame graphs)
     #[arg(
         long, value_name = "WHAT", value_parser = words(Trace::ALL, |trace| trace.as_str()),
         help_heading = "What"
     )]
     trace: Option<Trace>,
 
-    /// What executes: `own`, `revm`, or `both`, compared instruction by instruction
+    /// Engine: `own`, `revm`, or `both`, compared instruction by instruction
     #[cfg(feature = "oracle")]
     #[arg(
         long, value_name = "ENGINE", default_value = "own",
@@ -72,7 +76,7 @@ pub(crate) struct ReplayArgs {
     )]
     engine: EngineKind,
 
-    /// Also fees: what is burnt, and what the beneficiary of the block gets
+    /// Also write fees: what is burnt, and what the beneficiary of the block receives
     #[arg(long, conflicts_with = "trace", help_heading = "What")]
     fees: bool,
 
@@ -93,20 +97,20 @@ pub(crate) struct ReplayArgs {
 
 const EXAMPLES: &str = "\
 Examples (for the small chain in testdata/):
-  Prove everything the node holds:
+  Verify everything that the node stores:
     $ txgraph replay --verify-only --chain testdata/small/v2/genesis.json
 
-  What moved inside of the transactions of the last ten blocks, with fees:
+  Transfers inside the transactions of the last ten blocks, with fees:
     $ txgraph replay --blocks -10: --fees --chain testdata/small/v2/genesis.json
 
   The call tree of one transaction:
     $ txgraph replay --tx 20:3 --trace call --chain testdata/small/v2/genesis.json
 
-  Whether the logs of a token that takes fees tell all that it moved:
-    $ txgraph replay --verify-balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \
+  Do the logs of a token that takes fees account for all changes of balances?
+    $ txgraph replay --verify-balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \\
         --chain testdata/small/v2/genesis.json
 
-  Transfers of all kinds, those inside of transactions among them:
+  Transfers of the native coin, including those inside transactions:
     $ txgraph transfers --with-internal -t eth --chain testdata/small/v2/genesis.json
 ";
 
@@ -122,43 +126,24 @@ const fn engine_word(engine: EngineKind) -> &'static str {
     }
 }
 
-impl From<ReplayArgs> for ReplayQuery {
-    fn from(args: ReplayArgs) -> Self {
-        Self {
-            blocks: args.blocks.blocks,
-            from_block: args.blocks.from_block,
-            to_block: args.blocks.to_block,
-            transaction: args.tx,
-            trace: args.trace,
-            fees: args.fees,
-            verify_only: args.verify_only,
-            verify_balances: args.verify_balances,
-            against: args.against,
-            #[cfg(feature = "oracle")]
-            engine: args.engine,
-            #[cfg(not(feature = "oracle"))]
-            engine: EngineKind::Own,
-            output: output(
-                args.output.into_iter().collect(),
-                args.format,
-                args.overwrite,
-            ),
-        }
-    }
-}
-
 /// Runs the command.
-pub(crate) fn run(node: &Node, query: &ReplayQuery, terminal: &Terminal) -> Result<()> {
+pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
-    if query.transaction.is_none() {
-        terminal.blocks(&query.blocks(node)?);
+    let terminal = context.terminal;
+    let source = context.open()?;
+    let (question, output) = prepare(args, &source)?;
+    if !args.verify_only && args.against.is_none() {
+        terminal.check_stdout([&output.target])?;
     }
-    let Replayed {
+    if args.tx.is_none() {
+        terminal.blocks(question.blocks());
+    }
+    let ReplaySummary {
         report,
         mismatches,
         steps,
         written,
-    } = txgraph::write_replay(node, query)?;
+    } = question.write(&output)?;
     terminal.written(written.as_slice());
     let seconds = start.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -170,12 +155,10 @@ pub(crate) fn run(node: &Node, query: &ReplayQuery, terminal: &Terminal) -> Resu
         thousands(report.gas_used),
     ));
     if let Some(steps) = steps {
-        terminal.note(format_args!(
-            "{} steps agree with the trace",
-            thousands(steps)
-        ));
+        let steps = thousands(steps);
+        terminal.note(format_args!("{steps} steps agree with the trace"));
     }
-    if !query.verify_balances.is_empty() {
+    if question.compares_balances() {
         let compared = thousands(report.balances_compared);
         terminal.note(format_args!("compared {compared} balances with the logs"));
     }
@@ -190,7 +173,7 @@ pub(crate) fn run(node: &Node, query: &ReplayQuery, terminal: &Terminal) -> Resu
         ),
         (
             report.balances_unanswered,
-            "balances that the token would not tell",
+            "balances for which the token did not answer balanceOf",
         ),
     ] {
         if count > 0 {
@@ -200,17 +183,76 @@ pub(crate) fn run(node: &Node, query: &ReplayQuery, terminal: &Terminal) -> Resu
     if report.mismatches == 0 {
         return Ok(());
     }
-    let told: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+    let listed: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
     Err(Error::new(
         ErrorKind::Failed,
         format!(
             "the replay disagrees with the node in {} places: {}",
             thousands(report.mismatches),
-            told.join("; ")
+            listed.join("; ")
         ),
     )
     .hint(
         "the database is damaged, the rules are those of another chain (--chain), or txgraph is \
          wrong: please report it with the block",
     ))
+}
+
+/// Reads the arguments, and prepares the question and its output.
+fn prepare<'s>(
+    args: &ReplayArgs,
+    source: &'s Source,
+) -> Result<(PreparedReplay<'s>, ReplayOutput)> {
+    let mut question = source.replay().engine(engine(args));
+    let BlockArgs {
+        blocks,
+        from_block,
+        to_block,
+    } = &args.blocks;
+    for blocks in text::read_blocks(blocks, *from_block, *to_block)? {
+        question = question.blocks(blocks);
+    }
+    if let Some(name) = &args.tx {
+        question = question.transaction(text::parse_transaction(name)?);
+    }
+    if let Some(trace) = args.trace {
+        question = question.trace(trace);
+    }
+    if args.fees {
+        question = question.fees();
+    }
+    if args.verify_only {
+        question = question.verify_only();
+    }
+    let tokens = text::addresses(&args.verify_balances, Checksum::Verify)?;
+    if tokens.is_empty() && !args.verify_balances.is_empty() {
+        return Err(Error::usage("the list of tokens is empty"));
+    }
+    for token in tokens {
+        question = question.balances(token);
+    }
+    if let Some(trace) = &args.against {
+        question = question.against(trace);
+    }
+    let target = match &args.output {
+        Some(path) => Target::from(path.clone()),
+        None => Target::Stdout,
+    };
+    let is_trace = args.trace.is_some();
+    let output = ReplayOutput {
+        format: text::parse_replay_format(args.format.as_deref(), &target, is_trace)?,
+        target,
+        overwrite: args.overwrite,
+    };
+    Ok((question.prepare()?, output))
+}
+
+#[cfg(feature = "oracle")]
+const fn engine(args: &ReplayArgs) -> EngineKind {
+    args.engine
+}
+
+#[cfg(not(feature = "oracle"))]
+const fn engine(_: &ReplayArgs) -> EngineKind {
+    EngineKind::Own
 }

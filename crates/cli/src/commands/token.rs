@@ -1,30 +1,33 @@
 //! `txgraph token`.
 
+use super::Context;
 use crate::output::{print_json, print_page};
-use alloy_primitives::Address;
 use clap::Args;
-use txgraph::{Node, Result, TokenNames, printable};
+use txgraph::{
+    Address, Result, TokenNames, printable,
+    text::{Checksum, addresses},
+};
 
-/// Ask tokens what they say of themselves: symbol, decimals, name
+/// Ask tokens for their symbol, decimals and name
 ///
-/// By calling them on the state of the node. Answers of now are kept below ~/.cache/txgraph/tokens.
-/// What a token says is its own claim: anybody can call theirs USDC.
+/// Calls the contracts on the state of the node. Answers at the newest block are cached in
+/// ~/.cache/txgraph/tokens. Any contract can return any name: a token called USDC need not be USDC.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TokenArgs {
-    /// Addresses of tokens; with commas, or several; @FILE reads the first column of a file
+    /// Addresses of tokens, separated by blanks or commas; @FILE reads the first column of a file
     #[arg(required = true, value_name = "ADDRESS")]
     tokens: Vec<String>,
 
-    /// As of the end of this block; default: now
+    /// Block at whose end they are asked; default: the newest with a state
     #[arg(long, value_name = "N")]
     block: Option<u64>,
 
-    /// Ask again, though the answer is known
+    /// Ask again, even if the answer is cached
     #[arg(long)]
     refresh: bool,
 
-    /// As JSON, by address
+    /// Print JSON, by address
     #[arg(long)]
     json: bool,
 }
@@ -36,15 +39,23 @@ Examples (for the small chain in testdata/):
 ";
 
 /// Runs the command.
-pub(crate) fn run(node: &Node, args: &TokenArgs) -> Result<()> {
-    let names = txgraph::token_metadata(node, &args.tokens, args.block, args.refresh)?;
+pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
+    let source = context.open()?;
+    let mut tokens = source.tokens(addresses(&args.tokens, Checksum::Verify)?);
+    if let Some(block) = args.block {
+        tokens = tokens.block(block);
+    }
+    if args.refresh {
+        tokens = tokens.refresh();
+    }
+    let names = tokens.run()?;
     if args.json {
         return print_json(&names);
     }
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let line = |(token, said): (&Address, &TokenNames)| {
-        let decimals = said.decimals.map(|decimals| decimals.to_string());
-        let words = [said.symbol.clone(), decimals, said.name.clone()].map(or_dash);
+    let line = |(token, names): (&Address, &TokenNames)| {
+        let decimals = names.decimals.map(|decimals| decimals.to_string());
+        let words = [names.symbol.clone(), decimals, names.name.clone()].map(or_dash);
         format!("{token} {}\n", printable(&words.join(" ")))
     };
     print_page(&names.iter().map(line).collect::<String>())

@@ -1,27 +1,25 @@
 //! `txgraph transfers`.
 
-use crate::{
-    args::{ColumnArgs, SelectionArgs, output, table_formats, words},
-    output::Terminal,
-};
+use super::Context;
+use crate::args::{ColumnArgs, SelectionArgs, output, table_formats, words};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{Direction, Node, Result, TransfersQuery};
+use txgraph::{Direction, Result, text::TransfersQuery};
 
-/// Write the token and coin transfers of a block range as a table
+/// Write the transfers of a block range as a table
 ///
-/// One row for each movement of an ERC-20, ERC-721 or ERC-1155 token, of a wrapped coin, or of the
-/// coin of the chain itself, in the order in which they happened.
+/// One row for each transfer of an ERC-20, ERC-721 or ERC-1155 token, of a wrapped coin, or of the
+/// native coin, in the order in which they happened.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TransfersArgs {
-    /// Only transfers with one of these addresses at an end
+    /// Only transfers that one of these addresses sends or receives
     ///
-    /// Several: with commas, or give the option again; @FILE reads the first column of a file.
+    /// For several, use commas or repeat the option; @FILE reads the first column of a file.
     #[arg(short, long, value_name = "ADDRESS", help_heading = "Which transfers")]
     address: Vec<String>,
 
-    /// The end at which --address stands: `out` as sender, `in` as receiver; default: both
+    /// Match --address as sender (`out`) or receiver (`in`); default: both
     #[arg(
         short, long, value_name = "WAY", requires = "address",
         value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Which transfers"
@@ -33,8 +31,8 @@ pub(crate) struct TransfersArgs {
 
     /// File to write, or `-` for stdout; default: stdout
     ///
-    /// It gets its name when it is complete. Beside CSV and JSONL files the origin of the answer is
-    /// written as FILE.meta.json; the other formats hold it themselves.
+    /// It gets its name when it is complete. The metadata of CSV and JSONL files is written to
+    /// FILE.meta.json; the other formats contain it.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -52,14 +50,14 @@ pub(crate) struct TransfersArgs {
 
 const EXAMPLES: &str = "\
 Examples (for the small chain in testdata/):
-  Everything that moved in the last ten blocks:
+  All transfers of the last ten blocks:
     $ txgraph transfers --blocks -10:
 
   One token, as Parquet with cryo's column names:
     $ txgraph transfers -t 0xd601451207128971898aab8654521699f35222e2 --schema cryo \\
         -o usd6.parquet
 
-  What an address received of the coin of the chain, without dust:
+  What an address received of the native coin, without dust:
     $ txgraph transfers -a 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d in -t eth \\
         --min-value 1e15
 
@@ -84,11 +82,19 @@ impl From<TransfersArgs> for TransfersQuery {
 }
 
 /// Runs the command.
-pub(crate) fn run(node: &Node, query: &TransfersQuery, terminal: &Terminal) -> Result<()> {
+pub(crate) fn run(args: TransfersArgs, context: &Context<'_>) -> Result<()> {
+    ask(&args.into(), context)
+}
+
+/// Asks the question.
+pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
-    let request = query.request(node)?;
-    terminal.blocks(&request.blocks);
-    let answer = txgraph::write_transfers(node, query, &request)?;
+    let terminal = context.terminal;
+    let source = context.open()?;
+    let (question, output) = query.on(&source)?;
+    terminal.check_stdout([&output.target])?;
+    terminal.blocks(question.blocks());
+    let answer = question.write(&output)?;
     terminal.gaps(&answer.scan);
     terminal.written(&[answer.written]);
     terminal.scanned(&answer.scan, start.elapsed());

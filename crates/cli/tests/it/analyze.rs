@@ -27,7 +27,8 @@ fn loops_find_the_wash_cycle() {
 
         let run = sample.ok(&format!("analyze loops -t {OZA}"));
         for address in &cycle {
-            let shown = txgraph::parse_address(address, txgraph::Checksum::Verify).unwrap();
+            let shown =
+                txgraph::text::parse_address(address, txgraph::text::Checksum::Verify).unwrap();
             assert!(
                 run.stdout.contains(&shown.to_checksum(None)),
                 "{}",
@@ -38,7 +39,7 @@ fn loops_find_the_wash_cycle() {
 }
 
 #[test]
-fn pairs_are_the_transfers_added_up() {
+fn pairs_are_sums_of_transfers() {
     let sample = Sample::small();
     let line = format!("-r {HUB} -d both");
     let transfers = rows(&sample.ok(&format!("graph -q {line}")).stdout);
@@ -78,7 +79,7 @@ fn pairs_are_the_transfers_added_up() {
 }
 
 #[test]
-fn without_roots_it_is_about_everything() {
+fn without_roots_all_transfers_are_measured() {
     let sample = Sample::small();
     let all = rows(&sample.ok("transfers -q").stdout).len();
     let json = sample.ok("analyze summary -q -f json").stdout;
@@ -141,7 +142,7 @@ fn tables_are_chosen_by_name() {
 }
 
 #[test]
-fn amounts_are_in_units_where_a_list_tells_them() {
+fn amounts_have_the_units_of_the_token_list() {
     let sample = Sample::small();
     let usd6 = "0xd601451207128971898aab8654521699f35222e2";
     std::fs::write(

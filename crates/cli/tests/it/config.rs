@@ -1,4 +1,4 @@
-//! Where settings come from, seen from outside.
+//! Where settings come from.
 
 use crate::harness::{Sample, bare, run};
 use std::fs;
@@ -48,13 +48,13 @@ fn flag_over_environment_over_file() {
         .env("TXGRAPH_DATADIR", "nowhere")
         .args(["info", "--datadir", &data]));
 
-    // Found without being named, in the folder one is in.
+    // In the current directory, without being named.
     fs::rename(sample.path("good.toml"), sample.path("txgraph.toml")).unwrap();
     ok(bare(folder).arg("info"));
 }
 
 #[test]
-fn parts_may_lie_elsewhere() {
+fn parts_of_the_data_directory_can_be_elsewhere() {
     for sample in Sample::both() {
         let copy = sample.fixture.unpack();
         let moved = sample.path("elsewhere");
@@ -72,10 +72,10 @@ fn parts_may_lie_elsewhere() {
 }
 
 #[test]
-fn a_chain_id_must_be_right() {
+fn a_wrong_chain_id_is_refused() {
     let sample = Sample::small();
     sample.ok("transfers -q -b 1 --chain-id 735703");
-    let told = sample.run("transfers -b 1 --chain-id 1");
-    assert_eq!(told.status, 2);
-    assert!(told.stderr.contains("735703"), "{told:?}");
+    let answer = sample.run("transfers -b 1 --chain-id 1");
+    assert_eq!(answer.status, 2);
+    assert!(answer.stderr.contains("735703"), "{answer:?}");
 }

@@ -1,4 +1,4 @@
-//! The same question gives the same bytes, however it is worked on.
+//! The same question gives the same bytes, however it is answered.
 
 use crate::harness::Sample;
 
@@ -12,7 +12,7 @@ const QUESTIONS: [&str; 6] = [
 ];
 
 #[test]
-fn threads_chunks_and_memory_do_not_show() {
+fn answers_do_not_depend_on_threads_chunks_and_memory() {
     for sample in Sample::both() {
         for question in QUESTIONS {
             let expected = sample.ok(&format!("-q {question}")).stdout;
@@ -30,7 +30,7 @@ fn threads_chunks_and_memory_do_not_show() {
 }
 
 #[test]
-fn layouts_do_not_show() {
+fn answers_do_not_depend_on_the_layout() {
     let [v1, v2] = Sample::both();
     for question in QUESTIONS {
         let [a, b] = [&v1, &v2].map(|sample| sample.ok(&format!("-q {question}")).stdout);
@@ -39,7 +39,7 @@ fn layouts_do_not_show() {
 }
 
 #[test]
-fn files_are_the_same_bytes() {
+fn files_do_not_depend_on_threads() {
     let sample = Sample::small();
     for name in ["t.parquet", "t.ipc", "t.csv"] {
         let bytes = |how: &str| {

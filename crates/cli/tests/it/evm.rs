@@ -22,7 +22,7 @@ fn evm(args: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A programme that fails early closes its input.
+    // A program that fails early closes its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -70,7 +70,7 @@ fn examples_of_the_help_work() {
 }
 
 #[test]
-fn code_runs_from_everywhere() {
+fn code_comes_from_arguments_files_and_stdin() {
     let code = "60016002015f5260205ff3";
     let folder = tempfile::tempdir().unwrap();
     let hex = folder.path().join("code.hex");
@@ -84,16 +84,16 @@ fn code_runs_from_everywhere() {
             "",
         ),
     ] {
-        let told = json(&args, input);
+        let answer = json(&args, input);
         assert_eq!(
-            (&told["output"], &told["status"]),
+            (&answer["output"], &answer["status"]),
             (&expected.into(), &"success".into())
         );
-        assert_eq!(told["gas_used"], 3 + 3 + 3 + 2 + 6 + 3 + 2);
-        assert!(told["time_ns"].is_u64());
+        assert_eq!(answer["gas_used"], 3 + 3 + 3 + 2 + 6 + 3 + 2);
+        assert!(answer["time_ns"].is_u64());
     }
-    // PUSH0 is not known yet; the outcome is an answer all the same.
-    let told = json(
+    // PUSH0 does not exist yet. The outcome is still an answer.
+    let answer = json(
         &[
             "run",
             "--json",
@@ -105,7 +105,7 @@ fn code_runs_from_everywhere() {
         "",
     );
     assert_eq!(
-        (&told["status"], &told["gas_used"]),
+        (&answer["status"], &answer["gas_used"]),
         (&"halt".into(), &500.into())
     );
     let page = stdout(&["run", "--code", "5ffd5b"], "");
@@ -116,7 +116,7 @@ fn code_runs_from_everywhere() {
 }
 
 #[test]
-fn calldata_value_and_state_are_seen() {
+fn calldata_value_and_state_are_used() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
     std::fs::write(
@@ -139,8 +139,8 @@ fn calldata_value_and_state_are_seen() {
         "--calldata",
     ];
     let word = format!("{:064x}", 256);
-    let told = json(&[&args[..], &[&word]].concat(), "");
-    assert_eq!(told["output"], format!("0x{:064x}", 256 + 16 + 9));
+    let answer = json(&[&args[..], &[&word]].concat(), "");
+    assert_eq!(answer["output"], format!("0x{:064x}", 256 + 16 + 9));
 }
 
 #[test]
@@ -151,15 +151,15 @@ fn programs_give_the_known_results() {
     for name in ["count1000", "fact100"] {
         let expected = list.iter().find(|entry| entry["name"] == name).unwrap();
         let path = folder.join(format!("{name}.prog"));
-        let told = json(&["run", "--json", "--program", path.to_str().unwrap()], "");
-        assert_eq!(told["gas_used"], expected["frame_gas"]);
-        let output = told["output"].as_str().unwrap().trim_start_matches("0x");
+        let answer = json(&["run", "--json", "--program", path.to_str().unwrap()], "");
+        assert_eq!(answer["gas_used"], expected["frame_gas"]);
+        let output = answer["output"].as_str().unwrap().trim_start_matches("0x");
         assert_eq!(output, expected["out"]);
     }
 }
 
 #[test]
-fn traces_go_where_they_should() {
+fn traces_go_to_stderr_or_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace.jsonl");
     let option = format!("--trace={}", file.display());
@@ -180,7 +180,7 @@ fn traces_go_where_they_should() {
 }
 
 #[test]
-fn there_and_back_again() {
+fn disassembly_assembles_to_the_same_bytes() {
     let source = "start: JUMPDEST PUSH start JUMP DATA 0xfe0c";
     let code = stdout(&["asm", "-"], source);
     assert_eq!(code, "0x5b600056fe0c\n");
@@ -194,10 +194,23 @@ fn there_and_back_again() {
         "line 2, column 2: PUHS1 is not a mnemonic",
     );
     fails(&["disasm", "-"], "0x123", 2, "not hex");
+    // Bytes that happen to be hex digits.
+    let disasm = |format: &str| stdout(&["disasm", "-", "--code-format", format], "5b");
+    assert_eq!(disasm("auto"), disasm("hex"));
+    assert!(disasm("hex").contains("JUMPDEST"), "{}", disasm("hex"));
+    assert!(
+        !disasm("binary").contains("JUMPDEST"),
+        "{}",
+        disasm("binary")
+    );
+    fails(&["disasm", "-", "--code-format=hex"], "JUMP", 2, "hex");
+    let run = |format: &str| stdout(&["run", "-", "--code-format", format], "00");
+    assert!(run("hex").contains("success"), "{}", run("hex"));
+    assert!(run("binary").contains("halt"), "{}", run("binary"));
 }
 
 #[test]
-fn tests_that_fail_are_said() {
+fn failing_tests_are_reported() {
     let state = workspace().join("testdata/evm/state");
     let report = json(&["test", "--json", state.to_str().unwrap()], "");
     assert_eq!(report["total"]["failed"], 0);
@@ -247,7 +260,7 @@ fn hostile_code_meets_the_memory_limit() {
 fn wrong_use_is_status_2() {
     fails(&["run"], "", 2, "FILE");
     fails(&["run", "/nowhere.hex"], "", 2, "/nowhere.hex");
-    fails(&["run", "--code", "0x1"], "", 2, "no hex");
+    fails(&["run", "--code", "0x1"], "", 2, "not hex");
     fails(
         &["run", "--code", "00", "--fork", "Atlantis"],
         "",

@@ -3,12 +3,15 @@
 use crate::harness::{Sample, rows};
 use serde_json::Value;
 use std::{collections::BTreeSet, process::Command};
-use txgraph::{Checksum, Direction, parse_address};
+use txgraph::{
+    Direction,
+    text::{Checksum, parse_address},
+};
 use txgraph_testkit::naive::{Rules, bfs, decode_fixture};
 
-/// Every search whose answer is known from planting it.
+/// Every search whose answer is known, because its transfers were planted.
 #[test]
-fn finds_what_was_planted() {
+fn finds_planted_scenarios() {
     for sample in Sample::both() {
         for search in sample.fixture.truth["searches"].as_array().unwrap() {
             let text = |name: &str| search[name].as_str().unwrap();
@@ -158,7 +161,7 @@ fn pictures_are_drawn_by_graphviz() {
     } else {
         assert_eq!(run.status, 1);
     }
-    // Without Graphviz the other outputs are there all the same.
+    // Without Graphviz, the other outputs are still written.
     assert!(!rows(&sample.read("g.csv")).is_empty());
 
     let path = tempfile::tempdir().unwrap();
@@ -176,7 +179,7 @@ fn pictures_are_drawn_by_graphviz() {
 }
 
 #[test]
-fn limits_are_told() {
+fn limits_are_reported() {
     let sample = Sample::small();
     let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     std::fs::write(
@@ -196,7 +199,7 @@ fn limits_are_told() {
     assert!(run.stdout.contains("\"hub\""));
     assert_eq!(json["metadata"]["limits"][0]["kind"], "max_degree");
 
-    // From somebody who paid the hub, to the hub, and no further.
+    // From an address that paid the hub, to the hub, and no further.
     let payer = "0x11c6022d46937603aac0a66efab5b8ad75dc8dda";
     let run = sample.ok(&format!("graph -r {payer} -n 2 --stop-at stop.csv -f json"));
     assert!(
@@ -210,7 +213,7 @@ fn limits_are_told() {
     let run = sample.ok(&format!("graph -r {hub} -d both --max-edges 3"));
     assert_eq!(rows(&run.stdout).len(), 3);
     assert!(
-        run.stderr.contains("no more than 3 transfers wanted"),
+        run.stderr.contains("limit of 3 transfers reached"),
         "{}",
         run.stderr
     );

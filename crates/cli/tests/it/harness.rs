@@ -1,4 +1,4 @@
-//! Runs the programme the way a shell would, in a folder of its own.
+//! Runs the program as a shell would, in a directory of its own.
 
 use std::{
     collections::BTreeMap,
@@ -15,14 +15,14 @@ pub(crate) struct Sample {
     pub(crate) folder: TempDir,
 }
 
-/// What a run left behind.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// Begins of the texts: an answer may be long.
+/// Only the first part of the texts: an answer can be long.
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let begin = |text: &str| text.chars().take(2000).collect::<String>();
@@ -59,7 +59,7 @@ impl Sample {
         self.folder.path().join(name)
     }
 
-    /// What stands in a file of the folder.
+    /// The contents of a file in the folder.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
@@ -74,19 +74,19 @@ impl Sample {
         names
     }
 
-    /// The programme, told where the data directory is.
+    /// The program, with the data directory in its environment.
     pub(crate) fn command(&self) -> Command {
         let mut command = bare(self.folder.path());
         command.env("TXGRAPH_DATADIR", self.fixture.path());
         command
     }
 
-    /// Runs with arguments as one would type them; quotes are not understood.
+    /// Runs with arguments separated by blanks; quotes have no meaning.
     pub(crate) fn run(&self, line: &str) -> Run {
         run(self.command().args(line.split_whitespace()))
     }
 
-    /// Runs, and demands success.
+    /// Runs, and asserts success.
     pub(crate) fn ok(&self, line: &str) -> Run {
         let run = self.run(line);
         assert_eq!(run.status, 0, "{line}: {run:?}");
@@ -94,10 +94,11 @@ impl Sample {
     }
 }
 
-/// The programme in a folder, without anything of the environment that it reads.
+/// The program in a folder, without the environment variables that it reads.
 pub(crate) fn bare(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_txgraph"));
     for name in [
+        "TXGRAPH_SOURCE",
         "TXGRAPH_DATADIR",
         "RETH_DATADIR",
         "TXGRAPH_CONFIG",
@@ -108,7 +109,7 @@ pub(crate) fn bare(folder: &Path) -> Command {
     ] {
         command.env_remove(name);
     }
-    // An index of somebody's own must not answer here.
+    // An index of the user must not be used.
     command.env("XDG_CACHE_HOME", folder.join("cache"));
     command.current_dir(folder).stdin(Stdio::null());
     command

@@ -1,7 +1,8 @@
-//! The examples in the help work, as printed.
+//! Help texts, their examples, man pages and completions.
 
 use crate::harness::{Sample, bare, run};
-use std::process::Command;
+use std::{os::unix::fs::symlink, process::Command};
+use txgraph_testkit::fixtures;
 
 /// Lines that begin with `$ txgraph`, with their continuations.
 fn examples(help: &str) -> Vec<String> {
@@ -25,24 +26,36 @@ fn examples(help: &str) -> Vec<String> {
     examples
 }
 
+/// The commands that the help lists.
+fn commands(sample: &Sample) -> Vec<String> {
+    let help = run(bare(sample.folder.path()).arg("--help"));
+    let lines = help.stdout.lines().skip_while(|line| *line != "Commands:");
+    let names = lines.skip(1).take_while(|line| !line.is_empty());
+    let names = names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names
+        .filter(|name| !name.is_empty() && *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Every example of every command works on the sample chain. Those of `evm` are shell lines,
+/// and have a test of their own.
 #[test]
 fn examples_work() {
     let sample = Sample::small();
+    symlink(fixtures::testdata(), sample.path("testdata")).unwrap();
     let graphviz = Command::new("dot").arg("-V").output().is_ok();
+    let commands = commands(&sample);
+    assert!(commands.len() >= 12, "{commands:?}");
     let mut seen = 0;
-    for command in [
-        "",
-        "info",
-        "transfers",
-        "graph",
-        "analyze",
-        "query",
-        "completions",
-    ] {
+    for command in commands.iter().map(String::as_str).chain([""]) {
         let help = run(bare(sample.folder.path())
             .args(command.split_whitespace())
             .arg("--help"));
         assert_eq!(help.status, 0, "{help:?}");
+        if command == "evm" {
+            continue;
+        }
         let found = examples(&help.stdout);
         assert!(!found.is_empty(), "{command}: no example");
         for line in found {
@@ -59,7 +72,7 @@ fn examples_work() {
             seen += 1;
         }
     }
-    assert!(seen >= 18, "{seen}");
+    assert!(seen >= 35, "{seen}");
 }
 
 #[test]
@@ -98,4 +111,25 @@ fn completions_name_the_commands() {
             assert!(script.stdout.contains(word), "{shell}: {word}");
         }
     }
+}
+
+#[test]
+fn man_pages_describe_every_command() {
+    let sample = Sample::small();
+    let all = sample.ok("man").stdout;
+    for command in commands(&sample) {
+        let page = sample.ok(&format!("man {command}")).stdout;
+        assert!(
+            page.starts_with(".ie") && page.contains(".TH"),
+            "{command}: {page}"
+        );
+        assert!(
+            page.contains(&format!("txgraph\\-{command}")),
+            "{command}: {page}"
+        );
+        assert!(all.contains(&format!("txgraph\\-{command}")), "{command}");
+    }
+    let build = sample.ok("man index build").stdout;
+    assert!(build.contains("segment\\-blocks"), "{build}");
+    assert_eq!(sample.run("man nonsense").status, 2);
 }

@@ -1,4 +1,4 @@
-//! `txgraph index`, and questions that are answered from one.
+//! `txgraph index`, and questions that are answered from an index.
 
 use crate::{harness::Sample, replay::chain};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
-/// Every way to ask: what is printed must not depend on who answers.
+/// All kinds of questions. Their answers must not depend on the index.
 fn questions() -> [String; 6] {
     [
         format!("graph -q -r {ROOT} -n 3 --format csv -o -"),
@@ -23,7 +23,7 @@ fn answers_are_the_same_bytes_with_an_index_and_without() {
     for sample in Sample::both() {
         let plain = questions().map(|line| sample.ok(&format!("{line} --index off")).stdout);
         assert!(plain.iter().all(|answer| answer.lines().count() > 1));
-        // The whole chain, and a part of it: the node answers the rest.
+        // The whole chain, and a part of it; the node answers for the rest.
         for (folder, build) in [
             ("whole", "--reorg-buffer 0 --segment-blocks 8"),
             ("part", "--to-block 25 --segment-blocks 16"),
@@ -38,7 +38,7 @@ fn answers_are_the_same_bytes_with_an_index_and_without() {
     }
 }
 
-/// What only a replay tells, in all ways in which it is asked for.
+/// All kinds of questions about transfers that only a replay finds.
 fn internal_questions() -> [String; 8] {
     // Sends coin to contracts that send it on.
     const PAYER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
@@ -57,7 +57,7 @@ fn internal_questions() -> [String; 8] {
 }
 
 #[test]
-fn an_index_may_hold_internal_transfers() {
+fn an_index_can_contain_internal_transfers() {
     let chain = chain();
     for sample in Sample::both() {
         let asked = |lines: &[String], folder: &str| -> Vec<String> {
@@ -77,11 +77,11 @@ fn an_index_may_hold_internal_transfers() {
                 "--with-internal --reorg-buffer 0 --segment-blocks 8",
             ),
             ("part", "--with-internal --to-block 25 --segment-blocks 16"),
-            // Has none: questions for them are replayed.
+            // Without internal transfers: questions about them are replayed.
             ("without", "--reorg-buffer 0"),
         ] {
             sample.ok(&format!("index build -q --index {folder} {build} {chain}"));
-            // Also those that do not ask for them.
+            // Also questions that do not ask for them.
             assert_eq!(asked(&plain, folder), expected.0, "{folder}");
             assert_eq!(asked(&internal, folder), expected.1, "{folder}");
             sample.ok(&format!("index verify -q --index {folder} {chain}"));
@@ -92,13 +92,13 @@ fn an_index_may_hold_internal_transfers() {
             serde_json::from_str(&json.stdout).unwrap()
         };
         let (whole, without) = (status("whole"), status("without"));
-        let told = |status: &Value| status["transfers"].as_u64().unwrap();
-        assert!(told(&whole) > told(&without));
+        let answer = |status: &Value| status["transfers"].as_u64().unwrap();
+        assert!(answer(&whole) > answer(&without));
         assert_eq!(
             (&whole["internal"], &without["internal"]),
             (&true.into(), &false.into())
         );
-        // Which of both it is does not change.
+        // An index does not change from one kind to the other.
         let refused = sample.run("index build --index whole");
         assert_eq!(refused.status, 2, "{refused:?}");
         assert!(
@@ -109,7 +109,7 @@ fn an_index_may_hold_internal_transfers() {
 }
 
 #[test]
-fn an_index_in_its_usual_place_is_found_kept_and_dropped() {
+fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
     let sample = Sample::small();
     let missing = sample.run("index status");
     assert_eq!(missing.status, 1, "{missing:?}");
@@ -145,7 +145,7 @@ fn an_index_in_its_usual_place_is_found_kept_and_dropped() {
 }
 
 #[test]
-fn a_broken_index_is_not_believed() {
+fn a_damaged_index_is_not_used() {
     let sample = Sample::small();
     let plain = sample.ok(&questions()[0]).stdout;
     sample.ok("index build -q --reorg-buffer 0");
@@ -160,7 +160,7 @@ fn a_broken_index_is_not_believed() {
     bytes[100] ^= 1;
     fs::write(&segment, bytes).unwrap();
 
-    // One that was not named is left aside, with a word; one that was named is an error.
+    // In the default directory it is ignored with a warning; a named one is an error.
     let aside = sample.ok(&questions()[0].replace(" -q", ""));
     assert_eq!(aside.stdout, plain);
     assert!(aside.stderr.contains("without the index"), "{aside:?}");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use txgraph_testkit::fixtures;
 
 #[test]
-fn tells_what_the_node_said() {
+fn agrees_with_the_node() {
     for sample in Sample::both() {
         let run = sample.ok("info --json");
         let info: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -27,7 +27,7 @@ fn tells_what_the_node_said() {
 }
 
 #[test]
-fn reads_well() {
+fn prints_a_page() {
     for sample in Sample::both() {
         let page = sample.ok("info").stdout;
         let layout = format!("layout          {}", sample.fixture.layout().unwrap());
@@ -50,7 +50,7 @@ fn reads_well() {
 }
 
 #[test]
-fn says_what_a_pruned_node_lacks() {
+fn lists_what_a_pruned_node_lacks() {
     let Some(fixture) = fixtures::fixture("pruned/dev-v1-receipts") else {
         return;
     };

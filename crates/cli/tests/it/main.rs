@@ -1,5 +1,5 @@
-//! The built programme on real data directories: what it prints, writes and
-//! returns. A module per command, and one per habit they share.
+//! The program on real data directories: what it prints and writes, and its exit status. One
+//! module for each command, and one for each behaviour that commands share.
 
 mod harness;
 

@@ -1,8 +1,8 @@
 //! `txgraph query`: every saved question is also a test.
 //!
-//! `testdata/golden/queries/<question>/<case>.toml` says how it is asked,
-//! `<case>.out` what must come out. Adding a case is adding a file;
-//! `scripts/update-golden.sh` writes the answers anew.
+//! `testdata/golden/queries/<question>/<case>.toml` contains the arguments, `<case>.out` the
+//! expected output. A new case is a new file; `scripts/update-golden.sh` writes the outputs
+//! again.
 
 use crate::harness::{Sample, run};
 use std::{collections::BTreeSet, fs, path::PathBuf};
@@ -70,7 +70,7 @@ fn saved_questions_give_their_golden_answers() {
 #[test]
 fn every_question_is_tested() {
     let tested: BTreeSet<String> = cases().into_iter().map(|(question, ..)| question).collect();
-    let known: BTreeSet<String> = txgraph::BUILT_IN_QUERIES
+    let known: BTreeSet<String> = txgraph::text::BUILT_IN_QUERIES
         .iter()
         .map(|(name, _)| (*name).to_owned())
         .collect();
@@ -81,7 +81,7 @@ fn every_question_is_tested() {
 fn list_and_explain() {
     let sample = Sample::small();
     let list = sample.ok("query --list").stdout;
-    for (name, _) in txgraph::BUILT_IN_QUERIES {
+    for (name, _) in txgraph::text::BUILT_IN_QUERIES {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name}");
     }
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
@@ -200,10 +200,11 @@ fn own_questions_and_outputs() {
         "query queries/minted.toml -s token={token} -o m.csv"
     ));
     assert_eq!(sample.read("m.csv"), direct);
-    let told = sample.run("query minted");
-    assert_eq!(told.status, 2);
+    let answer = sample.run("query minted");
+    assert_eq!(answer.status, 2);
     assert!(
-        told.stderr.contains("`minted` needs --set token="),
-        "{told:?}"
+        answer.stderr.contains("`minted` needs a value for `token`"),
+        "{answer:?}"
     );
+    assert!(answer.stderr.contains("--set token="), "{answer:?}");
 }

@@ -5,15 +5,15 @@ use serde_json::Value;
 use std::fs;
 use txgraph_testkit::{edit, fixtures};
 
-/// The genesis file of the committed chain, which no list of chains knows. Both layouts
-/// hold the same chain.
+/// The genesis file of the committed chain, which is not built in. Both layouts contain the
+/// same chain.
 pub(crate) fn chain() -> String {
     let path = fixtures::testdata().join("small/v2/genesis.json");
     format!("--chain {}", path.display())
 }
 
 #[test]
-fn everything_that_a_node_holds_is_proved() {
+fn everything_that_a_node_stores_is_verified() {
     for sample in Sample::both() {
         let chain = chain();
         let run = sample.ok(&format!("replay --verify-only --explain {chain}"));
@@ -31,7 +31,7 @@ fn everything_that_a_node_holds_is_proved() {
 }
 
 #[test]
-fn internal_transfers_are_the_same_wherever_they_are_asked_for() {
+fn replay_and_transfers_find_the_same_internal_transfers() {
     for sample in Sample::both() {
         let chain = chain();
         let replayed = rows(&sample.ok(&format!("replay -q --fees {chain}")).stdout);
@@ -84,13 +84,13 @@ fn a_graph_follows_coins_through_contracts() {
         .ok(&format!("{graph} --with-internal {chain}"))
         .stdout;
     assert!(with.lines().count() > without);
-    // Times and hashes, too, are filled in behind the search.
+    // The search fills in times and hashes, too.
     assert!(rows(&with).iter().all(|row| row["block_timestamp"] != "0"));
 }
 
 #[test]
 fn traces_are_json_lines() {
-    // Layout v1, where transactions are found by hash in every build.
+    // Layout v1, where every build finds transactions by hash.
     let [sample, _] = Sample::both();
     let chain = chain();
     let json = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
@@ -116,7 +116,7 @@ fn traces_are_json_lines() {
         }
     }
     let all = sample.ok(&format!("replay -q --trace call {chain}")).stdout;
-    // Not those that call themselves a thousand times: serde stops below that.
+    // Not those with a thousand nested calls: serde has a lower limit.
     let shallow = all
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
@@ -181,7 +181,7 @@ fn contracts_answer_calls_on_any_state() {
         let call = format!("call -q --to {token} --data 0x18160ddd {chain}");
         let now = sample.ok(&call).stdout;
         assert_eq!(now.len(), 2 + 64 + 1, "{now}");
-        // Before the contract was there nothing answers.
+        // Before the contract exists, the output is empty.
         assert_eq!(sample.ok(&format!("{call} --block 0")).stdout, "0x\n");
         let reverts = sample.run(&format!("call --to {token} --data 0xdeadbeef {chain}"));
         assert_eq!(
@@ -196,7 +196,7 @@ fn contracts_answer_calls_on_any_state() {
 }
 
 #[test]
-fn wrong_questions_and_wrong_rules_are_told() {
+fn wrong_questions_and_wrong_rules_are_reported() {
     let sample = Sample::small();
     let right = chain();
     for (line, status, word) in [
@@ -214,7 +214,7 @@ fn wrong_questions_and_wrong_rules_are_told() {
         assert_eq!(run.status, status, "{line}: {run:?}");
         assert!(run.stderr.contains(word), "{line}: {run:?}");
     }
-    // The hash of block 0 does not tell the chain id; its transactions do.
+    // The hash of block 0 does not depend on the chain id; transactions do.
     let path = right.strip_prefix("--chain ").unwrap();
     let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     genesis["config"]["chainId"] = 77.into();
@@ -230,7 +230,7 @@ fn wrong_questions_and_wrong_rules_are_told() {
         assert_eq!((run.status, run.stdout.as_str()), (3, ""), "{run:?}");
         assert!(run.stderr.contains("pruned up to block 449"), "{run:?}");
     }
-    // A chain file with another order of forks: the first block that shows it is named.
+    // A chain file with other forks: the first block that differs is named.
     let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let config = genesis["config"].as_object_mut().unwrap();
     config.retain(|key, _| key != "pragueTime" && key != "osakaTime");
@@ -241,7 +241,7 @@ fn wrong_questions_and_wrong_rules_are_told() {
 }
 
 #[test]
-fn balances_that_logs_do_not_tell() {
+fn balances_that_disagree_with_logs() {
     let [sample, _] = Sample::both();
     let chain = chain();
     let token = |sample: &Sample, key: &str| {
@@ -256,7 +256,7 @@ fn balances_that_logs_do_not_tell() {
     assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
     assert!(run.stderr.contains("balances with the logs"), "{run:?}");
     let run = sample.ok(&format!("replay --verify-balances {multi} {chain}"));
-    assert!(run.stderr.contains("would not tell"), "{run:?}");
+    assert!(run.stderr.contains("did not answer balanceOf"), "{run:?}");
 
     let Some(fixture) = fixtures::fixture("dev-v2") else {
         return;
@@ -269,7 +269,7 @@ fn balances_that_logs_do_not_tell() {
         "replay -q --verify-balances {} --chain genesis.json",
         tokens.join(",")
     );
-    // One grows by itself in a transaction, in the next the other is burnt without a log.
+    // One grows in a transaction, in the next the other is burnt without a log.
     let differing = rows(&sample.ok(&format!("{question} --blocks 128")).stdout);
     assert_eq!(differing.len(), 2, "{differing:?}");
     for (row, (token, index)) in differing.iter().zip(tokens.iter().zip(["9", "10"])) {
@@ -285,8 +285,8 @@ fn balances_that_logs_do_not_tell() {
         .stdout;
     let line: Value = serde_json::from_str(&one).unwrap();
     for (column, value) in &differing[1] {
-        let told = line[column].as_str().map(str::to_owned);
-        assert_eq!(&told.unwrap_or_else(|| line[column].to_string()), value);
+        let answer = line[column].as_str().map(str::to_owned);
+        assert_eq!(&answer.unwrap_or_else(|| line[column].to_string()), value);
     }
 }
 
@@ -393,7 +393,7 @@ fn genesis_cannot_be_replayed() {
     assert!(run.stderr.contains("block 0 (genesis) only"), "{run:?}");
 }
 
-/// Damage is status 1 and names file and row; what was complete before it stays printed.
+/// Damage is status 1 and names file and row. What was complete before it stays printed.
 #[test]
 fn damage_ends_a_replay_where_it_is() {
     let sample = Sample::small();
@@ -404,7 +404,7 @@ fn damage_ends_a_replay_where_it_is() {
         .path()
         .join("static_files/static_file_transactions_0_499999");
     let mut bytes = fs::read(&path).unwrap();
-    // Not the last one, which tells the chain.
+    // Not the last one, which contains the chain id.
     let (from, until) = (bytes.len() / 2, bytes.len() * 3 / 4);
     bytes[from..until].fill(0xff);
     fs::write(&path, bytes).unwrap();

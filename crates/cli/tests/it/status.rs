@@ -1,4 +1,4 @@
-//! Exit statuses, and what a user is told with them.
+//! Exit statuses, and the messages with them.
 
 use crate::harness::{Sample, bare, run};
 use std::{
@@ -16,13 +16,16 @@ fn wrong_questions_are_status_2() {
         ("graph", "a search needs an address to start from"),
         ("graph -r me", "`me` is not an address"),
         (&format!("graph -r {wrong}"), "has a wrong checksum"),
-        ("transfers -b 5:5", "holds no block"),
+        ("transfers -b 5:5", "contains no block"),
         ("transfers -b 1.5", "is not a whole number"),
-        ("transfers --from-block 9 --to-block 8", "lies behind"),
+        (
+            "transfers --from-block 9 --to-block 8",
+            "is after last block",
+        ),
         ("transfers -t usdc", "`usdc` is not an address"),
         ("transfers --min-value lots", "is not a whole amount"),
         ("transfers -d in", "--address"),
-        ("transfers -o out.xyz", "its name tells no format"),
+        ("transfers -o out.xyz", "cannot infer a format"),
         ("transfers --kind gift", "gift"),
         ("transfers --kind internal", "--with-internal"),
         ("transfers --kind mint,fee", "--with-internal"),
@@ -36,7 +39,7 @@ fn wrong_questions_are_status_2() {
         ("transfers -q -v", "cannot be used with"),
         (
             "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -d both --time-respecting",
-            "time runs one way",
+            "needs one direction",
         ),
         (
             "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o a.csv -o a.csv",
@@ -64,17 +67,14 @@ fn wrong_questions_are_status_2() {
 }
 
 #[test]
-fn no_data_directory_is_told() {
+fn a_missing_source_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let told = run(bare(folder.path()).arg("info"));
-    assert_eq!(told.status, 2);
-    assert!(
-        told.stderr.contains("no data directory is named"),
-        "{told:?}"
-    );
-    let told = run(bare(folder.path()).args(["info", "--datadir", "nowhere"]));
-    assert_eq!(told.status, 1);
-    assert!(told.stderr.contains("nowhere"), "{told:?}");
+    let answer = run(bare(folder.path()).arg("info"));
+    assert_eq!(answer.status, 2);
+    assert!(answer.stderr.contains("no source is named"), "{answer:?}");
+    let answer = run(bare(folder.path()).args(["info", "--datadir", "nowhere"]));
+    assert_eq!(answer.status, 1);
+    assert!(answer.stderr.contains("nowhere"), "{answer:?}");
 }
 
 #[test]
@@ -89,17 +89,17 @@ fn damage_is_status_1() {
     let receipts = receipts.unwrap();
     let bytes = fs::read(&receipts).unwrap();
     fs::write(&receipts, &bytes[..bytes.len() / 2]).unwrap();
-    let told = run(sample
+    let answer = run(sample
         .command()
         .arg("transfers")
         .arg("--datadir")
         .arg(copy.path()));
-    assert_eq!(told.status, 1, "{told:?}");
+    assert_eq!(answer.status, 1, "{answer:?}");
     assert!(
-        told.stderr.starts_with("blocks ") && told.stderr.contains("\nerror: "),
-        "{told:?}"
+        answer.stderr.starts_with("blocks ") && answer.stderr.contains("\nerror: "),
+        "{answer:?}"
     );
-    assert!(told.stderr.contains("receipts"), "{told:?}");
+    assert!(answer.stderr.contains("receipts"), "{answer:?}");
 }
 
 #[test]
@@ -111,15 +111,19 @@ fn blocks_above_the_tip_are_status_3() {
         "transfers -b 500",
         "transfers -b 500:",
     ] {
-        let told = sample.run(line);
-        assert_eq!(told.status, 3, "{line}: {told:?}");
-        assert!(told.stderr.contains("40"), "{line}: {}", told.stderr);
+        let answer = sample.run(line);
+        assert_eq!(answer.status, 3, "{line}: {answer:?}");
+        assert!(answer.stderr.contains("40"), "{line}: {}", answer.stderr);
     }
-    let told = sample.run("transfers -b 30:100");
-    assert!(told.stderr.contains("41..=99"), "{}", told.stderr);
-    assert!(told.stderr.contains("0..=40"), "{}", told.stderr);
-    assert!(told.stderr.contains("--allow-partial"), "{}", told.stderr);
-    assert_eq!(told.stdout, "");
+    let answer = sample.run("transfers -b 30:100");
+    assert!(answer.stderr.contains("41..=99"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("0..=40"), "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("--allow-partial"),
+        "{}",
+        answer.stderr
+    );
+    assert_eq!(answer.stdout, "");
 
     let partial = sample.ok("transfers -b 30:100 --allow-partial -o part.csv");
     assert!(
@@ -132,7 +136,7 @@ fn blocks_above_the_tip_are_status_3() {
     assert_eq!(about["scan"]["missing"][0]["blocks"]["first"], 41);
     let whole = sample.ok("transfers -q -b 30:");
     assert_eq!(sample.read("part.csv"), whole.stdout);
-    // Even when told to be quiet: the answer is not whole.
+    // Even with -q: the answer is not complete.
     let quiet = sample.ok("transfers -q -b 30:100 --allow-partial");
     assert!(quiet.stderr.contains("the answer is partial"));
 }
@@ -153,19 +157,19 @@ fn pruned_blocks_are_status_3() {
         let lost = answers["last_block_without"].as_u64().unwrap();
         let sample = Sample::new(fixture);
         for blocks in [format!("{lost}"), format!("{lost}:"), "1:".to_owned()] {
-            let told = sample.run(&format!("transfers -b {blocks}"));
-            assert_eq!(told.status, 3, "{name} {blocks}: {told:?}");
-            assert_eq!(told.stdout, "");
-            let available = told.stderr.split("available: ").last().unwrap();
-            assert!(available.starts_with("0..="), "{name} {blocks}: {told:?}");
+            let answer = sample.run(&format!("transfers -b {blocks}"));
+            assert_eq!(answer.status, 3, "{name} {blocks}: {answer:?}");
+            assert_eq!(answer.stdout, "");
+            let available = answer.stderr.split("available: ").last().unwrap();
+            assert!(available.starts_with("0..="), "{name} {blocks}: {answer:?}");
             assert!(
-                told.stderr.contains(&format!("{lost} (")),
-                "{name} {blocks}: {told:?}"
+                answer.stderr.contains(&format!("{lost} (")),
+                "{name} {blocks}: {answer:?}"
             );
         }
-        // The advice is good.
-        let told = sample.run("transfers");
-        let advice = told.stderr.split("that are there: ").last().unwrap();
+        // The advice works.
+        let answer = sample.run("transfers");
+        let advice = answer.stderr.split("that exist: ").last().unwrap();
         sample.ok(&format!("transfers -q {advice} -o /dev/null -f csv"));
         let whole = sample.ok(&format!("transfers -q -b {}:", lost + 1)).stdout;
         let partial = sample.ok("transfers -b 1: --allow-partial -o partial.csv");
@@ -173,7 +177,7 @@ fn pruned_blocks_are_status_3() {
             partial.stderr.contains("the answer is partial"),
             "{name}: {partial:?}"
         );
-        // Some earlier blocks may have kept their receipts.
+        // Some earlier blocks can have kept their receipts.
         let (_head, rows) = whole.split_once('\n').unwrap();
         assert!(sample.read("partial.csv").ends_with(rows), "{name}");
         let about: serde_json::Value =
@@ -204,14 +208,14 @@ fn repeated_u256_types_are_a_usage_error() {
 fn existing_files_stay() {
     let sample = Sample::small();
     fs::write(sample.path("t.csv"), "mine").unwrap();
-    let told = sample.run("transfers -o t.csv");
-    assert_eq!(told.status, 1);
+    let answer = sample.run("transfers -o t.csv");
+    assert_eq!(answer.status, 1);
     assert!(
-        told.stderr.contains("t.csv: already exists"),
+        answer.stderr.contains("t.csv: already exists"),
         "{}",
-        told.stderr
+        answer.stderr
     );
-    assert!(told.stderr.contains("--overwrite"), "{}", told.stderr);
+    assert!(answer.stderr.contains("--overwrite"), "{}", answer.stderr);
     assert_eq!(sample.read("t.csv"), "mine");
     let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     assert_eq!(
@@ -227,7 +231,7 @@ fn existing_files_stay() {
     assert_eq!(sample.run("analyze degrees -o t.csv").status, 1);
     sample.ok("transfers -o t.csv --overwrite");
     assert!(sample.read("t.csv").starts_with("block_number"));
-    // What would stand beside it stays too, and is looked at before anything is read.
+    // So does the metadata file next to it, and it is checked before anything is read.
     fs::write(sample.path("u.csv.meta.json"), "mine").unwrap();
     assert_eq!(
         sample
@@ -238,17 +242,17 @@ fn existing_files_stay() {
     assert!(!sample.path("new.csv").exists());
     fs::create_dir(sample.path("folder.csv")).unwrap();
     assert_eq!(sample.run("transfers -o folder.csv --overwrite").status, 1);
-    let told = sample.run("transfers -o no/such/folder/t.csv");
-    assert_eq!(told.status, 1);
+    let answer = sample.run("transfers -o no/such/folder/t.csv");
+    assert_eq!(answer.status, 1);
     assert!(
-        told.stderr.contains("folder does not exist"),
+        answer.stderr.contains("folder does not exist"),
         "{}",
-        told.stderr
+        answer.stderr
     );
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     if !std::path::Path::new("/dev/full").exists() {
         return;
     }
@@ -279,7 +283,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn pipes_and_devices_are_written_as_they_are() {
+fn pipes_and_devices_are_not_replaced() {
     let sample = Sample::small();
     sample.ok("transfers -q -o /dev/null -f csv");
     assert!(sample.files().is_empty());
@@ -299,7 +303,7 @@ fn a_dash_is_stdout() {
     assert!(sample.files().is_empty(), "{:?}", sample.files());
 }
 
-/// Starts a command whose output fills more than a pipe holds.
+/// Starts a command with more output than a pipe holds.
 fn long_output(sample: &Sample) -> Child {
     let mut command = sample.command();
     command.args(["transfers", "--chunk-blocks", "1", "--threads", "1"]);
@@ -311,7 +315,7 @@ fn long_output(sample: &Sample) -> Child {
 }
 
 #[test]
-fn a_closed_pipe_ends_quietly() {
+fn a_closed_pipe_is_not_an_error() {
     let sample = Sample::small();
     let mut child = long_output(&sample);
     let mut stdout = BufReader::with_capacity(256, child.stdout.take().unwrap());
@@ -334,7 +338,7 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn results_and_talk_do_not_mix() {
+fn results_and_messages_do_not_mix() {
     let sample = Sample::small();
     let loud = sample.ok("-vv transfers");
     let quiet = sample.ok("-q transfers");
@@ -351,4 +355,124 @@ fn results_and_talk_do_not_mix() {
         .args(["transfers", "-q"]));
     assert_eq!(logged.stdout, quiet.stdout);
     assert!(logged.stderr.contains("opening"), "{}", logged.stderr);
+}
+
+/// A shell line that starts `txgraph` with the arguments, after a prefix.
+fn shell(sample: &Sample, prefix: &str, args: &str, suffix: &str) -> crate::harness::Run {
+    let program = env!("CARGO_BIN_EXE_txgraph");
+    let line = format!("{prefix} exec '{program}' {args} {suffix}");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &line]);
+    let asked = sample.command();
+    command.current_dir(sample.folder.path());
+    for (name, value) in asked.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    run(&mut command)
+}
+
+#[test]
+fn a_closed_stdout_is_an_error() {
+    let sample = Sample::small();
+    let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    for args in [
+        "info",
+        "info --json",
+        "transfers",
+        &format!("graph {root}"),
+        "analyze summary",
+        "analyze summary -f csv",
+        "query --list",
+        "completions bash",
+        "man",
+        "evm run --code 00",
+        &format!("replay {}", crate::replay::chain()),
+    ] {
+        let closed = shell(&sample, "", args, ">&-");
+        assert_eq!(closed.status, 1, "{args}: {closed:?}");
+        assert!(
+            closed.stderr.contains("standard output is closed"),
+            "{args}: {closed:?}"
+        );
+        // Discarded on purpose.
+        let null = shell(&sample, "", args, ">/dev/null");
+        assert_eq!(null.status, 0, "{args}: {null:?}");
+    }
+    // Files need no stdout.
+    let file = shell(&sample, "", "transfers -o t.csv", ">&-");
+    assert_eq!(file.status, 0, "{file:?}");
+}
+
+#[test]
+fn few_file_descriptors_are_an_error() {
+    let sample = Sample::small();
+    for limit in [5, 6, 8, 10] {
+        let run = shell(&sample, &format!("ulimit -n {limit};"), "info", "");
+        assert_eq!(run.status, 1, "{limit}: {run:?}");
+        assert!(run.stderr.contains("error: "), "{limit}: {run:?}");
+        assert!(!run.stderr.contains("panicked"), "{limit}: {run:?}");
+        assert!(!run.stderr.contains("unknown error"), "{limit}: {run:?}");
+    }
+}
+
+#[test]
+fn lists_are_read_with_a_limit() {
+    let sample = Sample::small();
+    for line in [
+        "graph -r @/dev/zero",
+        "transfers -t @/dev/zero",
+        "transfers -b @/dev/zero",
+    ] {
+        let run = sample.run(line);
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        assert!(run.stderr.contains("/dev/zero"), "{line}: {run:?}");
+    }
+    // A long value is not repeated whole.
+    fs::write(sample.path("long"), "x".repeat(1 << 20)).unwrap();
+    for line in [
+        "graph -r @long",
+        "transfers -t @long",
+        "transfers -b @long",
+        "transfers --wrapped-native @long",
+    ] {
+        let run = sample.run(line);
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        assert!(run.stderr.len() < 2000, "{line}: {}", run.stderr.len());
+    }
+    // Text that is not UTF-8 is a usage error, like other text that cannot be read.
+    fs::write(sample.path("binary"), [0xff, 0xfe]).unwrap();
+    for line in [
+        "graph -r @binary",
+        "query ./binary",
+        "info --config binary",
+        "evm asm binary",
+    ] {
+        let run = sample.run(line);
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+    }
+}
+
+#[test]
+fn sources_are_named_by_kind() {
+    let sample = Sample::small();
+    let data = sample.fixture.path().display().to_string();
+    let plain = sample.ok("transfers -q").stdout;
+    for source in [data.clone(), format!("reth:{data}")] {
+        let mut command = bare(sample.folder.path());
+        let asked = run(command.args(["transfers", "-q", "--source", &source]));
+        assert_eq!((asked.status, &asked.stdout), (0, &plain), "{asked:?}");
+        let mut command = bare(sample.folder.path());
+        let asked = run(command
+            .env("TXGRAPH_SOURCE", &source)
+            .args(["transfers", "-q"]));
+        assert_eq!((asked.status, &asked.stdout), (0, &plain), "{asked:?}");
+    }
+    let unknown = sample.run("info --source lake:x");
+    assert_eq!(unknown.status, 2, "{unknown:?}");
+    assert!(unknown.stderr.contains("known are reth:"), "{unknown:?}");
+    let both = sample.run(&format!("info --source {data} --datadir {data}"));
+    assert_eq!(both.status, 2, "{both:?}");
 }

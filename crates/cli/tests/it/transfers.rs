@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use txgraph::Transfer;
 use txgraph_testkit::naive::decode_fixture;
 
-/// A row as it stands in CSV.
+/// A row as in CSV.
 fn row(transfer: &Transfer, chain_id: u64) -> BTreeMap<String, String> {
     let optional = |value: Option<String>| value.unwrap_or_default();
     let fields = [
@@ -44,7 +44,7 @@ fn row(transfer: &Transfer, chain_id: u64) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn are_what_the_node_itself_said() {
+fn agree_with_the_node() {
     for sample in Sample::both() {
         let chain_id = sample.fixture.chain_id().unwrap();
         let decoded = decode_fixture(&sample.fixture);
@@ -75,7 +75,7 @@ fn are_what_the_node_itself_said() {
 }
 
 #[test]
-fn filters_choose_rows_and_nothing_else() {
+fn filters_select_rows() {
     let sample = Sample::small();
     let all = rows(&sample.ok("transfers -q").stdout);
     let usd6 = "0xd601451207128971898aab8654521699f35222e2";
@@ -125,14 +125,14 @@ fn filters_choose_rows_and_nothing_else() {
         let expected: Vec<_> = all.iter().filter(|row| wanted(row)).cloned().collect();
         assert!(
             !expected.is_empty() && expected.len() < all.len(),
-            "{options} proves nothing"
+            "{options}: the test would prove nothing"
         );
         assert_eq!(found, expected, "{options}");
     }
 }
 
 #[test]
-fn wraps_are_as_told() {
+fn wrapped_coins_are_chosen() {
     let sample = Sample::small();
     let weth = "0xf082dbdbf5e34c5c7083d17ea754b6fa93ee5e01";
     let count = |options: &str| {
@@ -151,7 +151,7 @@ fn wraps_are_as_told() {
 }
 
 #[test]
-fn formats_hold_the_same() {
+fn formats_contain_the_same_rows() {
     let sample = Sample::small();
     let csv = rows(&sample.ok("transfers -q").stdout);
     let jsonl = sample.ok("transfers -q -f jsonl").stdout;
@@ -170,7 +170,7 @@ fn formats_hold_the_same() {
             assert_eq!(&text, value, "{name}");
         }
     }
-    // By extension; what they hold is checked where they are written.
+    // By extension. The tests of the writers check the contents.
     for (name, magic) in [("t.parquet", "PAR1"), ("t.ipc", "ARROW1")] {
         sample.ok(&format!("transfers -o {name}"));
         let bytes = std::fs::read(sample.path(name)).unwrap();
@@ -184,7 +184,7 @@ fn formats_hold_the_same() {
 }
 
 #[test]
-fn schemas_rename() {
+fn schemas_rename_columns() {
     let sample = Sample::small();
     let head = |options: &str| {
         let run = sample.ok(&format!("transfers -q -b 5 {options}"));

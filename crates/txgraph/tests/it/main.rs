@@ -1,34 +1,40 @@
-//! The façade as a library: no arguments, no terminal.
+//! The library without a command line: sources, questions, and the examples.
+
+mod examples;
+mod source;
 
 use std::{
     fs,
     ops::ControlFlow,
-    sync::Arc,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use txgraph::{
-    AnalyzeQuery, CancelFlag, Config, Control, ErrorKind, GraphQuery, GraphRequest, Hops, Measure,
-    Node, Output, Progress, Query, QueryFile, ReplayQuery, Search, Selection, TransfersQuery,
+    Address, CancelFlag, DocumentFormat, ErrorKind, GraphOutputs, Hops, Kind, Measure, Progress,
+    Source, TransfersOutput, address,
+    text::{Query, QueryFile},
 };
 use txgraph_testkit::{
     fixtures::{self, Fixture},
     naive::decode_fixture,
 };
 
-const OZA: &str = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2";
-const PEELER: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+const OZA: Address = address!("0xc982f6837de3bef0547ecb84171688b6a2bd4cd2");
+const PEELER: Address = address!("0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0");
 
-fn open(fixture: &Fixture, control: &Control) -> Node {
-    let config = Config {
-        datadir: Some(fixture.path().into()),
-        threads: Some(2),
-        chunk_blocks: Some(1),
-        ..Config::default()
-    };
-    txgraph::open(&config, control).unwrap()
+fn open(fixture: &Fixture) -> Source {
+    let source = Source::builder(fixture.path()).threads(2).chunk_blocks(1);
+    source.open().unwrap()
 }
 
-/// Stops a scan when it has come so far.
+fn small() -> Fixture {
+    let [_v1, v2] = fixtures::committed();
+    v2
+}
+
+/// Stops a scan after a number of blocks.
 struct StopAt {
     blocks: AtomicU64,
     cancel: CancelFlag,
@@ -47,21 +53,32 @@ impl Progress for StopAt {
 }
 
 #[test]
-fn transfers_stream_into_the_callers_hands() {
+fn transfers_stream_in_order() {
     for fixture in fixtures::committed() {
-        let node = open(&fixture, &Control::default());
-        let query = TransfersQuery::default();
-        let request = query.request(&node).unwrap();
+        let source = open(&fixture);
         let mut found = Vec::new();
-        let report = txgraph::transfers(&node, &request, &mut |batch| {
+        let report = source.transfers().for_each(|batch| {
             found.extend(batch.transfers);
             Ok(ControlFlow::Continue(()))
         });
         assert_eq!(report.unwrap().counts.blocks, 41);
         assert_eq!(found, decode_fixture(&fixture).transfers);
-        // Who has seen enough may say so.
+        assert_eq!(source.transfers().collect().unwrap(), found);
+        let selected = source
+            .transfers()
+            .token(OZA)
+            .kind(Kind::Mint)
+            .last_blocks(30);
+        let selected = selected.collect().unwrap();
+        let matching = found.iter().filter(|transfer| {
+            transfer.token_address == Some(OZA)
+                && transfer.kind == Kind::Mint
+                && transfer.block_number > 10
+        });
+        assert!(selected.iter().eq(matching));
+        // A caller can end the scan early.
         let mut seen = 0;
-        let report = txgraph::transfers(&node, &request, &mut |batch| {
+        let report = source.transfers().for_each(|batch| {
             seen += batch.transfers.len();
             Ok(if seen > 0 {
                 ControlFlow::Break(())
@@ -75,156 +92,120 @@ fn transfers_stream_into_the_callers_hands() {
 
 #[test]
 fn an_interrupted_answer_leaves_no_file() {
-    let [_, fixture] = fixtures::committed();
+    let fixture = small();
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("t.csv").display().to_string();
     let cancel = CancelFlag::new();
-    let stop = StopAt {
-        blocks: AtomicU64::new(20),
-        cancel: cancel.clone(),
-    };
-    let node = open(
-        &fixture,
-        &Control {
-            progress: Some(Arc::new(stop)),
-            explain: None,
-            cancel,
-        },
-    );
-    let query = TransfersQuery {
-        output: Output {
-            output: vec![place],
-            ..Output::default()
-        },
-        ..TransfersQuery::default()
-    };
-    let request = query.request(&node).unwrap();
-    let error = txgraph::write_transfers(&node, &query, &request).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Interrupted);
+    let source = Source::builder(fixture.path()).threads(2).chunk_blocks(1);
+    let source = source
+        .progress(StopAt {
+            blocks: AtomicU64::new(20),
+            cancel: cancel.clone(),
+        })
+        .cancel(cancel);
+    let source = source.open().unwrap();
+    let error = source.transfers().write(folder.path().join("t.csv"));
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Interrupted);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn graphs_come_without_being_written() {
-    let [_, fixture] = fixtures::committed();
-    let node = open(&fixture, &Control::default());
-    let search = Search {
-        root: vec![PEELER.into()],
-        hops: Some(Hops::All),
-        ..Search::default()
-    };
-    let graph = txgraph::graph(&node, &search.request(&node).unwrap()).unwrap();
+fn graphs_are_found_and_written() {
+    let fixture = small();
+    let source = open(&fixture);
+    let graph = source.search(PEELER).hops(Hops::All).run().unwrap();
     assert_eq!(graph.roots.len(), 1);
     assert!(graph.graph.node_count() >= 13);
-
-    let query = AnalyzeQuery {
-        measure: Measure::Loops,
-        search: Search {
-            selection: Selection {
-                token: vec![OZA.into()],
-                ..Selection::default()
-            },
-            ..Search::default()
-        },
-        ..AnalyzeQuery::default()
-    };
-    let request = query.request(&node).unwrap();
-    assert!(matches!(request, GraphRequest::Everything(_)));
-    let analysis = txgraph::analyze(&node, &query, &request).unwrap();
-    assert_eq!(analysis.result["total"], 1);
-}
-
-#[test]
-fn targets_are_checked_before_the_search() {
-    let [_, fixture] = fixtures::committed();
-    let node = open(&fixture, &Control::default());
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name).display().to_string();
-    let query = GraphQuery {
-        search: Search {
-            root: vec![PEELER.into()],
-            ..Search::default()
-        },
-        output: Output {
-            output: vec![place("a.csv"), place("b.json")],
-            ..Output::default()
-        },
-        ..GraphQuery::default()
-    };
-    let request = query.search.request(&node).unwrap();
-    let answer = {
-        fs::create_dir(folder.path().join("b.json")).unwrap();
-        txgraph::write_graph(&node, &query, &request)
-    };
-    let error = answer.unwrap_err();
-    assert_eq!(
-        error.kind,
-        ErrorKind::Failed,
-        "seen before the search: {error}"
-    );
-    fs::remove_dir(folder.path().join("b.json")).unwrap();
-    let answer = txgraph::write_graph(&node, &query, &request).unwrap();
-    assert!(answer.failed.is_empty());
-    assert_eq!(answer.written.len(), 2);
-}
-
-#[test]
-fn blocks_are_resolved_against_the_tip() {
-    let [_, fixture] = fixtures::committed();
-    let node = open(&fixture, &Control::default());
-    let blocks = |blocks: &[&str], from: Option<u64>, to: Option<u64>| {
-        let selection = Selection {
-            blocks: blocks.iter().map(|text| (*text).to_owned()).collect(),
-            from_block: from,
-            to_block: to,
-            ..Selection::default()
-        };
-        match node.blocks(&selection) {
-            Ok(blocks) => blocks.to_string(),
-            Err(error) => format!("{:?}", error.kind),
-        }
-    };
-    for (ranges, from, to, expected) in [
-        (&[][..], None, None, "0..=40"),
-        (&["latest"], None, None, "40..=40"),
-        (&["-3:", "1:3,7"], None, None, "1..=2, 7..=7, 38..=40"),
-        (&["0:100"], None, None, "0..=99"),
-        (&["41:"], None, None, "Unavailable"),
-        (&["-42:"], None, None, "Unavailable"),
-        (&["5:4"], None, None, "Usage"),
-        (&["5"], Some(1), None, "Usage"),
-        (&[], Some(7), None, "7..=40"),
-        (&[], None, Some(50), "0..=50"),
-        (&[], Some(9), Some(8), "Usage"),
-        (&[], Some(41), None, "Unavailable"),
-        (&[","], None, None, "Usage"),
-    ] {
-        assert_eq!(
-            blocks(ranges, from, to),
-            expected,
-            "{ranges:?} {from:?} {to:?}"
-        );
+    for name in ["g.csv", "g.json", "g.dot"] {
+        let path = folder.path().join(name);
+        let written = graph.write(&path).unwrap();
+        assert_eq!(written.path.as_ref(), Some(&path));
+        assert!(graph.write(&path).is_err(), "exists");
     }
+    let error = graph.write(folder.path().join("g.xyz")).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+    // The question is in the metadata, as text would name it.
+    let about = fs::read_to_string(folder.path().join("g.csv.meta.json")).unwrap();
+    let about: serde_json::Value = serde_json::from_str(&about).unwrap();
+    let root = format!("{PEELER:#x}");
+    let question = serde_json::json!({"hops": "all", "root": [root]});
+    assert_eq!(about["question"], question);
+    let options = "root = \"".to_owned() + &root + "\"\nhops = \"all\"";
+    let written = Query::from_options("graph", &options).unwrap();
+    let Query::Graph(written) = written else {
+        panic!()
+    };
+    let (question, _) = written.on(&source).unwrap();
+    let path = folder.path().join("text.csv");
+    question.run().unwrap().write(&path).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(read("text.csv"), read("g.csv"));
+    assert_eq!(read("text.csv.meta.json"), read("g.csv.meta.json"));
 }
 
 #[test]
-fn saved_questions_are_questions() {
+fn measures_need_no_root() {
+    let fixture = small();
+    let source = open(&fixture);
+    let analysis = source.analyze(Measure::Loops).token(OZA).run().unwrap();
+    assert_eq!(analysis.result["total"], 1);
+    let around = source.analyze(Measure::Summary).root(PEELER).hops(3);
+    assert!(!around.run().unwrap().tables.is_empty());
+    // Options of a search have no meaning without a root.
+    let error = source.analyze(Measure::Summary).hops(2).run().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+}
+
+#[test]
+fn outputs_are_checked_before_anything_is_written() {
+    let fixture = small();
+    let source = open(&fixture);
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let mut outputs = GraphOutputs::to(place("a.csv")).unwrap();
+    outputs
+        .files
+        .push((DocumentFormat::Json.into(), place("b.json").into()));
+    let graph = source.search(PEELER).run().unwrap();
+    fs::create_dir(place("b.json")).unwrap();
+    let error = graph.write_all(&outputs).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Failed, "{error}");
+    assert!(!place("a.csv").exists());
+    fs::remove_dir(place("b.json")).unwrap();
+    let done = graph.write_all(&outputs).unwrap();
+    assert!(done.failed.is_empty());
+    assert_eq!(done.written.len(), 2);
+    // Never into the data directory.
+    let inside = fixture.path().join("new.csv");
+    for error in [
+        graph.write(&inside).map(drop).unwrap_err(),
+        source.transfers().write(&inside).map(drop).unwrap_err(),
+    ] {
+        assert_eq!(error.kind, ErrorKind::Usage, "{error}");
+    }
+    assert!(!inside.exists());
+    assert!(TransfersOutput::to("x.svg").is_err());
+}
+
+#[test]
+fn saved_questions_are_asked() {
     let file = QueryFile::open("top-counterparties").unwrap();
-    let query = file.resolve(&[("address".into(), PEELER.into())]).unwrap();
+    let query = file
+        .resolve(&[("address".into(), PEELER.to_string())])
+        .unwrap();
     let Query::Analyze(query) = query else {
         panic!("{query}")
     };
-    let [_, fixture] = fixtures::committed();
-    let node = open(&fixture, &Control::default());
-    let analysis = txgraph::analyze(&node, &query, &query.request(&node).unwrap()).unwrap();
-    assert_eq!(
-        analysis.table(None).unwrap().title.split(' ').next(),
-        Some("Pairs")
-    );
+    let fixture = small();
+    let source = open(&fixture);
+    let (question, _) = query.on(&source).unwrap();
+    let analysis = question.run().unwrap();
+    let title = &analysis.table(None).unwrap().title;
+    assert_eq!(title.split(' ').next(), Some("Pairs"));
     assert!(!analysis.tables[0].rows.is_empty());
 }
 
-/// Adds up what it is told.
+/// Adds up the progress.
 #[derive(Default)]
 struct Meter {
     announced: AtomicU64,
@@ -249,31 +230,61 @@ impl Progress for Meter {
     }
 }
 
+struct Shared(Arc<Meter>);
+
+impl Progress for Shared {
+    fn start(&self, blocks: u64, counted: &'static str) {
+        self.0.start(blocks, counted);
+    }
+
+    fn advance(&self, blocks: u64, count: u64) {
+        self.0.advance(blocks, count);
+    }
+
+    fn finish(&self) {
+        self.0.finish();
+    }
+}
+
 #[test]
-fn a_replay_tells_how_far_it_came() {
+fn a_replay_reports_progress() {
     for fixture in fixtures::committed() {
         let meter = Arc::new(Meter::default());
-        let control = Control {
-            progress: Some(Arc::clone(&meter) as Arc<dyn Progress>),
-            ..Control::default()
-        };
-        let config = Config {
-            datadir: Some(fixture.path().into()),
-            chain: Some(fixtures::testdata().join("small/v2/genesis.json")),
-            ..Config::default()
-        };
-        let node = txgraph::open(&config, &control).unwrap();
-        // Two ranges, whose ends are not in them; one bar.
-        let query = ReplayQuery {
-            blocks: vec!["1:11".to_owned(), "21:41".to_owned()],
-            verify_only: true,
-            ..ReplayQuery::default()
-        };
-        let replayed = txgraph::write_replay(&node, &query).unwrap();
+        let source = Source::builder(fixture.path())
+            .chain_file(fixtures::testdata().join("small/v2/genesis.json"))
+            .progress(Shared(Arc::clone(&meter)))
+            .open()
+            .unwrap();
+        // Two ranges, one progress.
+        let replay = source.replay().blocks(1..11).blocks(21..41);
+        let summary = replay.verify().unwrap();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         assert_eq!((read(&meter.announced), read(&meter.finished)), (30, 1));
-        assert_eq!(read(&meter.blocks), replayed.report.blocks);
-        assert_eq!(read(&meter.transactions), replayed.report.transactions);
-        assert!(replayed.report.transactions > 300);
+        assert_eq!(read(&meter.blocks), summary.report.blocks);
+        assert_eq!(read(&meter.transactions), summary.report.transactions);
+        assert!(summary.report.transactions > 300);
+        assert_eq!(summary.report.mismatches, 0);
     }
+}
+
+#[test]
+fn calls_read_past_states() {
+    let fixture = small();
+    let chain = fixtures::testdata().join("small/v2/genesis.json");
+    let source = Source::builder(fixture.path())
+        .chain_file(chain)
+        .open()
+        .unwrap();
+    // totalSupply()
+    let call = |block| {
+        source
+            .call(OZA)
+            .data([0x18, 0x16, 0x0d, 0xdd])
+            .block(block)
+            .run()
+    };
+    assert!(call(0).unwrap().output().unwrap().is_empty());
+    assert_eq!(call(40).unwrap().output().unwrap().len(), 32);
+    let names = source.token(OZA).run().unwrap();
+    assert!(names[&OZA].symbol.is_some(), "{names:?}");
 }

@@ -1,21 +1,18 @@
 //! `txgraph evm asm` and `txgraph evm disasm`.
 
-use super::{OutputArgs, read, tool_error};
+use super::{CodeFormat, OutputArgs, read};
 use crate::args::Global;
 use alloy_primitives::hex;
 use clap::Args;
 use std::path::PathBuf;
 use txgraph::{Error, Result};
-use txgraph_evm_tools::{
-    asm::{self, Listing},
-    call::{CodeForm, decode_code},
-};
+use txgraph_evm_tools::asm::{self, Listing};
 
 /// Turn mnemonics into bytecode
 ///
-/// `name:` names a place, `NAME = 10` a constant; `PUSH name` takes the bytes that it needs,
-/// `PUSH2 name` two. Operands may be sums: `PUSH end-start`. `DATA 0x…` and `DATA "text"` are raw
-/// bytes. Comments begin with `;`, `#` or `//`.
+/// `name:` is a label, `NAME = 10` a constant. `PUSH name` uses as many bytes as needed, `PUSH2 name`
+/// two. Operands can be sums: `PUSH end-start`. `DATA 0x…` and `DATA "text"` are raw bytes. Comments
+/// start with `;`, `#` or `//`.
 #[derive(Args, Debug)]
 #[command(after_long_help = ASM_EXAMPLES)]
 pub(crate) struct AsmArgs {
@@ -26,7 +23,7 @@ pub(crate) struct AsmArgs {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Bytes as they are, no hex
+    /// Write raw bytes instead of hex
     #[arg(long)]
     binary: bool,
 }
@@ -39,22 +36,31 @@ Examples:
 
 /// Turn bytecode into mnemonics
 ///
-/// What comes out can be assembled to the same bytes again.
+/// `txgraph evm asm` turns the output into the same bytes again.
 #[derive(Args, Debug)]
 #[command(after_long_help = DISASM_EXAMPLES)]
 pub(crate) struct DisasmArgs {
-    /// Bytecode, as hex or as it is; `-` is standard input
+    /// Bytecode; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
+
+    /// How the file contains the bytecode
+    #[arg(
+        long = "code-format",
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t
+    )]
+    format: CodeFormat,
 
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Show the place of each instruction
+    /// Show the offset of each instruction
     #[arg(long)]
     offsets: bool,
 
-    /// No names for places that constant jumps go to
+    /// Do not show labels for the targets of constant jumps
     #[arg(long)]
     no_labels: bool,
 }
@@ -82,7 +88,7 @@ pub(crate) fn assemble(args: AsmArgs, global: &Global) -> Result<()> {
 
 /// Runs `disasm`.
 pub(crate) fn disassemble(args: DisasmArgs, global: &Global) -> Result<()> {
-    let code = decode_code(&args.file, read(&args.file)?, CodeForm::Detect).map_err(tool_error)?;
+    let code = args.format.read(&args.file)?;
     let listing = Listing {
         labels: !args.no_labels,
         offsets: args.offsets,

@@ -14,8 +14,8 @@ use txgraph_evm_tools::{
 
 /// Time programs on the interpreter
 ///
-/// Each program is called as a bare frame again and again, its state made anew. Comparisons with
-/// other engines, as whole transactions: `./bench.sh evm` in the repository.
+/// Each program runs repeatedly as a bare frame, each time with a fresh state. `./bench.sh evm` in
+/// the repository compares whole transactions with other engines.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
@@ -23,7 +23,7 @@ pub(crate) struct BenchArgs {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
-    /// Rules
+    /// Fork
     #[arg(long, value_name = "FORK", default_value_t = Fork::Cancun)]
     fork: Fork,
 
@@ -31,7 +31,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "MS", default_value_t = 300)]
     ms: u64,
 
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

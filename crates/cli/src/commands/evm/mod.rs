@@ -1,22 +1,25 @@
-//! `txgraph evm`: the interpreter by itself, without a node.
+//! `txgraph evm`: the interpreter without a node.
 
 mod asm;
 mod bench;
 mod run;
 mod test;
 
+use super::Context;
 use crate::{args::Global, output::print_data};
-use clap::{Args, Subcommand};
+use alloy_primitives::Bytes;
+use clap::{Args, Subcommand, ValueEnum};
 use std::{
     fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 use txgraph::{Error, ErrorKind, LineWriter, Result};
+use txgraph_evm_tools::call::{CodeForm, decode_code};
 
-/// Run bytecode, assemble it, test and time the interpreter
+/// Run and assemble bytecode, test and time the interpreter
 ///
-/// The interpreter that replay uses, by itself: no node is needed.
+/// This is the interpreter that replay uses. No node is needed.
 #[derive(Args, Debug)]
 pub(crate) struct EvmArgs {
     #[command(subcommand)]
@@ -33,7 +36,8 @@ enum EvmCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: EvmArgs, global: &Global) -> Result<()> {
+pub(crate) fn run(args: EvmArgs, context: &Context<'_>) -> Result<()> {
+    let global = context.global;
     match args.command {
         EvmCommand::Run(args) => run::run(args, global),
         EvmCommand::Asm(args) => asm::assemble(args, global),
@@ -43,7 +47,7 @@ pub(crate) fn run(args: EvmArgs, global: &Global) -> Result<()> {
     }
 }
 
-/// Everything in a file, or on stdin for `-`, in one go.
+/// Reads a whole file, or stdin for `-`.
 fn read(path: &Path) -> Result<Vec<u8>> {
     if path.as_os_str() != "-" {
         return fs::read(path).map_err(|error| missing(path, error));
@@ -54,7 +58,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file that is not there was named wrongly.
+/// The error of a file that cannot be read. One that does not exist is a usage error.
 fn missing(path: &Path, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => Error::usage(path.display().to_string()).because(error),
@@ -87,15 +91,15 @@ impl OutputArgs {
     }
 }
 
-/// Opens an output that gets its name when it is complete, outside of the data directory
-/// that the configuration names.
+/// Opens an output that gets its name when it is complete. It must be outside the data
+/// directory that the configuration names.
 fn open(path: &Path, overwrite: bool, global: &Global) -> Result<LineWriter> {
     let config = global.config().unwrap_or_default();
     config.protected().check(path)?;
     Ok(LineWriter::new(&path.to_path_buf().into(), overwrite)?)
 }
 
-/// A failure of the tools: input that is wrong is the question's fault.
+/// The error of a tool. Wrong input is a usage error.
 fn tool_error(error: txgraph_evm_tools::Error) -> Error {
     use txgraph_evm_tools::Error as Tool;
     let kind = match &error {
@@ -103,4 +107,28 @@ fn tool_error(error: txgraph_evm_tools::Error) -> Error {
         _ => ErrorKind::Usage,
     };
     Error::new(kind, error.to_string())
+}
+
+/// How a file contains bytecode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum CodeFormat {
+    /// Hex if the file contains only hex digits and blanks, else raw bytes
+    #[default]
+    Auto,
+    /// Hex digits, with or without `0x`
+    Hex,
+    /// Raw bytes
+    Binary,
+}
+
+impl CodeFormat {
+    /// Reads bytecode from a file, or stdin for `-`.
+    fn read(self, path: &Path) -> Result<Bytes> {
+        let form = match self {
+            Self::Auto => CodeForm::Detect,
+            Self::Hex => CodeForm::Hex,
+            Self::Binary => CodeForm::Binary,
+        };
+        decode_code(path, read(path)?, form).map_err(tool_error)
+    }
 }

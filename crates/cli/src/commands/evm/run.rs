@@ -1,6 +1,6 @@
 //! `txgraph evm run`.
 
-use super::{open, read, tool_error};
+use super::{CodeFormat, open, tool_error};
 use crate::{args::Global, output::print_page};
 use alloy_primitives::{Address, Bytes, U256, hex};
 use clap::Args;
@@ -12,26 +12,36 @@ use txgraph::{Error, Result};
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
 use txgraph_evm_tools::{
-    call::{Call, CallResult, CodeForm, decode_code, open_state, parse_wei, status_words},
+    call::{Call, CallResult, open_state, parse_wei, status_words},
     program::Program,
 };
 
-/// Run bytecode and tell outcome, gas and return data
+/// Run bytecode, and show outcome, gas and return data
 ///
-/// The code is called as a bare frame: no intrinsic gas, no fees, no nonces. Gas used is that of
-/// the frame, before refunds. The time is that of the execution alone.
+/// The code runs as a bare frame: no intrinsic gas, no fees, no nonces. The gas is that of the
+/// frame, before refunds. The time is that of the execution alone.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// Bytecode, as hex or as it is; `-` is standard input
+    /// Bytecode; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["program", "code"])]
     file: Option<PathBuf>,
 
-    /// Bytecode in hex, in place of a file
+    /// How the file contains the bytecode
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        requires = "file"
+    )]
+    code_format: CodeFormat,
+
+    /// Bytecode in hex, instead of a file
     #[arg(long, value_name = "HEX", conflicts_with = "file", value_parser = bytes)]
     code: Option<Bytes>,
 
-    /// A benchmark program: call and state in one text file, in place of code
+    /// A benchmark program instead of code: call and state in one text file
     ///
     /// Lines: to ADDRESS, caller ADDRESS, gas N, value WEI, data HEX, account ADDRESS BALANCE CODE,
     /// slot ADDRESS KEY VALUE; hex, `-` for empty.
@@ -42,23 +52,23 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "HEX", value_parser = bytes)]
     calldata: Option<Bytes>,
 
-    /// Wei sent along
+    /// Value in wei
     #[arg(long, value_name = "WEI", value_parser = parse_wei)]
     value: Option<U256>,
 
-    /// Gas of the frame; default: 1,000,000,000, or what the program says
+    /// Gas of the frame; default: that of the program, else 1,000,000,000
     #[arg(long, value_name = "N")]
     gas: Option<u64>,
 
-    /// Rules, e.g. Frontier, London, Cancun; default: Osaka, for programs Cancun
+    /// Fork, e.g. Frontier, London, Cancun; default: Osaka, for programs Cancun
     #[arg(long, value_name = "FORK")]
     fork: Option<Fork>,
 
-    /// Who calls
+    /// Caller
     #[arg(long, value_name = "ADDRESS")]
     caller: Option<Address>,
 
-    /// Accounts that exist, as JSON like the `alloc` of a genesis file
+    /// Accounts, as JSON like the `alloc` of a genesis file
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     state: Option<PathBuf>,
 
@@ -75,7 +85,7 @@ pub(crate) struct RunArgs {
     )]
     memory_limit: usize,
 
-    /// The outcome as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
@@ -83,11 +93,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     trace: Option<Option<PathBuf>>,
 
-    /// Memory in the lines of the trace
+    /// Include memory in the trace
     #[arg(long, requires = "trace")]
     trace_memory: bool,
 
-    /// Replace the file of the trace if it exists
+    /// Replace the trace file if it exists
     #[arg(long, requires = "trace")]
     overwrite: bool,
 }
@@ -141,9 +151,7 @@ pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
 fn of_code(args: &RunArgs) -> Result<Call> {
     let code = match (&args.code, &args.file) {
         (Some(code), _) => code.clone(),
-        (None, Some(path)) => {
-            decode_code(path, read(path)?, CodeForm::Detect).map_err(tool_error)?
-        }
+        (None, Some(path)) => args.code_format.read(path)?,
         (None, None) => return Err(Error::usage("no code: give FILE, `-` or --code")),
     };
     let state = match &args.state {
@@ -171,7 +179,7 @@ fn traced<W: Write>(
     Ok((ran, out.map_err(|error| Error::io(path, error))?))
 }
 
-/// What people want to know.
+/// The page for people.
 fn page(ran: &CallResult) -> String {
     let outcome = &ran.outcome;
     let (status, reason) = status_words(outcome.status);
@@ -211,5 +219,5 @@ fn memory_limit(text: &str) -> Result<usize, String> {
 fn bytes(text: &str) -> Result<Bytes, String> {
     hex::decode(text)
         .map(Bytes::from)
-        .map_err(|error| format!("no hex: {error}"))
+        .map_err(|error| format!("not hex: {error}"))
 }

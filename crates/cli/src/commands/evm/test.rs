@@ -14,9 +14,8 @@ use txgraph_evm_tools::{
 /// Run public EVM tests
 ///
 /// State tests, blockchain tests and VM tests: JSON files as published, folders of them, and
-/// packed files (`.jsonl.zst`, one `[file, name, test]` a line). State roots, hashes of logs, gas
-/// and return data are compared, of blocks what their headers say, and what must be refused must
-/// be refused.
+/// packed files (`.jsonl.zst`, one `[file, name, test]` a line). Compares state roots, hashes of
+/// logs, gas, return data and headers of blocks, and checks that invalid blocks are refused.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TestArgs {
@@ -28,7 +27,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 
-    /// Only these rules
+    /// Only this fork
     #[arg(long, value_name = "FORK")]
     fork: Option<Fork>,
 
@@ -36,17 +35,17 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "N")]
     sample: Option<u64>,
 
-    /// Failures that are shown
+    /// Number of failures to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     failures: usize,
 
-    /// Everything as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "\
-Exit status: 0 when all tests passed, 1 when not, 2 when a path holds no tests.
+Exit status: 0 if all tests passed, 1 if not, 2 if a path contains no tests.
 
 Examples (for the tests in testdata/):
     $ txgraph evm test testdata/evm/state

@@ -1,4 +1,4 @@
-//! What a replay prints: internal transfers as rows, traces as objects.
+//! Rows of internal transfers and balances, and traces as JSON objects.
 
 use super::{ReplayFormat, Trace};
 use crate::Result;
@@ -17,9 +17,9 @@ const BALANCE_COLUMNS: &str = "block_number,transaction_index,transaction_hash,t
 /// What is written of each transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// What moved inside of it.
+    /// Its internal transfers.
     Transfers { fees: bool },
-    /// Balances that did not change as the logs say.
+    /// Balances that differ from the logs.
     Balances,
     /// A trace.
     Trace(Trace),
@@ -35,11 +35,11 @@ impl Content {
     }
 }
 
-/// Writes what is wanted of each transaction.
+/// Writes one kind of content.
 pub(super) struct Rows {
     content: Content,
     format: ReplayFormat,
-    begun: bool,
+    started: bool,
     profile: GasProfile,
 }
 
@@ -48,17 +48,17 @@ impl Rows {
         Self {
             content,
             format,
-            begun: false,
+            started: false,
             profile: GasProfile::default(),
         }
     }
 
-    /// The header, before the first block: a question that is refused prints nothing.
+    /// Writes the header, before the first row: a question that is refused prints nothing.
     fn begin(&mut self, out: &mut LineWriter) -> Result<()> {
-        let begun = std::mem::replace(&mut self.begun, true);
+        let started = std::mem::replace(&mut self.started, true);
         if let Some(columns) = self.content.columns()
             && self.format == ReplayFormat::Csv
-            && !begun
+            && !started
         {
             out.push(columns)?;
         }
@@ -92,7 +92,7 @@ impl Rows {
             Content::Trace(trace) => trace,
         };
         let result = match trace {
-            // Written by itself, while it runs.
+            // Written while the transaction runs.
             Trace::Struct => return Ok(()),
             Trace::Gas => {
                 self.profile.add(replay);
@@ -101,12 +101,12 @@ impl Rows {
             Trace::Call => serde_json::to_value(replay.call_trace(true)),
             Trace::Diff => serde_json::to_value(replay.state_diff()),
         };
-        // Maps with text keys: nothing that JSON could not hold.
+        // Maps with text keys: JSON can represent all of them.
         out.push(&about(result.unwrap_or_default()).to_string())?;
         Ok(())
     }
 
-    /// What is told of all transactions together.
+    /// Writes what is known after all transactions.
     pub(super) fn end(&mut self, out: &mut LineWriter) -> Result<()> {
         self.begin(out)?;
         if self.content == Content::Trace(Trace::Gas) {
@@ -125,7 +125,7 @@ impl Rows {
         out: &mut LineWriter,
     ) -> Result<()> {
         let internal = replay.internal_transfers(environment.timestamp);
-        // Behind the own value, which is number 0.
+        // After the transaction's value, which is number 0.
         let before = internal.last().map_or(0, |last| last.transfer.sub_index);
         let fees = match fees {
             true => replay.fees(environment, before + 1),
@@ -184,7 +184,7 @@ fn balance_jsonl(replay: &TransactionReplay, difference: &BalanceDifference) -> 
     .to_string()
 }
 
-/// The steps of a trace address are joined by `_`, as cryo does.
+/// The steps of a trace address are joined by `_`, as in cryo.
 fn csv(movement: &NativeTransfer) -> String {
     let transfer = &movement.transfer;
     let steps: Vec<String> = movement.trace_address.iter().map(u32::to_string).collect();
@@ -216,7 +216,7 @@ fn jsonl(movement: &NativeTransfer) -> String {
         "cause": movement.cause.as_str(),
         "from_address": format!("{:#x}", transfer.from_address),
         "to_address": format!("{:#x}", transfer.to_address),
-        // A string: most readers of JSON take numbers for floats.
+        // A string: most readers of JSON convert numbers to floats.
         "value": transfer.value.to_string(),
         "kind": transfer.kind.as_str(),
     })

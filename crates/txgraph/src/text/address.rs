@@ -1,36 +1,37 @@
-//! Addresses as people write them: any case, a wrong EIP-55 checksum refused.
+//! Addresses: `0x` and 40 hex digits. A wrong EIP-55 checksum is refused.
 
+use super::shortened;
 use alloy_primitives::Address;
 
 /// Whether a mixed-case address must carry the right checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
-    /// Mixed case is a checksum (EIP-55) and must be right: it catches typing errors.
+    /// Mixed case is a checksum (EIP-55) and must be right. This detects typing errors.
     #[default]
     Verify,
-    /// Any case is taken (`--no-checksum`).
+    /// Any case is accepted.
     Ignore,
 }
 
-/// Why a text is no address.
+/// A text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Not `0x` and 40 hex digits.
     #[error("`{0}` is not an address (`0x` and 40 hex digits)")]
     Malformed(String),
-    /// Mixed case with a wrong checksum.
-    #[error("`{written}` has a wrong checksum; these digits would be `{right}`")]
+    /// Mixed case, with a wrong checksum.
+    #[error("`{written}` has a wrong checksum; with these digits it is `{right}`")]
     Checksum {
-        /// What was written.
+        /// The text.
         written: String,
-        /// The same digits, in the case EIP-55 asks for.
+        /// The same digits in the case that EIP-55 requires.
         right: String,
     },
 }
 
-/// Reads an address. All-lower and all-upper digits carry no checksum.
+/// Reads an address. Digits that are all lower-case or all upper-case have no checksum.
 pub fn parse_address(text: &str, checksum: Checksum) -> Result<Address, AddressError> {
-    let malformed = || AddressError::Malformed(text.to_owned());
+    let malformed = || AddressError::Malformed(shortened(text).into_owned());
     let digits = text
         .strip_prefix("0x")
         .or_else(|| text.strip_prefix("0X"))
@@ -61,7 +62,7 @@ mod tests {
     const RIGHT: &str = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 
     #[test]
-    fn a_typing_error_is_refused() {
+    fn rejects_a_wrong_checksum() {
         let wrong = RIGHT.replace("5aA", "5AA");
         let error = parse_address(&wrong, Checksum::Verify).unwrap_err();
         assert_eq!(
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn forms() {
+    fn reads_all_forms() {
         let plain = parse_address(&RIGHT.to_lowercase(), Checksum::Verify).unwrap();
         assert_eq!(parse_address(RIGHT, Checksum::Verify), Ok(plain));
         let upper = format!("0x{}", RIGHT[2..].to_uppercase());
@@ -96,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_we_print_we_read(bytes: [u8; 20]) {
+        fn checksummed_addresses_read_back(bytes: [u8; 20]) {
             let address = Address::from(bytes);
             prop_assert_eq!(parse_address(&address.to_checksum(None), Checksum::Verify), Ok(address));
             prop_assert_eq!(parse_address(&format!("{address:#x}"), Checksum::Verify), Ok(address));

@@ -1,5 +1,4 @@
-//! Saved questions: `queries/*.toml`. A question with parameters, and a sentence
-//! that says what it is for.
+//! Saved questions: `queries/*.toml`. A question with parameters and a purpose.
 //!
 //! ```toml
 //! purpose = "Who paid this address?"
@@ -20,14 +19,16 @@
 //! hops = "${hops}"
 //! ```
 //!
-//! A parameter without a default must be given, unless `optional = true`; an
-//! option that is just an optional parameter without a value is left out.
+//! A parameter without a default must be given, unless `optional = true`. An option that
+//! consists of an optional parameter without a value is left out. A saved question cannot
+//! set `output`, `vertices` and `overwrite`: a file from somewhere else must not choose
+//! which files are written.
 
-use crate::{
-    Checksum, Error, Query, Result,
-    lists::{self, parse_amount},
-    parse_blocks,
+use super::{
+    Checksum, Query, addresses, parse_address, parse_amount, parse_blocks, read_text, shortened,
+    tokens,
 };
+use crate::{Advice, Error, Hops, Result};
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -37,17 +38,17 @@ use std::{
 use toml::Table;
 
 use ParamValue as Value;
-/// A value in a saved question: of a default, or of an option.
+/// A value in a saved question, of a default or an option.
 pub use toml::Value as ParamValue;
 
 /// A saved question.
 #[derive(Clone, Debug)]
 pub struct QueryFile {
-    /// Its name: the file's without extension.
+    /// Its name: that of the file, without extension.
     pub name: String,
     /// Where it was found.
     pub origin: QueryOrigin,
-    /// What it is for, in a sentence.
+    /// Its purpose, in a sentence.
     pub purpose: String,
     /// Its parameters by name.
     pub params: BTreeMap<String, Param>,
@@ -59,14 +60,14 @@ pub struct QueryFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Param {
-    /// What values it takes.
+    /// The type of its values.
     #[serde(rename = "type")]
     pub kind: ParamKind,
-    /// What it means.
+    /// Its meaning.
     pub doc: String,
     /// Its value when none is given.
     pub default: Option<Value>,
-    /// May be left out though it has no default.
+    /// Whether it can be left out although it has no default.
     #[serde(default)]
     pub optional: bool,
 }
@@ -107,7 +108,7 @@ pub enum ParamKind {
 }
 
 impl ParamKind {
-    /// The word for it.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Address => "address",
@@ -124,22 +125,22 @@ impl ParamKind {
         }
     }
 
-    /// Checks a value, given as text, and turns it into what stands in a file.
+    /// Checks a value, given as text, and converts it to a value of a file.
     fn value(self, text: &str) -> Result<Value, String> {
-        // Checksums are checked when the question is asked: `no-checksum` is an option.
+        // Checksums are checked when the question is asked, because that is optional.
         let address = |error: Error| error.message;
         match self {
             Self::Address => {
-                crate::parse_address(text, Checksum::Ignore).map_err(|error| error.to_string())?;
+                parse_address(text, Checksum::Ignore).map_err(|error| error.to_string())?;
             }
             Self::Addresses => {
-                let list = lists::addresses(&[text.to_owned()], Checksum::Ignore);
+                let list = addresses(&[text.to_owned()], Checksum::Ignore);
                 if list.map_err(address)?.is_empty() {
                     return Err("the list is empty".into());
                 }
             }
             Self::Tokens => {
-                lists::tokens(&[text.to_owned()], Checksum::Ignore).map_err(address)?;
+                tokens(&[text.to_owned()], Checksum::Ignore).map_err(address)?;
             }
             Self::Blocks => {
                 parse_blocks(text).map_err(|error| error.to_string())?;
@@ -147,22 +148,22 @@ impl ParamKind {
             Self::Integer => {
                 let number = text
                     .parse()
-                    .map_err(|_| format!("`{text}` is not a whole number"))?;
+                    .map_err(|_| format!("`{}` is not a whole number", shortened(text)))?;
                 return Ok(Value::Integer(number));
             }
             Self::Amount => {
                 parse_amount(text)?;
             }
             Self::Hops => {
-                text.parse::<crate::Hops>()?;
+                text.parse::<Hops>()?;
             }
             Self::Direction if !["out", "in", "both"].contains(&text) => {
-                return Err(format!("`{text}` is none of out, in, both"));
+                return Err(format!("`{}` is not out, in or both", shortened(text)));
             }
             Self::Flag => {
                 let flag = text
                     .parse()
-                    .map_err(|_| format!("`{text}` is not true or false"))?;
+                    .map_err(|_| format!("`{}` is not true or false", shortened(text)))?;
                 return Ok(Value::Boolean(flag));
             }
             Self::Direction | Self::File | Self::Text => {}
@@ -185,9 +186,9 @@ struct Written {
 
 macro_rules! built_in {
     ($($name:literal),+ $(,)?) => {
-        /// The saved questions that come with txgraph: name and text.
+        /// The saved questions that are built in: name and text.
         pub const BUILT_IN_QUERIES: &[(&str, &str)] = &[$(
-            ($name, include_str!(concat!("../../../queries/", $name, ".toml")))
+            ($name, include_str!(concat!("../../../../queries/", $name, ".toml")))
         ),+];
     };
 }
@@ -247,8 +248,10 @@ impl QueryFile {
                 return Self::load(&local);
             }
         }
-        Err(Error::usage(format!("no saved question `{name_or_path}`"))
-            .hint("`txgraph query --list` tells which there are; a file is named by its path"))
+        Err(
+            Error::usage(format!("no saved question `{}`", shortened(name_or_path)))
+                .advise(Advice::ListQuestions),
+        )
     }
 
     /// All questions: those that are built in, then those in `./queries`, each by name. A
@@ -277,7 +280,7 @@ impl QueryFile {
 
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+        let text = read_text(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let query = Self::parse(&name, &text).map_err(|error| error.at(path.display()))?;
         Ok(Self {
@@ -305,7 +308,6 @@ impl QueryFile {
                 ));
             }
         };
-        // A file that somebody else wrote must not choose which files are written.
         if let Some(key) = OUTPUT_KEYS.iter().find(|key| options.contains_key(**key)) {
             return Err(Error::usage(format!("a saved question cannot set `{key}`")));
         }
@@ -330,7 +332,7 @@ impl QueryFile {
         Ok(query)
     }
 
-    /// Every parameter is used, and everything used is a parameter.
+    /// Checks that every parameter is used, and that every reference is a parameter.
     fn check_references(&self) -> Result<()> {
         let mut used = Vec::new();
         for (_, value) in &self.options {
@@ -345,7 +347,7 @@ impl QueryFile {
         }
         if let Some(name) = used.iter().find(|name| !self.params.contains_key(**name)) {
             return Err(Error::usage(format!(
-                "`${{{name}}}` is no parameter of this question"
+                "`${{{name}}}` is not a parameter of this question"
             )));
         }
         match self
@@ -353,20 +355,20 @@ impl QueryFile {
             .keys()
             .find(|name| !used.contains(&name.as_str()))
         {
-            Some(name) => Err(Error::usage(format!("parameter `{name}` is used nowhere"))),
+            Some(name) => Err(Error::usage(format!("parameter `{name}` is not used"))),
             None => Ok(()),
         }
     }
 
-    /// The question with values for its parameters: `(name, text)` pairs. Lists
-    /// may be given in several pairs.
+    /// Returns the question with values for its parameters, given as `(name, text)`. Lists
+    /// can be given in several pairs.
     pub fn resolve(&self, set: &[(String, String)]) -> Result<Query> {
         let mut given: BTreeMap<&str, String> = BTreeMap::new();
         for (name, text) in set {
             let Some((name, param)) = self.params.get_key_value(name) else {
                 return Err(
                     Error::usage(format!("`{}` has no parameter `{name}`", self.name))
-                        .hint(self.usage()),
+                        .advise(self.advice()),
                 );
             };
             match given.get_mut(name.as_str()) {
@@ -387,14 +389,16 @@ impl QueryFile {
                 (None, Some(default)) => as_text(default),
                 (None, None) if param.optional => continue,
                 (None, None) => {
-                    return Err(
-                        Error::usage(format!("`{}` needs --set {name}=…", self.name))
-                            .hint(self.usage()),
-                    );
+                    return Err(Error::usage(format!(
+                        "`{}` needs a value for `{name}`",
+                        self.name
+                    ))
+                    .advise(self.advice()));
                 }
             };
             let value = param.kind.value(&text);
-            let value = value.map_err(|error| Error::usage(format!("--set {name}: {error}")))?;
+            let value =
+                value.map_err(|error| Error::usage(format!("parameter `{name}`: {error}")))?;
             values.insert(name.as_str(), value);
         }
         let mut options = Table::new();
@@ -406,9 +410,15 @@ impl QueryFile {
         Query::from_table(&self.command, options).map_err(|error| error.at(&self.name))
     }
 
-    /// One line: how to ask it.
+    fn advice(&self) -> Advice {
+        Advice::GiveParameters {
+            usage: self.usage(),
+        }
+    }
+
+    /// The command line that asks it.
     pub fn usage(&self) -> String {
-        let mut line = format!("usage: txgraph query {}", self.name);
+        let mut line = format!("txgraph query {}", self.name);
         let word = |(name, param): (&String, &Param)| match param.is_required() {
             true => format!(" --set {name}=<{}>", param.kind.as_str()),
             false => format!(" [--set {name}=<{}>]", param.kind.as_str()),
@@ -443,7 +453,7 @@ fn references(text: &str) -> Result<Vec<&str>> {
     Ok(names)
 }
 
-/// Puts values in place. An option that is one parameter takes its type; one
+/// Replaces parameters by their values. An option that is one parameter gets its type; one
 /// whose parameter has no value is left out (`None`).
 fn substitute(value: &Value, values: &BTreeMap<&str, Value>) -> Option<Value> {
     match value {
@@ -508,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_fall_into_place() {
+    fn parameters_are_replaced() {
         let file = QueryFile::parse("funded", FUNDED).unwrap();
         let query = file.resolve(&set(&[("root", A), ("root", B)])).unwrap();
         assert_eq!(
@@ -529,20 +539,20 @@ mod tests {
         );
         assert_eq!(
             file.usage(),
-            "usage: txgraph query funded --set root=<addresses> [--set hops=<hops>] \
+            "txgraph query funded --set root=<addresses> [--set hops=<hops>] \
              [--set name=<text>] [--set token=<tokens>]"
         );
     }
 
     #[test]
-    fn wrong_values_are_told() {
+    fn rejects_wrong_values() {
         let file = QueryFile::parse("funded", FUNDED).unwrap();
         for (pairs, message) in [
-            (vec![], "`funded` needs --set root=…"),
+            (vec![], "`funded` needs a value for `root`"),
             (vec![("rot", A)], "`funded` has no parameter `rot`"),
             (
                 vec![("root", "me")],
-                "--set root: `me` is not an address (`0x` and 40 hex digits)",
+                "parameter `root`: `me` is not an address (`0x` and 40 hex digits)",
             ),
             (
                 vec![("root", A), ("hops", "1"), ("hops", "2")],
@@ -550,7 +560,7 @@ mod tests {
             ),
             (
                 vec![("root", A), ("hops", "far")],
-                "--set hops: `far` is not a number of hops (0, 1, 2 … or `all`)",
+                "parameter `hops`: `far` is not a number of hops (0, 1, 2 … or `all`)",
             ),
         ] {
             assert_eq!(file.resolve(&set(&pairs)).unwrap_err().message, message);
@@ -558,14 +568,10 @@ mod tests {
     }
 
     #[test]
-    fn wrong_files_are_told() {
+    fn rejects_wrong_files() {
         for (from, to, message) in [
-            ("${token}", "${tokn}", "`${tokn}` is no parameter"),
-            (
-                "token = \"${token}\"",
-                "",
-                "parameter `token` is used nowhere",
-            ),
+            ("${token}", "${tokn}", "`${tokn}` is not a parameter"),
+            ("token = \"${token}\"", "", "parameter `token` is not used"),
             ("command = \"graph\"", "", "[ask] needs a `command`"),
             (
                 "default = 2",

@@ -1,0 +1,68 @@
+//! What to do about an error, in the options of this command line.
+
+use std::borrow::Cow;
+use txgraph::{Advice, DATADIR_ENV, SOURCE_ENV};
+
+/// The hint for an advice of the library.
+pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
+    Cow::Borrowed(match advice {
+        Advice::NameSource => {
+            let [ours, reths] = DATADIR_ENV;
+            return Cow::Owned(format!(
+                "pass --datadir DIR or --source KIND:LOCATION, or set {SOURCE_ENV}, {ours}, {reths} \
+                 or a configuration file; reth's default is ~/.local/share/reth/<chain>"
+            ));
+        }
+        Advice::NameChainId => "pass --chain-id",
+        Advice::DropChainId => "leave --chain-id out",
+        Advice::NameChainFile => "pass the genesis file of the chain with --chain FILE",
+        Advice::NameStaticFiles => {
+            "if the node runs with --datadir.static-files, pass the same path"
+        }
+        Advice::NameRocksDb => "if the node runs with --datadir.rocksdb, pass the same path",
+        Advice::NameIndex => "name a directory with --index",
+        Advice::OtherIndex => "name another directory with --index, or pass --index off",
+        Advice::BuildIndex => "`txgraph index build` makes one",
+        Advice::RebuildIndex => {
+            "make it again: `txgraph index drop`, `txgraph index build`; until then, --index off \
+             answers from the node"
+        }
+        Advice::IgnoreChecksum => {
+            "mixed case is a checksum: check for a typing error, write the address in lower case, \
+             or pass --no-checksum"
+        }
+        Advice::ListBlocks => "`txgraph info` lists the blocks that exist",
+        Advice::AllowPartial { newest } => {
+            return Cow::Owned(format!(
+                "pass --allow-partial to get what exists, with the gap stated in the answer, or \
+                 ask for blocks that exist: --from-block {} --to-block {}",
+                newest.first, newest.last
+            ));
+        }
+        Advice::NameRoot => {
+            "add --root 0x… or --root @FILE; without a root, `txgraph analyze` measures all \
+             transfers, and options of a search have no meaning"
+        }
+        Advice::ChooseDirection => "add --direction out or --direction in",
+        Advice::AddInternal => "add --with-internal",
+        Advice::NameTransaction => "name it: --tx HASH, or --tx BLOCK:INDEX",
+        Advice::ChooseFormat { known } => {
+            return Cow::Owned(format!("pass --format, or an extension: {known}"));
+        }
+        Advice::FormatByExtension => "leave --format out: extensions choose the formats of files",
+        Advice::WriteTransfers => "`txgraph transfers --with-internal` writes all formats",
+        Advice::Overwrite => "choose another name, or replace it with --overwrite",
+        Advice::WriteToFile => {
+            "discard what was printed and ask again, or write to a file (-o), which is restarted"
+        }
+        Advice::NarrowGraph => {
+            "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), or write \
+             DOT, GraphML or GEXF and open it in Gephi"
+        }
+        Advice::GiveParameters { usage } => return Cow::Owned(format!("usage: {usage}")),
+        Advice::ListQuestions => {
+            "`txgraph query --list` lists the questions; a file is named by its path"
+        }
+        other => return Cow::Owned(other.to_string()),
+    })
+}

@@ -1,0 +1,31 @@
+//! Measures the graph of a token: does it run in circles?
+//!
+//! ```text
+//! cargo run --example measure -- DATADIR TOKEN
+//! ```
+
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
+use txgraph::{
+    Address, Error, Measure, Result, Source,
+    text::{Checksum, parse_address},
+};
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [datadir, token] = args.as_slice() else {
+        return Err(Error::usage("usage: measure DATADIR TOKEN"));
+    };
+    println!(
+        "{}",
+        measure(datadir, parse_address(token, Checksum::Verify)?)?
+    );
+    Ok(())
+}
+
+/// The closed loops of the token, as JSON.
+pub(crate) fn measure(datadir: &str, token: Address) -> Result<String> {
+    let source = Source::open(datadir)?;
+    let loops = source.analyze(Measure::Loops).token(token).run()?;
+    Ok(loops.result.to_string())
+}

@@ -1,0 +1,427 @@
+//! Measures of a graph.
+
+use super::{Description, no_root, search::search_methods, transfers::scan};
+use crate::{Error, Result, SearchOptions, Source};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::ops::ControlFlow;
+use txgraph_analysis::{
+    MeasureResult, PairOrder, PairSettings, SummarySettings, Table, components, degrees, loops,
+    pairs, summary,
+};
+use txgraph_graph::{SearchRequest, TransferGraph};
+use txgraph_transfers::{BlockRanges, ScanRequest};
+
+/// Rows of a ranking on a page for people.
+const TOP_SHOWN: usize = 20;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Counts, totals per token, top senders and receivers, concentration.
+    #[default]
+    Summary,
+    /// Sums of transfers by sender, receiver and token.
+    Pairs,
+    /// Statistics and distribution of degrees.
+    Degrees,
+    /// Closed loops: strongly connected components.
+    Loops,
+    /// Weakly connected components.
+    Components,
+}
+
+impl Measure {
+    /// Every measure.
+    pub const ALL: &'static [Self] = &[
+        Self::Summary,
+        Self::Pairs,
+        Self::Degrees,
+        Self::Loops,
+        Self::Components,
+    ];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Pairs => "pairs",
+            Self::Degrees => "degrees",
+            Self::Loops => "loops",
+            Self::Components => "components",
+        }
+    }
+}
+
+/// Asks for a measure of a graph. See [`Source::analyze`].
+///
+/// With a root, the graph is the one that [`Search`](crate::Search) finds with the same
+/// options. Without, it is that of all transfers that match the selection.
+#[derive(Clone, Debug)]
+#[must_use = "a question is asked by `run`"]
+pub struct Analyze<'s> {
+    source: &'s Source,
+    pub(crate) measure: Measure,
+    pub(crate) search: SearchOptions,
+    pub(crate) top: Option<usize>,
+    pub(crate) order: PairOrder,
+    pub(crate) brief: bool,
+    pub(crate) description: Option<Description>,
+}
+
+impl<'s> Analyze<'s> {
+    pub(crate) fn new(source: &'s Source, measure: Measure) -> Self {
+        Self {
+            source,
+            measure,
+            search: SearchOptions::default(),
+            top: None,
+            order: PairOrder::Amount,
+            brief: false,
+            description: None,
+        }
+    }
+
+    search_methods!(search);
+
+    /// The number of rows of a ranking; default: all (summary: 10).
+    pub fn top(mut self, rows: usize) -> Self {
+        self.top = Some(rows);
+        self
+    }
+
+    /// The order of [`Measure::Pairs`]; default: by amount.
+    pub fn order(mut self, order: PairOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Limits rankings to what a page for people shows.
+    pub fn brief(mut self) -> Self {
+        self.brief = true;
+        self
+    }
+
+    /// Finds the blocks and checks the options, but reads no transfers yet.
+    ///
+    /// # Errors
+    ///
+    /// If the question is wrong, or the source cannot answer it.
+    pub fn prepare(self) -> Result<PreparedAnalysis<'s>> {
+        let description = match &self.description {
+            Some(description) => description.clone(),
+            None => Description::analyze(&self),
+        };
+        let options = &self.search;
+        let request = if options.roots.is_empty() {
+            let SearchOptions {
+                selection,
+                roots: _,
+                hops,
+                direction,
+                time_respecting,
+                max_degree,
+                stop_at,
+                max_vertices,
+                max_edges,
+                expand_zero,
+            } = options;
+            let is_default = *hops == Default::default()
+                && *direction == Default::default()
+                && stop_at.is_empty()
+                && (max_degree, max_vertices, max_edges) == (&None, &None, &None)
+                && !time_respecting
+                && !expand_zero;
+            if !is_default {
+                return Err(no_root());
+            }
+            Request::Everything(Box::new(ScanRequest {
+                blocks: selection.resolve(self.source.tip()?)?,
+                filter: selection.filter()?,
+                wrapped_native: selection.wrapped_native.clone(),
+                with_times: true,
+                with_hashes: false,
+                allow_partial: selection.allow_partial,
+            }))
+        } else {
+            Request::Search(Box::new(options.request(self.source)?))
+        };
+        Ok(PreparedAnalysis {
+            question: self,
+            request,
+            description,
+        })
+    }
+
+    /// Reads and measures.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prepare`], and if reading fails.
+    pub fn run(self) -> Result<Analysis<'s>> {
+        self.prepare()?.run()
+    }
+}
+
+/// What is read for an analysis.
+#[derive(Clone, Debug)]
+enum Request {
+    /// The graph around roots.
+    Search(Box<SearchRequest>),
+    /// All transfers that match the selection.
+    Everything(Box<ScanRequest>),
+}
+
+/// An analysis whose blocks are known.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is read yet"]
+pub struct PreparedAnalysis<'s> {
+    question: Analyze<'s>,
+    request: Request,
+    description: Description,
+}
+
+impl<'s> PreparedAnalysis<'s> {
+    /// The blocks.
+    pub const fn blocks(&self) -> &BlockRanges {
+        match &self.request {
+            Request::Search(request) => &request.blocks,
+            Request::Everything(request) => &request.blocks,
+        }
+    }
+
+    /// Reads and measures.
+    ///
+    /// # Errors
+    ///
+    /// If reading fails.
+    pub fn run(self) -> Result<Analysis<'s>> {
+        let source = self.question.source;
+        let graph = match &self.request {
+            Request::Search(request) => super::search::run(source, request)?,
+            Request::Everything(request) => everything(source, request)?,
+        };
+        source.check_interrupted()?;
+        let (tables, result) = self.question.measure(&graph)?;
+        Ok(Analysis {
+            graph,
+            measure: self.question.measure,
+            tables,
+            result,
+            source,
+            description: self.description,
+        })
+    }
+}
+
+impl Analyze<'_> {
+    fn measure(&self, graph: &TransferGraph) -> Result<(Vec<Table>, Value)> {
+        let limit = self.top.or(self.brief.then_some(TOP_SHOWN));
+        Ok(match self.measure {
+            Measure::Summary => {
+                let mut settings = SummarySettings::default();
+                if self.brief {
+                    // A page or two.
+                    (settings.top, settings.assets) = (5, 10);
+                }
+                settings.top = self.top.unwrap_or(settings.top);
+                answer(&summary(graph, &settings))?
+            }
+            Measure::Pairs => {
+                let order = self.order;
+                answer(&pairs(graph, &PairSettings { order, limit }))?
+            }
+            Measure::Degrees => answer(&degrees(graph))?,
+            Measure::Loops => answer(&loops(graph, limit))?,
+            Measure::Components => answer(&components(graph, limit))?,
+        })
+    }
+}
+
+/// The tables and the whole of a result.
+fn answer(result: &impl MeasureResult) -> Result<(Vec<Table>, Value)> {
+    Ok((result.tables(), value(result)?))
+}
+
+/// The graph of all transfers that match a request.
+fn everything(source: &Source, request: &ScanRequest) -> Result<TransferGraph> {
+    let chain = source.chain()?.clone();
+    super::restarting(|| {
+        let mut all = Vec::new();
+        let report = scan(source, request, |mut batch| {
+            all.append(&mut batch.transfers);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(TransferGraph::from_transfers(
+            chain.clone(),
+            request.blocks.clone(),
+            report,
+            all,
+        )?)
+    })
+}
+
+fn value(result: &impl Serialize) -> Result<Value> {
+    let failed = |error: serde_json::Error| {
+        Error::new(
+            crate::ErrorKind::Failed,
+            format!("encoding JSON failed: {error}"),
+        )
+    };
+    serde_json::to_value(result).map_err(failed)
+}
+
+/// A measure of a graph.
+#[derive(Debug)]
+pub struct Analysis<'s> {
+    /// The graph that was measured.
+    pub graph: TransferGraph,
+    /// What was measured.
+    pub measure: Measure,
+    /// The tables of the measure, the main one first.
+    pub tables: Vec<Table>,
+    /// The whole result.
+    pub result: Value,
+    #[cfg_attr(
+        not(feature = "export"),
+        expect(dead_code, reason = "used for writing")
+    )]
+    source: &'s Source,
+    #[cfg_attr(
+        not(feature = "export"),
+        expect(dead_code, reason = "used for writing")
+    )]
+    description: Description,
+}
+
+impl Analysis<'_> {
+    /// A table by its [id](Table::id); without one, the main table.
+    ///
+    /// # Errors
+    ///
+    /// If the measure has no such table.
+    pub fn table(&self, name: Option<&str>) -> Result<&Table> {
+        let found = match name {
+            None => self.tables.first(),
+            Some(name) => self.tables.iter().find(|table| table.id == name),
+        };
+        found.ok_or_else(|| {
+            let known: Vec<_> = self.tables.iter().map(|table| table.id).collect();
+            Error::usage(format!(
+                "there is no table `{}`; one of {}",
+                crate::text::shortened(name.unwrap_or_default()),
+                known.join(", ")
+            ))
+        })
+    }
+}
+
+#[cfg(feature = "export")]
+pub use to_file::{AnalysisFormat, AnalysisOutput};
+
+#[cfg(feature = "export")]
+mod to_file {
+    use super::{Analysis, Result, value};
+    use crate::{
+        Error,
+        ask::search::about,
+        outputs::{self, Planned},
+    };
+    use serde_json::json;
+    use std::str::FromStr;
+    use txgraph_export::{TableFormat, Target, Written};
+
+    /// The format of an analysis.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AnalysisFormat {
+        /// Tables for people, which the caller draws.
+        Tables,
+        /// One document with everything.
+        Json,
+        /// One of the tables, as data.
+        Table(TableFormat),
+    }
+
+    impl AnalysisFormat {
+        /// The words for the formats.
+        pub fn words() -> Vec<&'static str> {
+            let tables = TableFormat::ALL.iter().map(|format| format.as_str());
+            ["table", "json"].into_iter().chain(tables).collect()
+        }
+    }
+
+    impl FromStr for AnalysisFormat {
+        type Err = Error;
+
+        fn from_str(word: &str) -> Result<Self> {
+            match word {
+                "table" => Ok(Self::Tables),
+                "json" => Ok(Self::Json),
+                _ => word.parse().map(Self::Table).map_err(|_| {
+                    let known = outputs::words(Self::words().into_iter());
+                    let word = crate::text::shortened(word);
+                    Error::usage(format!("unknown format `{word}`; one of {known}"))
+                }),
+            }
+        }
+    }
+
+    /// Where an analysis is written, and how.
+    #[derive(Clone, Debug)]
+    pub struct AnalysisOutput {
+        /// The file, or standard output.
+        pub target: Target,
+        /// The format.
+        pub format: AnalysisFormat,
+        /// The table by its name, for formats that contain one; absent: the main one.
+        pub table: Option<String>,
+        /// Whether a file that exists is replaced.
+        pub overwrite: bool,
+    }
+
+    impl Planned for AnalysisOutput {
+        fn targets(&self) -> Vec<(&Target, bool)> {
+            let side = matches!(
+                self.format,
+                AnalysisFormat::Table(format) if format.has_metadata_file()
+            );
+            vec![(&self.target, side)]
+        }
+    }
+
+    impl Analysis<'_> {
+        /// Writes the analysis, unless it is tables for people: those the caller draws.
+        ///
+        /// # Errors
+        ///
+        /// If the output cannot be written, or there is no such table.
+        pub fn write(&self, output: &AnalysisOutput) -> Result<Option<Written>> {
+            self.source.check_outputs([output], output.overwrite)?;
+            let about = about(&self.description, &self.graph);
+            let AnalysisOutput {
+                target,
+                format,
+                table,
+                overwrite,
+            } = output;
+            Ok(match format {
+                AnalysisFormat::Tables => None,
+                AnalysisFormat::Json => {
+                    let document = json!({
+                        "metadata": value(&about)?,
+                        "measure": self.measure.as_str(),
+                        "result": self.result,
+                    });
+                    Some(txgraph_export::write_json(&document, target, *overwrite)?)
+                }
+                AnalysisFormat::Table(format) => {
+                    let table = self.table(table.as_deref())?;
+                    Some(txgraph_export::write_table(
+                        table, *format, &about, target, *overwrite,
+                    )?)
+                }
+            })
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The index of a node: building it, keeping it, and checking it.
+
+use crate::{
+    Advice, Capability, Error, IndexChoice, Result, Source,
+    source::{Backend, RethNode},
+};
+use serde::Serialize;
+use std::{ffi::OsString, path::PathBuf};
+use txgraph_index::{BuildOptions, BuildReport, Index, Origin, Status, VerifyReport, Work};
+use txgraph_reader::NodeSource;
+use txgraph_transfers::{Indexable, InternalSource, WrappedNative};
+use txgraph_work::Threads;
+
+/// What an index contains. `None` stands for the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexOptions {
+    /// The lowest block.
+    pub first_block: Option<u64>,
+    /// The highest block.
+    pub last_block: Option<u64>,
+    /// The number of blocks of a full segment.
+    pub segment_blocks: Option<u64>,
+    /// The number of newest blocks that are left to the node.
+    pub reorg_buffer: Option<u64>,
+    /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
+    pub wrapped_native: WrappedNative,
+    /// Whether it contains the transfers inside of transactions, found by replaying them.
+    pub internal: bool,
+    /// The bytes that unfinished segments take.
+    pub memory: Option<u64>,
+}
+
+/// An index compared with its node.
+#[derive(Clone, Debug, Serialize)]
+pub struct IndexState {
+    /// The index.
+    #[serde(flatten)]
+    pub status: Status,
+    /// The tip of the node.
+    pub tip: u64,
+    /// The number of blocks from the index's last to the tip.
+    pub behind_blocks: u64,
+    /// The number of its blocks in segments that a reorganisation replaced; `update` builds
+    /// them again.
+    pub replaced_blocks: u64,
+}
+
+impl RethNode {
+    /// The directory of the index, which need not exist.
+    pub(crate) fn index_directory(&self) -> Result<PathBuf> {
+        match &self.config.index {
+            Some(IndexChoice::At(path)) => return Ok(path.clone()),
+            Some(IndexChoice::Off) => return Err(Error::usage("the index is switched off")),
+            Some(IndexChoice::Auto) | None => {}
+        }
+        let Some(cache) = &self.config.cache else {
+            return Err(Error::usage(
+                "there is no default directory for an index: HOME is not set",
+            )
+            .advise(Advice::NameIndex));
+        };
+        let chain = self.chain()?;
+        let genesis: String = (chain.genesis_hash.to_string().chars())
+            .skip(2)
+            .take(16)
+            .collect();
+        Ok(cache
+            .join("txgraph/index")
+            .join(format!("{}-{genesis}", chain.chain_id)))
+    }
+
+    /// The index to answer from, opened at the first call. One in the default directory is
+    /// used only if it exists and is of this chain.
+    pub(crate) fn open_index(&self) -> Result<Option<&Index>> {
+        if let Some(index) = self.index.get() {
+            return Ok(index.as_ref());
+        }
+        let opened = match &self.config.index {
+            Some(IndexChoice::Off) => None,
+            Some(IndexChoice::At(path)) => Some(Index::open(path, self.chain()?)?),
+            Some(IndexChoice::Auto) | None => match self.index_directory() {
+                Err(_) => None,
+                Ok(directory) => match Index::open(&directory, self.chain()?) {
+                    Ok(index) => Some(index),
+                    Err(txgraph_index::Error::NotAnIndex { .. }) => None,
+                    Err(error) => {
+                        tracing::warn!("answering without the index: {error}");
+                        None
+                    }
+                },
+            },
+        };
+        if let Some(index) = &opened {
+            let (path, blocks) = (index.path().display(), index.blocks());
+            tracing::info!(%path, %blocks, "answering from the index");
+        }
+        Ok(self.index.get_or_init(|| opened).as_ref())
+    }
+}
+
+/// An index that was deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletedIndex {
+    /// Its directory, which is deleted, too, if nothing else is in it.
+    pub directory: PathBuf,
+    /// The names in the directory that are left because they do not belong to the index.
+    pub foreign: Vec<OsString>,
+}
+
+/// Threads, cancellation and progress of a source, for its index.
+pub(crate) fn index_work(source: &NodeSource) -> Result<Work> {
+    let options = source.options();
+    Ok(Work {
+        threads: Threads::new(source.threads()).map_err(|error| Error::usage(error.to_string()))?,
+        cancel: options.cancel.clone(),
+        progress: options.progress.clone(),
+    })
+}
+
+/// The index of a source. See [`Source::index`].
+#[derive(Clone, Copy, Debug)]
+pub struct IndexHandle<'s> {
+    source: &'s Source,
+    node: &'s RethNode,
+}
+
+impl Source {
+    /// The index of this source.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if it cannot have one.
+    pub fn index(&self) -> Result<IndexHandle<'_>> {
+        Ok(IndexHandle {
+            source: self,
+            node: self.node(Capability::Index)?,
+        })
+    }
+}
+
+impl IndexHandle<'_> {
+    /// Its directory, which need not exist.
+    ///
+    /// # Errors
+    ///
+    /// If no directory is set and there is no default, or the index is switched off.
+    pub fn directory(&self) -> Result<PathBuf> {
+        self.node.index_directory()
+    }
+
+    /// The directory, outside the data directory.
+    fn writable(&self) -> Result<PathBuf> {
+        let directory = self.directory()?;
+        self.source.protected().check(&directory)?;
+        Ok(directory)
+    }
+
+    /// Builds the index, or continues a build that was interrupted.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read, or the directory cannot be written.
+    pub fn build(&self, options: &IndexOptions) -> Result<BuildReport> {
+        let directory = self.writable()?;
+        self.with_origin(options.internal, |origin| {
+            let options = self.build_options(options);
+            Ok(txgraph_index::build(&directory, origin, &options)?)
+        })
+    }
+
+    /// Extends the index to the tip of the node.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::build`], and if there is no index.
+    pub fn update(&self, options: &IndexOptions) -> Result<BuildReport> {
+        let directory = self.writable()?;
+        let internal = Index::open(&directory, self.source.chain()?)?.has_internal();
+        self.with_origin(internal, |origin| {
+            let options = self.build_options(options);
+            Ok(txgraph_index::update(&directory, origin, &options)?)
+        })
+    }
+
+    /// Describes the index, and compares it with the node.
+    ///
+    /// # Errors
+    ///
+    /// If there is no index, or one of them cannot be read.
+    pub fn status(&self) -> Result<IndexState> {
+        let index = self.open()?;
+        let node = self.node.source()?;
+        let tip = self.source.tip()?;
+        let mut replaced_blocks = 0;
+        for segment in index.segments().iter().rev() {
+            if node.canonical_hash(segment.blocks.last)? == Some(segment.last_hash) {
+                break;
+            }
+            replaced_blocks += segment.blocks.blocks();
+        }
+        let status = index.status();
+        let last = status.blocks.span().map(|span| span.last);
+        Ok(IndexState {
+            tip,
+            behind_blocks: last.map_or(tip.saturating_add(1), |last| tip.saturating_sub(last)),
+            replaced_blocks,
+            status,
+        })
+    }
+
+    /// Checks every byte of the index and, unless `quick`, every transfer against the node.
+    ///
+    /// # Errors
+    ///
+    /// At the first fault.
+    pub fn verify(&self, quick: bool) -> Result<VerifyReport> {
+        let index = self.open()?;
+        self.with_origin(index.has_internal() && !quick, |origin| {
+            Ok(txgraph_index::verify(&index, origin, quick)?)
+        })
+    }
+
+    /// Deletes the index.
+    ///
+    /// # Errors
+    ///
+    /// If the directory contains no index, or cannot be written.
+    pub fn delete(&self) -> Result<DeletedIndex> {
+        let directory = self.writable()?;
+        let foreign = txgraph_index::drop_index(&directory)?;
+        Ok(DeletedIndex { directory, foreign })
+    }
+
+    fn open(&self) -> Result<Index> {
+        Ok(Index::open(&self.directory()?, self.source.chain()?)?)
+    }
+
+    fn build_options(&self, options: &IndexOptions) -> BuildOptions {
+        let default = BuildOptions::default();
+        BuildOptions {
+            wrapped_native: options.wrapped_native.clone(),
+            first_block: options.first_block.unwrap_or(default.first_block),
+            last_block: options.last_block,
+            segment_blocks: options.segment_blocks.unwrap_or(default.segment_blocks),
+            reorg_buffer: options.reorg_buffer.unwrap_or(default.reorg_buffer),
+            memory_bytes_max: options
+                .memory
+                .or(self.source.config.memory)
+                .unwrap_or(default.memory_bytes_max),
+        }
+    }
+
+    /// Calls `work` with what an index is made from.
+    fn with_origin<T>(
+        &self,
+        internal: bool,
+        work: impl FnOnce(Origin<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if internal {
+            self.source.require(Capability::Replay)?;
+        }
+        #[cfg(feature = "replay")]
+        let replay = internal.then(|| self.node.internal()).transpose()?;
+        #[cfg(feature = "replay")]
+        let replay = replay
+            .as_ref()
+            .map(|replay| -> &dyn InternalSource { replay });
+        #[cfg(not(feature = "replay"))]
+        let replay: Option<&dyn InternalSource> = None;
+        let source = self.node.source()?;
+        work(Origin {
+            source,
+            internal: replay,
+            work: index_work(source)?,
+        })
+    }
+}

@@ -1,0 +1,503 @@
+//! Executing again what the node executed: transfers inside of transactions, traces,
+//! verification, and calls on the state of any block.
+
+#[cfg(feature = "export")]
+mod against;
+mod call;
+#[cfg(feature = "export")]
+mod rows;
+#[cfg(feature = "export")]
+mod to_file;
+mod token;
+
+pub use call::{Call, CallResult};
+#[cfg(feature = "export")]
+pub use to_file::{ReplayFormat, ReplayOutput};
+pub use token::{TokenNames, Tokens};
+
+use crate::{
+    Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, select::resolve,
+    source::RethNode,
+};
+use alloy_primitives::{Address, B256};
+use std::{ops::ControlFlow, path::PathBuf};
+use txgraph_reader::Watched;
+#[cfg(feature = "export")]
+use txgraph_reader::{ScanOptions, find_transaction};
+#[cfg(feature = "export")]
+use txgraph_replay::TransactionLocation;
+use txgraph_replay::{
+    BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, RangeReport, Record,
+    ReplayOptions, Replayer, Verify,
+};
+use txgraph_state::{StateDb, StateOptions, StateRange};
+use txgraph_transfers::{BlockRange, BlockRanges};
+
+/// Mismatches that a summary lists.
+const MISMATCHES_MAX: usize = 20;
+
+/// A transaction as a caller names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionName {
+    /// By its hash.
+    Hash(B256),
+    /// By its position.
+    Position {
+        /// The block.
+        block: u64,
+        /// The index in the block.
+        index: u32,
+    },
+}
+
+impl From<B256> for TransactionName {
+    fn from(hash: B256) -> Self {
+        Self::Hash(hash)
+    }
+}
+
+/// What is written of each transaction, instead of its transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// Its call frames, as in the node's `callTracer`.
+    Call,
+    /// Its instructions (EIP-3155); of one transaction only.
+    Struct,
+    /// Its state changes, as in the node's `prestateTracer` in diff mode.
+    Diff,
+    /// Where the gas of all transactions went: folded stacks, for flame graphs.
+    Gas,
+}
+
+impl Trace {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Call, Self::Struct, Self::Diff, Self::Gas];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Struct => "struct",
+            Self::Diff => "diff",
+            Self::Gas => "gas",
+        }
+    }
+}
+
+/// The result of a replay.
+#[derive(Clone, Debug, Default)]
+pub struct ReplaySummary {
+    /// Blocks, transactions, gas, and what could be compared.
+    pub report: RangeReport,
+    /// The first places where the replay differs from what the node stored.
+    pub mismatches: Vec<Mismatch>,
+    /// The number of steps that agree with the [trace](Replay::against) of another client.
+    pub steps: Option<u64>,
+    /// The file, if one was written.
+    #[cfg(feature = "export")]
+    pub written: Option<txgraph_export::Written>,
+}
+
+impl ReplaySummary {
+    fn note(&mut self, mismatches: &[Mismatch]) {
+        let room = MISMATCHES_MAX.saturating_sub(self.mismatches.len());
+        self.mismatches
+            .extend(mismatches.iter().take(room).cloned());
+    }
+}
+
+/// Asks for a replay. See [`Source::replay`].
+#[derive(Clone, Debug)]
+#[must_use = "a question is asked by `for_each`, `verify` or `write`"]
+pub struct Replay<'s> {
+    source: &'s Source,
+    blocks: Vec<BlockSpec>,
+    transaction: Option<TransactionName>,
+    trace: Option<Trace>,
+    fees: bool,
+    verify_only: bool,
+    balances: Vec<Address>,
+    against: Option<PathBuf>,
+    engine: EngineKind,
+}
+
+impl Source {
+    /// Asks to execute past transactions again.
+    pub fn replay(&self) -> Replay<'_> {
+        Replay {
+            source: self,
+            blocks: Vec::new(),
+            transaction: None,
+            trace: None,
+            fees: false,
+            verify_only: false,
+            balances: Vec::new(),
+            against: None,
+            engine: EngineKind::Own,
+        }
+    }
+}
+
+impl<'s> Replay<'s> {
+    /// Only these blocks: a number or a range. Call again for more blocks. Default: all.
+    pub fn blocks(mut self, blocks: impl Into<BlockSpec>) -> Self {
+        self.blocks.push(blocks.into());
+        self
+    }
+
+    /// Only the newest `count` blocks.
+    pub fn last_blocks(self, count: u64) -> Self {
+        self.blocks(BlockSpec::last(count))
+    }
+
+    /// Only this transaction. A hash that no index of the node contains is searched for in
+    /// the blocks of the question.
+    pub fn transaction(mut self, name: impl Into<TransactionName>) -> Self {
+        self.transaction = Some(name.into());
+        self
+    }
+
+    /// Writes a trace instead of transfers.
+    pub fn trace(mut self, trace: Trace) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
+    /// Also writes fees.
+    pub fn fees(mut self) -> Self {
+        self.fees = true;
+        self
+    }
+
+    /// Writes nothing, and only compares with what the node stored.
+    pub fn verify_only(mut self) -> Self {
+        self.verify_only = true;
+        self
+    }
+
+    /// Compares balances of this token with its logs, instead of writing transfers. Call
+    /// again for more tokens.
+    pub fn balances(mut self, token: Address) -> Self {
+        self.balances.push(token);
+        self
+    }
+
+    /// Compares the transaction with a trace of another client, step by step.
+    pub fn against(mut self, trace: impl Into<PathBuf>) -> Self {
+        self.against = Some(trace.into());
+        self
+    }
+
+    /// The engine that executes; default: this project's own.
+    pub fn engine(mut self, engine: EngineKind) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// Finds the blocks and checks the options, but replays nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// If the question is wrong, or the source cannot answer it.
+    pub fn prepare(self) -> Result<PreparedReplay<'s>> {
+        let node = self.source.node(Capability::Replay)?;
+        if !self.balances.is_empty() && self.engine != EngineKind::Own {
+            return Err(Error::usage(
+                "balances can be compared by txgraph's own engine only",
+            ));
+        }
+        if self.transaction.is_none() {
+            if self.against.is_some() {
+                return Err(
+                    Error::usage("a trace is of one transaction").advise(Advice::NameTransaction)
+                );
+            }
+            if self.trace == Some(Trace::Struct) && !self.verify_only {
+                return Err(Error::usage(
+                    "the instructions of whole blocks are too many to be written",
+                )
+                .advise(Advice::NameTransaction));
+            }
+        }
+        let blocks = match &self.transaction {
+            None => self.find_blocks()?,
+            Some(_) => BlockRanges::default(),
+        };
+        Ok(PreparedReplay {
+            question: self,
+            node,
+            blocks,
+        })
+    }
+
+    /// The blocks, without block 0, which no node executes.
+    fn find_blocks(&self) -> Result<BlockRanges> {
+        let blocks = resolve(&self.blocks, self.source.tip()?)?;
+        let above = BlockRange::new(1, u64::MAX);
+        let blocks = blocks.intersect(&above.into_iter().collect());
+        match blocks.is_empty() {
+            false => Ok(blocks),
+            true if !self.blocks.is_empty() => Err(txgraph_replay::Error::Genesis.into()),
+            true => Err(Error::new(
+                ErrorKind::Unavailable,
+                "there are no blocks to replay: the database contains block 0 (genesis) only",
+            )
+            .advise(Advice::ListBlocks)),
+        }
+    }
+
+    /// Replays blocks, and calls `each` for every one, in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prepare`], and if a block cannot be replayed or `each` fails.
+    pub fn for_each(self, each: impl FnMut(&BlockReplay) -> Result<()>) -> Result<ReplaySummary> {
+        self.prepare()?.for_each(each)
+    }
+
+    /// Replays, and only compares with what the node stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::for_each`]. A difference is not an error, but a [`Mismatch`].
+    pub fn verify(self) -> Result<ReplaySummary> {
+        self.verify_only().prepare()?.for_each(|_| Ok(()))
+    }
+}
+
+/// A replay whose blocks are known.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is replayed yet"]
+pub struct PreparedReplay<'s> {
+    question: Replay<'s>,
+    node: &'s RethNode,
+    blocks: BlockRanges,
+}
+
+impl PreparedReplay<'_> {
+    /// The blocks; none if the question is about one transaction.
+    pub const fn blocks(&self) -> &BlockRanges {
+        &self.blocks
+    }
+
+    /// Whether balances are compared with the logs of tokens.
+    pub const fn compares_balances(&self) -> bool {
+        !self.question.balances.is_empty()
+    }
+
+    /// Replays the blocks, and calls `each` for every one, in order.
+    ///
+    /// # Errors
+    ///
+    /// If a block cannot be replayed, or `each` fails.
+    pub fn for_each(
+        &self,
+        mut each: impl FnMut(&BlockReplay) -> Result<()>,
+    ) -> Result<ReplaySummary> {
+        let Self {
+            question,
+            node,
+            blocks,
+        } = self;
+        let mut summary = ReplaySummary::default();
+        let Some(span) = blocks.span() else {
+            return Ok(summary);
+        };
+        // One state for all ranges: its change sets are walked once. A block is executed on
+        // the state after the block before it.
+        let states = node.state();
+        let state = states.range(BlockRange {
+            first: span.first.saturating_sub(1),
+            last: span.last.saturating_sub(1),
+        })?;
+        if let Some(explain) = &node.control.explain {
+            let way = match state.is_walked() {
+                true => "walking its change sets back from the tip",
+                false => "asking the node's history indices",
+            };
+            explain(&format_args!(
+                "the state before each block is found by {way}"
+            ));
+        }
+        let replayer = question.replayer(node, &state)?;
+        let progress = node.control.progress.as_deref();
+        let watched = Watched::start(progress, blocks.blocks(), "transactions");
+        for range in blocks.iter() {
+            let mut failed = None;
+            let report = replayer.range(range, &mut |block| {
+                summary.note(&block.mismatches);
+                watched.advance(1, block.transactions.len() as u64);
+                match question
+                    .source
+                    .check_interrupted()
+                    .and_then(|()| each(&block))
+                {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            })?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            summary.report += report;
+        }
+        Ok(summary)
+    }
+}
+
+impl Replay<'_> {
+    fn replayer<'a>(
+        &self,
+        node: &'a RethNode,
+        state: &'a StateRange<'a>,
+    ) -> Result<Replayer<'a, &'a StateRange<'a>>> {
+        let record = match self.trace {
+            _ if self.verify_only => Record::default(),
+            // Frames are not needed, or recorded when tokens are asked.
+            None if self.against.is_some() || !self.balances.is_empty() => Record::default(),
+            None | Some(Trace::Gas) => Record {
+                frames: Some(FrameDetail::Calls),
+                ..Record::default()
+            },
+            Some(Trace::Call) => Record {
+                frames: Some(FrameDetail::Everything),
+                ..Record::default()
+            },
+            Some(Trace::Struct) => Record::default(),
+            Some(Trace::Diff) => Record {
+                transitions: true,
+                ..Record::default()
+            },
+        };
+        let options = ReplayOptions {
+            record,
+            verify: Verify {
+                transactions: self.verify_only || node.config.verify.unwrap_or(false),
+                ..Verify::default()
+            },
+            threads: node.config.threads.unwrap_or(0),
+            engine: self.engine,
+            tokens: self.balances.clone(),
+        };
+        Ok(Replayer::new(node.rules()?, node.db(), state, options)?)
+    }
+}
+
+impl RethNode {
+    /// Past states.
+    fn state(&self) -> StateDb {
+        let default = StateOptions::default();
+        let memory = self.config.memory.and_then(|bytes| bytes.try_into().ok());
+        StateDb::new(
+            self.db().clone(),
+            StateOptions {
+                overlay_bytes_max: memory.unwrap_or(default.overlay_bytes_max),
+                ..default
+            },
+        )
+    }
+
+    /// The rules of the chain, by its genesis hash or from the configured file.
+    fn rules(&self) -> Result<ChainRules> {
+        let file = self.config.chain.as_deref();
+        Ok(ChainRules::of_database(self.db(), file)?)
+    }
+
+    /// Finds transfers inside of transactions by replay, on as many threads as scans use.
+    pub(crate) fn internal(&self) -> Result<Internal<'_>> {
+        let cancel = &self.control.cancel;
+        Ok(Internal::new(
+            self.db(),
+            self.state(),
+            self.rules()?,
+            self.config.threads.unwrap_or(0),
+            Box::new(|| cancel.is_cancelled()),
+        ))
+    }
+
+    /// Asks on the state at the end of `block`, or of the newest block with a state. Returns
+    /// the block and the answer.
+    fn at_end_of<T>(
+        &self,
+        block: Option<u64>,
+        ask: impl FnOnce(&Replayer<'_, &StateRange<'_>>, u64) -> txgraph_replay::Result<T>,
+    ) -> Result<(u64, T)> {
+        let states = self.state();
+        let block = match block {
+            Some(block) => block,
+            None => {
+                let available = states.available()?;
+                let newest = available.blocks.map(|blocks| blocks.last);
+                newest.ok_or_else(|| {
+                    let why = available.obstacle.unwrap_or(available.above);
+                    Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
+                })?
+            }
+        };
+        let state = states.range(BlockRange {
+            first: block,
+            last: block,
+        })?;
+        let replayer = Replayer::new(self.rules()?, self.db(), &state, ReplayOptions::default())?;
+        Ok((block, ask(&replayer, block)?))
+    }
+}
+
+/// The location of the one transaction to replay.
+#[cfg(feature = "export")]
+#[derive(Clone, Copy)]
+struct Location(TransactionLocation);
+
+#[cfg(feature = "export")]
+impl Location {
+    fn find(question: &Replay<'_>, node: &RethNode, name: TransactionName) -> Result<Self> {
+        let location = match name {
+            TransactionName::Position { .. } if !question.blocks.is_empty() => {
+                return Err(Error::usage(
+                    "blocks to search need the hash of the transaction, not its block and index",
+                ));
+            }
+            TransactionName::Position { block, index } => {
+                // Check that the block exists before checking that its parent state does.
+                node.db().snapshot()?.header(block)?;
+                TransactionLocation {
+                    block,
+                    index,
+                    hash: None,
+                }
+            }
+            TransactionName::Hash(hash) => {
+                let blocks = match question.blocks.is_empty() {
+                    true => None,
+                    false => Some(question.find_blocks()?),
+                };
+                let options = ScanOptions {
+                    threads: node.config.threads,
+                    progress: node.control.progress.clone(),
+                    cancel: node.control.cancel.clone(),
+                    ..ScanOptions::default()
+                };
+                let (block, index) = find_transaction(node.db(), hash, blocks.as_ref(), &options)?;
+                TransactionLocation {
+                    block,
+                    index,
+                    hash: Some(hash),
+                }
+            }
+        };
+        Ok(Self(location))
+    }
+
+    /// The block whose state the transaction's block starts from.
+    fn before(self) -> Result<BlockRange> {
+        let before = (self.0.block.checked_sub(1))
+            .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
+        Ok(BlockRange {
+            first: before,
+            last: before,
+        })
+    }
+}

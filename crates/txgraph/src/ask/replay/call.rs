@@ -1,0 +1,119 @@
+//! Calls on the state of a block, which change nothing.
+
+use crate::{Capability, Error, ErrorKind, Result, Source};
+use alloy_primitives::{Address, Bytes, U256};
+use txgraph_evm::{Message, Outcome, Status};
+use txgraph_replay::revert_reason;
+
+/// The gas of a call without a limit of its own, as in nodes.
+const GAS: u64 = 50_000_000;
+
+/// Asks for a call. See [`Source::call`].
+#[derive(Clone, Debug)]
+#[must_use = "a call is made by `run`"]
+pub struct Call<'s> {
+    source: &'s Source,
+    block: Option<u64>,
+    message: Message,
+}
+
+impl Source {
+    /// Calls a contract on the state of a block. `None`: the data is init code.
+    pub fn call(&self, to: impl Into<Option<Address>>) -> Call<'_> {
+        Call {
+            source: self,
+            block: None,
+            message: Message {
+                to: to.into(),
+                moves_value: true,
+                gas_limit: GAS,
+                ..Message::default()
+            },
+        }
+    }
+}
+
+/// The result of a call.
+#[derive(Clone, Debug)]
+pub struct CallResult {
+    /// The block at whose end it was called.
+    pub block: u64,
+    /// Status, gas, output.
+    pub outcome: Outcome,
+    /// Why it reverted, if the contract returned a text.
+    pub reason: Option<String>,
+}
+
+impl CallResult {
+    /// The output.
+    ///
+    /// # Errors
+    ///
+    /// If the call reverted or halted.
+    pub fn output(&self) -> Result<&Bytes> {
+        let why = match (&self.outcome.status, &self.reason) {
+            (Status::Success, _) => return Ok(&self.outcome.output),
+            (Status::Revert, Some(reason)) => format!("reverted: {reason}"),
+            (Status::Revert, None) if self.outcome.output.is_empty() => "reverted".to_owned(),
+            (Status::Revert, None) => format!("reverted with {}", self.outcome.output),
+            (Status::Halt(halt), _) => format!("halted: {halt}"),
+        };
+        Err(Error::new(
+            ErrorKind::Failed,
+            format!("the call at the end of block {} {why}", self.block),
+        ))
+    }
+}
+
+impl Call<'_> {
+    /// The caller; default: the zero address.
+    pub const fn from(mut self, caller: Address) -> Self {
+        self.message.caller = caller;
+        self
+    }
+
+    /// The calldata.
+    pub fn data(mut self, data: impl Into<Bytes>) -> Self {
+        self.message.input = data.into();
+        self
+    }
+
+    /// The value that is sent, in wei.
+    pub const fn value(mut self, value: U256) -> Self {
+        self.message.value = value;
+        self
+    }
+
+    /// The gas limit; default: 50 million.
+    pub const fn gas(mut self, gas: u64) -> Self {
+        self.message.gas_limit = gas;
+        self
+    }
+
+    /// The block at whose end it is called; default: the newest with a state.
+    pub const fn block(mut self, block: u64) -> Self {
+        self.block = Some(block);
+        self
+    }
+
+    /// Makes the call, with the rules of the block, and discards its changes.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such state. A call that reverts is not an error here.
+    pub fn run(self) -> Result<CallResult> {
+        let node = self.source.node(Capability::State)?;
+        let (block, outcome) = node.at_end_of(self.block, |replayer, block| {
+            replayer.call(&self.message, block, None)
+        })?;
+        let reason = match outcome.status {
+            Status::Revert => revert_reason(&outcome.output),
+            _ => None,
+        };
+        Ok(CallResult {
+            block,
+            outcome,
+            reason,
+        })
+    }
+}

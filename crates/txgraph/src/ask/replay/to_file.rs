@@ -1,0 +1,148 @@
+//! Writing what a replay finds.
+
+use super::{
+    Location, PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
+    rows::{Content, Rows},
+};
+use crate::{Advice, Error, ErrorKind, Result, ask::restarting, outputs::Planned};
+use std::path::Path;
+use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
+use txgraph_export::{LineWriter, Target};
+use txgraph_replay::{Mismatch, RangeReport, TransactionReplay};
+
+/// The format of internal transfers and balances.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplayFormat {
+    /// Comma-separated values with a header.
+    #[default]
+    Csv,
+    /// A JSON object per line; traces have no other format.
+    Jsonl,
+}
+
+/// Where a replay is written, and how.
+#[derive(Clone, Debug)]
+pub struct ReplayOutput {
+    /// The file, or standard output.
+    pub target: Target,
+    /// The format; ignored for traces.
+    pub format: ReplayFormat,
+    /// Whether a file that exists is replaced.
+    pub overwrite: bool,
+}
+
+impl Planned for ReplayOutput {
+    fn targets(&self) -> Vec<(&Target, bool)> {
+        vec![(&self.target, false)]
+    }
+}
+
+impl Replay<'_> {
+    /// What is written of each transaction.
+    fn content(&self) -> Content {
+        match self.trace {
+            Some(trace) => Content::Trace(trace),
+            None if !self.balances.is_empty() => Content::Balances,
+            None => Content::Transfers { fees: self.fees },
+        }
+    }
+}
+
+impl PreparedReplay<'_> {
+    /// Replays and writes. What was complete before an error stays on standard output; a
+    /// file gets its name only when it is complete.
+    ///
+    /// # Errors
+    ///
+    /// If something cannot be replayed, or the output cannot be written.
+    pub fn write(&self, output: &ReplayOutput) -> Result<ReplaySummary> {
+        let question = &self.question;
+        question.source.check_outputs([output], output.overwrite)?;
+        if let Some(name) = question.transaction {
+            return match &question.against {
+                Some(trace) => against::compare(question, self.node, name, trace),
+                None => self.write_one(name, output),
+            };
+        }
+        if question.verify_only {
+            return self.for_each(|_| Ok(()));
+        }
+        let is_stream = output.target == Target::Stdout;
+        let mut streamed = false;
+        restarting(|| {
+            let mut out = LineWriter::new(&output.target, output.overwrite)?;
+            let mut rows = Rows::new(question.content(), output.format);
+            let summary = self.for_each(|block| {
+                streamed = is_stream;
+                rows.block(block, &mut out)
+            });
+            match summary {
+                Err(error) if streamed && error.kind == ErrorKind::Reorged => {
+                    Err(Error::new(ErrorKind::Failed, error.message).advise(Advice::WriteToFile))
+                }
+                Err(error) => {
+                    if is_stream {
+                        out.finish()?;
+                    }
+                    Err(error)
+                }
+                Ok(mut summary) => {
+                    rows.end(&mut out)?;
+                    summary.written = Some(out.finish()?);
+                    Ok(summary)
+                }
+            }
+        })
+    }
+
+    fn write_one(&self, name: TransactionName, output: &ReplayOutput) -> Result<ReplaySummary> {
+        let (question, node) = (&self.question, self.node);
+        let location = Location::find(question, node, name)?;
+        let states = node.state();
+        let state = states.range(location.before()?)?;
+        let replayer = question.replayer(node, &state)?;
+        let open = || LineWriter::new(&output.target, output.overwrite);
+        let (replay, mismatches, out) = if question.verify_only {
+            let (replay, mismatches) = replayer.transaction(location.0, None)?;
+            (replay, mismatches, None)
+        } else if question.trace == Some(Trace::Struct) {
+            let mut trace = Eip3155::new(open()?, TraceOptions::default());
+            let (replay, mismatches) = replayer.transaction(location.0, Some(&mut trace))?;
+            let out = trace.finish(&replay.outcome);
+            let name = output.target.to_string();
+            let out = out.map_err(|error| Error::io(Path::new(&name), error))?;
+            (replay, mismatches, Some(out))
+        } else {
+            let (replay, mismatches) = replayer.transaction(location.0, None)?;
+            let mut rows = Rows::new(question.content(), output.format);
+            let mut out = open()?;
+            let header = node.db().snapshot()?.header(location.0.block)?;
+            let environment = replayer.environment(&header)?;
+            rows.transaction(&replay, &environment, &mut out)?;
+            rows.end(&mut out)?;
+            (replay, mismatches, Some(out))
+        };
+        let mut summary = ReplaySummary::of_one(&replay, &mismatches);
+        summary.written = out.map(LineWriter::finish).transpose()?;
+        Ok(summary)
+    }
+}
+
+impl ReplaySummary {
+    pub(super) fn of_one(replay: &TransactionReplay, mismatches: &[Mismatch]) -> Self {
+        let balances = replay.balances.as_ref();
+        let mut summary = Self {
+            report: RangeReport {
+                transactions: 1,
+                gas_used: replay.outcome.gas_used,
+                mismatches: mismatches.len() as u64,
+                balances_compared: balances.map_or(0, |check| check.compared),
+                balances_unanswered: balances.map_or(0, |check| check.unanswered),
+                ..RangeReport::default()
+            },
+            ..Self::default()
+        };
+        summary.note(mismatches);
+        summary
+    }
+}

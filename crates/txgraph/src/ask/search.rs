@@ -1,0 +1,458 @@
+//! The graph around some addresses.
+
+use super::{Description, no_root, restarting};
+use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source};
+use alloy_primitives::Address;
+use std::{collections::BTreeMap, fmt, ops::Deref, str::FromStr};
+use txgraph_graph::{SearchRequest, TransferGraph, search};
+use txgraph_transfers::{BlockRanges, Direction};
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hops {
+    /// The number of expansions: 1 expands only the roots.
+    Number(u32),
+    /// Until nothing new is reached.
+    All,
+}
+
+impl Hops {
+    /// The number of expansions; `None` without a limit.
+    pub const fn limit(self) -> Option<u32> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::All => None,
+        }
+    }
+}
+
+/// One hop.
+impl Default for Hops {
+    fn default() -> Self {
+        Self::Number(1)
+    }
+}
+
+impl From<u32> for Hops {
+    fn from(number: u32) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl FromStr for Hops {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Self::All),
+            number => number.parse().map(Self::Number).map_err(|_| {
+                let text = crate::text::shortened(text);
+                format!("`{text}` is not a number of hops (0, 1, 2 … or `all`)")
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Hops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::All => f.write_str("all"),
+        }
+    }
+}
+
+/// How to search: what [`Search`] and [`Analyze`](crate::Analyze) have in common.
+#[derive(Clone, Debug, Default)]
+pub struct SearchOptions {
+    /// Which transfers are edges.
+    pub selection: Selection,
+    /// The addresses to start from.
+    pub roots: Vec<Address>,
+    /// How far to follow.
+    pub hops: Hops,
+    /// The direction to follow.
+    pub direction: Direction,
+    /// Whether a transfer is followed only if it happened after the tokens arrived.
+    pub time_respecting: bool,
+    /// The number of counterparties above which an address is not expanded.
+    pub max_degree: Option<u32>,
+    /// Addresses that are not expanded, with their labels.
+    pub stop_at: BTreeMap<Address, String>,
+    /// The largest number of vertices.
+    pub max_vertices: Option<u64>,
+    /// The largest number of edges.
+    pub max_edges: Option<u64>,
+    /// Whether the zero address is expanded, too.
+    pub expand_zero: bool,
+}
+
+impl SearchOptions {
+    pub(super) fn request(&self, source: &Source) -> Result<SearchRequest> {
+        if self.roots.is_empty() {
+            return Err(no_root());
+        }
+        if self.time_respecting && self.direction == Direction::Both {
+            return Err(
+                Error::usage("a time-respecting search needs one direction, out or in")
+                    .advise(Advice::ChooseDirection),
+            );
+        }
+        let blocks = self.selection.resolve(source.tip()?)?;
+        Ok(SearchRequest {
+            filter: self.selection.filter()?,
+            wrapped_native: self.selection.wrapped_native.clone(),
+            hops: self.hops.limit(),
+            direction: self.direction,
+            time_respecting: self.time_respecting,
+            max_degree: self.max_degree,
+            stop_at: self.stop_at.clone(),
+            max_vertices: self.max_vertices,
+            max_edges: self.max_edges,
+            expand_zero: self.expand_zero,
+            memory_bytes_max: source.config.memory.unwrap_or(MEMORY_DEFAULT),
+            allow_partial: self.selection.allow_partial,
+            ..SearchRequest::new(self.roots.clone(), blocks)
+        })
+    }
+}
+
+/// Methods of a question that change its [`SearchOptions`], which is the field `$field`.
+macro_rules! search_methods {
+    ($($field:tt).+) => {
+        crate::select::selection_methods!($($field).+.selection);
+
+        /// Starts from this address, too.
+        pub fn root(mut self, root: alloy_primitives::Address) -> Self {
+            if !self.$($field).+.roots.contains(&root) {
+                self.$($field).+.roots.push(root);
+            }
+            self
+        }
+
+        /// How far to follow: a number, or [`Hops::All`](crate::Hops::All). Default: 1.
+        pub fn hops(mut self, hops: impl Into<crate::Hops>) -> Self {
+            self.$($field).+.hops = hops.into();
+            self
+        }
+
+        /// The direction to follow; default: out.
+        pub fn direction(mut self, direction: txgraph_transfers::Direction) -> Self {
+            self.$($field).+.direction = direction;
+            self
+        }
+
+        /// Follows a transfer only if it happened after the tokens arrived; with direction
+        /// `In`, only if it happened before they left.
+        pub fn time_respecting(mut self) -> Self {
+            self.$($field).+.time_respecting = true;
+            self
+        }
+
+        /// Does not expand addresses with more counterparties.
+        pub fn max_degree(mut self, counterparties: u32) -> Self {
+            self.$($field).+.max_degree = Some(counterparties);
+            self
+        }
+
+        /// Does not expand this address, and labels it. Call again for more addresses.
+        pub fn stop_at(
+            mut self,
+            address: alloy_primitives::Address,
+            label: impl Into<String>,
+        ) -> Self {
+            self.$($field).+.stop_at.insert(address, label.into());
+            self
+        }
+
+        /// Ends with at most this number of vertices.
+        pub fn max_vertices(mut self, vertices: u64) -> Self {
+            self.$($field).+.max_vertices = Some(vertices);
+            self
+        }
+
+        /// Ends with at most this number of edges.
+        pub fn max_edges(mut self, edges: u64) -> Self {
+            self.$($field).+.max_edges = Some(edges);
+            self
+        }
+
+        /// Expands the zero address, too.
+        pub fn expand_zero(mut self) -> Self {
+            self.$($field).+.expand_zero = true;
+            self
+        }
+
+        /// Replaces all options of the search.
+        pub fn options(mut self, options: crate::SearchOptions) -> Self {
+            self.$($field).+ = options;
+            self
+        }
+    };
+}
+pub(super) use search_methods;
+
+/// Asks for the graph around some addresses. See [`Source::search`].
+#[derive(Clone, Debug)]
+#[must_use = "a question is asked by `run`"]
+pub struct Search<'s> {
+    source: &'s Source,
+    pub(crate) search: SearchOptions,
+    pub(crate) description: Option<Description>,
+}
+
+impl<'s> Search<'s> {
+    pub(crate) fn new(source: &'s Source) -> Self {
+        Self {
+            source,
+            search: SearchOptions::default(),
+            description: None,
+        }
+    }
+
+    search_methods!(search);
+
+    /// Finds the blocks and checks the options, but reads no transfers yet.
+    ///
+    /// # Errors
+    ///
+    /// If the question is wrong, or the source cannot answer it.
+    pub fn prepare(self) -> Result<PreparedSearch<'s>> {
+        let description = match self.description {
+            Some(description) => description,
+            None => Description::search(&self.search),
+        };
+        Ok(PreparedSearch {
+            source: self.source,
+            request: self.search.request(self.source)?,
+            description,
+        })
+    }
+
+    /// Searches.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prepare`], and if reading fails.
+    pub fn run(self) -> Result<GraphAnswer<'s>> {
+        self.prepare()?.run()
+    }
+}
+
+/// A search whose blocks are known.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is read yet"]
+pub struct PreparedSearch<'s> {
+    source: &'s Source,
+    request: SearchRequest,
+    description: Description,
+}
+
+impl<'s> PreparedSearch<'s> {
+    /// The blocks.
+    pub const fn blocks(&self) -> &BlockRanges {
+        &self.request.blocks
+    }
+
+    /// The request to the search.
+    pub const fn request(&self) -> &SearchRequest {
+        &self.request
+    }
+
+    /// Searches. Starts again when the chain is reorganised in the meantime.
+    ///
+    /// # Errors
+    ///
+    /// If reading fails.
+    pub fn run(self) -> Result<GraphAnswer<'s>> {
+        let graph = run(self.source, &self.request)?;
+        self.source.check_interrupted()?;
+        Ok(GraphAnswer {
+            inner: graph,
+            source: self.source,
+            description: self.description,
+        })
+    }
+}
+
+pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGraph> {
+    let from = source.transfer_source(&request.filter)?;
+    restarting(|| Ok(search(&*from, request)?))
+}
+
+/// The graph around some addresses: a [`TransferGraph`] that can be written.
+#[derive(Debug)]
+pub struct GraphAnswer<'s> {
+    inner: TransferGraph,
+    #[cfg_attr(
+        not(feature = "export"),
+        expect(dead_code, reason = "used for writing")
+    )]
+    source: &'s Source,
+    #[cfg_attr(
+        not(feature = "export"),
+        expect(dead_code, reason = "used for writing")
+    )]
+    description: Description,
+}
+
+impl Deref for GraphAnswer<'_> {
+    type Target = TransferGraph;
+
+    fn deref(&self) -> &TransferGraph {
+        &self.inner
+    }
+}
+
+impl GraphAnswer<'_> {
+    /// The graph by itself.
+    pub fn into_graph(self) -> TransferGraph {
+        self.inner
+    }
+}
+
+#[cfg(feature = "export")]
+pub(crate) use to_file::about;
+#[cfg(feature = "export")]
+pub use to_file::{GraphOutputs, WrittenGraph};
+
+#[cfg(feature = "export")]
+mod to_file {
+    use super::{Description, GraphAnswer, Result, TransferGraph};
+    use crate::{
+        Columns, Error, ErrorKind,
+        outputs::{self, Planned},
+    };
+    use std::path::PathBuf;
+    use txgraph_export::{
+        GraphFormat, GraphOptions, Metadata, TableFormat, Target, TokenList, Written,
+    };
+
+    /// Where a graph is written, and how.
+    #[derive(Clone, Debug, Default)]
+    pub struct GraphOutputs {
+        /// Files or standard output, with their formats.
+        pub files: Vec<(GraphFormat, Target)>,
+        /// A table of the vertices.
+        pub vertices: Option<(TableFormat, Target)>,
+        /// Whether all transfers of a token from one address to another are one edge.
+        pub merge: bool,
+        /// Symbols and decimals of tokens.
+        pub tokens: Option<TokenList>,
+        /// The columns of tables.
+        pub columns: Columns,
+        /// Whether files that exist are replaced.
+        pub overwrite: bool,
+    }
+
+    impl GraphOutputs {
+        /// A file whose extension chooses the format.
+        ///
+        /// # Errors
+        ///
+        /// If the extension is not that of a format for graphs.
+        pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
+            let target = Target::from(path.into());
+            let format = outputs::format_of(
+                &target,
+                TableFormat::Csv.into(),
+                GraphFormat::from_extension,
+                || outputs::words(GraphFormat::ALL.iter().map(|format| format.as_str())),
+            )?;
+            Ok(Self {
+                files: vec![(format, target)],
+                ..Self::default()
+            })
+        }
+    }
+
+    impl Planned for GraphOutputs {
+        fn targets(&self) -> Vec<(&Target, bool)> {
+            let files = self.files.iter();
+            let files = files.map(|(format, target)| (target, format.has_metadata_file()));
+            let vertices = self.vertices.iter();
+            let vertices = vertices.map(|(format, target)| (target, format.has_metadata_file()));
+            files.chain(vertices).collect()
+        }
+    }
+
+    /// The outputs of a graph that were written.
+    #[derive(Debug, Default)]
+    pub struct WrittenGraph {
+        /// What was written, in order.
+        pub written: Vec<Written>,
+        /// Outputs that could not be written, although the others were.
+        pub failed: Vec<Error>,
+    }
+
+    /// The metadata of an answer that is, or comes from, a graph.
+    pub(crate) fn about(description: &Description, graph: &TransferGraph) -> Metadata {
+        let mut about = description.metadata(&graph.chain, &graph.blocks, &graph.scan);
+        about.limits.clone_from(&graph.limits);
+        about
+    }
+
+    impl GraphAnswer<'_> {
+        /// Writes the graph to a new file, whose extension chooses the format.
+        ///
+        /// # Errors
+        ///
+        /// If the file exists, is inside the data directory, or cannot be written.
+        pub fn write(&self, path: impl Into<PathBuf>) -> Result<Written> {
+            let mut done = self.write_all(&GraphOutputs::to(path)?)?;
+            match (done.written.pop(), done.failed.pop()) {
+                (Some(written), _) => Ok(written),
+                (None, Some(error)) => Err(error),
+                (None, None) => unreachable!("one output is written or fails"),
+            }
+        }
+
+        /// Writes the graph to every output. An output that fails does not prevent the
+        /// others.
+        ///
+        /// # Errors
+        ///
+        /// If an output cannot be written for a reason that is known before, the reader of
+        /// an output closed it, or the caller asked to stop.
+        pub fn write_all(&self, outputs: &GraphOutputs) -> Result<WrittenGraph> {
+            let source = self.source;
+            source.check_outputs([outputs], outputs.overwrite)?;
+            let mut options = GraphOptions::new(self.chain.chain_id);
+            options.table.threads = source.config.threads;
+            outputs.columns.apply(&mut options.table)?;
+            options.merge = outputs.merge;
+            options.tokens.clone_from(&outputs.tokens);
+            let about = about(&self.description, &self.inner);
+            let mut done = WrittenGraph::default();
+            let mut note = |written: txgraph_export::Result<Written>| {
+                match written.map_err(Error::from) {
+                    Ok(written) => done.written.push(written),
+                    Err(error) if error.kind == ErrorKind::BrokenPipe => return Err(error),
+                    Err(error) => done.failed.push(error),
+                }
+                source.check_interrupted()
+            };
+            for (format, target) in &outputs.files {
+                note(txgraph_export::write_graph(
+                    &self.inner,
+                    *format,
+                    &options,
+                    &about,
+                    target,
+                    outputs.overwrite,
+                ))?;
+            }
+            if let Some((format, target)) = &outputs.vertices {
+                note(txgraph_export::write_vertices(
+                    &self.inner,
+                    *format,
+                    &options,
+                    &about,
+                    target,
+                    outputs.overwrite,
+                ))?;
+            }
+            Ok(done)
+        }
+    }
+}

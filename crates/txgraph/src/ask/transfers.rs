@@ -1,0 +1,312 @@
+//! The transfers of a block range, streamed.
+
+use super::Description;
+use crate::{Error, Result, Selection, Source, select::selection_methods};
+use alloy_primitives::Address;
+use std::ops::ControlFlow;
+use txgraph_transfers::{
+    Batch, BlockRanges, Direction, ScanReport, ScanRequest, Touching, Transfer,
+};
+
+/// Asks for the transfers of a block range. See [`Source::transfers`].
+#[derive(Clone, Debug)]
+#[must_use = "a question is asked by `for_each`, `collect` or `write`"]
+pub struct Transfers<'s> {
+    source: &'s Source,
+    pub(crate) selection: Selection,
+    pub(crate) touching: Option<Touching>,
+    pub(crate) description: Option<Description>,
+}
+
+impl<'s> Transfers<'s> {
+    pub(crate) fn new(source: &'s Source) -> Self {
+        Self {
+            source,
+            selection: Selection::default(),
+            touching: None,
+            description: None,
+        }
+    }
+
+    selection_methods!(selection);
+
+    /// Only transfers that this address sends or receives. Call again for more addresses.
+    pub fn address(mut self, address: Address) -> Self {
+        let touching = self.touching.get_or_insert_with(|| Touching {
+            addresses: Default::default(),
+            direction: Direction::Both,
+        });
+        touching.addresses.insert(address);
+        self
+    }
+
+    /// Only transfers that the addresses send (`Out`) or receive (`In`).
+    pub fn direction(mut self, direction: Direction) -> Self {
+        let touching = self.touching.get_or_insert_with(|| Touching {
+            addresses: Default::default(),
+            direction,
+        });
+        touching.direction = direction;
+        self
+    }
+
+    /// Finds the blocks and checks the conditions, but reads no transfers yet.
+    ///
+    /// # Errors
+    ///
+    /// If the question is wrong, or the source cannot answer it.
+    pub fn prepare(self) -> Result<PreparedTransfers<'s>> {
+        let description = match &self.description {
+            Some(description) => description.clone(),
+            None => Description::transfers(&self),
+        };
+        let mut filter = self.selection.filter()?;
+        filter.touching = self.touching;
+        let is_empty = |touching: &Touching| touching.addresses.is_empty();
+        if filter.touching.as_ref().is_some_and(is_empty) {
+            return Err(Error::usage("a direction needs an address"));
+        }
+        Ok(PreparedTransfers {
+            source: self.source,
+            request: ScanRequest {
+                blocks: self.selection.resolve(self.source.tip()?)?,
+                filter,
+                wrapped_native: self.selection.wrapped_native,
+                with_times: true,
+                with_hashes: true,
+                allow_partial: self.selection.allow_partial,
+            },
+            description,
+        })
+    }
+
+    /// Calls `each` for every batch of transfers, in total order. `each` can break to end
+    /// the scan early; the report then covers the blocks that were read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prepare`], and if reading or `each` fails.
+    pub fn for_each(
+        self,
+        each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
+    ) -> Result<ScanReport> {
+        self.prepare()?.for_each(each)
+    }
+
+    /// Returns all transfers, in total order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::for_each`].
+    pub fn collect(self) -> Result<Vec<Transfer>> {
+        let mut transfers = Vec::new();
+        self.for_each(|mut batch| {
+            transfers.append(&mut batch.transfers);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(transfers)
+    }
+
+    /// Writes all transfers to a new file, whose extension chooses the format.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::for_each`], and if the file exists or cannot be written.
+    #[cfg(feature = "export")]
+    pub fn write(self, path: impl Into<std::path::PathBuf>) -> Result<TransfersAnswer> {
+        let output = TransfersOutput::to(path)?;
+        self.source.check_outputs([&output], false)?;
+        self.prepare()?.write(&output)
+    }
+}
+
+/// A question for transfers whose blocks are known.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is read yet"]
+pub struct PreparedTransfers<'s> {
+    source: &'s Source,
+    request: ScanRequest,
+    #[cfg_attr(
+        not(feature = "export"),
+        expect(dead_code, reason = "goes into files only")
+    )]
+    description: Description,
+}
+
+impl PreparedTransfers<'_> {
+    /// The blocks.
+    pub const fn blocks(&self) -> &BlockRanges {
+        &self.request.blocks
+    }
+
+    /// The request to the source.
+    pub const fn request(&self) -> &ScanRequest {
+        &self.request
+    }
+
+    /// See [`Transfers::for_each`].
+    ///
+    /// # Errors
+    ///
+    /// If reading or `each` fails.
+    pub fn for_each(
+        &self,
+        each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
+    ) -> Result<ScanReport> {
+        scan(self.source, &self.request, each)
+    }
+}
+
+pub(super) fn scan(
+    source: &Source,
+    request: &ScanRequest,
+    mut each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
+) -> Result<ScanReport> {
+    let mut failed = None;
+    let from = source.transfer_source(&request.filter)?;
+    let report = from.scan(request, &mut |batch| match each(batch) {
+        Ok(flow) => flow,
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(report?),
+    }
+}
+
+#[cfg(feature = "export")]
+pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
+
+#[cfg(feature = "export")]
+mod to_file {
+    use super::{ControlFlow, PreparedTransfers, Result, ScanReport};
+    use crate::{
+        Advice, Error, ErrorKind,
+        ask::restarting,
+        outputs::{self, Planned},
+    };
+    use std::path::PathBuf;
+    use txgraph_export::{
+        Schema, TableFormat, Target, TransferTableOptions, TransferWriter, U256Type, Written,
+    };
+
+    /// The result of writing transfers.
+    #[derive(Clone, Debug)]
+    pub struct TransfersAnswer {
+        /// What was read.
+        pub scan: ScanReport,
+        /// What was written.
+        pub written: Written,
+    }
+
+    /// Names and encodings of columns. Absent: the default of the writer.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Columns {
+        /// The names of columns.
+        pub schema: Option<Schema>,
+        /// The columns that amounts get in Parquet and Arrow IPC; empty: the default.
+        pub u256: Vec<U256Type>,
+    }
+
+    impl Columns {
+        /// Sets these columns, and checks the options.
+        pub(crate) fn apply(&self, options: &mut TransferTableOptions) -> Result<()> {
+            if let Some(schema) = self.schema {
+                options.schema = schema;
+            }
+            if !self.u256.is_empty() {
+                options.u256.clone_from(&self.u256);
+            }
+            Ok(options.validate()?)
+        }
+    }
+
+    /// Where transfers are written, and how.
+    #[derive(Clone, Debug)]
+    pub struct TransfersOutput {
+        /// The file, or standard output.
+        pub target: Target,
+        /// The format.
+        pub format: TableFormat,
+        /// The columns.
+        pub columns: Columns,
+        /// Whether a file that exists is replaced.
+        pub overwrite: bool,
+    }
+
+    impl TransfersOutput {
+        /// A file whose extension chooses the format.
+        ///
+        /// # Errors
+        ///
+        /// If the extension is not that of a table format.
+        pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
+            let target = Target::from(path.into());
+            Ok(Self {
+                format: outputs::format_of(
+                    &target,
+                    TableFormat::Csv,
+                    TableFormat::from_extension,
+                    || outputs::words(TableFormat::ALL.iter().map(|format| format.as_str())),
+                )?,
+                target,
+                columns: Columns::default(),
+                overwrite: false,
+            })
+        }
+    }
+
+    impl Planned for TransfersOutput {
+        fn targets(&self) -> Vec<(&Target, bool)> {
+            vec![(&self.target, self.format.has_metadata_file())]
+        }
+    }
+
+    impl PreparedTransfers<'_> {
+        /// Writes all transfers.
+        ///
+        /// When the chain is reorganised in the meantime, a file is started again. What went
+        /// to standard output cannot be taken back; there it is an error.
+        ///
+        /// # Errors
+        ///
+        /// If reading or writing fails.
+        pub fn write(&self, output: &TransfersOutput) -> Result<TransfersAnswer> {
+            let source = self.source;
+            source.check_outputs([output], output.overwrite)?;
+            let mut options = TransferTableOptions::new(source.chain()?.chain_id);
+            options.threads = source.config.threads;
+            output.columns.apply(&mut options)?;
+            let mut streamed = false;
+            restarting(|| {
+                let TransfersOutput {
+                    target,
+                    format,
+                    overwrite,
+                    ..
+                } = output;
+                let mut writer = TransferWriter::new(*format, &options, target, *overwrite)?;
+                let scan = self.for_each(|batch| {
+                    streamed |= *target == Target::Stdout && !batch.transfers.is_empty();
+                    writer.write(&batch.transfers)?;
+                    Ok(ControlFlow::Continue(()))
+                });
+                let scan = match scan {
+                    Err(error) if streamed && error.kind == ErrorKind::Reorged => {
+                        return Err(Error::new(ErrorKind::Failed, error.message)
+                            .advise(Advice::WriteToFile));
+                    }
+                    scan => scan?,
+                };
+                let about = self
+                    .description
+                    .metadata(source.chain()?, &self.request.blocks, &scan);
+                let written = writer.finish(&about)?;
+                Ok(TransfersAnswer { scan, written })
+            })
+        }
+    }
+}

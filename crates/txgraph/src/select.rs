@@ -1,0 +1,210 @@
+//! Which transfers: what every question about transfers has in common.
+
+use crate::{Advice, BlockSpec, Error, ErrorKind, Result};
+use alloy_primitives::{Address, U256};
+use std::mem;
+use txgraph_transfers::{
+    BlockRanges, Kind, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
+};
+
+/// Kinds of transfers that leave no trace in receipts and transactions.
+const FOUND_BY_REPLAY: [Kind; 3] = [Kind::Internal, Kind::Fee, Kind::Priority];
+
+/// Which transfers. The default is all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Blocks; empty: every block up to the tip.
+    pub blocks: Vec<BlockSpec>,
+    /// Tokens, and the native coin.
+    pub tokens: TokenFilter,
+    /// The smallest amount, in the smallest unit of the token.
+    pub min_value: U256,
+    /// Standards; empty: all.
+    pub standards: Vec<TokenStandard>,
+    /// Kinds; empty: all.
+    pub kinds: Vec<Kind>,
+    /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
+    pub wrapped_native: WrappedNative,
+    /// Whether transactions are replayed to find the transfers inside of them.
+    pub internal: bool,
+    /// Whether blocks may be missing. The answer then states the gap.
+    pub allow_partial: bool,
+}
+
+impl Selection {
+    /// The conditions that do not depend on blocks.
+    pub(crate) fn filter(&self) -> Result<TransferFilter> {
+        let mut kinds = self.kinds.iter();
+        if let Some(kind) = kinds.find(|kind| FOUND_BY_REPLAY.contains(kind))
+            && !self.internal
+        {
+            return Err(Error::usage(format!(
+                "transfers of kind `{kind}` are found only by replaying transactions"
+            ))
+            .advise(Advice::AddInternal));
+        }
+        Ok(TransferFilter {
+            tokens: self.tokens.clone(),
+            touching: None,
+            min_value: self.min_value,
+            standards: self.standards.clone(),
+            kinds: self.kinds.clone(),
+            internal: self.internal,
+        })
+    }
+
+    /// The blocks when `tip` is the highest block.
+    pub(crate) fn resolve(&self, tip: u64) -> Result<BlockRanges> {
+        resolve(&self.blocks, tip)
+    }
+
+    pub(crate) fn add_token(&mut self, token: Address) {
+        match &mut self.tokens {
+            TokenFilter::Only { tokens, .. } => drop(tokens.insert(token)),
+            TokenFilter::All => {
+                self.tokens = TokenFilter::Only {
+                    tokens: [token].into_iter().collect(),
+                    native: false,
+                }
+            }
+        }
+    }
+
+    pub(crate) fn add_native(&mut self) {
+        self.tokens = match mem::take(&mut self.tokens) {
+            TokenFilter::Only { tokens, .. } => TokenFilter::Only {
+                tokens,
+                native: true,
+            },
+            TokenFilter::All => TokenFilter::Only {
+                tokens: Default::default(),
+                native: true,
+            },
+        };
+    }
+}
+
+/// The blocks of several ranges when `tip` is the highest block; none means all.
+pub(crate) fn resolve(specs: &[BlockSpec], tip: u64) -> Result<BlockRanges> {
+    let everything = [BlockSpec::from(0..)];
+    let specs = match specs.is_empty() {
+        true => &everything,
+        false => specs,
+    };
+    let mut ranges = Vec::new();
+    for spec in specs {
+        ranges.extend(spec.resolve(tip)?.iter());
+    }
+    match ranges.is_empty() {
+        true => Err(Error::new(ErrorKind::Unavailable, "there are no blocks")),
+        false => Ok(BlockRanges::new(ranges)),
+    }
+}
+
+/// Methods of a question that change its [`Selection`], which is the field `$field`.
+macro_rules! selection_methods {
+    ($($field:tt).+) => {
+        /// Only transfers of this token. Call again for more tokens.
+        pub fn token(mut self, token: alloy_primitives::Address) -> Self {
+            self.$($field).+.add_token(token);
+            self
+        }
+
+        /// Transfers of the native coin, in addition to those of the chosen tokens.
+        pub fn native(mut self) -> Self {
+            self.$($field).+.add_native();
+            self
+        }
+
+        /// Only these blocks: a number or a range, whose end is excluded as in Rust. Call
+        /// again for more blocks.
+        pub fn blocks(mut self, blocks: impl Into<crate::BlockSpec>) -> Self {
+            self.$($field).+.blocks.push(blocks.into());
+            self
+        }
+
+        /// Only the newest `count` blocks.
+        pub fn last_blocks(self, count: u64) -> Self {
+            self.blocks(crate::BlockSpec::last(count))
+        }
+
+        /// Only amounts from this one on, in the smallest unit of the token.
+        pub fn min_value(mut self, amount: alloy_primitives::U256) -> Self {
+            self.$($field).+.min_value = amount;
+            self
+        }
+
+        /// Only transfers of this standard. Call again for more standards.
+        pub fn standard(mut self, standard: txgraph_transfers::TokenStandard) -> Self {
+            self.$($field).+.standards.push(standard);
+            self
+        }
+
+        /// Only transfers of this kind. Call again for more kinds.
+        pub fn kind(mut self, kind: txgraph_transfers::Kind) -> Self {
+            self.$($field).+.kinds.push(kind);
+            self
+        }
+
+        /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
+        pub fn wrapped_native(mut self, contracts: txgraph_transfers::WrappedNative) -> Self {
+            self.$($field).+.wrapped_native = contracts;
+            self
+        }
+
+        /// Also transfers inside of transactions, which are found by replaying them.
+        pub fn internal(mut self) -> Self {
+            self.$($field).+.internal = true;
+            self
+        }
+
+        /// Answers with the blocks that exist. The answer states which are missing.
+        pub fn allow_partial(mut self) -> Self {
+            self.$($field).+.allow_partial = true;
+            self
+        }
+
+        /// Replaces all conditions of this kind.
+        pub fn select(mut self, selection: crate::Selection) -> Self {
+            self.$($field).+ = selection;
+            self
+        }
+    };
+}
+pub(crate) use selection_methods;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_found_by_replay_need_a_replay() {
+        for kind in FOUND_BY_REPLAY {
+            let mut selection = Selection {
+                kinds: vec![Kind::Mint, kind],
+                ..Selection::default()
+            };
+            let error = selection.filter().unwrap_err();
+            assert_eq!(error.advice, Some(Advice::AddInternal));
+            selection.internal = true;
+            assert!(selection.filter().is_ok());
+        }
+    }
+
+    #[test]
+    fn tokens_add_up() {
+        let mut selection = Selection::default();
+        let [a, b] = [1, 2].map(Address::repeat_byte);
+        selection.add_token(a);
+        selection.add_native();
+        selection.add_token(b);
+        for (token, wanted) in [
+            (Some(a), true),
+            (Some(b), true),
+            (None, true),
+            (Some(Address::ZERO), false),
+        ] {
+            assert_eq!(selection.tokens.wants(token.as_ref()), wanted, "{token:?}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What each kind of source implements.
+
+use super::{Capabilities, RethNode};
+use crate::{Protected, Result};
+use std::fmt;
+use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
+
+/// An open source of one kind. [`Source`](crate::Source) adds the questions.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// What this source can do. The other methods are called only for that.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The chain.
+    fn chain(&self) -> Result<&ChainInfo>;
+
+    /// The highest block that can be read at present.
+    fn tip(&self) -> Result<u64>;
+
+    /// Returns what answers questions with this filter.
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>>;
+
+    /// Directories and files into which nothing is written.
+    fn protected(&self) -> &Protected;
+
+    /// The data directory of a reth node, if that is what the source is: for state, replay,
+    /// calls, and building an index.
+    fn node(&self) -> Option<&RethNode> {
+        None
+    }
+}

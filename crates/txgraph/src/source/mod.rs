@@ -1,0 +1,316 @@
+//! A source: anything that can be asked for transfers.
+
+mod backend;
+mod capability;
+mod reth;
+mod spec;
+
+pub use backend::Backend;
+pub use capability::{Capabilities, Capability};
+pub use reth::RethNode;
+pub use spec::SourceSpec;
+
+use crate::{
+    Analyze, CancelFlag, Config, Error, IndexChoice, Measure, Progress, Protected, Result, Search,
+    Transfers, sources,
+};
+use alloy_primitives::Address;
+use std::{fmt, path::PathBuf, sync::Arc};
+use txgraph_transfers::{ChainInfo, SourceError, TransferFilter, TransferSource};
+
+/// Receives one line for each decision about how a question is answered.
+pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
+
+/// How a caller observes and stops work.
+#[derive(Clone, Default)]
+pub struct Control {
+    /// Receives the number of finished blocks.
+    pub progress: Option<Arc<dyn Progress>>,
+    /// Receives the decisions about how a question is answered.
+    pub explain: Option<Explain>,
+    /// Stops all work when it is set.
+    pub cancel: CancelFlag,
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control")
+            .field("cancel", &self.cancel)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Anything that can be asked for transfers: the data directory of a reth node, and the other
+/// [kinds of sources](crate::source_kinds).
+///
+/// ```no_run
+/// use txgraph::{Source, address};
+///
+/// let token = address!("0xdac17f958d2ee523a2206206994597c13d831ec7");
+/// let root = address!("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed");
+/// let source = Source::open("/data/reth")?;
+/// let graph = source.search(root).token(token).last_blocks(1000).hops(2).run()?;
+/// assert!(graph.graph.edge_count() > 0);
+/// # Ok::<(), txgraph::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Source {
+    spec: SourceSpec,
+    backend: Box<dyn Backend>,
+    pub(crate) config: Config,
+    pub(crate) control: Control,
+}
+
+impl Source {
+    /// Opens a source with all settings at their defaults. A plain path is the data
+    /// directory of a reth node; see [`SourceSpec`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) for an unknown kind of source, and
+    /// whatever prevents it from being read.
+    pub fn open(source: impl Into<SourceSpec>) -> Result<Self> {
+        Self::builder(source).open()
+    }
+
+    /// Starts to open a source with settings.
+    pub fn builder(source: impl Into<SourceSpec>) -> SourceBuilder {
+        SourceBuilder {
+            config: Config {
+                source: Some(source.into()),
+                ..Config::default()
+            },
+            control: Control::default(),
+        }
+    }
+
+    /// Opens the source that a configuration names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`], and if the configuration names none.
+    pub fn with_config(config: &Config, control: &Control) -> Result<Self> {
+        let Some(spec) = &config.source else {
+            return Err(
+                Error::usage("no source is named: which node is to be asked?")
+                    .advise(crate::Advice::NameSource),
+            );
+        };
+        tracing::info!(source = %spec, "opening");
+        let backend = sources::find(spec)?.open(spec, config, control)?;
+        Ok(Self {
+            spec: spec.clone(),
+            backend,
+            config: config.clone(),
+            control: control.clone(),
+        })
+    }
+
+    /// A source that a program implements itself, with a name for messages.
+    pub fn with_backend(name: impl Into<SourceSpec>, backend: impl Backend + 'static) -> Self {
+        Self {
+            spec: name.into(),
+            backend: Box::new(backend),
+            config: Config::default(),
+            control: Control::default(),
+        }
+    }
+
+    /// What this source is, and where.
+    pub const fn spec(&self) -> &SourceSpec {
+        &self.spec
+    }
+
+    /// What this source can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.backend.capabilities()
+    }
+
+    /// The chain.
+    ///
+    /// # Errors
+    ///
+    /// If the source does not contain the chain id and none is configured.
+    pub fn chain(&self) -> Result<&ChainInfo> {
+        self.backend.chain()
+    }
+
+    /// The highest block that can be read at present.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn tip(&self) -> Result<u64> {
+        self.backend.tip()
+    }
+
+    /// The directories and files of the source, into which no output is written.
+    pub fn protected(&self) -> &Protected {
+        self.backend.protected()
+    }
+
+    /// The transfers that match `filter`, at the lowest level: what [`Self::transfers`] and
+    /// [`Self::search`] read from.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the source cannot find
+    /// such transfers.
+    pub fn transfer_source(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+        self.require(Capability::Transfers)?;
+        if filter.internal {
+            self.require(Capability::Replay)?;
+        }
+        self.backend.transfers(filter)
+    }
+
+    /// Asks for the transfers of a block range.
+    pub fn transfers(&self) -> Transfers<'_> {
+        Transfers::new(self)
+    }
+
+    /// Asks for the graph around an address. More roots: [`Search::root`].
+    pub fn search(&self, root: Address) -> Search<'_> {
+        Search::new(self).root(root)
+    }
+
+    /// Asks for a measure of a graph: of all transfers, unless it is given a root.
+    pub fn analyze(&self, measure: Measure) -> Analyze<'_> {
+        Analyze::new(self, measure)
+    }
+
+    /// Refuses what this source cannot do.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
+    pub fn require(&self, capability: Capability) -> Result<()> {
+        match self.capabilities().contains(capability) {
+            true => Ok(()),
+            false => Err(Error::unsupported(&self.spec, capability)),
+        }
+    }
+
+    /// The node behind the source, for what only a node can do.
+    pub(crate) fn node(&self, needed: Capability) -> Result<&RethNode> {
+        self.require(needed)?;
+        let node = self.backend.node();
+        node.ok_or_else(|| Error::unsupported(&self.spec, needed))
+    }
+
+    /// Ends work that was asked to stop, between steps that do not check the flag.
+    pub(crate) fn check_interrupted(&self) -> Result<()> {
+        match self.control.cancel.is_cancelled() {
+            true => Err(SourceError::Interrupted.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// What the data of the node looks like: chain, layout, tip, and which blocks exist.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the source is not a node.
+    pub fn info(&self) -> Result<txgraph_nodedb::Info> {
+        Ok(self.node(Capability::Info)?.db().snapshot()?.info()?)
+    }
+}
+
+/// Settings for opening a [`Source`].
+#[derive(Clone, Debug)]
+#[must_use = "call `open`"]
+pub struct SourceBuilder {
+    config: Config,
+    control: Control,
+}
+
+impl SourceBuilder {
+    /// The number of threads; default: one for each core.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.config.threads = Some(threads);
+        self
+    }
+
+    /// The number of blocks that a thread reads at a time; default: chosen for each scan.
+    pub fn chunk_blocks(mut self, blocks: u64) -> Self {
+        self.config.chunk_blocks = Some(blocks);
+        self
+    }
+
+    /// The bytes of transfers that a search keeps in memory; default
+    /// [`MEMORY_DEFAULT`](crate::MEMORY_DEFAULT).
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.config.memory = Some(bytes);
+        self
+    }
+
+    /// The index to answer from; default: none, unless [`Self::cache`] is set.
+    pub fn index(mut self, index: IndexChoice) -> Self {
+        self.config.index = Some(index);
+        self
+    }
+
+    /// The directory below which indexes and names of tokens are kept.
+    pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.config.cache = Some(directory.into());
+        self
+    }
+
+    /// Whether the roots of every block that is read are recomputed; default: no.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.config.verify = Some(verify);
+        self
+    }
+
+    /// The chain id, for data that does not contain it.
+    pub fn chain_id(mut self, chain_id: u64) -> Self {
+        self.config.chain_id = Some(chain_id);
+        self
+    }
+
+    /// The genesis file of the chain, to replay chains that are not built in.
+    pub fn chain_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.config.chain = Some(path.into());
+        self
+    }
+
+    /// The static files of a node, if they are not in its data directory.
+    pub fn static_files(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.config.static_files = Some(directory.into());
+        self
+    }
+
+    /// The RocksDB of a node, if it is not in its data directory.
+    pub fn rocksdb(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.config.rocksdb = Some(directory.into());
+        self
+    }
+
+    /// Receives the number of finished blocks.
+    pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
+        self.control.progress = Some(Arc::new(progress));
+        self
+    }
+
+    /// Receives the decisions about how each question is answered.
+    pub fn explain(mut self, explain: impl Fn(&dyn fmt::Display) + Send + Sync + 'static) -> Self {
+        self.control.explain = Some(Arc::new(explain));
+        self
+    }
+
+    /// Stops all work when it is set.
+    pub fn cancel(mut self, cancel: CancelFlag) -> Self {
+        self.control.cancel = cancel;
+        self
+    }
+
+    /// Opens the source.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::open`].
+    pub fn open(self) -> Result<Source> {
+        self.config.check()?;
+        Source::with_config(&self.config, &self.control)
+    }
+}

@@ -1,0 +1,184 @@
+//! The data directory of a reth node as a source.
+
+use super::{Backend, Capabilities, Capability, Control, SourceSpec};
+use crate::{Config, Protected, Result};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
+
+/// The data directory of a reth node, open read-only.
+#[derive(Debug)]
+pub struct RethNode {
+    db: Arc<NodeDb>,
+    source: OnceLock<NodeSource>,
+    /// The index to answer from, if one is used.
+    #[cfg(feature = "index")]
+    pub(crate) index: OnceLock<Option<txgraph_index::Index>>,
+    pub(crate) config: Config,
+    pub(crate) control: Control,
+    protected: Protected,
+}
+
+impl Config {
+    /// The parts of the data directory that the configuration names, if it names one.
+    pub(crate) fn data_dir(&self) -> Option<DataDir> {
+        let spec = self.source.as_ref()?;
+        (spec.kind() == "reth").then(|| DataDir {
+            root: spec.location().into(),
+            static_files: self.static_files.clone(),
+            rocksdb: self.rocksdb.clone(),
+        })
+    }
+}
+
+impl RethNode {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+        let dir = DataDir {
+            root: Path::new(spec.location()).to_path_buf(),
+            static_files: config.static_files.clone(),
+            rocksdb: config.rocksdb.clone(),
+        };
+        Ok(Self {
+            db: Arc::new(NodeDb::open(&dir)?),
+            source: OnceLock::new(),
+            #[cfg(feature = "index")]
+            index: OnceLock::new(),
+            config: config.clone(),
+            control: control.clone(),
+            protected: Protected::data_directory(&dir),
+        })
+    }
+
+    /// The database.
+    pub const fn db(&self) -> &Arc<NodeDb> {
+        &self.db
+    }
+
+    /// The scanner of the database, started at the first call.
+    ///
+    /// # Errors
+    ///
+    /// If the chain id is not known, or contradicts the configured one.
+    pub fn source(&self) -> Result<&NodeSource> {
+        if let Some(source) = self.source.get() {
+            return Ok(source);
+        }
+        let source = NodeSource::new(self.db.clone(), self.scan_options(), self.config.chain_id)?;
+        Ok(self.source.get_or_init(|| source))
+    }
+
+    pub(crate) fn scan_options(&self) -> ScanOptions {
+        let explain = self.control.explain.clone();
+        ScanOptions {
+            threads: self.config.threads,
+            chunk_blocks: self.config.chunk_blocks,
+            verify: self.config.verify.unwrap_or(false),
+            explain: explain
+                .map(|explain| -> txgraph_reader::Explain { Arc::new(move |plan| explain(plan)) }),
+            progress: self.control.progress.clone(),
+            cancel: self.control.cancel.clone(),
+            ..ScanOptions::default()
+        }
+    }
+
+    /// The node without an index, with a replay where the filter needs one.
+    fn without_index(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+        let node = self.source()?;
+        #[cfg(feature = "replay")]
+        if filter.internal {
+            let internal = self.internal()?;
+            return Ok(Box::new(txgraph_replay::WithInternal::new(node, internal)));
+        }
+        // Without replay, such a filter was refused before.
+        let _ = filter;
+        Ok(Box::new(node))
+    }
+
+    #[cfg(feature = "index")]
+    fn with_index(&self, filter: &TransferFilter) -> Result<Option<Box<dyn TransferSource + '_>>> {
+        use txgraph_index::Indexed;
+        // An index contains what was read before; verification has to read it again.
+        if self.config.verify == Some(true) {
+            return Ok(None);
+        }
+        let Some(index) = self.open_index()? else {
+            return Ok(None);
+        };
+        let node = self.source()?;
+        let work = crate::ask::index_work(node)?;
+        let has_internal = filter.internal && index.covers_filter(filter);
+        if let Some(explain) = &self.control.explain {
+            let (path, blocks) = (index.path().display(), index.blocks());
+            let others = match (filter.internal, has_internal) {
+                (false, _) => "others are scanned",
+                (true, true) => "others are replayed",
+                (true, false) => "all are replayed for transfers without a log",
+            };
+            explain(&format_args!(
+                "blocks {blocks} are answered from the index {path}; {others}"
+            ));
+        }
+        #[cfg(feature = "replay")]
+        if filter.internal {
+            use txgraph_replay::WithInternal;
+            return Ok(Some(match has_internal {
+                true => {
+                    let rest = WithInternal::new(node, self.internal()?);
+                    Box::new(Indexed::with_rest(index, node, rest).on(work))
+                }
+                false => Box::new(WithInternal::new(
+                    Indexed::new(index, node).on(work),
+                    self.internal()?,
+                )),
+            }));
+        }
+        Ok(Some(Box::new(Indexed::new(index, node).on(work))))
+    }
+}
+
+impl Backend for RethNode {
+    fn capabilities(&self) -> Capabilities {
+        let mut all = Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Blocks)
+            .with(Capability::Hashes)
+            .with(Capability::Info);
+        if cfg!(feature = "replay") {
+            all = all.with(Capability::State).with(Capability::Replay);
+        }
+        if cfg!(feature = "index") {
+            all = all.with(Capability::Index);
+        }
+        all
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        Ok(self.source()?.chain())
+    }
+
+    fn tip(&self) -> Result<u64> {
+        Ok(self.db.snapshot()?.tip())
+    }
+
+    /// The node, with the index before it if there is one (the answers are the same), and a
+    /// replay for transfers inside of transactions.
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+        #[cfg(feature = "index")]
+        if let Some(source) = self.with_index(filter)? {
+            return Ok(source);
+        }
+        self.without_index(filter)
+    }
+
+    fn protected(&self) -> &Protected {
+        &self.protected
+    }
+
+    fn node(&self) -> Option<&RethNode> {
+        Some(self)
+    }
+}

@@ -1,0 +1,147 @@
+//! Names of sources: `KIND:LOCATION`.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+/// The kind of a source that is named by a plain path.
+const DEFAULT_KIND: &str = "reth";
+
+/// The name of a source: `KIND:LOCATION`, or a path, which is short for `reth:PATH`.
+///
+/// A kind is a word of lower-case letters, digits and `-`. A path whose first part would be
+/// read as a kind is written as `./a:b` or `reth:a:b`.
+///
+/// ```
+/// use txgraph::SourceSpec;
+///
+/// let spec = SourceSpec::from("reth:/data/reth");
+/// assert_eq!((spec.kind(), spec.location().to_str()), ("reth", Some("/data/reth")));
+/// assert_eq!(SourceSpec::from("/data/reth"), spec);
+/// assert_eq!(spec.to_string(), "reth:/data/reth");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceSpec {
+    kind: String,
+    location: OsString,
+}
+
+impl SourceSpec {
+    /// The data directory of a reth node.
+    pub fn reth(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            kind: DEFAULT_KIND.to_owned(),
+            location: directory.into().into(),
+        }
+    }
+
+    /// The kind of the source.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Where the source is; for most kinds a path.
+    pub fn location(&self) -> &OsStr {
+        &self.location
+    }
+
+    /// The source with its location, a path, counted from `folder` if it is relative.
+    #[must_use]
+    pub(crate) fn relative_to(self, folder: &Path) -> Self {
+        Self {
+            location: folder.join(self.location).into(),
+            ..self
+        }
+    }
+}
+
+impl From<&OsStr> for SourceSpec {
+    fn from(text: &OsStr) -> Self {
+        let bytes = text.as_bytes();
+        let is_kind = |word: &[u8]| {
+            word.first().is_some_and(u8::is_ascii_lowercase)
+                && (word.iter()).all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+        };
+        if let Some(at) = bytes.iter().position(|byte| *byte == b':')
+            && is_kind(&bytes[..at])
+        {
+            return Self {
+                kind: String::from_utf8_lossy(&bytes[..at]).into_owned(),
+                location: OsStr::from_bytes(&bytes[at + 1..]).to_owned(),
+            };
+        }
+        Self::reth(text)
+    }
+}
+
+impl From<&str> for SourceSpec {
+    fn from(text: &str) -> Self {
+        OsStr::new(text).into()
+    }
+}
+
+impl From<String> for SourceSpec {
+    fn from(text: String) -> Self {
+        OsStr::new(&text).into()
+    }
+}
+
+impl From<OsString> for SourceSpec {
+    fn from(text: OsString) -> Self {
+        text.as_os_str().into()
+    }
+}
+
+/// The data directory of a reth node.
+impl From<&Path> for SourceSpec {
+    fn from(path: &Path) -> Self {
+        Self::reth(path)
+    }
+}
+
+/// The data directory of a reth node.
+impl From<PathBuf> for SourceSpec {
+    fn from(path: PathBuf) -> Self {
+        Self::reth(path)
+    }
+}
+
+impl fmt::Display for SourceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind, self.location.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_data_directories_and_words_are_kinds() {
+        for (text, kind, location) in [
+            ("/data/reth", "reth", "/data/reth"),
+            ("reth:/data", "reth", "/data"),
+            ("reth:", "reth", ""),
+            ("reth:a:b", "reth", "a:b"),
+            ("lake:s3://bucket/x", "lake", "s3://bucket/x"),
+            ("era-1:x", "era-1", "x"),
+            ("./a:b", "reth", "./a:b"),
+            ("A:b", "reth", "A:b"),
+            (":b", "reth", ":b"),
+            ("data", "reth", "data"),
+        ] {
+            let spec = SourceSpec::from(text);
+            assert_eq!(
+                (spec.kind(), spec.location()),
+                (kind, OsStr::new(location)),
+                "{text}"
+            );
+            assert_eq!(SourceSpec::from(spec.to_string()), spec);
+        }
+        // A path of the type for paths is never a kind.
+        assert_eq!(SourceSpec::from(Path::new("lake:x")).kind(), "reth");
+    }
+}

@@ -1,0 +1,72 @@
+//! The kinds of sources. A new kind is one crate, a line in `Cargo.toml`, and an entry here.
+
+use crate::{
+    Config, Control, Error, Result,
+    source::{Backend, RethNode, SourceSpec},
+};
+
+/// A kind of source.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceKind {
+    /// The word before the colon in a [`SourceSpec`].
+    pub word: &'static str,
+    /// The description of the location after the colon.
+    pub location: &'static str,
+    /// Whether the location is a path.
+    pub is_path: bool,
+    open: fn(&SourceSpec, &Config, &Control) -> Result<Box<dyn Backend>>,
+}
+
+/// Every kind of source that this build can open.
+pub(crate) const KINDS: &[SourceKind] = &[SourceKind {
+    word: "reth",
+    location: "data directory of a reth node",
+    is_path: true,
+    open: |spec, config, control| Ok(Box::new(RethNode::open(spec, config, control)?)),
+}];
+
+impl SourceKind {
+    pub(crate) fn open(
+        &self,
+        spec: &SourceSpec,
+        config: &Config,
+        control: &Control,
+    ) -> Result<Box<dyn Backend>> {
+        (self.open)(spec, config, control)
+    }
+}
+
+/// Every kind of source that this build can open.
+pub const fn source_kinds() -> &'static [SourceKind] {
+    KINDS
+}
+
+/// Finds the kind of a source.
+pub(crate) fn find(spec: &SourceSpec) -> Result<&'static SourceKind> {
+    let kind = KINDS.iter().find(|kind| kind.word == spec.kind());
+    kind.ok_or_else(|| {
+        let known = KINDS
+            .iter()
+            .map(|kind| format!("{}:… ({})", kind.word, kind.location));
+        Error::usage(format!(
+            "unknown kind of source `{}`; known are {}",
+            spec.kind(),
+            known.collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn unknown_kinds_are_refused_with_a_list() {
+        let error = find(&"lake:x".into()).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Usage);
+        assert!(error.message.contains("`lake`"), "{error}");
+        assert!(error.message.contains("reth:"), "{error}");
+        assert!(find(&"some/path".into()).is_ok());
+    }
+}

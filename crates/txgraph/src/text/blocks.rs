@@ -1,0 +1,295 @@
+//! Block ranges in the grammar of cryo: a range has the same meaning in both tools.
+//!
+//! | text | blocks |
+//! | --- | --- |
+//! | `17M` | block 17,000,000 |
+//! | `17M:18M` | 17,000,000 to 17,999,999: the end is *excluded* |
+//! | `17M:` | from 17,000,000 to the tip, included |
+//! | `:1000` | blocks 0 to 999 |
+//! | `-1000:` | the last 1,000 blocks, including the tip |
+//! | `-1000:17M` | the 1,000 blocks up to 17,000,000, included |
+//! | `15M:+1000` | 1,000 blocks from 15,000,000 |
+//! | `10K:20K:100` | every hundredth block of the range |
+//! | `10K:20K/5` | five blocks, spread evenly over the range, including both ends |
+//!
+//! Numbers can contain `_` and end in `K`, `M` or `B`, with decimals (`18.1M`). `latest` is
+//! the tip. Ranges are separated by commas or blanks; a block in two of them is read once.
+//!
+//! cryo also includes the end of `-1000:17M` and reads `a:b/n` like this. Numbers are exact
+//! here: cryo rounds `1.0001K`, this module refuses it.
+
+use crate::{
+    BlockSpec, BlocksError,
+    blocks::{Point, Sample, Span, wrong},
+    text::shortened,
+};
+use std::{fmt, str::FromStr};
+
+/// Reads ranges that are separated by commas or blanks.
+pub fn parse_blocks(text: &str) -> Result<Vec<BlockSpec>, BlocksError> {
+    let specs: Vec<BlockSpec> = text
+        .split(|c: char| c == ',' || c.is_whitespace())
+        .filter(|part| !part.is_empty())
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    if specs.is_empty() {
+        return Err(wrong(text, "it is empty"));
+    }
+    Ok(specs)
+}
+
+impl FromStr for BlockSpec {
+    type Err = BlocksError;
+
+    fn from_str(text: &str) -> Result<Self, BlocksError> {
+        let number = |part: &str| parse_number(part).map_err(|reason| wrong(text, &reason));
+        let point = |part: &str| match part {
+            "latest" => Ok(Point::Latest),
+            _ => number(part).map(Point::Number),
+        };
+        let mut parts = text.split(':');
+        let first = parts.next().unwrap_or_default();
+        let Some(end) = parts.next() else {
+            return Ok(Self {
+                span: Span::One(point(first)?),
+                sample: Sample::All,
+            });
+        };
+        let step = parts.next();
+        if parts.next().is_some() {
+            return Err(wrong(text, "more than two colons"));
+        }
+        let (end, sample) = match (end.split_once('/'), step) {
+            (Some((end, count)), None) => (end, Sample::Spread(number(count)?)),
+            (None, Some(step)) => (end, Sample::Every(number(step)?)),
+            (None, None) => (end, Sample::All),
+            (Some(_), Some(_)) => return Err(wrong(text, "both a step and a count")),
+        };
+        if matches!(sample, Sample::Every(0) | Sample::Spread(0)) {
+            return Err(wrong(text, "step and count must be at least 1"));
+        }
+        let span = if let Some(count) = first.strip_prefix('-') {
+            let end = if end.is_empty() {
+                Point::Latest
+            } else {
+                point(end)?
+            };
+            Span::Last(number(count)?, end)
+        } else {
+            let first = if first.is_empty() {
+                Point::Number(0)
+            } else {
+                point(first)?
+            };
+            match end {
+                "" | "latest" => Span::UpToTip(first),
+                _ => match end.strip_prefix('+') {
+                    Some(count) => Span::Count(first, number(count)?),
+                    None => Span::Before(first, number(end)?),
+                },
+            }
+        };
+        Ok(Self { span, sample })
+    }
+}
+
+/// `1_000`, `18M`, `18.1M`, exactly.
+fn parse_number(text: &str) -> Result<u64, String> {
+    let shown = shortened(text);
+    let not_a_number = || format!("`{shown}` is not a block number");
+    let plain = text.replace('_', "");
+    let (digits, zeros) = match plain.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&plain[..at], 3),
+        Some((at, 'M' | 'm')) => (&plain[..at], 6),
+        Some((at, 'B' | 'b')) => (&plain[..at], 9),
+        _ => (plain.as_str(), 0),
+    };
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && decimals.is_empty()
+        || !whole
+            .bytes()
+            .chain(decimals.bytes())
+            .all(|byte| byte.is_ascii_digit())
+    {
+        return Err(not_a_number());
+    }
+    let decimals = decimals.trim_end_matches('0');
+    if decimals.len() > zeros {
+        return Err(format!("`{shown}` is not a whole number"));
+    }
+    let all = format!("{whole}{decimals:0<zeros$}");
+    all.parse().map_err(|_| format!("`{shown}` is too large"))
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Latest => f.write_str("latest"),
+        }
+    }
+}
+
+/// Writes the range in the form that `FromStr` reads.
+impl fmt::Display for BlockSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.span {
+            Span::One(point) => write!(f, "{point}"),
+            Span::Before(first, end) => write!(f, "{first}:{end}"),
+            Span::Through(first, last) if first <= last && last - first < u64::MAX => {
+                write!(f, "{first}:+{}", last - first + 1)
+            }
+            Span::Through(first, last) => write!(f, "{first}:{last}"),
+            Span::UpToTip(first) => write!(f, "{first}:"),
+            Span::Count(first, count) => write!(f, "{first}:+{count}"),
+            Span::Last(count, Point::Latest) => write!(f, "-{count}:"),
+            Span::Last(count, end) => write!(f, "-{count}:{end}"),
+        }?;
+        match self.sample {
+            Sample::All => Ok(()),
+            Sample::Every(step) => write!(f, ":{step}"),
+            Sample::Spread(count) => write!(f, "/{count}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use txgraph_transfers::{BlockRange, BlockRanges};
+
+    const TIP: u64 = 20_000_000;
+
+    fn resolved(text: &str) -> String {
+        let specs = match parse_blocks(text) {
+            Ok(specs) => specs,
+            Err(error) => return error.reason,
+        };
+        let ranges: Result<Vec<_>, _> = specs.iter().map(|spec| spec.resolve(TIP)).collect();
+        match ranges {
+            Ok(ranges) => {
+                BlockRanges::new(ranges.iter().flat_map(|r| r.iter()).collect()).to_string()
+            }
+            Err(error) => error.reason,
+        }
+    }
+
+    #[test]
+    fn reads_the_grammar_of_cryo() {
+        for (text, expected) in [
+            // cryo's own test cases
+            ("1:2", "1..=1"),
+            ("0:2", "0..=1"),
+            ("-10:100", "91..=100"),
+            ("10:+100", "10..=109"),
+            ("1:latest", "1..=20000000"),
+            ("1:", "1..=20000000"),
+            ("1", "1..=1"),
+            ("1 2", "1..=2"),
+            (
+                "15M:+1 1000:1002 2000",
+                "1000..=1001, 2000..=2000, 15000000..=15000000",
+            ),
+            // its help text
+            ("18M:18.1M", "18000000..=18099999"),
+            ("16_000:17_000", "16000..=16999"),
+            (":700", "0..=699"),
+            ("-1000:", "19999001..=20000000"),
+            ("15M:+1000", "15000000..=15000999"),
+            ("100:200:25", "100..=100, 125..=125, 150..=150, 175..=175"),
+            ("0:101/3", "0..=0, 50..=50, 100..=100"),
+            ("5:6/9", "5..=5"),
+            ("latest", "20000000..=20000000"),
+            ("1k,1m,.001b", "1000..=1000, 1000000..=1000000"),
+            ("1.5K", "1500..=1500"),
+            ("1:3,2:5", "1..=4"),
+        ] {
+            assert_eq!(resolved(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn rejects_malformed_and_empty_ranges() {
+        for (text, expected) in [
+            ("", "it is empty"),
+            (",", "it is empty"),
+            ("5:5", "contains no block (the end of a range is excluded)"),
+            (":0", "contains no block (the end of a range is excluded)"),
+            ("7:5", "contains no block (the end of a range is excluded)"),
+            ("1:+0", "contains no block (the end of a range is excluded)"),
+            ("1.5", "`1.5` is not a whole number"),
+            ("1.0001K", "`1.0001K` is not a whole number"),
+            ("1e6", "`1e6` is not a block number"),
+            ("K", "`K` is not a block number"),
+            ("0x10", "`0x10` is not a block number"),
+            ("-5", "`-5` is not a block number"),
+            ("1:-5", "`-5` is not a block number"),
+            ("99999999999B", "`99999999999B` is too large"),
+            ("1:2:3:4", "more than two colons"),
+            ("1:2/3:4", "both a step and a count"),
+            ("1:9:0", "step and count must be at least 1"),
+            ("0:1M:2", "selects 500000 single blocks; at most 10000"),
+            ("21M:", "the chain ends with block 20000000"),
+            (
+                "-30M:",
+                "up to block 20000000 there are only 20000001 blocks",
+            ),
+            ("18446744073709551615:+2", "the end is too large"),
+        ] {
+            assert_eq!(resolved(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn display_reads_back(first in 0u64..1 << 40, more in 1u64..1000, form in 0usize..9) {
+            let text = match form {
+                0 => format!("{first}"),
+                1 => format!("{first}:{}", first + more),
+                2 => format!("{first}:"),
+                3 => format!("{first}:+{more}"),
+                4 => format!("-{more}:"),
+                5 => format!("-{more}:{first}"),
+                6 => format!("{first}:{}:{more}", first + 5 * more),
+                7 => format!("{first}:{}/{more}", first + 5 * more),
+                _ => format!("latest:+{more}"),
+            };
+            let spec: BlockSpec = text.parse().unwrap();
+            prop_assert_eq!(spec.to_string(), text.clone());
+            prop_assert_eq!(spec.to_string().parse::<BlockSpec>().unwrap(), spec);
+        }
+
+        #[test]
+        fn never_panics(text in "[-+0-9KMBkmb_.:/, latest]{0,24}", tip in any::<u64>()) {
+            for spec in parse_blocks(&text).unwrap_or_default() {
+                let _ = spec.resolve(tip);
+            }
+        }
+
+        #[test]
+        fn suffixes_are_powers_of_ten(whole in 0u64..1 << 30, thousandths in 0u64..1000) {
+            for (suffix, unit) in [('K', 1_000u64), ('M', 1_000_000), ('B', 1_000_000_000)] {
+                let text = format!("{whole}.{thousandths:03}{suffix}");
+                prop_assert_eq!(parse_number(&text), Ok(whole * unit + thousandths * (unit / 1000)));
+            }
+        }
+
+        #[test]
+        fn samples_are_inside_the_range(first in 0u64..1000, blocks in 1u64..3000, n in 1u64..200) {
+            let all = BlockRange::new(first, first + blocks - 1).unwrap();
+            let end = first + blocks;
+            let every = format!("{first}:{end}:{n}").parse::<BlockSpec>().unwrap().resolve(TIP).unwrap();
+            prop_assert_eq!(every.blocks(), blocks.div_ceil(n));
+            let spread = format!("{first}:{end}/{n}").parse::<BlockSpec>().unwrap().resolve(TIP).unwrap();
+            prop_assert_eq!(spread.blocks(), n.min(blocks));
+            for range in [&every, &spread] {
+                prop_assert_eq!(range.span().unwrap().first, first);
+                prop_assert!(range.span().unwrap().last <= all.last);
+            }
+            if n > 1 {
+                prop_assert_eq!(spread.span().unwrap().last, all.last);
+            }
+        }
+    }
+}

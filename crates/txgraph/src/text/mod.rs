@@ -1,0 +1,50 @@
+//! The grammar of everything that people write: on a command line, and in saved questions.
+//!
+//! Addresses, amounts, block ranges, lists with `@FILE`, sizes, and whole questions
+//! ([`Query`]) with the options of the command line. Only this module reads such text; the
+//! rest of the crate takes types. Only lists that are read here open the files they name.
+
+mod address;
+mod amount;
+mod blocks;
+mod files;
+mod lists;
+#[cfg(feature = "export")]
+mod output;
+#[cfg(feature = "export")]
+mod query;
+#[cfg(feature = "export")]
+mod query_file;
+#[cfg(feature = "replay")]
+mod transaction;
+
+pub use address::{AddressError, Checksum, parse_address};
+pub use amount::{parse_amount, parse_size};
+pub use blocks::parse_blocks;
+pub use lists::{addresses, block_specs, stop_list, tokens, wrapped_native};
+#[cfg(all(feature = "export", feature = "replay"))]
+pub use output::parse_replay_format;
+#[cfg(feature = "export")]
+pub use query::{
+    AnalyzeQuery, Columns, GraphQuery, Output, Query, Search, Selection, TransfersQuery,
+    read_blocks,
+};
+#[cfg(feature = "export")]
+pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
+#[cfg(feature = "replay")]
+pub use transaction::parse_transaction;
+
+pub(crate) use files::read_text;
+
+use std::borrow::Cow;
+
+/// Characters of a text that a message quotes at most.
+const QUOTED_CHARS_MAX: usize = 100;
+
+/// The text as a message quotes it: cut, if it is long.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        None => Cow::Borrowed(text),
+        Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
+    }
+}

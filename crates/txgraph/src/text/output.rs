@@ -1,0 +1,68 @@
+//! Words for formats and outputs.
+
+use super::Output;
+use crate::{Advice, Error, Result, outputs::format_of};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+use txgraph_export::Target;
+
+/// Reads several outputs with their formats: the given one, else by extension.
+pub(super) fn targets<F: Copy + FromStr<Err: Display>>(
+    output: &Output,
+    default: F,
+    from_extension: impl Fn(&Path) -> Option<F>,
+    known: impl Fn() -> String,
+) -> Result<Vec<(F, Target)>> {
+    let given: Option<F> = match &output.format {
+        Some(word) => {
+            Some((word.parse()).map_err(|error: F::Err| Error::usage(error.to_string()))?)
+        }
+        None => None,
+    };
+    if output.output.is_empty() {
+        return Ok(vec![(given.unwrap_or(default), Target::Stdout)]);
+    }
+    if given.is_some() && output.output.len() > 1 {
+        return Err(
+            Error::usage("a format applies to a single output").advise(Advice::FormatByExtension)
+        );
+    }
+    let targets = output.output.iter().map(|path| {
+        let target = Target::from(PathBuf::from(path));
+        let format = match given {
+            Some(format) => format,
+            None => format_of(&target, default, &from_extension, &known)?,
+        };
+        Ok((format, target))
+    });
+    targets.collect()
+}
+
+/// Reads the format of a replay: the given one, else by extension.
+#[cfg(feature = "replay")]
+pub fn parse_replay_format(
+    given: Option<&str>,
+    target: &Target,
+    is_trace: bool,
+) -> Result<crate::ReplayFormat> {
+    use crate::{ReplayFormat, text::shortened};
+    let extension = target.path().and_then(Path::extension);
+    let word = given.or_else(|| extension.and_then(|extension| extension.to_str()));
+    match (is_trace, word) {
+        (true, None | Some("json" | "jsonl" | "txt")) => Ok(ReplayFormat::Jsonl),
+        (true, Some(word)) => Err(Error::usage(format!(
+            "traces are JSON lines, not {}",
+            shortened(word)
+        ))),
+        (false, None | Some("csv")) => Ok(ReplayFormat::Csv),
+        (false, Some("jsonl")) => Ok(ReplayFormat::Jsonl),
+        (false, Some(word)) => Err(Error::usage(format!(
+            "a replay is written as csv or jsonl, not {}",
+            shortened(word)
+        ))
+        .advise(Advice::WriteTransfers)),
+    }
+}

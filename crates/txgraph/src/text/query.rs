@@ -1,0 +1,767 @@
+//! Questions as they are written, on a command line or in a file.
+//!
+//! A question is plain text and numbers. Its fields have the names of the command line's
+//! options. [`TransfersQuery::on`], [`GraphQuery::on`] and [`AnalyzeQuery::on`] read the
+//! text and report mistakes.
+
+use super::{
+    Checksum, addresses, block_specs, output::targets, parse_amount, shortened, stop_list, tokens,
+    wrapped_native,
+};
+use crate::{
+    AnalysisFormat, AnalysisOutput, BlockSpec, Error, GraphOutputs, Hops, Measure,
+    PreparedAnalysis, PreparedSearch, PreparedTransfers, Result, SearchOptions, Source,
+    TransfersOutput, ask::Description,
+};
+use alloy_primitives::U256;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+use toml::{Table, Value};
+use txgraph_analysis::PairOrder;
+use txgraph_export::{GraphFormat, TableFormat, Target};
+use txgraph_transfers::{Direction, Kind, TokenStandard, Touching};
+
+/// A question: a command and its options.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Query {
+    /// The transfers of a block range, as a table.
+    Transfers(TransfersQuery),
+    /// The graph around some addresses.
+    Graph(GraphQuery),
+    /// A measure of such a graph.
+    Analyze(AnalyzeQuery),
+}
+
+/// Which transfers. A text of a list can contain several values, separated by commas, or
+/// `@FILE`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Selection {
+    /// Block ranges in cryo's grammar; empty: every block up to the tip.
+    #[serde(deserialize_with = "list")]
+    pub blocks: Vec<String>,
+    /// First block, instead of ranges.
+    pub from_block: Option<u64>,
+    /// Last block, included, instead of ranges.
+    pub to_block: Option<u64>,
+    /// Token addresses, `eth` (or `native`), `all`; empty: all.
+    #[serde(deserialize_with = "list")]
+    pub token: Vec<String>,
+    /// Smallest amount, smallest unit.
+    #[serde(deserialize_with = "text")]
+    pub min_value: Option<String>,
+    /// Standards; empty: all.
+    #[serde(deserialize_with = "words")]
+    pub standard: Vec<TokenStandard>,
+    /// Kinds; empty: all.
+    #[serde(deserialize_with = "words")]
+    pub kind: Vec<Kind>,
+    /// `auto`, `any`, `none` or the addresses of wrapped coins; empty: `auto`.
+    #[serde(deserialize_with = "list")]
+    pub wrapped_native: Vec<String>,
+    /// Answer with the blocks that exist.
+    pub allow_partial: bool,
+    /// Accept mixed-case addresses without a valid checksum.
+    pub no_checksum: bool,
+    /// Replay transactions, for the transfers inside of them.
+    pub with_internal: bool,
+}
+
+/// Where an answer is written, and how.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Output {
+    /// Files, or `-` for stdout; empty: stdout.
+    #[serde(deserialize_with = "list")]
+    pub output: Vec<String>,
+    /// Format; absent: by the extension of the file.
+    pub format: Option<String>,
+    /// Replace files that exist.
+    pub overwrite: bool,
+}
+
+/// Names and encodings of columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Columns {
+    /// `txgraph`, `cryo` or `etl`; absent: `txgraph`.
+    pub schema: Option<String>,
+    /// `binary`, `string`, `f64`: the columns of amounts in Parquet and IPC.
+    #[serde(deserialize_with = "list")]
+    pub u256_types: Vec<String>,
+}
+
+/// Question: the transfers of a block range.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct TransfersQuery {
+    /// Which transfers.
+    #[serde(flatten)]
+    pub selection: Selection,
+    /// Addresses that send or receive each transfer; empty: any.
+    #[serde(deserialize_with = "list")]
+    pub address: Vec<String>,
+    /// Whether they send or receive; absent: either.
+    pub direction: Option<Direction>,
+    /// Where the answer is written.
+    #[serde(flatten)]
+    pub output: Output,
+    /// The columns.
+    #[serde(flatten)]
+    pub columns: Columns,
+}
+
+/// How to search: what `graph` and `analyze` have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Search {
+    /// Which transfers.
+    #[serde(flatten)]
+    pub selection: Selection,
+    /// Addresses to start from.
+    #[serde(deserialize_with = "list")]
+    pub root: Vec<String>,
+    /// How far to follow; absent: one hop.
+    pub hops: Option<Hops>,
+    /// The direction; absent: out.
+    pub direction: Option<Direction>,
+    /// Follow a transfer only if it happened after the tokens arrived.
+    pub time_respecting: bool,
+    /// Do not expand vertices with more counterparties.
+    pub max_degree: Option<u32>,
+    /// File of addresses that are not expanded, with labels.
+    pub stop_at: Option<String>,
+    /// The largest number of vertices.
+    pub max_vertices: Option<u64>,
+    /// The largest number of edges.
+    pub max_edges: Option<u64>,
+    /// Expand the zero address, too.
+    pub expand_zero: bool,
+}
+
+/// Question: the graph around some addresses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct GraphQuery {
+    /// The search.
+    #[serde(flatten)]
+    pub search: Search,
+    /// One edge for all transfers of a token from one address to another.
+    pub merge: bool,
+    /// Another file, for the vertices.
+    pub vertices: Option<String>,
+    /// File with symbols and decimals of tokens.
+    pub token_list: Option<String>,
+    /// Where the answer is written: any number of files.
+    #[serde(flatten)]
+    pub output: Output,
+    /// The columns.
+    #[serde(flatten)]
+    pub columns: Columns,
+}
+
+/// Question: a measure of a graph.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct AnalyzeQuery {
+    /// What to measure.
+    pub measure: Measure,
+    /// The search for the graph. Without roots: all transfers that match the selection.
+    #[serde(flatten)]
+    pub search: Search,
+    /// The number of rows of a ranking; absent: 20 for people, all in data files.
+    pub top: Option<usize>,
+    /// Order of pairs: `amount`, `count` or `address`; absent: `amount`.
+    pub order: Option<String>,
+    /// Which of the measure's tables; absent: all for people, the main one in data files.
+    pub table: Option<String>,
+    /// File with symbols and decimals of tokens.
+    pub token_list: Option<String>,
+    /// Where the answer is written.
+    #[serde(flatten)]
+    pub output: Output,
+}
+
+impl Serialize for Hops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_u32(*number),
+            Self::All => serializer.serialize_str("all"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hops {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.to_string();
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+impl Query {
+    /// The name of the command.
+    pub const fn command(&self) -> &'static str {
+        match self {
+            Self::Transfers(_) => "transfers",
+            Self::Graph(_) => "graph",
+            Self::Analyze(_) => "analyze",
+        }
+    }
+
+    /// Makes a question from a command and a table of its options. An option that the
+    /// command does not have is an error.
+    pub fn from_table(command: &str, options: Table) -> Result<Self> {
+        let given: Vec<String> = options.keys().cloned().collect();
+        let value = Value::Table(options);
+        let wrong = |error: toml::de::Error| Error::usage(error.message().to_owned());
+        let query = match command {
+            "transfers" => Self::Transfers(value.try_into().map_err(wrong)?),
+            "graph" => Self::Graph(value.try_into().map_err(wrong)?),
+            "analyze" => Self::Analyze(value.try_into().map_err(wrong)?),
+            other => {
+                return Err(Error::usage(format!(
+                    "unknown command `{}`; one of transfers, graph, analyze",
+                    shortened(other)
+                )));
+            }
+        };
+        // serde cannot refuse unknown fields of flattened structs.
+        let known = query.to_table();
+        match given.iter().find(|key| !known.contains_key(*key)) {
+            None => Ok(query),
+            Some(key) => Err(Error::usage(format!("`{command}` has no option `{key}`"))),
+        }
+    }
+
+    /// Makes a question from a command and its options, written as in a file.
+    pub fn from_options(command: &str, options: &str) -> Result<Self> {
+        let table = toml::from_str(options).map_err(|error| Error::usage(error.to_string()))?;
+        Self::from_table(command, table)
+    }
+
+    /// Every option that has a value, by name.
+    pub fn to_table(&self) -> Table {
+        let table = match self {
+            Self::Transfers(query) => Table::try_from(query),
+            Self::Graph(query) => Table::try_from(query),
+            Self::Analyze(query) => Table::try_from(query),
+        };
+        table.unwrap_or_default()
+    }
+
+    /// The question as arguments of the command line.
+    pub fn to_args(&self) -> Vec<String> {
+        let mut args = vec![self.command().to_owned()];
+        for (key, value) in self.to_table() {
+            match value {
+                Value::Boolean(false) => {}
+                Value::Boolean(true) => args.push(format!("--{key}")),
+                Value::Array(items) => {
+                    for item in items {
+                        args.extend([format!("--{key}"), plain(&item)]);
+                    }
+                }
+                one if key == "measure" => args.insert(1, plain(&one)),
+                one => args.extend([format!("--{key}"), plain(&one)]),
+            }
+        }
+        args
+    }
+
+    /// Which transfers the question is about.
+    pub const fn selection(&self) -> &Selection {
+        match self {
+            Self::Transfers(query) => &query.selection,
+            Self::Graph(query) => &query.search.selection,
+            Self::Analyze(query) => &query.search.selection,
+        }
+    }
+
+    /// Where the answer is written, to be changed.
+    pub const fn output_mut(&mut self) -> &mut Output {
+        match self {
+            Self::Transfers(query) => &mut query.output,
+            Self::Graph(query) => &mut query.output,
+            Self::Analyze(query) => &mut query.output,
+        }
+    }
+
+    /// Which transfers, to be changed.
+    pub const fn selection_mut(&mut self) -> &mut Selection {
+        match self {
+            Self::Transfers(query) => &mut query.selection,
+            Self::Graph(query) => &mut query.search.selection,
+            Self::Analyze(query) => &mut query.search.selection,
+        }
+    }
+}
+
+/// The question as a command line for a shell.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("txgraph")?;
+        for arg in self.to_args() {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+%=".contains(c);
+            match !arg.is_empty() && arg.chars().all(plain) {
+                true => write!(f, " {arg}")?,
+                false => write!(f, " '{}'", arg.replace('\'', r"'\''"))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl Selection {
+    const fn checksum(&self) -> Checksum {
+        match self.no_checksum {
+            true => Checksum::Ignore,
+            false => Checksum::Verify,
+        }
+    }
+
+    /// Reads the text.
+    pub fn read(&self) -> Result<crate::Selection> {
+        Ok(crate::Selection {
+            blocks: read_blocks(&self.blocks, self.from_block, self.to_block)?,
+            tokens: tokens(&self.token, self.checksum())?,
+            min_value: match &self.min_value {
+                Some(text) => {
+                    parse_amount(text).map_err(|error| Error::usage(error).at("smallest amount"))?
+                }
+                None => U256::ZERO,
+            },
+            standards: self.standard.clone(),
+            kinds: self.kind.clone(),
+            wrapped_native: wrapped_native(&self.wrapped_native, self.checksum())?,
+            internal: self.with_internal,
+            allow_partial: self.allow_partial,
+        })
+    }
+}
+
+/// Reads blocks that are named by ranges, or by first and last block.
+pub fn read_blocks(
+    ranges: &[String],
+    first: Option<u64>,
+    last: Option<u64>,
+) -> Result<Vec<BlockSpec>> {
+    match (first, last) {
+        (None, None) => block_specs(ranges),
+        _ if !ranges.is_empty() => Err(Error::usage(
+            "blocks are named twice: by ranges, and by first and last block",
+        )),
+        (first, None) => Ok(vec![(first.unwrap_or(0)..).into()]),
+        (first, Some(last)) => Ok(vec![BlockSpec::through(first.unwrap_or(0), last)]),
+    }
+}
+
+impl Search {
+    /// Reads the text.
+    pub fn read(&self) -> Result<SearchOptions> {
+        let checksum = self.selection.checksum();
+        let roots = addresses(&self.root, checksum)?;
+        if roots.is_empty() && !self.root.is_empty() {
+            return Err(Error::usage("the list of roots is empty"));
+        }
+        Ok(SearchOptions {
+            selection: self.selection.read()?,
+            roots,
+            hops: self.hops.unwrap_or_default(),
+            direction: self.direction.unwrap_or_default(),
+            time_respecting: self.time_respecting,
+            max_degree: self.max_degree,
+            stop_at: match &self.stop_at {
+                Some(path) => stop_list(Path::new(path), checksum)?,
+                None => Default::default(),
+            },
+            max_vertices: self.max_vertices,
+            max_edges: self.max_edges,
+            expand_zero: self.expand_zero,
+        })
+    }
+}
+
+impl Columns {
+    fn read(&self) -> Result<crate::Columns> {
+        let wrong = |error: &dyn fmt::Display| Error::usage(error.to_string());
+        let words = self.u256_types.iter().flat_map(|text| text.split(','));
+        let columns = crate::Columns {
+            schema: match &self.schema {
+                Some(word) => Some(word.parse().map_err(|error| wrong(&error))?),
+                None => None,
+            },
+            u256: words
+                .map(|word| word.trim().parse().map_err(|error| wrong(&error)))
+                .collect::<Result<_>>()?,
+        };
+        // Checks the columns before anything is read.
+        columns.apply(&mut txgraph_export::TransferTableOptions::new(0))?;
+        Ok(columns)
+    }
+}
+
+fn table_words() -> String {
+    crate::outputs::words(TableFormat::ALL.iter().map(|format| format.as_str()))
+}
+
+impl TransfersQuery {
+    /// Reads the text, and prepares the question and its output.
+    ///
+    /// # Errors
+    ///
+    /// If the text is wrong, or the output cannot be written.
+    pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedTransfers<'s>, TransfersOutput)> {
+        let mut question = source.transfers().select(self.selection.read()?);
+        question.description = Some(Query::Transfers(self.clone()).describe());
+        if !self.address.is_empty() {
+            let addresses = addresses(&self.address, self.selection.checksum())?;
+            if addresses.is_empty() {
+                return Err(Error::usage("the list of addresses is empty"));
+            }
+            question.touching = Some(Touching {
+                addresses: addresses.into_iter().collect(),
+                direction: self.direction.unwrap_or(Direction::Both),
+            });
+        } else if let Some(direction) = self.direction {
+            question = question.direction(direction);
+        }
+        let known = table_words;
+        let from_extension = TableFormat::from_extension;
+        let targets = targets(&self.output, TableFormat::Csv, from_extension, known)?;
+        let [(format, target)]: [_; 1] = targets
+            .try_into()
+            .map_err(|_| Error::usage("transfers are written to one output"))?;
+        let output = TransfersOutput {
+            target,
+            format,
+            columns: self.columns.read()?,
+            overwrite: self.output.overwrite,
+        };
+        source.check_outputs([&output], output.overwrite)?;
+        Ok((question.prepare()?, output))
+    }
+}
+
+impl GraphQuery {
+    /// Reads the text, and prepares the question and its outputs.
+    ///
+    /// # Errors
+    ///
+    /// If the text is wrong, or an output cannot be written.
+    pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedSearch<'s>, GraphOutputs)> {
+        let mut question = crate::Search::new(source).options(self.search.read()?);
+        question.description = Some(Query::Graph(self.clone()).describe());
+        let outputs = GraphOutputs {
+            files: self.files()?,
+            vertices: self.vertices()?,
+            merge: self.merge,
+            tokens: source.token_list(self.token_list.as_deref().map(Path::new))?,
+            columns: self.columns.read()?,
+            overwrite: self.output.overwrite,
+        };
+        source.check_outputs([&outputs], outputs.overwrite)?;
+        Ok((question.prepare()?, outputs))
+    }
+
+    fn files(&self) -> Result<Vec<(GraphFormat, Target)>> {
+        // Vertices alone: nothing else is written unless it is asked for.
+        let Output { output, format, .. } = &self.output;
+        if self.vertices.is_some() && output.is_empty() && format.is_none() {
+            return Ok(Vec::new());
+        }
+        let known = || crate::outputs::words(GraphFormat::ALL.iter().map(|format| format.as_str()));
+        targets(
+            &self.output,
+            TableFormat::Csv.into(),
+            GraphFormat::from_extension,
+            known,
+        )
+    }
+
+    fn vertices(&self) -> Result<Option<(TableFormat, Target)>> {
+        let Some(path) = &self.vertices else {
+            return Ok(None);
+        };
+        let target = Target::from(PathBuf::from(path));
+        let format = crate::outputs::format_of(
+            &target,
+            TableFormat::Csv,
+            TableFormat::from_extension,
+            table_words,
+        )?;
+        Ok(Some((format, target)))
+    }
+}
+
+impl AnalyzeQuery {
+    /// Reads the text, and prepares the question and its output.
+    ///
+    /// # Errors
+    ///
+    /// If the text is wrong, or the output cannot be written.
+    pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedAnalysis<'s>, AnalysisOutput)> {
+        let output = AnalysisOutput {
+            table: self.table.clone(),
+            overwrite: self.output.overwrite,
+            ..self.output()?
+        };
+        source.check_outputs([&output], output.overwrite)?;
+        let mut question = source
+            .analyze(self.measure)
+            .options(self.search.read()?)
+            .order(self.order()?);
+        question.top = self.top;
+        question.brief = output.format == AnalysisFormat::Tables;
+        question.description = Some(Query::Analyze(self.clone()).describe());
+        Ok((question.prepare()?, output))
+    }
+
+    fn output(&self) -> Result<AnalysisOutput> {
+        let given = match &self.output.format {
+            Some(word) => Some(word.parse::<AnalysisFormat>()?),
+            None => None,
+        };
+        let target = match self.output.output.as_slice() {
+            [] => Target::Stdout,
+            [one] => Target::from(PathBuf::from(one)),
+            _ => return Err(Error::usage("an analysis is written to one output")),
+        };
+        let by_name = |path: &Path| {
+            let extension = path.extension()?.to_str()?;
+            let format = extension.parse().ok();
+            format.filter(|format| *format != AnalysisFormat::Tables)
+        };
+        let format = match (given, target.path()) {
+            (Some(AnalysisFormat::Tables), Some(_)) => {
+                return Err(Error::usage("tables for people go to standard output")
+                    .hint("name a file like loops.csv or loops.json, or redirect the output"));
+            }
+            (Some(format), _) => format,
+            (None, _) => {
+                let known = || "json, csv, jsonl, parquet, ipc".to_owned();
+                crate::outputs::format_of(&target, AnalysisFormat::Tables, by_name, known)?
+            }
+        };
+        Ok(AnalysisOutput {
+            target,
+            format,
+            table: None,
+            overwrite: false,
+        })
+    }
+
+    fn order(&self) -> Result<PairOrder> {
+        Ok(match self.order.as_deref() {
+            None | Some("amount") => PairOrder::Amount,
+            Some("count") => PairOrder::Count,
+            Some("address") => PairOrder::Address,
+            Some(other) => {
+                return Err(Error::usage(format!(
+                    "unknown order `{}`; one of amount, count, address",
+                    shortened(other)
+                )));
+            }
+        })
+    }
+}
+
+impl Query {
+    /// The question without its outputs, for the metadata of the answer.
+    fn describe(&self) -> Description {
+        let mut options = self.to_table();
+        for key in ["output", "format", "overwrite", "vertices"] {
+            options.remove(key);
+        }
+        let has_value = |value: &Value| match value {
+            Value::Boolean(flag) => *flag,
+            Value::Array(items) => !items.is_empty(),
+            _ => true,
+        };
+        let options = options.into_iter().filter(|(_, value)| has_value(value));
+        Description {
+            command: self.command(),
+            options: options
+                .map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()))
+                .collect(),
+        }
+    }
+}
+
+/// A text, or a number where a file could have a text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Number(i64),
+    Text(String),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(Scalar),
+    Many(Vec<Scalar>),
+}
+
+fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(one) => vec![one.to_string()],
+        OneOrMany::Many(many) => many.iter().map(Scalar::to_string).collect(),
+    })
+}
+
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Some(Scalar::deserialize(deserializer)?.to_string()))
+}
+
+fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    let texts = list(deserializer)?;
+    let words = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
+    words
+        .map(|word| word.parse().map_err(de::Error::custom))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(command: &str, options: &str) -> Result<Query> {
+        Query::from_options(command, options)
+    }
+
+    #[test]
+    fn files_and_arguments_agree() {
+        let query = read(
+            "graph",
+            r#"
+            root = "0xaa"
+            token = ["0xbb", "eth"]
+            blocks = 17
+            hops = 3
+            min-value = 1000
+            direction = "in"
+            standard = "erc20,erc721"
+            time-respecting = true
+            output = ["it's.dot", "a.csv"]
+            "#,
+        )
+        .unwrap();
+        let Query::Graph(graph) = &query else {
+            panic!()
+        };
+        assert_eq!(graph.search.root, ["0xaa"]);
+        assert_eq!(graph.search.selection.blocks, ["17"]);
+        assert_eq!(graph.search.hops, Some(Hops::Number(3)));
+        assert_eq!(
+            graph.search.selection.standard,
+            [TokenStandard::Erc20, TokenStandard::Erc721]
+        );
+        assert_eq!(
+            query.to_string(),
+            "txgraph graph --blocks 17 --direction in --hops 3 --min-value 1000 \
+             --output 'it'\\''s.dot' --output a.csv --root 0xaa --standard erc20 \
+             --standard erc721 --time-respecting --token 0xbb --token eth"
+        );
+        assert_eq!(Query::from_table("graph", query.to_table()).unwrap(), query);
+    }
+
+    #[test]
+    fn hops_are_a_number_or_all() {
+        for (text, hops) in [
+            ("2", Hops::Number(2)),
+            ("\"2\"", Hops::Number(2)),
+            ("\"all\"", Hops::All),
+        ] {
+            let query = read("analyze", &format!("measure = \"loops\"\nhops = {text}")).unwrap();
+            let Query::Analyze(query) = query else {
+                panic!()
+            };
+            assert_eq!(
+                (query.search.hops, query.measure),
+                (Some(hops), Measure::Loops)
+            );
+        }
+        assert!(read("graph", "hops = \"many\"").is_err());
+        assert!(read("graph", "hops = -1").is_err());
+    }
+
+    #[test]
+    fn metadata_contains_the_question_without_outputs() {
+        let options =
+            "root = '0xaa'\nhops = 2\noutput = '/home/me/x.csv'\nformat = 'csv'\noverwrite = true";
+        let query = Query::from_options("graph", options).unwrap();
+        let description = query.describe();
+        assert_eq!(description.command, "graph");
+        let options = serde_json::Value::Object(description.options);
+        assert_eq!(options.to_string(), r#"{"hops":2,"root":["0xaa"]}"#);
+    }
+
+    #[test]
+    fn blocks_by_first_and_last() {
+        let read = |ranges: &[&str], first, last| {
+            let ranges: Vec<_> = ranges.iter().map(|text| (*text).to_owned()).collect();
+            let specs = read_blocks(&ranges, first, last)?;
+            let blocks = crate::select::resolve(&specs, 40)?;
+            Ok(blocks.to_string())
+        };
+        let kind = |result: Result<String>| match result {
+            Ok(blocks) => blocks,
+            Err(error) => format!("{:?}", error.kind),
+        };
+        for (ranges, first, last, expected) in [
+            (&[][..], None, None, "0..=40"),
+            (&["latest"], None, None, "40..=40"),
+            (&["-3:", "1:3,7"], None, None, "1..=2, 7..=7, 38..=40"),
+            (&["0:100"], None, None, "0..=99"),
+            (&["41:"], None, None, "Unavailable"),
+            (&["-42:"], None, None, "Unavailable"),
+            (&["5:4"], None, None, "Usage"),
+            (&["5"], Some(1), None, "Usage"),
+            (&[], Some(7), None, "7..=40"),
+            (&[], None, Some(50), "0..=50"),
+            (&[], Some(9), Some(8), "Usage"),
+            (&[], Some(41), None, "Unavailable"),
+            (&[","], None, None, "Usage"),
+        ] {
+            let found = kind(read(ranges, first, last));
+            assert_eq!(found, expected, "{ranges:?} {first:?} {last:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_options_are_refused() {
+        let error = read("transfers", "hops = 3").unwrap_err();
+        assert_eq!(error.message, "`transfers` has no option `hops`");
+        assert_eq!(
+            read("graph", "rot = \"0x\"").unwrap_err().message,
+            "`graph` has no option `rot`"
+        );
+        assert!(read("search", "").is_err());
+        assert!(read("graph", "direction = \"up\"").is_err());
+        assert!(read("graph", "kind = \"gift\"").is_err());
+    }
+}

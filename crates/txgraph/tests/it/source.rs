@@ -1,0 +1,112 @@
+//! Opening sources, and what they refuse.
+
+use crate::{OZA, small};
+use txgraph::{
+    Backend, Capabilities, Capability, ChainInfo, Config, Control, ErrorKind, IndexChoice,
+    IndexOptions, Protected, Result, Source, SourceSpec, TransferFilter, TransferSource,
+};
+
+#[test]
+fn a_plain_path_is_a_data_directory() {
+    let fixture = small();
+    let path = fixture.path().display().to_string();
+    for spec in [path.clone(), format!("reth:{path}")] {
+        let source = Source::open(spec.as_str()).unwrap();
+        assert_eq!(source.spec(), &SourceSpec::reth(fixture.path()));
+        assert_eq!(source.tip().unwrap(), 40);
+        assert_eq!(source.chain().unwrap().chain_id, 735_703);
+        assert_eq!(source.info().unwrap().tip.number, 40);
+        let all: Capabilities = Capability::ALL.iter().copied().collect();
+        assert_eq!(source.capabilities(), all);
+    }
+    let error = Source::open("lake:somewhere").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+    assert!(error.message.contains("reth:"), "{error}");
+    let error = Source::with_config(&Config::default(), &Control::default()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+    assert!(Source::builder(path.as_str()).threads(0).open().is_err());
+    assert!(
+        Source::builder(path.as_str())
+            .chain_id(1)
+            .open()
+            .unwrap()
+            .chain()
+            .is_err()
+    );
+}
+
+#[test]
+fn answers_come_from_an_index_too() {
+    let fixture = small();
+    let folder = tempfile::tempdir().unwrap();
+    let index = IndexChoice::At(folder.path().join("index"));
+    let plain = Source::open(fixture.path()).unwrap();
+    let indexed = Source::builder(fixture.path()).index(index).open().unwrap();
+    let options = IndexOptions {
+        reorg_buffer: Some(0),
+        ..IndexOptions::default()
+    };
+    indexed.index().unwrap().build(&options).unwrap();
+    let state = indexed.index().unwrap().status().unwrap();
+    assert_eq!(state.behind_blocks, 0);
+    let ask = |source: &Source| source.transfers().token(OZA).collect().unwrap();
+    assert_eq!(ask(&indexed), ask(&plain));
+    // Not into the data directory.
+    let inside = IndexChoice::At(fixture.path().join("index"));
+    let source = Source::builder(fixture.path())
+        .index(inside)
+        .open()
+        .unwrap();
+    let error = source.index().unwrap().build(&options).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+}
+
+/// The blocks of another source, which can list transfers and nothing else.
+#[derive(Debug)]
+struct TransfersOnly(Source, Protected);
+
+impl Backend for TransfersOnly {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default().with(Capability::Transfers)
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        self.0.chain()
+    }
+
+    fn tip(&self) -> Result<u64> {
+        self.0.tip()
+    }
+
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+        self.0.transfer_source(filter)
+    }
+
+    fn protected(&self) -> &Protected {
+        &self.1
+    }
+}
+
+#[test]
+fn unsupported_requests_are_refused() {
+    let fixture = small();
+    let inner = Source::open(fixture.path()).unwrap();
+    let backend = TransfersOnly(inner, Protected::default());
+    let source = Source::with_backend("test:small", backend);
+    assert!(!source.transfers().collect().unwrap().is_empty());
+    let refused = |result: Result<()>, capability: Capability| {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported(capability), "{error}");
+        assert!(error.message.contains("test:small"), "{error}");
+        assert!(error.message.contains("cannot"), "{error}");
+    };
+    let internal = source.transfers().internal().collect();
+    refused(internal.map(drop), Capability::Replay);
+    let graph = source.search(OZA).internal().run();
+    refused(graph.map(drop), Capability::Replay);
+    refused(source.replay().verify().map(drop), Capability::Replay);
+    refused(source.call(OZA).run().map(drop), Capability::State);
+    refused(source.token(OZA).run().map(drop), Capability::State);
+    refused(source.index().map(drop), Capability::Index);
+    refused(source.info().map(drop), Capability::Info);
+}
