@@ -118,11 +118,16 @@ impl JarReader {
         if self.unpacked.is_empty() {
             let capacity = usize::try_from(self.jar.conf.max_row_size)
                 .map_or(LZ4_BYTES_MAX, |size| size.min(LZ4_BYTES_MAX));
-            self.unpacked.resize(capacity + lz4::SLACK, 0);
+            self.unpacked.resize(capacity, 0);
         }
-        match lz4::unpack(&self.bytes[stored], &mut self.unpacked) {
+        let stored = &self.bytes[stored];
+        // The library sums lengths in 32 bits, at most 255 for each byte.
+        if stored.len() > LZ4_BYTES_MAX {
+            return Err(self.jar.bad_row(row, "it is too long"));
+        }
+        match lz4_flex::block::decompress_into(stored, &mut self.unpacked) {
             Ok(len) => Ok(&self.unpacked[..len]),
-            Err(what) => Err(self.jar.bad_row(row, what)),
+            Err(_) => Err(self.jar.bad_row(row, "an LZ4 block is damaged")),
         }
     }
 
