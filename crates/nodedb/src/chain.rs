@@ -34,8 +34,8 @@ impl NodeDb {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if no stored transaction has an id and the newest one is missing.
-    /// That is not pruning, which begins with the oldest.
+    /// [`Error::Missing`] if no stored transaction has an id, and the newest one is missing
+    /// although the node did not prune it.
     pub fn chain_id(&self) -> Result<Option<u64>> {
         self.read(|snapshot| {
             let chain_id = snapshot.chain()?.chain_id;
@@ -46,6 +46,9 @@ impl NodeDb {
                 return Ok(chain_id);
             };
             let block = snapshot.block_of_tx(missing)?;
+            if snapshot.part_pruned_to(Part::Transactions)? >= Some(block) {
+                return Ok(None);
+            }
             let reason = snapshot.reason(Part::Transactions, block)?;
             Err(Error::Missing {
                 part: Part::Transactions,

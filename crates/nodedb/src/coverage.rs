@@ -280,7 +280,8 @@ impl Snapshot<'_> {
         Ok(gaps)
     }
 
-    fn part_pruned_to(&self, part: Part) -> Result<Option<u64>> {
+    /// Returns the highest block of which the node pruned a part.
+    pub(crate) fn part_pruned_to(&self, part: Part) -> Result<Option<u64>> {
         Ok(match part {
             Part::Receipts => self.pruned_to(PruneSegment::Receipts)?,
             Part::Transactions => self
