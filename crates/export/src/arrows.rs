@@ -6,8 +6,12 @@ use crate::{
     views::{merged_columns, merged_row, transfer_columns, transfer_row},
 };
 use alloy_primitives::{Address, map::HashMap};
-use std::{cmp::Reverse, ops::Range, panic::resume_unwind, thread};
+use std::{
+    cmp::Reverse,
+    ops::{ControlFlow, Range},
+};
 use txgraph_graph::{AmountSum, Asset, TransferGraph, VertexId, widen};
+use txgraph_work::{CancelFlag, Threads, ThreadsError, ordered};
 
 /// Colours that most people can distinguish, also on paper (Paul Tol's "bright" and
 /// "vibrant"). Tokens with most transfers get the first.
@@ -61,9 +65,13 @@ struct Style {
 }
 
 impl<'a> Arrows<'a> {
-    /// Prepares the arrows. Up to `threads` threads sum up the assets.
-    pub(crate) fn new(graph: &'a TransferGraph, merge: bool, threads: usize) -> Self {
-        let mut styles = count_styles(graph, threads);
+    /// Prepares the arrows. `threads` sum up the assets.
+    pub(crate) fn new(
+        graph: &'a TransferGraph,
+        merge: bool,
+        threads: &Threads,
+    ) -> Result<Self, ThreadsError> {
+        let mut styles = count_styles(graph, threads)?;
         let mut legend: Vec<_> = styles
             .iter()
             .map(|(asset, style)| (Reverse(style.transfers), *asset))
@@ -79,12 +87,13 @@ impl<'a> Arrows<'a> {
                 };
             }
         }
-        Self {
+        let merged = merge.then(|| threads.install(|| graph.merged()));
+        Ok(Self {
             graph,
-            merged: merge.then(|| graph.merged()),
+            merged: merged.transpose()?,
             legend,
             styles,
-        }
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -180,10 +189,14 @@ impl<'a> Arrows<'a> {
 }
 
 /// Counts the transfers and sums up the amounts of each asset.
-fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> {
+fn count_styles(
+    graph: &TransferGraph,
+    threads: &Threads,
+) -> Result<HashMap<Asset, Style>, ThreadsError> {
     /// Fewer edges are not worth a thread.
     const PART: usize = 8192;
     let edges = graph.graph.raw_edges();
+    let part = edges.len().div_ceil(threads.count()).max(PART);
     let count = |range: Range<usize>| {
         let mut styles: HashMap<Asset, Style> = HashMap::default();
         for edge in &edges[range] {
@@ -194,27 +207,31 @@ fn count_styles(graph: &TransferGraph, threads: usize) -> HashMap<Asset, Style> 
         }
         styles
     };
-    let part = edges.len().div_ceil(threads).max(PART);
-    let range = |first: usize| first..edges.len().min(first + part);
-    let counted: Vec<_> = thread::scope(|scope| {
-        let others: Vec<_> = (part..edges.len())
-            .step_by(part)
-            .map(|first| scope.spawn(move || count(range(first))))
-            .collect();
-        let first = count(range(0));
-        let others = others
-            .into_iter()
-            .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        std::iter::once(first).chain(others).collect()
-    });
+    if edges.len() <= part {
+        return Ok(count(0..edges.len()));
+    }
+    let parts = (0..edges.len())
+        .step_by(part)
+        .map(|first| first..edges.len().min(first + part));
     let mut all: HashMap<Asset, Style> = HashMap::default();
-    // The sums do not depend on the order.
-    counted.into_iter().flatten().for_each(|(asset, style)| {
-        let sum = all.entry(asset).or_default();
-        sum.transfers += style.transfers;
-        sum.total += style.total;
-    });
-    all
+    ordered(
+        threads,
+        threads.count(),
+        &CancelFlag::new(),
+        parts,
+        || (),
+        |(), range| ControlFlow::Continue(count(range)),
+        |styles| {
+            // The sums do not depend on the order.
+            styles.into_iter().for_each(|(asset, style)| {
+                let sum = all.entry(asset).or_default();
+                sum.transfers += style.transfers;
+                sum.total += style.total;
+            });
+            ControlFlow::<()>::Continue(())
+        },
+    )?;
+    Ok(all)
 }
 
 /// The columns `source` and `target`, which come first in merged rows.

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_graph::TransferGraph;
+use txgraph_work::Threads;
 
 /// Characters of a reason why text does not parse.
 const REASON_CHARS: usize = 300;
@@ -29,7 +30,7 @@ pub(crate) fn write(
     mut output: Output,
 ) -> Result<Written> {
     let drawing = &options.drawing;
-    let arrows = Arrows::new(graph, !drawing.every_transfer, 1);
+    let arrows = Arrows::new(graph, !drawing.every_transfer, &Threads::one())?;
     for (what, count, limit) in [
         ("vertices", graph.graph.node_count(), drawing.vertices_max),
         ("edges", arrows.len(), drawing.edges_max),

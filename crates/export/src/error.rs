@@ -69,6 +69,9 @@ pub enum Error {
     /// The thread that encodes columns could not be started.
     #[error("cannot start the thread that encodes columns: {0}")]
     Thread(io::Error),
+    /// The threads that format could not be started.
+    #[error(transparent)]
+    Threads(#[from] txgraph_work::ThreadsError),
     /// A token list is invalid.
     #[error("{}: {reason}", path.display())]
     TokenList {

@@ -7,7 +7,6 @@ use crate::{
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::Output,
-    pieces::thread_count,
     text::short_address,
     text_output::TextOutput,
     views::{vertex_columns, vertices},
@@ -28,7 +27,7 @@ pub(crate) fn write(
 ) -> Result<Written> {
     let unknown = TokenList::default();
     let tokens = options.tokens.as_ref().unwrap_or(&unknown);
-    let arrows = Arrows::new(graph, options.merge, thread_count(options.table.threads));
+    let arrows = Arrows::new(graph, options.merge, &options.table.threads)?;
     let chain_id = graph.chain.chain_id;
     let mut text = TextOutput::new(output);
     let out = &mut text.buffer;

@@ -18,7 +18,7 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let mut text = TextOutput::with_threads(output, options.table.threads);
+    let mut text = TextOutput::with_threads(output, &options.table.threads);
     text.buffer.extend_from_slice(b"{\"metadata\":");
     push_json(&mut text.buffer, metadata)?;
     text.buffer

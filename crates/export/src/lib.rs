@@ -49,4 +49,5 @@ pub use table::{TableWriter, TransferWriter};
 pub use target::{Target, Written};
 pub use text::printable;
 pub use tokens::{Token, TokenList};
+pub use txgraph_work::Threads;
 pub use value::{Column, ColumnType, Value};

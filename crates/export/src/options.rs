@@ -2,6 +2,7 @@
 
 use crate::{Error, Result, Schema, TokenList, U256Type};
 use std::{path::PathBuf, time::Duration};
+use txgraph_work::Threads;
 
 /// Options of tables.
 #[derive(Clone, Debug)]
@@ -16,10 +17,9 @@ pub struct TransferTableOptions {
     /// Rows of a Parquet row group or an Arrow record batch. A writer holds that many in
     /// memory, at about 400 bytes per row.
     pub group_rows: usize,
-    /// Threads that format text, when there is much of it. Absent: as
-    /// `RAYON_NUM_THREADS` says, else one for each core. The bytes are the same for
+    /// The threads that format text, when there is much of it. The bytes are the same for
     /// any number.
-    pub threads: Option<usize>,
+    pub threads: Threads,
 }
 
 impl TransferTableOptions {
@@ -30,7 +30,7 @@ impl TransferTableOptions {
             schema: Schema::Txgraph,
             u256: vec![U256Type::Binary, U256Type::String, U256Type::F64],
             group_rows: 64 * 1024,
-            threads: None,
+            threads: Threads::default(),
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::{Error, Metadata, Result, Target, Written, partial::PartialFile};
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufWriter, IoSlice, Write},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -37,13 +37,6 @@ impl Write for Sink {
         match self {
             Self::Stream(stream) => stream.write(data),
             Self::Temporary(file) => file.as_file().write(data),
-        }
-    }
-
-    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Self::Stream(stream) => stream.write_vectored(pieces),
-            Self::Temporary(file) => file.as_file().write_vectored(pieces),
         }
     }
 
@@ -139,33 +132,6 @@ impl Output {
     /// Writes all of `data`.
     pub(crate) fn put(&mut self, data: &[u8]) -> Result<()> {
         self.write_all(data).map_err(|error| self.failed(error))
-    }
-
-    /// Writes all of `pieces` in as few calls as the system allows, past the buffer.
-    pub(crate) fn put_all(&mut self, pieces: &[Vec<u8>]) -> Result<()> {
-        self.flush().map_err(|error| self.failed(error))?;
-        let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
-        let mut rest = &mut slices[..];
-        // Skips empty pieces, here and below.
-        IoSlice::advance_slices(&mut rest, 0);
-        while !rest.is_empty() {
-            match self.writer.get_mut().write_vectored(rest) {
-                Ok(0) => {
-                    let error = self.note(io::ErrorKind::WriteZero.into());
-                    return Err(self.failed(error));
-                }
-                Ok(written) => {
-                    self.bytes += written as u64;
-                    IoSlice::advance_slices(&mut rest, written);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    let error = self.note(error);
-                    return Err(self.failed(error));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Returns the typed failure behind an error of an encoder.

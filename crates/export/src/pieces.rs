@@ -1,19 +1,18 @@
 //! Text formatted by several threads, and written in order.
 //!
-//! Items are divided into pieces of about [`PIECE_BYTES`]. Each thread takes the next piece,
-//! formats it into a buffer and queues it. The thread that completes the first piece of the
-//! queue writes it, with all complete pieces that follow, in one vectored write. So most
-//! buffers are written by the thread that filled them, from its cache. No thread only writes,
-//! and with one thread this is a plain loop. The queue is bounded, so a slow reader of the
-//! output makes all threads wait. Buffers are reused.
+//! Items are divided into pieces of about [`PIECE_BYTES`]. Each thread formats a piece into a
+//! buffer; the calling thread writes the pieces in order. The number of pieces that wait is
+//! bounded, so a slow reader of the output slows everything down. Buffers are reused.
 
 use crate::{Result, output::Output};
 use std::{
-    collections::VecDeque,
-    ops::Range,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
+    ops::{ControlFlow, Range},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
+use txgraph_work::{CancelFlag, Ordered, Threads, ordered};
 
 /// The size of a piece. Formatting it costs far more than a system call or a lock, and a few
 /// pieces fit the cache of a core. A multiple of every page size.
@@ -29,209 +28,80 @@ const FIRST_ITEMS: usize = 512;
 /// Appends the text of a range of items.
 pub(crate) type Format<'a> = dyn Fn(Range<usize>, &mut Vec<u8>) -> Result<()> + Sync + 'a;
 
-/// Returns at least one thread; `None`: `RAYON_NUM_THREADS`, or one for each core.
-pub(crate) fn thread_count(threads: Option<usize>) -> usize {
-    let named = || std::env::var("RAYON_NUM_THREADS").ok()?.trim().parse().ok();
-    let cores = || thread::available_parallelism().map_or(1, usize::from);
-    threads
-        .or_else(named)
-        .filter(|threads| *threads > 0)
-        .unwrap_or_else(cores)
-}
-
-/// Formats on several threads, and keeps their buffers.
+/// Formats on several threads, into buffers that are used again.
 pub(crate) struct OrderedWriter {
-    threads: usize,
+    threads: Threads,
     spare: Vec<Vec<u8>>,
 }
 
 impl OrderedWriter {
-    /// Creates a writer with this many threads; `None`: one for each core.
-    pub(crate) fn new(threads: Option<usize>) -> Self {
+    pub(crate) const fn new(threads: Threads) -> Self {
         Self {
-            threads: thread_count(threads),
+            threads,
             spare: Vec::new(),
         }
     }
 
     /// Whether this many items are worth several threads.
     pub(crate) fn is_worth_it(&self, items: usize) -> bool {
-        self.threads > 1 && items >= ITEMS_MIN
+        self.threads.count() > 1 && items >= ITEMS_MIN
     }
 
-    /// Writes all items on several threads. After a failure, part of the text may be written
-    /// and the output is invalid.
+    /// Writes all items. After a failure some of the text may be written; the output is
+    /// void.
     pub(crate) fn write(
         &mut self,
         items: usize,
         output: &mut Output,
         format: &Format<'_>,
     ) -> Result<()> {
-        let queue = Queue {
-            state: Mutex::new(State {
-                next_item: 0,
-                piece_items: FIRST_ITEMS,
-                taken: 0,
-                written: 0,
-                head: 0,
-                ready: VecDeque::new(),
-                spare: std::mem::take(&mut self.spare),
-                writing: false,
-                ended: None,
-            }),
-            changed: Condvar::new(),
-            output: Mutex::new(output),
-            items,
-            // For each thread one to fill and one to wait, and two being written.
-            waiting_max: 2 * self.threads + 2,
-            format,
-        };
-        thread::scope(|scope| {
-            for _ in 1..self.threads {
-                // If a thread cannot be started, the others do its work.
-                let started = thread::Builder::new()
-                    .name("txgraph-format".to_owned())
-                    .spawn_scoped(scope, || queue.work());
-                if started.is_err() {
-                    break;
+        let spare = Mutex::new(std::mem::take(&mut self.spare));
+        let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let piece_items = AtomicUsize::new(FIRST_ITEMS);
+        let mut next = 0;
+        let pieces = std::iter::from_fn(|| {
+            let first = next;
+            next = items.min(first + piece_items.load(Ordering::Relaxed));
+            (first < next).then_some(first..next)
+        });
+        let run = |(): &mut (), piece: Range<usize>| {
+            let room = || Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8);
+            let mut buffer = lock().pop().unwrap_or_else(room);
+            let count = piece.len();
+            match format(piece, &mut buffer) {
+                Err(error) => ControlFlow::Break(Err(error)),
+                Ok(()) => {
+                    let item_bytes = (buffer.len() / count).max(1);
+                    piece_items.store((PIECE_BYTES / item_bytes).max(1), Ordering::Relaxed);
+                    ControlFlow::Continue(Ok(buffer))
                 }
             }
-            queue.work();
-        });
-        let state = queue.state.into_inner();
-        let state = state.unwrap_or_else(PoisonError::into_inner);
-        self.spare = state.spare;
-        state.ended.unwrap_or(Ok(()))
-    }
-}
-
-/// The pieces that are formatted or wait to be written.
-struct Queue<'a> {
-    state: Mutex<State>,
-    /// A place in the queue became free, or the work ended.
-    changed: Condvar,
-    /// Held by the thread that writes; there is at most one ([`State::writing`]).
-    output: Mutex<&'a mut Output>,
-    items: usize,
-    waiting_max: usize,
-    format: &'a Format<'a>,
-}
-
-struct State {
-    /// The first item that is not taken.
-    next_item: usize,
-    /// The number of items of the next piece.
-    piece_items: usize,
-    /// The number of pieces that were taken, and that were written.
-    taken: usize,
-    written: usize,
-    /// The number of the first piece in the queue.
-    head: usize,
-    /// Pieces from `head` on; `None` if not complete.
-    ready: VecDeque<Option<Vec<u8>>>,
-    spare: Vec<Vec<u8>>,
-    writing: bool,
-    /// Set by the first failure or panic; all threads stop.
-    ended: Option<Result<()>>,
-}
-
-impl Queue<'_> {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // After a panic `ended` is set, and the scope resumes the panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, result: Result<()>) {
-        self.lock().ended.get_or_insert(result);
-        self.changed.notify_all();
-    }
-
-    /// The work of each thread.
-    fn work(&self) {
-        let guard = EndOnPanic(self);
-        while let Some((piece, items, mut buffer)) = self.take() {
-            let count = items.len();
-            if let Err(error) = (self.format)(items, &mut buffer) {
-                self.end(Err(error));
-                break;
-            }
-            let mut state = self.lock();
-            let item_bytes = (buffer.len() / count).max(1);
-            state.piece_items = (PIECE_BYTES / item_bytes).max(1);
-            let index = piece - state.head;
-            if state.ready.len() <= index {
-                state.ready.resize_with(index + 1, || None);
-            }
-            state.ready[index] = Some(buffer);
-            if !state.writing {
-                state.writing = true;
-                self.write(state);
-            }
+        };
+        let mut put = |piece: Result<Vec<u8>>| {
+            let mut buffer = piece?;
+            output.put(&buffer)?;
+            buffer.clear();
+            lock().push(buffer);
+            Ok(())
+        };
+        let end = ordered(
+            &self.threads,
+            // For each thread one to fill and one to wait, and two on their way out.
+            2 * self.threads.count() + 2,
+            &CancelFlag::new(),
+            pieces,
+            || (),
+            run,
+            |piece| match put(piece) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            },
+        )?;
+        self.spare = std::mem::take(&mut *lock());
+        match end {
+            Ordered::Broken(error) => Err(error),
+            Ordered::Done | Ordered::Cancelled => Ok(()),
         }
-        std::mem::forget(guard);
-    }
-
-    /// Waits for a place in the queue. Returns the next piece and a buffer for it, or `None`
-    /// at the end.
-    fn take(&self) -> Option<(usize, Range<usize>, Vec<u8>)> {
-        let mut state = self.lock();
-        loop {
-            if state.ended.is_some() || state.next_item == self.items {
-                return None;
-            }
-            if state.taken - state.written < self.waiting_max {
-                break;
-            }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        let first = state.next_item;
-        state.next_item = self.items.min(first + state.piece_items);
-        let piece = state.taken;
-        state.taken += 1;
-        let room = || Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8);
-        let buffer = state.spare.pop().unwrap_or_else(room);
-        Some((piece, first..state.next_item, buffer))
-    }
-
-    /// Writes the complete pieces at the head of the queue, until the first is not complete.
-    fn write<'a>(&'a self, mut state: MutexGuard<'a, State>) {
-        let mut batch = Vec::with_capacity(self.waiting_max);
-        loop {
-            while let Some(Some(_)) = state.ready.front() {
-                batch.extend(state.ready.pop_front().flatten());
-                state.head += 1;
-            }
-            if batch.is_empty() || state.ended.is_some() {
-                break;
-            }
-            drop(state);
-            let written = {
-                let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-                output.put_all(&batch)
-            };
-            state = self.lock();
-            // Their places are free now: until here they used memory.
-            state.written += batch.len();
-            batch.iter_mut().for_each(Vec::clear);
-            state.spare.append(&mut batch);
-            if let Err(error) = written {
-                state.ended.get_or_insert(Err(error));
-            }
-            self.changed.notify_all();
-        }
-        state.writing = false;
-    }
-}
-
-/// Stops the other threads, which would wait for the piece of a thread that panicked.
-struct EndOnPanic<'a, 'b>(&'a Queue<'b>);
-
-impl Drop for EndOnPanic<'_, '_> {
-    fn drop(&mut self) {
-        self.0.end(Ok(()));
     }
 }
 
@@ -274,7 +144,7 @@ mod tests {
             calls: 0,
         };
         let mut output = Output::stream(slow, "test".into());
-        let mut writer = OrderedWriter::new(Some(threads));
+        let mut writer = OrderedWriter::new(Threads::new(threads).unwrap());
         // Twice, so that buffers are reused.
         writer.write(items, &mut output, format)?;
         writer.write(items, &mut output, format)?;
@@ -329,10 +199,14 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let mut output = Output::stream(writer, "test".into());
-        let written = OrderedWriter::new(Some(3)).write(100_000, &mut output, &|numbers, out| {
-            out.resize(numbers.len() * 100, b'x');
-            Ok(())
-        });
+        let written = OrderedWriter::new(Threads::new(3).unwrap()).write(
+            100_000,
+            &mut output,
+            &|numbers, out| {
+                out.resize(numbers.len() * 100, b'x');
+                Ok(())
+            },
+        );
         assert!(written.unwrap_err().is_broken_pipe());
     }
 

@@ -5,6 +5,7 @@ use crate::{
     output::Output,
     pieces::{Format, OrderedWriter, PIECE_BYTES},
 };
+use txgraph_work::Threads;
 
 /// Text for an [`Output`], with a buffer that rows are formatted into.
 pub(crate) struct TextOutput {
@@ -18,17 +19,17 @@ pub(crate) struct TextOutput {
 impl TextOutput {
     /// Creates one for rows that are appended one at a time.
     pub(crate) fn new(output: Output) -> Self {
-        Self::with_threads(output, Some(1))
+        Self::with_threads(output, &Threads::one())
     }
 
-    /// Creates one with this many threads for [`Self::write_rows`]; `None`: one for each core.
-    pub(crate) fn with_threads(output: Output, threads: Option<usize>) -> Self {
+    /// Creates one with threads for [`Self::write_rows`].
+    pub(crate) fn with_threads(output: Output, threads: &Threads) -> Self {
         Self {
             output,
             // Room for the rows that exceed the size of a piece.
             buffer: Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8),
             rows: 0,
-            writer: OrderedWriter::new(threads),
+            writer: OrderedWriter::new(threads.clone()),
         }
     }
 

@@ -9,43 +9,22 @@ use crate::{
     rows::{Interned, RowStore},
     scan::{self, Fetched},
 };
-use alloy_primitives::Address;
 use txgraph_transfers::{ScanReport, SourceError, TransferSource};
-
-/// How often a search starts again when the chain was reorganised under it.
-const RESTARTS_MAX: u32 = 3;
 
 /// Searches breadth first from the roots.
 ///
 /// Equal requests on equal chains give equal graphs, whatever the batches of the source and
-/// the memory of the search. If the chain is reorganised during the search, it starts again,
-/// a few times, and keeps nothing of the old chain.
+/// the memory of the search.
+///
+/// # Errors
+///
+/// [`SourceError::Reorged`] if the chain was reorganised during the search: transfers of
+/// different chains are never mixed. The caller decides whether to search again.
 pub fn search(
     source: &dyn TransferSource,
     request: &SearchRequest,
 ) -> Result<TransferGraph, SearchError> {
-    let roots = request.checked_roots()?;
-    let mut restarts = 0;
-    loop {
-        match attempt(source, request, &roots) {
-            Err(SearchError::Source(SourceError::Reorged { block })) if restarts < RESTARTS_MAX => {
-                restarts += 1;
-                tracing::warn!(
-                    block,
-                    restarts,
-                    "the chain was reorganised; searching again"
-                );
-            }
-            result => return result,
-        }
-    }
-}
-
-fn attempt(
-    source: &dyn TransferSource,
-    request: &SearchRequest,
-    roots: &[Address],
-) -> Result<TransferGraph, SearchError> {
+    let roots = &request.checked_roots()?;
     // Roots first, so that their numbers never change.
     let mut interned = Interned::with_addresses(roots)?;
     let mut expander = Expander::new(request, roots.len());

@@ -11,7 +11,7 @@ pub(crate) use raw::Row;
 use crate::{
     Error, Result,
     files::{check_mdbx_file, open_regular},
-    open::ATTEMPTS_MAX,
+    open::SNAPSHOT,
     tables::Table,
 };
 use meta::{META_BYTES, META_PAGES};
@@ -111,7 +111,7 @@ impl Env {
         let mut bad = Vec::new();
         for number in 0..META_PAGES {
             let mut defect = None;
-            for _ in 0..ATTEMPTS_MAX {
+            for _ in 0..SNAPSHOT.attempts {
                 let mut page = [0; META_BYTES];
                 let position = u64::from(number) * u64::from(page_size);
                 environment

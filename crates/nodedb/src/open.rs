@@ -8,13 +8,16 @@ use crate::{
 };
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    thread,
     time::Duration,
 };
+use txgraph_work::Retry;
 
-/// The number of attempts for everything in this crate that a node can disturb. It finishes
-/// its file operations within milliseconds.
-pub(crate) const ATTEMPTS_MAX: u32 = 8;
+/// The attempts at everything in this crate that a node can disturb, within about 250 ms.
+/// It finishes its file operations within milliseconds.
+pub(crate) const SNAPSHOT: Retry = Retry {
+    attempts: 8,
+    backoff: Duration::from_millis(2),
+};
 
 /// An open data directory. Can be shared between threads. All users of a directory in one
 /// process share its MDBX environment.
@@ -90,20 +93,10 @@ fn retry_stale<T>(attempt: impl FnMut() -> Result<T>) -> Result<T> {
     retry(Error::is_stale, attempt)
 }
 
-/// Repeats an attempt while its error satisfies `again`, with growing pauses: at most
-/// [`ATTEMPTS_MAX`] attempts in about 250 ms.
+/// Repeats an attempt while its error satisfies `again`, see [`SNAPSHOT`].
 pub(crate) fn retry<T>(
     again: impl Fn(&Error) -> bool,
-    mut attempt: impl FnMut() -> Result<T>,
+    attempt: impl FnMut() -> Result<T>,
 ) -> Result<T> {
-    for tried in 0..ATTEMPTS_MAX - 1 {
-        match attempt() {
-            Err(error) if again(&error) => {
-                tracing::debug!(attempt = tried + 1, %error, "trying again");
-                thread::sleep(Duration::from_millis(2 << tried));
-            }
-            done => return done,
-        }
-    }
-    attempt()
+    SNAPSHOT.run("reading the files of the node", again, attempt)
 }

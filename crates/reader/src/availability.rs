@@ -1,9 +1,10 @@
 //! Which blocks can be read whole, before anything is promised.
 
-use crate::{error::Result, options::CancelFlag, patience::retry, scan::joined};
+use crate::{error::Result, scan::joined, workers::reread};
 use std::time::{Duration, Instant};
 use txgraph_nodedb::{NodeDb, Parts, Snapshot};
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
+use txgraph_work::CancelFlag;
 
 /// A survey of many blocks takes a new snapshot so often.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -49,7 +50,7 @@ pub(crate) fn survey(
     parts: Parts,
     cancel: &CancelFlag,
 ) -> Result<Survey, SourceError> {
-    let missing = retry("availability", || attempt_survey(db, wanted, parts, cancel))?;
+    let missing = reread("availability", || attempt_survey(db, wanted, parts, cancel))?;
     let missing = joined(missing.ok_or(SourceError::Interrupted)?);
     let present = wanted.subtract(&missing.iter().map(|gap| gap.blocks).collect());
     Ok(Survey { missing, present })

@@ -5,16 +5,12 @@ use crate::{
     availability,
     error::Error,
     merge::{Outcome, Piece},
-    patience::retry,
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     source::NodeSource,
-    threads::canonical,
+    workers::{canonical, reread},
 };
 use alloy_primitives::{Address, B256};
-use std::{
-    sync::{Mutex, PoisonError, atomic::AtomicBool},
-    time::Duration,
-};
+use std::sync::{Mutex, PoisonError, atomic::AtomicBool};
 use txgraph_nodedb::Scratch;
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockReader, BlockRun, BlockSummary, DecodeCounts, Indexable,
@@ -26,9 +22,6 @@ use txgraph_transfers::{
 /// with every `.conf` read again) is small.
 const RUN_BYTES: u64 = 4 << 20;
 
-/// The maximum number of times that blocks are read again while they are being replaced.
-const UNWOUND_MAX: u32 = 3;
-
 /// The reader of [`Indexable::block_reader`], with its own buffers.
 struct NodeBlockReader<'a> {
     source: &'a NodeSource,
@@ -38,7 +31,7 @@ struct NodeBlockReader<'a> {
 
 impl Indexable for NodeSource {
     fn tip(&self) -> Result<u64, SourceError> {
-        let tip = retry("tip", || Ok(self.db().snapshot()?.tip()));
+        let tip = reread("tip", || Ok(self.db().snapshot()?.tip()));
         Ok(tip.map_err(Error::NodeDb)?)
     }
 
@@ -47,7 +40,7 @@ impl Indexable for NodeSource {
     }
 
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        let hashes = retry("block hashes", || {
+        let hashes = reread("block hashes", || {
             let snapshot = self.db().snapshot()?;
             let there = |block: &u64| *block <= snapshot.tip();
             let hash = |block: &u64| {
@@ -102,33 +95,23 @@ impl BlockReader for NodeBlockReader<'_> {
             snapshot_blocks_max: options.snapshot_blocks_max.unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &options.cancel,
             books: Some(&books),
-            over: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         };
-        let mut unwound = 0;
         let Piece {
             blocks,
             parent,
             hash,
             transfers,
             ..
-        } = loop {
-            match reader.read(blocks, &mut self.scratch) {
-                Outcome::Read(piece) => break piece,
-                Outcome::Gone(missing) => {
-                    let available =
-                        availability::everything(reader.db, reader.parts, &options.cancel)?;
-                    return Err(SourceError::Unavailable { missing, available });
-                }
-                Outcome::Unwound { block } if unwound == UNWOUND_MAX => {
-                    return Err(SourceError::Reorged { block });
-                }
-                Outcome::Unwound { .. } => {
-                    unwound += 1;
-                    std::thread::sleep(Duration::from_millis(50));
-                }
-                Outcome::Failed(error) => return Err(SourceError::Failed(error)),
-                Outcome::Stopped => return Err(SourceError::Interrupted),
+        } = match reader.read(blocks, &mut self.scratch) {
+            Outcome::Read(piece) => piece,
+            Outcome::Gone(missing) => {
+                let available = availability::everything(reader.db, reader.parts, &options.cancel)?;
+                return Err(SourceError::Unavailable { missing, available });
             }
+            Outcome::Unwound { block } => return Err(SourceError::Reorged { block }),
+            Outcome::Failed(error) => return Err(SourceError::Failed(error)),
+            Outcome::Stopped => return Err(SourceError::Interrupted),
         };
         let (summaries, anomalies) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         if summaries.len() as u64 != blocks.blocks() {

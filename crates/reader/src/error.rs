@@ -31,8 +31,8 @@ pub enum Error {
     #[error("{0}")]
     Options(&'static str),
     /// The threads could not be started.
-    #[error("cannot start worker threads: {0}")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
+    #[error(transparent)]
+    Threads(#[from] txgraph_work::ThreadsError),
     /// Two neighbouring blocks of the database do not belong together, and
     /// reading them again did not help.
     #[error(
@@ -66,12 +66,6 @@ pub enum Error {
         given: u64,
         /// How many there are.
         expected: u64,
-    },
-    /// A worker thread ended without an answer.
-    #[error("the worker for blocks from {block} on ended without an answer (a bug)")]
-    WorkerLost {
-        /// First block of its chunk.
-        block: u64,
     },
     /// A transaction that was searched for by its hash.
     #[error(

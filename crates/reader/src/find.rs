@@ -4,18 +4,19 @@
 use crate::{
     availability,
     error::Error,
-    options::{ScanOptions, Watched},
-    patience::retry,
-    threads::canonical,
+    options::ScanOptions,
+    workers::{canonical, reread},
 };
 use alloy_primitives::B256;
-use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    cell::Cell,
+    iter,
+    ops::ControlFlow,
+    sync::atomic::{AtomicU64, Ordering},
 };
 use txgraph_nodedb::{self as nodedb, NodeDb, Parts, Scratch, Snapshot};
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError};
+use txgraph_work::{Ordered, ProgressGuard, ordered};
 
 /// Transactions that are hashed in one call: bounds the memory of a thread to 200 KB.
 const BATCH: usize = 4096;
@@ -27,12 +28,11 @@ const CHUNK_TRANSACTIONS: u64 = 8192;
 /// Blocks of a chunk at most, so that long runs of empty blocks can be cancelled.
 const CHUNK_BLOCKS_MAX: u64 = 16_384;
 
-/// Blocks of the chunks of the first round, before the density of transactions is known.
+/// Blocks of the first chunks, before the density of transactions is known.
 const CHUNK_BLOCKS_FIRST: u64 = 64;
 
-/// Chunks of a round for each thread. A round takes about 50 ms, and ends when its last
-/// chunk is done.
-const ROUND_CHUNKS: usize = 8;
+/// Chunks that are started and not yet evaluated, for each thread.
+const CHUNKS_AHEAD: usize = 4;
 
 /// Returns block and index of the transaction with `hash`.
 ///
@@ -52,7 +52,7 @@ pub fn find_transaction(
     blocks: Option<&BlockRanges>,
     options: &ScanOptions,
 ) -> Result<(u64, u32), SourceError> {
-    let tip = retry("tip", || Ok(db.snapshot()?.tip())).map_err(Error::NodeDb)?;
+    let tip = reread("tip", || Ok(db.snapshot()?.tip())).map_err(Error::NodeDb)?;
     let wanted = match blocks {
         Some(blocks) => blocks.clone(),
         None => BlockRange {
@@ -92,7 +92,7 @@ enum Lookup {
 }
 
 fn look_up(db: &NodeDb, hash: B256) -> nodedb::Result<Lookup> {
-    retry("transaction hash", || {
+    reread("transaction hash", || {
         let snapshot = db.snapshot()?;
         match snapshot.find_transaction(hash) {
             Ok(Some(location)) => Ok(Lookup::Found(location)),
@@ -122,20 +122,13 @@ fn search(
         return Ok(None);
     };
     let last_hash = canonical(db, span.last)?;
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(options.threads.unwrap_or(0))
-        .thread_name(|thread| format!("txgraph-find-{thread}"))
-        .build()
-        .map_err(Error::Threads)?;
     let search = Search {
         db,
         hash,
         options,
-        scratch: (0..pool.current_num_threads())
-            .map(|_| Mutex::default())
-            .collect(),
+        found_in: AtomicU64::new(0),
     };
-    let location = search.run(&pool, blocks)?;
+    let location = search.run(blocks)?;
     // A block fixes all blocks below it: while its hash is canonical, none was replaced.
     if location.is_none() && canonical(db, span.last)? != last_hash {
         return Err(SourceError::Reorged { block: span.last });
@@ -147,8 +140,8 @@ struct Search<'a> {
     db: &'a NodeDb,
     hash: B256,
     options: &'a ScanOptions,
-    /// Buffers, one set for each thread of the pool.
-    scratch: Vec<Mutex<Scratch>>,
+    /// Last block of the chunk with the transaction. Chunks below it are not needed.
+    found_in: AtomicU64,
 }
 
 /// The result for one chunk.
@@ -158,71 +151,64 @@ struct Chunk {
 }
 
 impl Search<'_> {
-    /// Searches in rounds of chunks, each in parallel. The result does not depend on the
-    /// number of threads: chunks are evaluated in descending order of their blocks.
-    fn run(
-        &self,
-        pool: &ThreadPool,
-        blocks: &BlockRanges,
-    ) -> Result<Option<(u64, u32)>, SourceError> {
+    /// Searches chunks in parallel. The result does not depend on the number of threads:
+    /// chunks are evaluated in descending order of their blocks.
+    fn run(&self, blocks: &BlockRanges) -> Result<Option<(u64, u32)>, SourceError> {
+        let ScanOptions {
+            threads, cancel, ..
+        } = self.options;
         let progress = self.options.progress.as_deref();
-        let watched = Watched::start(progress, blocks.blocks(), "transactions");
+        let progress = ProgressGuard::start(progress, blocks.blocks(), "transactions");
         let mut rest = Descending::new(blocks);
-        let mut chunk_blocks = CHUNK_BLOCKS_FIRST;
-        loop {
-            let chunks = pool.current_num_threads() * ROUND_CHUNKS;
-            let round: Vec<_> = (0..chunks)
-                .map_while(|_| rest.next_chunk(chunk_blocks))
-                .collect();
-            if round.is_empty() {
-                return Ok(None);
-            }
-            // Chunks below the first one with the transaction are not needed.
-            let found = AtomicUsize::new(usize::MAX);
-            let results: Vec<_> = pool.install(|| {
-                let chunks = round.par_iter().enumerate();
-                let results = chunks.map(|(number, blocks)| self.chunk(number, *blocks, &found));
-                results.collect()
-            });
-            let (mut round_blocks, mut transactions) = (0, 0);
-            for (blocks, result) in round.iter().zip(results) {
-                let chunk = result?;
-                watched.advance(blocks.blocks(), chunk.transactions);
-                if chunk.location.is_some() {
-                    return Ok(chunk.location);
+        let chunk_blocks = Cell::new(CHUNK_BLOCKS_FIRST);
+        let end = ordered(
+            threads,
+            threads.count() * CHUNKS_AHEAD,
+            cancel,
+            iter::from_fn(|| rest.next_chunk(chunk_blocks.get())),
+            Scratch::default,
+            |scratch, blocks| match self.chunk(blocks, scratch) {
+                Ok(chunk) if chunk.location.is_none() => ControlFlow::Continue(Ok((blocks, chunk))),
+                Ok(chunk) => ControlFlow::Break(Ok((blocks, chunk))),
+                Err(error) => ControlFlow::Break(Err(error)),
+            },
+            |result| {
+                let (blocks, chunk) = match result {
+                    Ok(result) => result,
+                    Err(error) => return ControlFlow::Break(Err(error)),
+                };
+                progress.advance(blocks.blocks(), chunk.transactions);
+                let wanted = blocks.blocks().saturating_mul(CHUNK_TRANSACTIONS);
+                let wanted = wanted / chunk.transactions.max(1);
+                chunk_blocks.set(wanted.clamp(1, CHUNK_BLOCKS_MAX));
+                match chunk.location {
+                    Some(location) => ControlFlow::Break(Ok(location)),
+                    None => ControlFlow::Continue(()),
                 }
-                round_blocks += blocks.blocks();
-                transactions += chunk.transactions;
-            }
-            let blocks = round_blocks.saturating_mul(CHUNK_TRANSACTIONS) / transactions.max(1);
-            chunk_blocks = blocks.clamp(1, CHUNK_BLOCKS_MAX);
+            },
+        );
+        match end.map_err(Error::from)? {
+            Ordered::Done => Ok(None),
+            Ordered::Broken(found) => found.map(Some),
+            Ordered::Cancelled => Err(SourceError::Interrupted),
         }
     }
 
     /// Searches one chunk, again if files changed while it was read.
-    fn chunk(
-        &self,
-        number: usize,
-        blocks: BlockRange,
-        found: &AtomicUsize,
-    ) -> Result<Chunk, SourceError> {
-        let slot = rayon::current_thread_index().and_then(|thread| self.scratch.get(thread));
-        let mut other = Scratch::default();
-        // Buffers hold nothing between chunks, so a panic leaves nothing invalid in them.
-        let mut own = slot.map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner));
-        let scratch = own.as_deref_mut().unwrap_or(&mut other);
+    fn chunk(&self, blocks: BlockRange, scratch: &mut Scratch) -> Result<Chunk, SourceError> {
+        let cancel = &self.options.cancel;
         let stopped =
-            || self.options.cancel.is_cancelled() || found.load(Ordering::Relaxed) < number;
-        let chunk = retry("transactions", || {
+            || cancel.is_cancelled() || self.found_in.load(Ordering::Relaxed) > blocks.last;
+        let chunk = reread("transactions", || {
             let snapshot = self.db.snapshot()?;
             self.read(&snapshot, blocks, scratch, &stopped)
         });
         let chunk = chunk.map_err(Error::NodeDb)?;
-        if self.options.cancel.is_cancelled() {
+        if cancel.is_cancelled() {
             return Err(SourceError::Interrupted);
         }
         if chunk.location.is_some() {
-            found.fetch_min(number, Ordering::Relaxed);
+            self.found_in.fetch_max(blocks.last, Ordering::Relaxed);
         }
         Ok(chunk)
     }

@@ -5,7 +5,11 @@
 //! the receipts of a small block. A search therefore resolves both for its few final
 //! edges, not for everything it looked at.
 
-use crate::{availability, error::Error, options::CancelFlag, patience::retry, threads::canonical};
+use crate::{
+    availability,
+    error::Error,
+    workers::{canonical, reread},
+};
 use alloy_primitives::B256;
 use rayon::prelude::*;
 use std::{
@@ -14,6 +18,7 @@ use std::{
 };
 use txgraph_nodedb::{self as nodedb, BodyIndices, NodeDb, Parts, Scratch, Snapshot};
 use txgraph_transfers::{BlockRange, BlockRanges, Kind, SourceError, Transfer};
+use txgraph_work::CancelFlag;
 
 /// Transactions resolved under one snapshot.
 const GROUP: usize = 512;
@@ -98,7 +103,7 @@ fn resolve(
     if cancel.is_cancelled() {
         return Err(SourceError::Interrupted);
     }
-    let hashes = retry("transactions", || {
+    let hashes = reread("transactions", || {
         match attempt_group(db, group, pinned, scratch) {
             Err(Trouble::Replaced { block }) => Ok(Err(SourceError::Reorged { block })),
             Err(Trouble::NodeDb(error)) => Err(error),

@@ -28,15 +28,15 @@ mod find;
 mod hashes;
 mod merge;
 mod options;
-mod patience;
 mod plan;
 mod read;
 mod scan;
 mod source;
-mod threads;
+mod workers;
 
 pub use error::{Error, Result};
 pub use find::find_transaction;
-pub use options::{CancelFlag, Explain, Progress, ScanOptions, Watched};
+pub use options::{Explain, ScanOptions};
 pub use plan::ScanPlan;
 pub use source::NodeSource;
+pub use txgraph_work::{CancelFlag, Progress, ProgressGuard, Threads};

@@ -1,19 +1,16 @@
-//! Puts what the workers read back into block order, within bounds of memory.
+//! Puts the chunks that workers read back into block order, within bounds of memory.
 //!
-//! This is bookkeeping without threads, disk or clock: it says which chunk may be
-//! started, takes what came out of it, and gives the pieces in order. A slot per
-//! chunk, from the first that was not emitted yet (the head) to the last that was
-//! started; the number of slots and the bytes they hold are bounded, so a slow
-//! head makes the others wait, not pile up. The head itself may always start:
-//! there is no deadlock.
+//! This is bookkeeping without threads, disk or clock: it decides which chunk may start,
+//! stores its outcome, and returns the pieces in order. In line are the chunks from the
+//! first that was not emitted yet (the head) to the last that was started. Their number
+//! and the bytes they hold are bounded, so a slow head makes the others wait. The head
+//! itself may always start, so there is no deadlock.
 
 use crate::chunk::Chunks;
 use alloy_primitives::B256;
-use std::{collections::VecDeque, iter::Peekable};
+use std::iter::Peekable;
 use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, Transfer, Unavailable};
-
-/// How often a chunk that does not fit its predecessor is read again.
-const REDONE_MAX: u32 = 8;
+use txgraph_work::{Head as LineHead, Line, Retry, Started};
 
 /// What was read of a chunk: consecutive blocks, each naming the hash of the one
 /// before.
@@ -56,12 +53,18 @@ pub(crate) enum Outcome {
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A chunk to be read.
+/// A chunk to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Task {
-    /// Names the task when its outcome comes; never used twice.
-    pub(crate) id: u64,
+pub(crate) struct Chunk {
     pub(crate) blocks: BlockRange,
+    /// How often it was read again because it did not follow its predecessor.
+    rereads: u32,
+}
+
+impl Chunk {
+    const fn new(blocks: BlockRange) -> Self {
+        Self { blocks, rereads: 0 }
+    }
 }
 
 /// Bounds of what may wait.
@@ -117,91 +120,49 @@ pub(crate) enum Head {
     End,
 }
 
-#[derive(Debug)]
-enum State {
-    Waiting,
-    Running { id: u64 },
-    Done(Outcome),
-}
-
-#[derive(Debug)]
-struct Slot {
-    blocks: BlockRange,
-    redone: u32,
-    state: State,
-}
-
-impl Slot {
-    fn new(blocks: BlockRange) -> Self {
-        Self {
-            blocks,
-            redone: 0,
-            state: State::Waiting,
-        }
-    }
-}
-
-/// See the module.
+/// The chunks of a scan in order; see the module.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    /// What has no slot yet.
-    chunks: Peekable<Chunks>,
-    slots: VecDeque<Slot>,
+    /// Blocks that are not in line yet.
+    blocks: Peekable<Chunks>,
+    line: Line<Chunk, Outcome>,
     limits: Limits,
-    next_id: u64,
-    running: usize,
-    /// Bytes of the pieces in `slots`.
+    /// Bytes of the pieces in `line`.
     held_bytes: u64,
     /// Number and hash of the last block that was taken.
     tail: Option<(u64, B256)>,
 }
 
 impl Merge {
-    pub(crate) fn new(chunks: Chunks, limits: Limits) -> Self {
+    pub(crate) fn new(blocks: Chunks, limits: Limits) -> Self {
         Self {
-            chunks: chunks.peekable(),
-            slots: VecDeque::new(),
+            blocks: blocks.peekable(),
+            line: Line::default(),
             limits,
-            next_id: 0,
-            running: 0,
             held_bytes: 0,
             tail: None,
         }
     }
 
-    /// The next chunk to start now, if any may. Lower blocks first.
-    pub(crate) fn next_task(&mut self) -> Option<Task> {
-        let mut at = self
-            .slots
-            .iter()
-            .position(|slot| matches!(slot.state, State::Waiting));
+    /// The next chunk to start now, if one may start. Lower blocks first.
+    pub(crate) fn next_task(&mut self) -> Option<Started<Chunk>> {
+        let mut at = self.line.first_waiting();
         if at.is_none()
-            && self.slots.len() < self.limits.window
+            && self.line.len() < self.limits.window
             && !self.has_failed()
-            && let Some(blocks) = self.chunks.next()
+            && let Some(blocks) = self.blocks.next()
         {
-            self.slots.push_back(Slot::new(blocks));
-            at = Some(self.slots.len() - 1);
+            self.line.push_back(Chunk::new(blocks));
+            at = Some(self.line.len() - 1);
         }
-        let at = at?;
-        // The head may always start, or nothing would ever get better.
-        if at > 0 && !self.has_room() {
-            return None;
-        }
-        let id = self.next_id;
-        self.next_id += 1;
-        self.running += 1;
-        let slot = &mut self.slots[at];
-        slot.state = State::Running { id };
-        Some(Task {
-            id,
-            blocks: slot.blocks,
-        })
+        // The head may always start, or the scan could not go on.
+        let at = at.filter(|at| *at == 0 || self.has_room())?;
+        Some(self.line.start(at))
     }
 
-    /// Whether one more chunk may be read without breaking the bounds.
+    /// Whether one more chunk may be read within the bounds.
     fn has_room(&self) -> bool {
-        let tasks = self.running + 1;
+        let tasks = self.line.running() + 1;
         let shares = u64::try_from(tasks)
             .unwrap_or(u64::MAX)
             .saturating_mul(self.limits.share_bytes);
@@ -209,50 +170,38 @@ impl Merge {
             && self.held_bytes.saturating_add(shares) <= self.limits.memory_bytes
     }
 
-    /// Whether a scan is bound to stop before it comes to chunks not yet started.
+    /// Whether the scan will stop before it reaches chunks that are not in line yet.
     fn has_failed(&self) -> bool {
-        let failed = |slot: &Slot| {
-            matches!(
-                slot.state,
-                State::Done(Outcome::Failed(_) | Outcome::Stopped)
-            )
-        };
-        self.slots.iter().any(failed)
+        let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_) | Outcome::Stopped);
+        self.line.results().any(failed)
     }
 
-    /// Takes what came out of the task `id`.
+    /// Stores the outcome of the task `id`.
     pub(crate) fn finish(&mut self, id: u64, outcome: Outcome) {
-        let mine = |slot: &Slot| matches!(slot.state, State::Running { id: mine } if mine == id);
-        let Some(at) = self.slots.iter().position(mine) else {
+        let read = match &outcome {
+            Outcome::Read(piece) => Some((piece.blocks, piece.bytes())),
+            _ => None,
+        };
+        let Some((at, chunk)) = self.line.finish(id, outcome) else {
             return;
         };
-        self.running -= 1;
-        let slot = &mut self.slots[at];
-        if let Outcome::Read(piece) = &outcome {
-            self.held_bytes = self.held_bytes.saturating_add(piece.bytes());
-            // Cut short: the rest is a chunk of its own, in the same place.
-            let rest = piece.blocks.last.checked_add(1);
-            if let Some(rest) = rest.and_then(|next| BlockRange::new(next, slot.blocks.last)) {
-                slot.blocks = piece.blocks;
-                slot.state = State::Done(outcome);
-                self.slots.insert(at + 1, Slot::new(rest));
-                return;
-            }
+        let Some((blocks, bytes)) = read else { return };
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
+        // Cut short: the rest is a chunk of its own in the same place.
+        let rest = blocks.last.checked_add(1);
+        if let Some(rest) = rest.and_then(|next| BlockRange::new(next, chunk.blocks.last)) {
+            chunk.blocks = blocks;
+            self.line.insert(at + 1, Chunk::new(rest));
         }
-        slot.state = State::Done(outcome);
     }
 
-    /// What stands first in line; a piece that is ready leaves it.
+    /// The state of the first chunk in line. A piece that is ready leaves the line.
     pub(crate) fn head(&mut self) -> Head {
-        let Some(slot) = self.slots.front_mut() else {
-            return if self.chunks.peek().is_some() {
-                Head::Pending
-            } else {
-                Head::End
-            };
-        };
-        let State::Done(outcome) = &mut slot.state else {
-            return Head::Pending;
+        let outcome = match self.line.head() {
+            LineHead::Done(outcome) => outcome,
+            LineHead::Pending => return Head::Pending,
+            LineHead::Empty if self.blocks.peek().is_some() => return Head::Pending,
+            LineHead::Empty => return Head::End,
         };
         let Outcome::Read(piece) = outcome else {
             return Head::Broken(std::mem::replace(outcome, Outcome::Stopped));
@@ -265,11 +214,8 @@ impl Merge {
         }
         self.tail = Some((piece.blocks.last, piece.hash));
         self.held_bytes = self.held_bytes.saturating_sub(piece.bytes());
-        match self.slots.pop_front() {
-            Some(Slot {
-                state: State::Done(Outcome::Read(piece)),
-                ..
-            }) => Head::Ready(piece),
+        match self.line.take_head() {
+            Some((_, Outcome::Read(piece))) => Head::Ready(piece),
             _ => unreachable!("matched above"),
         }
     }
@@ -279,37 +225,34 @@ impl Merge {
         self.tail
     }
 
-    /// Has everything that waits in line read again: the head does not follow
-    /// what was taken, so it was read before the chain changed, and so may
-    /// the others. False when that was done too often.
+    /// Has everything in line read again: the head does not follow what was taken, so it
+    /// was read before the chain changed, and so may the others have been. Returns false
+    /// if the head was read again too often.
     pub(crate) fn redo(&mut self) -> bool {
-        let Some(head) = self.slots.front_mut() else {
+        let Some(head) = self.line.front_mut() else {
             return false;
         };
-        head.redone += 1;
-        if head.redone > REDONE_MAX {
+        head.rereads += 1;
+        if head.rereads >= Retry::REREAD.attempts {
             return false;
         }
-        for slot in &mut self.slots {
-            if let State::Done(outcome) = &slot.state {
-                if let Outcome::Read(piece) = outcome {
-                    self.held_bytes = self.held_bytes.saturating_sub(piece.bytes());
-                }
-                slot.state = State::Waiting;
+        let held_bytes = &mut self.held_bytes;
+        self.line.reset(|outcome| {
+            if let Outcome::Read(piece) = outcome {
+                *held_bytes = held_bytes.saturating_sub(piece.bytes());
             }
-        }
+        });
         true
     }
 
-    /// Leaves `gone` out of the head, which could not be read because of them.
+    /// Removes the blocks `gone` from the head, which could not be read because of them.
     pub(crate) fn skip(&mut self, gone: &BlockRanges) {
-        let Some(head) = self.slots.pop_front() else {
+        let Some((head, _)) = self.line.take_head() else {
             return;
         };
         let left = BlockRanges::from(head.blocks).subtract(gone);
-        let left: Vec<_> = left.iter().collect();
-        for blocks in left.into_iter().rev() {
-            self.slots.push_front(Slot::new(blocks));
+        for (at, blocks) in left.iter().enumerate() {
+            self.line.insert(at, Chunk::new(blocks));
         }
     }
 }
@@ -352,23 +295,22 @@ mod tests {
     }
 
     impl Merge {
-        /// The books agree with the slots, and the bounds hold.
+        /// Checks the counters against the line, and the bounds.
         fn audit(&self, rows_in_share: u64) {
-            let held = self.slots.iter().map(|slot| match &slot.state {
-                State::Done(Outcome::Read(piece)) => piece.bytes(),
+            let held = self.line.results().map(|outcome| match outcome {
+                Outcome::Read(piece) => piece.bytes(),
                 _ => 0,
             });
             assert_eq!(self.held_bytes, held.sum::<u64>());
-            let running = |slot: &&Slot| matches!(slot.state, State::Running { .. });
-            assert_eq!(self.running, self.slots.iter().filter(running).count());
+            let running = self.line.running();
             let Limits {
                 window,
                 memory_bytes,
                 share_bytes,
             } = self.limits;
-            assert!(self.running <= window + 1);
+            assert!(running <= window + 1);
             // No worker overshoots here, so only the head can go beyond the bound.
-            let most = self.held_bytes + self.running as u64 * share_bytes;
+            let most = self.held_bytes + running as u64 * share_bytes;
             assert!(
                 most <= memory_bytes + share_bytes,
                 "{most}: {rows_in_share} rows in a share"
@@ -396,7 +338,7 @@ mod tests {
             let all = BlockRanges::from(BlockRange { first: 0, last: 99 });
             let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(size)), limits);
             let mut chance = SmallRng::seed_from_u64(seed);
-            let mut running: Vec<Task> = Vec::new();
+            let mut running: Vec<Started<Chunk>> = Vec::new();
             let mut next = 0;
             loop {
                 if chance.random() && let Some(task) = merge.next_task() {
@@ -405,9 +347,9 @@ mod tests {
                 if chance.random() && !running.is_empty() {
                     let at = chance.random_range(0..running.len());
                     let task = running.swap_remove(at);
-                    let last = chance.random_range(task.blocks.first..=task.blocks.last);
+                    let last = chance.random_range(task.task.blocks.first..=task.task.blocks.last);
                     let rows = chance.random_range(0..=usize::try_from(share).unwrap());
-                    let read = piece(BlockRange { last, ..task.blocks }, rows);
+                    let read = piece(BlockRange { last, ..task.task.blocks }, rows);
                     merge.finish(task.id, Outcome::Read(read));
                 }
                 merge.audit(share);
@@ -426,29 +368,29 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_follow_is_read_again_but_not_for_ever() {
+    fn rereads_unlinked_chunks_a_bounded_number_of_times() {
         let all = BlockRanges::from(BlockRange { first: 0, last: 9 });
         let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(5)), Limits::new(1, None));
         let (first, second) = (merge.next_task().unwrap(), merge.next_task().unwrap());
-        merge.finish(first.id, Outcome::Read(piece(first.blocks, 1)));
+        merge.finish(first.id, Outcome::Read(piece(first.task.blocks, 1)));
         merge.finish(
             second.id,
             Outcome::Read(Piece {
                 parent: B256::ZERO,
-                ..piece(second.blocks, 1)
+                ..piece(second.task.blocks, 1)
             }),
         );
         assert!(matches!(merge.head(), Head::Ready(_)));
-        for _ in 0..REDONE_MAX {
+        for _ in 1..Retry::REREAD.attempts {
             assert!(matches!(merge.head(), Head::Unlinked { block: 5 }));
             assert!(merge.redo());
             let again = merge.next_task().unwrap();
-            assert_eq!(again.blocks, second.blocks);
-            // What the first attempt says now is of no interest any more.
+            assert_eq!(again.task.blocks, second.task.blocks);
+            // The late outcome of the first attempt is ignored.
             merge.finish(second.id, Outcome::Stopped);
             let read = Piece {
                 parent: B256::ZERO,
-                ..piece(again.blocks, 1)
+                ..piece(again.task.blocks, 1)
             };
             merge.finish(again.id, Outcome::Read(read));
         }
@@ -457,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_new_is_begun_behind_a_failure() {
+    fn starts_no_chunk_behind_a_failure() {
         let all = BlockRanges::from(BlockRange { first: 0, last: 99 });
         let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(5)), Limits::new(1, None));
         let (_first, second) = (merge.next_task().unwrap(), merge.next_task().unwrap());

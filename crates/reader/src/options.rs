@@ -2,13 +2,13 @@
 
 use crate::plan::ScanPlan;
 use std::{fmt, sync::Arc};
-pub use txgraph_work::{CancelFlag, Progress, ProgressGuard as Watched};
+use txgraph_work::{CancelFlag, Progress, Threads};
 
 /// How to scan. Nothing in here changes an answer.
 #[derive(Clone, Default)]
 pub struct ScanOptions {
-    /// Worker threads; `None` or 0: `RAYON_NUM_THREADS`, else one per core.
-    pub threads: Option<usize>,
+    /// The threads that read.
+    pub threads: Threads,
     /// Blocks per chunk, at least 1; `None`: chosen from the range, its density
     /// and the number of threads.
     pub chunk_blocks: Option<u64>,

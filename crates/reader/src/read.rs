@@ -9,8 +9,6 @@ use crate::{
     availability,
     error::{Error, Result},
     merge::{Outcome, Piece},
-    options::CancelFlag,
-    patience::{ATTEMPTS_MAX, pause},
     plan::TokenBits,
 };
 use alloy_primitives::{Address, B256};
@@ -26,17 +24,13 @@ use txgraph_transfers::{
     BlockRange, BlockSummary, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView,
     Transfer, WithdrawalView,
 };
+use txgraph_work::{CancelFlag, Next, Retry};
 
 /// A snapshot is renewed inside a chunk after this time …
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// … or after so many blocks, unless told otherwise.
 pub(crate) const SNAPSHOT_BLOCKS_MAX: u64 = 100_000;
-
-/// A chunk whose blocks are above the tip, although they were not when the scan
-/// began, is waited for a little longer than others (2.5 s): the node is replacing
-/// them.
-const ATTEMPTS_ABOVE_TIP_MAX: u32 = 10;
 
 /// The clock is looked at once in so many blocks.
 const CLOCK_BLOCKS: u64 = 64;
@@ -75,7 +69,7 @@ pub(crate) struct ChunkReader<'a> {
     /// when that is read again.
     pub(crate) books: Option<&'a Books<'a>>,
     /// Set when the scan has ended and outcomes are no longer wanted.
-    pub(crate) over: AtomicBool,
+    pub(crate) stopped: AtomicBool,
 }
 
 /// Why reading stops between two blocks.
@@ -104,35 +98,28 @@ struct Partial {
 }
 
 impl ChunkReader<'_> {
-    /// Reads `chunk`, patiently.
+    /// Reads `chunk`, again if that fails: see [`Retry::REREAD`].
     pub(crate) fn read(&self, chunk: BlockRange, scratch: &mut Scratch) -> Outcome {
-        let mut attempt = 1;
+        let mut attempts = Retry::REREAD.start();
         loop {
             let error = match self.attempt(chunk, scratch) {
                 Ok(outcome) => return outcome,
                 Err(error) => error,
             };
             let above_tip = matches!(error, Error::NodeDb(nodedb::Error::AboveTip { .. }));
-            // Once may be by chance; then the blocks may have been deleted.
-            if attempt > 1
+            // The first error may be by chance; then the blocks may have been deleted.
+            if attempts.number() > 1
                 && !above_tip
                 && let Ok(Some(gone)) = self.gone(chunk)
             {
                 return gone;
             }
-            let attempts_max = if above_tip {
-                ATTEMPTS_ABOVE_TIP_MAX
-            } else {
-                ATTEMPTS_MAX
-            };
-            if attempt >= attempts_max {
-                return failure(error);
+            tracing::debug!(%chunk, attempt = attempts.number(), %error, "reading failed");
+            match attempts.next(&|| self.is_stopped()) {
+                Next::Retry => {}
+                Next::Exhausted => return failure(error),
+                Next::Stopped => return Outcome::Stopped,
             }
-            tracing::debug!(%chunk, attempt, %error, "reading again");
-            if !pause(attempt, &|| self.stopped()) {
-                return Outcome::Stopped;
-            }
-            attempt += 1;
         }
     }
 
@@ -146,8 +133,8 @@ impl ChunkReader<'_> {
         Ok((!gaps.is_empty()).then_some(Outcome::Gone(gaps)))
     }
 
-    fn stopped(&self) -> bool {
-        self.over.load(Ordering::Relaxed) || self.cancel.is_cancelled()
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.cancel.is_cancelled()
     }
 
     fn attempt(&self, chunk: BlockRange, scratch: &mut Scratch) -> Result<Outcome> {
@@ -262,7 +249,7 @@ impl ChunkReader<'_> {
         decoder: &mut Decoder<'_>,
         partial: &mut Partial,
     ) -> nodedb::Result<Option<Halt>> {
-        if self.stopped() {
+        if self.is_stopped() {
             return Ok(Some(Halt::Stopped));
         }
         let number = block.number;

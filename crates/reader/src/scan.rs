@@ -8,8 +8,7 @@
 
 use crate::{
     error::Error,
-    merge::{Head, Merge, Outcome, Piece, Task},
-    options::{CancelFlag, Watched},
+    merge::{Chunk, Head, Merge, Outcome, Piece},
 };
 use alloy_primitives::B256;
 use std::{
@@ -17,19 +16,20 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_transfers::{Batch, BlockRange, ScanReport, SourceError, Transfer, Unavailable};
+use txgraph_work::{CancelFlag, ProgressGuard, Started, Wait};
 
 /// While a scan runs, the last emitted block is looked up again this often.
 const RECHECK_TIME: Duration = Duration::from_secs(5);
 
-/// Those who read chunks.
+/// What reads chunks.
 pub(crate) trait Workers {
-    /// Begins to read a chunk; its outcome comes later, in any order.
-    fn start(&mut self, task: Task);
+    /// Starts to read a chunk. Outcomes arrive later, in any order.
+    fn start(&mut self, task: Started<Chunk>);
 
-    /// An outcome. With `patient`, waits a moment for one; `None` when there is none.
-    fn outcome(&mut self, patient: bool) -> Option<(u64, Outcome)>;
+    /// Returns an outcome, if there is one.
+    fn outcome(&mut self, wait: Wait) -> Option<(u64, Outcome)>;
 
-    /// Hash of a block in the chain of now; `None` above its tip.
+    /// Hash of a block in the current canonical chain; `None` above its tip.
     fn canonical(&mut self, block: u64) -> Result<Option<B256>, SourceError>;
 }
 
@@ -58,7 +58,7 @@ impl From<Error> for Stop {
 pub(crate) struct Run<'a> {
     pub(crate) allow_partial: bool,
     pub(crate) cancel: &'a CancelFlag,
-    pub(crate) watched: &'a Watched<'a>,
+    pub(crate) progress: &'a ProgressGuard<'a>,
     pub(crate) sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
     /// Blocks emitted so far: unbroken runs, each with the hash of its last block.
     pub(crate) emitted: Vec<(BlockRange, B256)>,
@@ -77,7 +77,7 @@ impl Run<'_> {
             if self.cancel.is_cancelled() {
                 return Err(SourceError::Interrupted.into());
             }
-            while let Some((id, outcome)) = workers.outcome(false) {
+            while let Some((id, outcome)) = workers.outcome(Wait::No) {
                 merge.finish(id, outcome);
             }
             while let Some(task) = merge.next_task() {
@@ -103,7 +103,7 @@ impl Run<'_> {
                 }
                 Head::Broken(outcome) => self.mend(outcome, &mut merge, workers)?,
                 Head::Pending => {
-                    if let Some((id, outcome)) = workers.outcome(true) {
+                    if let Some((id, outcome)) = workers.outcome(Wait::Briefly) {
                         merge.finish(id, outcome);
                     }
                 }
@@ -135,7 +135,7 @@ impl Run<'_> {
             _ => self.emitted.push((blocks, hash)),
         }
         self.report.counts += counts;
-        self.watched.advance(blocks.blocks(), count(&transfers));
+        self.progress.advance(blocks.blocks(), count(&transfers));
         (self.sink)(Batch { blocks, transfers })
     }
 

@@ -5,18 +5,17 @@ use crate::{
     chunk::{Chunks, Density, Sizing, sample},
     error::{Error, Result},
     hashes,
-    merge::{Limits, Merge},
-    options::{ScanOptions, Watched},
+    merge::{Chunk, Limits, Merge},
+    options::ScanOptions,
     plan::{self, ScanPlan, TokenBits},
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     scan::{Run, Stop},
-    threads::Threads,
+    workers::ChunkWorkers,
 };
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::{
     ops::ControlFlow,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -25,6 +24,7 @@ use txgraph_transfers::{
     Batch, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer, TransferSource,
     Unavailable,
 };
+use txgraph_work::{ProgressGuard, Threads, run_tasks};
 
 /// Blocks at which the number of transactions so far is looked up, per scan.
 const DENSITY_SAMPLES_MAX: u64 = 256;
@@ -36,7 +36,6 @@ pub struct NodeSource {
     db: Arc<NodeDb>,
     chain: ChainInfo,
     options: ScanOptions,
-    pool: ThreadPool,
     /// What scans have read, to see later whether it is still so.
     pins: hashes::Pins,
 }
@@ -65,10 +64,6 @@ impl NodeSource {
                 })?
             }
         };
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(options.threads.unwrap_or(0))
-            .thread_name(|thread| format!("txgraph-scan-{thread}"))
-            .build()?;
         let chain = ChainInfo {
             chain_id,
             genesis_hash: known.genesis_hash,
@@ -78,7 +73,6 @@ impl NodeSource {
             db,
             chain,
             options,
-            pool,
             pins: hashes::Pins::default(),
         })
     }
@@ -93,14 +87,14 @@ impl NodeSource {
         &self.options
     }
 
-    /// How many threads scans use.
-    pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+    /// The threads that read.
+    pub fn threads(&self) -> &Threads {
+        &self.options.threads
     }
 
-    /// Does `work`, and what it splits off with rayon, on the threads of scans.
-    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.pool.install(work)
+    /// Runs `work` on the threads that read, with everything that it splits off with rayon.
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, SourceError> {
+        Ok(self.threads().install(work).map_err(Error::from)?)
     }
 
     pub(crate) const fn chain_id(&self) -> u64 {
@@ -147,7 +141,7 @@ impl NodeSource {
         let plan = ScanPlan::new(ranges, &density, hits);
         let sizing = match self.options.chunk_blocks {
             Some(blocks) => Sizing::Blocks(blocks),
-            None => Sizing::balanced(ranges, density, self.threads()),
+            None => Sizing::balanced(ranges, density, self.threads().count()),
         };
         (sizing, plan)
     }
@@ -159,7 +153,7 @@ impl NodeSource {
         survey: Survey,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, Stop> {
-        let limits = Limits::new(self.threads(), self.options.memory_bytes_max);
+        let limits = Limits::new(self.threads().count(), self.options.memory_bytes_max);
         let tokens = TokenBits::of(&request.filter).filter(|_| !self.options.verify);
         let (sizing, plan) = self.plan(&survey.present, tokens.as_ref());
         tracing::debug!(%plan);
@@ -181,15 +175,14 @@ impl NodeSource {
                 .unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &self.options.cancel,
             books: None,
-            over: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         };
-        let scratch: Vec<Mutex<Scratch>> = (0..self.threads()).map(|_| Mutex::default()).collect();
         let progress = self.options.progress.as_deref();
-        let watched = Watched::start(progress, survey.present.blocks(), "transfers");
+        let progress = ProgressGuard::start(progress, survey.present.blocks(), "transfers");
         let mut run = Run {
             allow_partial: request.allow_partial,
             cancel: &self.options.cancel,
-            watched: &watched,
+            progress: &progress,
             sink,
             emitted: Vec::new(),
             report: ScanReport {
@@ -197,12 +190,15 @@ impl NodeSource {
                 ..ScanReport::default()
             },
         };
-        self.pool.in_place_scope_fifo(|scope| {
-            let result = run.drive(merge, &mut Threads::new(scope, &reader, &scratch));
-            // Before the scope waits for the tasks that still run.
-            reader.over.store(true, Ordering::Relaxed);
+        let read = |scratch: &mut Scratch, chunk: Chunk| reader.read(chunk.blocks, scratch);
+        let done = run_tasks(self.threads(), Scratch::default, read, |runner| {
+            let db = &self.db;
+            let result = run.drive(merge, &mut ChunkWorkers { runner, db });
+            // Ends the chunks that are still being read.
+            reader.stopped.store(true, Ordering::Relaxed);
             result
-        })?;
+        });
+        done.map_err(Error::from)??;
         self.pins.add(&run.emitted);
         Ok(run.report)
     }
@@ -232,8 +228,8 @@ impl TransferSource for NodeSource {
 
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
         let cancel = &self.options.cancel;
-        self.pool
-            .install(|| hashes::fill(&self.db, transfers, &self.pins, cancel))?;
+        let fill = || hashes::fill(&self.db, transfers, &self.pins, cancel);
+        self.install(fill)??;
         self.pins.check(&self.db, transfers)
     }
 

@@ -23,6 +23,7 @@ use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, RangeReport, ReplayOptions, Replayer, Verify,
 };
 use txgraph_state::{StateDb, StateOptions};
+use txgraph_work::Threads;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -116,7 +117,7 @@ impl Subject {
         each: &mut dyn FnMut(BlockReplay),
     ) -> Result<(RangeReport, Timing)> {
         let options = ReplayOptions {
-            threads,
+            threads: Threads::new(threads)?,
             engine,
             verify,
             ..ReplayOptions::default()

@@ -145,14 +145,12 @@ pub enum Error {
         /// The block.
         block: u64,
     },
-    /// Threads could not be started.
-    #[error("cannot start {threads} threads: {source}")]
-    Threads {
-        /// The number of threads.
-        threads: usize,
-        /// The cause.
-        source: rayon::ThreadPoolBuildError,
-    },
+    /// The threads could not be started.
+    #[error(transparent)]
+    Threads(#[from] txgraph_work::ThreadsError),
+    /// The work was cancelled.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl Error {

@@ -12,6 +12,7 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, Kind, SourceError,
     Transfer, TransferFilter, Unavailable,
 };
+use txgraph_work::{CancelFlag, Threads};
 
 /// Finds, by replaying blocks, the native coin moved by calls, creations and destructions
 /// ([`Kind::Internal`], [`Kind::Burn`]). Also finds fees ([`Kind::Fee`], [`Kind::Priority`])
@@ -22,8 +23,8 @@ pub struct Internal<'a> {
     db: &'a NodeDb,
     state: StateDb,
     rules: ChainRules,
-    threads: usize,
-    is_cancelled: Box<dyn Fn() -> bool + Sync + 'a>,
+    threads: Threads,
+    cancel: CancelFlag,
 }
 
 impl std::fmt::Debug for Internal<'_> {
@@ -68,21 +69,20 @@ impl Movements {
 }
 
 impl<'a> Internal<'a> {
-    /// Replays blocks of `db` on the states of `state` with `threads` threads (0: one per core).
-    /// `is_cancelled` is called between blocks.
+    /// Replays blocks of `db` on the states of `state`, on `threads`, until `cancel` is set.
     pub fn new(
         db: &'a NodeDb,
         state: StateDb,
         rules: ChainRules,
-        threads: usize,
-        is_cancelled: Box<dyn Fn() -> bool + Sync + 'a>,
+        threads: Threads,
+        cancel: CancelFlag,
     ) -> Self {
         Self {
             db,
             state,
             rules,
             threads,
-            is_cancelled,
+            cancel,
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Internal<'a> {
         &self,
         blocks: BlockRange,
         wanted: Movements,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Replayer<'_, StateRange<'_>>, Error> {
         let state = self.state.range(BlockRange {
             first: blocks.first.saturating_sub(1),
@@ -184,13 +184,14 @@ impl<'a> Internal<'a> {
                 changes: false,
             },
             threads,
+            cancel: self.cancel.clone(),
             ..ReplayOptions::default()
         };
         Replayer::new(self.rules.clone(), self.db, state, options)
     }
 
-    pub(crate) const fn threads(&self) -> usize {
-        self.threads
+    pub(crate) const fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     /// Returns the transfers inside the transactions of some blocks, with hashes.
@@ -209,9 +210,7 @@ impl<'a> Internal<'a> {
             last: blocks.last,
         };
         replayer.range(blocks, &mut |block| {
-            if (self.is_cancelled)() {
-                failed = Some(SourceError::Interrupted);
-            } else if let Some(mismatch) = block.mismatches.first() {
+            if let Some(mismatch) = block.mismatches.first() {
                 failed = Some(SourceError::Failed(
                     format!("the replay differs from the node: {mismatch}").into(),
                 ));
@@ -275,7 +274,7 @@ impl InternalSource for Internal<'_> {
         Ok(Box::new(Reader {
             internal: self,
             // Callers read from several threads themselves.
-            replayer: self.replayer(span, wanted, 1)?,
+            replayer: self.replayer(span, wanted, Threads::one())?,
         }))
     }
 }
@@ -304,6 +303,7 @@ impl From<Error> for SourceError {
     fn from(error: Error) -> Self {
         match &error {
             Error::Replaced { block } => Self::Reorged { block: *block },
+            Error::Interrupted => Self::Interrupted,
             Error::State { block, .. } | Error::Changes { block, .. } if error.is_stale() => {
                 Self::Reorged { block: *block }
             }

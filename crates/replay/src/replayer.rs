@@ -9,16 +9,19 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use txgraph_evm::{Inspector, Message, Outcome};
 use txgraph_nodedb::{Header, NodeDb};
+use txgraph_work::{CancelFlag, Threads};
 
 /// Options of a replay.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     /// The data to record.
     pub record: Record,
     /// What to compare the replay with.
     pub verify: Verify,
-    /// The threads of a range; 0: one per core.
-    pub threads: usize,
+    /// The threads of a range.
+    pub threads: Threads,
+    /// Stops ranges when set.
+    pub cancel: CancelFlag,
     /// The engine that executes transactions.
     pub engine: EngineKind,
     /// Tokens whose balances are read before and after every transaction that calls them, for

@@ -186,7 +186,7 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         let Some(span) = blocks.span() else {
             return Ok(progress.finish());
         };
-        let threads = self.internal.threads();
+        let threads = self.internal.threads().clone();
         let replayer = self.internal.replayer(span, wanted, threads)?;
         let mut scan = without_internal(request);
         for range in blocks.iter() {

@@ -11,12 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_nodedb::{BlockRange, Snapshot};
+use txgraph_work::Retry;
 
 /// A walk renews its snapshot after this time: a long one delays the node.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
-/// The number of attempts: a walk starts again when the chain was reorganised below its
-/// tip, and a snapshot is taken again when another thread has a newer one.
-const ATTEMPTS_MAX: u32 = 4;
 
 /// The state after every block of a range. Shared between threads.
 #[derive(Debug)]
@@ -78,25 +76,19 @@ impl<'db> StateRange<'db> {
         let Some(walked) = &self.walked else {
             return self.db.at(block);
         };
-        let mut attempt = 1;
-        loop {
+        Retry::REREAD.run("extending the overlay", Error::is_stale, || {
             let snapshot = self.db.node().snapshot()?;
             // A sync may have started in the meantime. Change sets that were pruned in the
             // meantime are still in the overlay.
             self.db.available_in(&snapshot)?.blocks_in(self.db.path())?;
-            match walked.overlay_for(self.db, self.blocks, &snapshot) {
-                Ok(overlay) => {
-                    return Ok(StateAt::new(
-                        self.db,
-                        snapshot,
-                        block,
-                        Past::Overlay(overlay),
-                    ));
-                }
-                Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => attempt += 1,
-                Err(error) => return Err(error),
-            }
-        }
+            let overlay = walked.overlay_for(self.db, self.blocks, &snapshot)?;
+            Ok(StateAt::new(
+                self.db,
+                snapshot,
+                block,
+                Past::Overlay(overlay),
+            ))
+        })
     }
 
     /// [`StateDb::changes_of`].
@@ -165,16 +157,9 @@ impl Walked {
 
 /// Reads the change sets from the tip down to the range.
 fn walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
-    let mut attempt = 1;
-    loop {
-        match try_walk(db, range) {
-            Err(error) if error.is_stale() && attempt < ATTEMPTS_MAX => {
-                tracing::debug!(attempt, %error, "reading the change sets again");
-                attempt += 1;
-            }
-            done => return done,
-        }
-    }
+    Retry::REREAD.run("walking the change sets", Error::is_stale, || {
+        try_walk(db, range)
+    })
 }
 
 fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {

@@ -420,6 +420,7 @@ impl From<txgraph_replay::Error> for Error {
         let message = error.to_string();
         match error {
             Replay::NodeDb(error) => error.into(),
+            Replay::Interrupted => Self::new(ErrorKind::Interrupted, message),
             _ if error.is_stale() => Self::new(ErrorKind::Reorged, message),
             Replay::State { block, source } | Replay::Changes { block, source } => {
                 match source.downcast::<txgraph_state::Error>() {

@@ -68,7 +68,7 @@ pub use txgraph_graph::{
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
 pub use txgraph_nodedb::Info;
-pub use txgraph_reader::{CancelFlag, NodeSource, Progress};
+pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{BlockReplay, EngineKind, Mismatch, RangeReport, TransactionReplay};
 pub use txgraph_transfers::{

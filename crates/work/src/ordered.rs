@@ -1,6 +1,6 @@
 //! The ordered pipeline.
 
-use crate::{CancelFlag, Head, Line, Threads, ThreadsError, Wait, run_tasks};
+use crate::{CancelFlag, Head, Line, Started, Threads, ThreadsError, Wait, run_tasks};
 use std::ops::ControlFlow;
 
 /// How [`ordered`] ended.
@@ -55,7 +55,7 @@ pub enum Ordered<B> {
 /// # Panics
 ///
 /// With the panic of a task, if one panics.
-pub fn ordered<T: Send + Clone, S: Send, R: Send, B>(
+pub fn ordered<T: Send, S: Send, R: Send, B>(
     threads: &Threads,
     ahead: usize,
     cancel: &CancelFlag,
@@ -66,7 +66,7 @@ pub fn ordered<T: Send + Clone, S: Send, R: Send, B>(
 ) -> Result<Ordered<B>, ThreadsError> {
     let mut tasks = tasks.into_iter().fuse();
     run_tasks(threads, state, run, |runner| {
-        let mut line: Line<T, ControlFlow<R, R>> = Line::default();
+        let mut line: Line<(), ControlFlow<R, R>> = Line::default();
         let mut is_closed = false;
         loop {
             if cancel.is_cancelled() {
@@ -82,8 +82,9 @@ pub fn ordered<T: Send + Clone, S: Send, R: Send, B>(
                     is_closed = true;
                     break;
                 };
-                line.push_back(task);
-                runner.start(line.start(line.len() - 1));
+                line.push_back(());
+                let Started { id, .. } = line.start(line.len() - 1);
+                runner.start(Started { id, task });
             }
             match line.head() {
                 Head::Empty => return Ordered::Done,

@@ -17,7 +17,7 @@ use std::{
 use txgraph_graph::{SearchRequest, search};
 use txgraph_index::{BuildOptions, Index, Indexed, build, drop_index, verify};
 use txgraph_nodedb::{DataDir, NodeDb};
-use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_reader::{NodeSource, ScanOptions, Threads};
 use txgraph_transfers::{
     BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter, Touching, Transfer,
     TransferFilter, TransferSource, WrappedNative,
@@ -215,7 +215,7 @@ fn main() -> Result<()> {
 fn open_node(args: &Args) -> Result<NodeSource> {
     let db = NodeDb::open(&DataDir::new(&args.datadir)).context("opening the chain")?;
     let options = ScanOptions {
-        threads: Some(args.threads),
+        threads: Threads::new(args.threads)?,
         ..ScanOptions::default()
     };
     Ok(NodeSource::new(Arc::new(db), options, None)?)

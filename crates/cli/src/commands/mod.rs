@@ -34,6 +34,7 @@ impl Context<'_> {
             progress: Some(self.terminal.progress()),
             explain: self.global.explain.then(explain),
             cancel: self.terminal.cancel.clone(),
+            ..Control::default()
         };
         Source::with_config(&self.global.config()?, &control)
     }

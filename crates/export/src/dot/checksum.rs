@@ -3,9 +3,10 @@
 
 use crate::line::Line;
 use alloy_primitives::{Address, B256, hex};
-use std::thread;
+use std::ops::ControlFlow;
 use txgraph_graph::TransferGraph;
 use txgraph_keccak::{LANES_MAX, keccak256_each};
+use txgraph_work::{CancelFlag, Threads, ThreadsError, ordered};
 
 /// Which of the 40 digits of an address are capitals, the first in the lowest bit.
 #[derive(Clone, Copy, Default)]
@@ -46,12 +47,15 @@ impl Capitals {
 }
 
 /// The capitals of every vertex, in order, found by up to `threads` threads.
-pub(super) fn all_capitals(graph: &TransferGraph, threads: usize) -> Vec<Capitals> {
+pub(super) fn all_capitals(
+    graph: &TransferGraph,
+    threads: &Threads,
+) -> Result<Vec<Capitals>, ThreadsError> {
     /// Fewer vertices are not worth a thread.
     const PART: usize = 4096;
     let vertices = graph.graph.raw_nodes();
     let mut capitals = vec![Capitals::default(); vertices.len()];
-    let part = vertices.len().div_ceil(threads).max(PART);
+    let part = vertices.len().div_ceil(threads.count()).max(PART);
     let find = |number: usize, capitals: &mut [Capitals]| {
         let places = capitals.chunks_mut(LANES_MAX);
         for (places, vertices) in places.zip(vertices[number * part..].chunks(LANES_MAX)) {
@@ -59,15 +63,21 @@ pub(super) fn all_capitals(graph: &TransferGraph, threads: usize) -> Vec<Capital
             Capitals::of_each(addresses, places);
         }
     };
-    thread::scope(|scope| {
-        let mut parts = capitals.chunks_mut(part).enumerate();
-        let first = parts.next();
-        for (number, part) in parts {
-            scope.spawn(move || find(number, part));
-        }
-        first
-            .into_iter()
-            .for_each(|(number, part)| find(number, part));
-    });
-    capitals
+    if vertices.len() <= part {
+        find(0, &mut capitals);
+        return Ok(capitals);
+    }
+    ordered(
+        threads,
+        threads.count(),
+        &CancelFlag::new(),
+        capitals.chunks_mut(part).enumerate(),
+        || (),
+        |(), (number, capitals)| {
+            find(number, capitals);
+            ControlFlow::Continue(())
+        },
+        |()| ControlFlow::<()>::Continue(()),
+    )?;
+    Ok(capitals)
 }

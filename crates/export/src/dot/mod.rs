@@ -16,13 +16,13 @@ use crate::{
     GraphOptions, Metadata, Result, TokenList, Written,
     arrows::Arrows,
     output::Output,
-    pieces::thread_count,
     text::{counted, printable},
     text_output::TextOutput,
 };
 use rows::Rows;
 use style::escaped;
 use txgraph_graph::{LimitHit, TransferGraph};
+use txgraph_work::Threads;
 
 /// Assets of the legend.
 const LEGEND_MAX: usize = 12;
@@ -33,11 +33,11 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let threads = thread_count(options.table.threads);
-    let mut text = TextOutput::with_threads(output, Some(threads));
-    let arrows = Arrows::new(graph, !options.drawing.every_transfer, threads);
+    let threads = &options.table.threads;
+    let mut text = TextOutput::with_threads(output, threads);
+    let arrows = Arrows::new(graph, !options.drawing.every_transfer, threads)?;
     let tokens = options.tokens.clone().unwrap_or_default();
-    let rows = Rows::new(graph, &arrows, &tokens, threads);
+    let rows = Rows::new(graph, &arrows, &tokens, threads)?;
     push_head(&mut text.buffer, graph, &arrows, &tokens, metadata)?;
     text.write_items(graph.graph.node_count(), &|numbers, out| {
         rows.vertices(numbers, out);
@@ -59,7 +59,7 @@ pub(crate) fn text(
     metadata: &Metadata,
 ) -> Result<Vec<u8>> {
     let tokens = options.tokens.clone().unwrap_or_default();
-    let rows = Rows::new(graph, arrows, &tokens, 1);
+    let rows = Rows::new(graph, arrows, &tokens, &Threads::one())?;
     let mut text = Vec::new();
     push_head(&mut text, graph, arrows, &tokens, metadata)?;
     rows.vertices(0..graph.graph.node_count(), &mut text);

@@ -19,6 +19,7 @@ use graphviz_rust::{
 };
 use proptest::{option, prelude::*, sample::select};
 use txgraph_graph::{Expansion, TransferGraph, testing};
+use txgraph_work::Threads;
 
 /// Builds the statements.
 struct Oracle<'a> {
@@ -323,7 +324,7 @@ proptest! {
             })
         }).collect::<Vec<_>>()});
         let tokens = TokenList::parse(&list.to_string()).unwrap();
-        let arrows = Arrows::new(&graph, merge, 1);
+        let arrows = Arrows::new(&graph, merge, &Threads::one()).unwrap();
         let options = GraphOptions { tokens: Some(tokens.clone()), ..GraphOptions::new(chain_id) };
         let metadata = Metadata::new("graph", serde_json::json!({"root": question}));
         let ours = text(&graph, &arrows, &options, &metadata).unwrap();

@@ -16,6 +16,7 @@ use crate::{
 use alloy_primitives::{Address, map::HashMap};
 use std::ops::Range;
 use txgraph_graph::{AmountSum, Asset, TransferGraph, Vertex};
+use txgraph_work::{Threads, ThreadsError};
 
 /// The vertices and arrows of one file.
 pub(super) struct Rows<'a> {
@@ -32,21 +33,21 @@ impl<'a> Rows<'a> {
         graph: &'a TransferGraph,
         arrows: &'a Arrows<'a>,
         tokens: &TokenList,
-        threads: usize,
-    ) -> Self {
+        threads: &Threads,
+    ) -> Result<Self, ThreadsError> {
         let mut is_root = vec![false; graph.graph.node_count()];
         for root in &graph.roots {
             is_root[root.index()] = true;
         }
         let chain_id = graph.chain.chain_id;
         let unit = |asset: &Asset| (*asset, Unit::new(tokens, chain_id, asset));
-        Self {
+        Ok(Self {
             graph,
             arrows,
             is_root,
-            capitals: all_capitals(graph, threads),
+            capitals: all_capitals(graph, threads)?,
             units: arrows.legend().iter().map(unit).collect(),
-        }
+        })
     }
 
     /// Appends vertices.

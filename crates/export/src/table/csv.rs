@@ -64,7 +64,7 @@ pub(crate) struct Transfers {
 
 impl Transfers {
     pub(crate) fn new(options: &TransferTableOptions, with_hop: bool, output: Output) -> Self {
-        let mut text = TextOutput::with_threads(output, options.threads);
+        let mut text = TextOutput::with_threads(output, &options.threads);
         header(&mut text.buffer, options.schema, with_hop);
         let lines = Lines::new(options.chain_id);
         Self { text, lines }

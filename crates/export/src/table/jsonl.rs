@@ -46,7 +46,7 @@ pub(crate) struct Transfers {
 impl Transfers {
     pub(crate) fn new(options: &TransferTableOptions, output: Output) -> Self {
         Self {
-            text: TextOutput::with_threads(output, options.threads),
+            text: TextOutput::with_threads(output, &options.threads),
             keys: Keys::new(options.schema, options.chain_id),
         }
     }

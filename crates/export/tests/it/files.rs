@@ -2,6 +2,7 @@
 
 use crate::tiny::{metadata, options, tiny, tiny_transfers};
 use std::fs;
+use txgraph_export::Threads;
 use txgraph_export::{
     DocumentFormat, Error, GraphFormat, GraphOptions, TableFormat, Target, TransferTableOptions,
     TransferWriter, write_graph,
@@ -22,7 +23,7 @@ fn dropped_writer_leaves_no_file() {
         let options = TransferTableOptions {
             group_rows: 2,
             // One of them encodes columns.
-            threads: Some(2),
+            threads: Threads::new(2).unwrap(),
             ..TransferTableOptions::new(1)
         };
         let mut writer = TransferWriter::new(*format, &options, &target, false).unwrap();
@@ -117,7 +118,7 @@ fn every_writer_reports_a_disk_that_fills_up() {
         for threads in [1, 2] {
             let options = TransferTableOptions {
                 group_rows: 2_000,
-                threads: Some(threads),
+                threads: Threads::new(threads).unwrap(),
                 ..TransferTableOptions::new(1)
             };
             let mut writer = TransferWriter::new(*format, &options, &target, false).unwrap();

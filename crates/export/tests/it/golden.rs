@@ -4,6 +4,7 @@
 use crate::tiny::{golden_folder, metadata, options, tiny, tiny_transfers, written};
 use std::{fs, path::Path};
 use txgraph_analysis::{CellKind, Table};
+use txgraph_export::Threads;
 use txgraph_export::{
     DocumentFormat, GraphFormat, Metadata, Schema, TableFormat, Target, TransferTableOptions,
     TransferWriter, write_graph, write_json, write_table, write_vertices,
@@ -157,7 +158,7 @@ fn many_rows_are_the_same_on_any_number_of_threads() {
     for format in [TableFormat::Csv, TableFormat::Jsonl] {
         let write = |threads: usize, batch: usize| {
             let options = TransferTableOptions {
-                threads: Some(threads),
+                threads: Threads::new(threads).unwrap(),
                 ..TransferTableOptions::new(1)
             };
             let mut writer = TransferWriter::new(format, &options, &target, true).unwrap();
@@ -183,7 +184,7 @@ fn many_rows_are_the_same_on_any_number_of_threads() {
         let write = |threads| {
             let mut options = options();
             options.drawing.every_transfer = true;
-            options.table.threads = Some(threads);
+            options.table.threads = Threads::new(threads).unwrap();
             written(&graph, format, &options)
         };
         assert!(write(1) == write(3), "{format}");

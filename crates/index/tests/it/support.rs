@@ -5,7 +5,7 @@ use rand::{Rng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, ops::ControlFlow, path::Path, sync::Arc};
 use txgraph_index::{BuildOptions, Index};
 use txgraph_nodedb::{DataDir, NodeDb};
-use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_reader::{NodeSource, ScanOptions, Threads};
 use txgraph_transfers::{
     BlockRange, BlockRanges, Direction, Indexable, Kind, ScanReport, ScanRequest, SourceError,
     TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, WrappedNative,
@@ -23,7 +23,7 @@ pub(crate) fn node(path: &Path) -> NodeSource {
     // Some small test chains have no transaction with a chain id.
     let given = db.chain().unwrap().chain_id.is_none().then_some(1337);
     let options = ScanOptions {
-        threads: Some(2),
+        threads: Threads::new(2).unwrap(),
         ..ScanOptions::default()
     };
     NodeSource::new(db, options, given).unwrap()

@@ -47,7 +47,7 @@ struct Simulation {
     chain: Chain,
     limits: Limits,
     /// With the chain as it was when the task was started.
-    running: Vec<(Task, Chain)>,
+    running: Vec<(Started<Chunk>, Chain)>,
     events_left: u32,
     forks: u64,
     replaced: BlockRanges,
@@ -79,14 +79,14 @@ impl Simulation {
         self.chain.extend(up, self.forks);
     }
 
-    fn read(&mut self, task: Task, at_start: Chain) -> Outcome {
+    fn read(&mut self, blocks: BlockRange, at_start: Chain) -> Outcome {
         // Under a snapshot taken when the task started, or just now.
         let chain = if self.chance.random() {
             at_start
         } else {
             self.chain.clone()
         };
-        let BlockRange { first, last } = task.blocks;
+        let BlockRange { first, last } = blocks;
         if chain.tip() < last {
             return Outcome::Unwound {
                 block: chain.tip() + 1,
@@ -139,12 +139,14 @@ fn transfer(block: u64, hash: B256) -> Transfer {
 }
 
 impl Workers for Simulation {
-    fn start(&mut self, task: Task) {
+    fn start(&mut self, task: Started<Chunk>) {
         assert!(self.running.iter().all(|(other, _)| other.id != task.id));
         assert!(
-            self.running
-                .iter()
-                .all(|(other, _)| other.blocks.intersect(&task.blocks).is_none())
+            self.running.iter().all(|(other, _)| other
+                .task
+                .blocks
+                .intersect(&task.task.blocks)
+                .is_none())
         );
         self.running.push((task, self.chain.clone()));
         assert!(
@@ -153,17 +155,17 @@ impl Workers for Simulation {
         );
     }
 
-    fn outcome(&mut self, patient: bool) -> Option<(u64, Outcome)> {
+    fn outcome(&mut self, wait: Wait) -> Option<(u64, Outcome)> {
         if self.events_left > 0 && self.chance.random_ratio(1, 12) {
             self.event();
         }
-        if self.running.is_empty() || (!patient && self.chance.random()) {
-            assert!(!patient, "waiting for nothing: the scan would hang");
+        if self.running.is_empty() || (wait == Wait::No && self.chance.random()) {
+            assert!(wait == Wait::No, "waiting for nothing: the scan would hang");
             return None;
         }
         let at = self.chance.random_range(0..self.running.len());
         let (task, chain) = self.running.swap_remove(at);
-        Some((task.id, self.read(task, chain)))
+        Some((task.id, self.read(task.task.blocks, chain)))
     }
 
     fn canonical(&mut self, block: u64) -> Result<Option<B256>, SourceError> {
@@ -259,7 +261,7 @@ fn run(case: &Case) -> (bool, Simulation) {
     let mut scan = Run {
         allow_partial: case.allow_partial,
         cancel: &cancel,
-        watched: &Watched::start(None, 0, "transfers"),
+        progress: &ProgressGuard::start(None, 0, "transfers"),
         sink: &mut sink,
         emitted: Vec::new(),
         report: ScanReport::default(),
@@ -393,7 +395,7 @@ fn cancelling_interrupts() {
     let mut scan = Run {
         allow_partial: false,
         cancel: &cancel,
-        watched: &Watched::start(None, 0, "transfers"),
+        progress: &ProgressGuard::start(None, 0, "transfers"),
         sink: &mut sink,
         emitted: Vec::new(),
         report: ScanReport::default(),

@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 use txgraph_nodedb::NodeDb;
-use txgraph_reader::{CancelFlag, Error, Progress, ScanOptions, find_transaction};
+use txgraph_reader::{CancelFlag, Error, Progress, ScanOptions, Threads, find_transaction};
 use txgraph_testkit::{
     edit,
     fixtures::{self, Fixture, Unpacked},
@@ -99,7 +99,7 @@ fn finds_transactions_in_both_layouts() {
         for (hash, location) in all.iter().step_by(step).chain(last) {
             for threads in [1, 3] {
                 let options = ScanOptions {
-                    threads: Some(threads),
+                    threads: Threads::new(threads).unwrap(),
                     ..ScanOptions::default()
                 };
                 let found = find_transaction(&db, *hash, None, &options).unwrap();

@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 use txgraph_nodedb::{DataDir, NodeDb};
-use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_reader::{NodeSource, ScanOptions, Threads};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{Kind, ScanReport, Transfer};
 
@@ -235,7 +235,7 @@ fn read_all(
     // Must not panic either, whatever it says.
     let _ = db.snapshot().and_then(|snapshot| snapshot.info());
     let options = ScanOptions {
-        threads: Some(2),
+        threads: Threads::new(2).unwrap(),
         chunk_blocks,
         verify,
         ..ScanOptions::default()

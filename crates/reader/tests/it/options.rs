@@ -8,7 +8,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-use txgraph_reader::{CancelFlag, Error, NodeSource, Progress, ScanOptions};
+use txgraph_reader::{CancelFlag, Error, NodeSource, Progress, ScanOptions, Threads};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{SourceError, TransferSource};
 
@@ -81,7 +81,7 @@ fn a_switch_stops_scans() {
     let options = ScanOptions {
         cancel: cancel.clone(),
         chunk_blocks: Some(1),
-        threads: Some(2),
+        threads: Threads::new(2).unwrap(),
         ..ScanOptions::default()
     };
     let source = open_with(fixture.path(), options);
@@ -173,7 +173,7 @@ fn progress_adds_up() {
 fn scans_run_side_by_side_and_inside_each_other() {
     let [fixture, _] = fixtures::committed();
     let options = ScanOptions {
-        threads: Some(1),
+        threads: Threads::new(1).unwrap(),
         chunk_blocks: Some(5),
         ..ScanOptions::default()
     };

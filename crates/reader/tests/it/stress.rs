@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
-use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_reader::{NodeSource, ScanOptions, Threads};
 use txgraph_transfers::{
     BlockRange, BlockRanges, Kind, ScanReport, SourceError, Transfer, TransferSource,
 };
@@ -185,7 +185,7 @@ fn ask_on(
     let mut tally = Tally::default();
     while !over.load(Ordering::Relaxed) {
         let options = ScanOptions {
-            threads: Some(chance.random_range(1..=3)),
+            threads: Threads::new(chance.random_range(1..=3)).unwrap(),
             chunk_blocks: *[None, Some(1), Some(2), Some(5), Some(30)]
                 .choose(&mut chance)
                 .unwrap(),

@@ -3,7 +3,7 @@
 
 use crate::support::{answer, assert_same, everything, open, open_with, range};
 use std::collections::BTreeSet;
-use txgraph_reader::ScanOptions;
+use txgraph_reader::{ScanOptions, Threads};
 use txgraph_testkit::{
     fixtures::{self, Fixture},
     naive::{Decoded, decode_fixture, decode_logs, quantity},
@@ -160,7 +160,7 @@ fn cutting_the_work_changes_nothing() {
         for chunk_blocks in [1, 2, 3, 4, 5, 7, 11, 13, 20, 39, 40, 41, 42, 1000, u64::MAX] {
             for memory_bytes_max in [None, Some(1)] {
                 let options = ScanOptions {
-                    threads: Some(threads),
+                    threads: Threads::new(threads).unwrap(),
                     chunk_blocks: Some(chunk_blocks),
                     // With the smaller memory also the shorter snapshots.
                     snapshot_blocks_max: memory_bytes_max.map(|_| 3),
@@ -187,7 +187,7 @@ fn cutting_the_work_changes_nothing_on_a_larger_chain() {
     let (expected, report) = answer(&open(fixture.path()), &request);
     for (threads, chunk_blocks) in [(1, 1), (2, 10), (4, 63), (3, 333), (2, 801), (1, 200)] {
         let options = ScanOptions {
-            threads: Some(threads),
+            threads: Threads::new(threads).unwrap(),
             chunk_blocks: Some(chunk_blocks),
             memory_bytes_max: Some(1 << 20),
             ..ScanOptions::default()

@@ -16,13 +16,14 @@ use txgraph_testkit::{
     edit,
     fixtures::{self, Fixture, Unpacked},
 };
+use txgraph_work::Threads;
 
 /// Replays blocks up to an error. Returns the numbers of the delivered blocks and the error.
 fn replay(opened: &Opened, blocks: BlockRange) -> (Vec<u64>, Error) {
     let mut done = Vec::new();
     // The other thread replays blocks after the error, which must not be delivered.
     let options = ReplayOptions {
-        threads: 2,
+        threads: Threads::new(2).unwrap(),
         ..ReplayOptions::default()
     };
     let end = opened.replayer(options).range(blocks, &mut |replay| {

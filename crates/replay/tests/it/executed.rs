@@ -11,6 +11,7 @@ use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, RangeReport, Record, ReplayOptions, Replayer,
 };
 use txgraph_state::{StateDb, StateOptions};
+use txgraph_work::Threads;
 
 /// More blocks than the first one of Osaka, which is 48.
 const BLOCKS: u64 = 72;
@@ -50,7 +51,7 @@ fn replay(
             ..Record::default()
         },
         engine,
-        threads: 2,
+        threads: Threads::new(2).unwrap(),
         ..ReplayOptions::default()
     };
     let replayer = Replayer::new(rules, &db, states, options).unwrap();

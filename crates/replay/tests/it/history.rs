@@ -11,6 +11,7 @@ use txgraph_replay::{
 };
 use txgraph_state::StateRange;
 use txgraph_testkit::fixtures;
+use txgraph_work::Threads;
 
 /// Replays a range and returns all of its blocks.
 fn collect(
@@ -100,7 +101,7 @@ fn results_do_not_depend_on_threads() {
     let opened = open(&fixture);
     let answer = |threads, changes| {
         let mut options = ReplayOptions {
-            threads,
+            threads: Threads::new(threads).unwrap(),
             ..everything()
         };
         options.verify.changes = changes;

@@ -16,6 +16,7 @@ use txgraph_transfers::{
     Direction, Kind, ScanRequest, SourceError, TokenFilter, Touching, TransferFilter,
     TransferSource,
 };
+use txgraph_work::{CancelFlag, Threads};
 
 /// Requests with and without internal transfers, for all addresses and for some.
 fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
@@ -77,7 +78,15 @@ fn index_follows_reorganisations() {
     let db = Arc::new(database(&folder));
     let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
     let state = || StateDb::new(Arc::clone(&db), StateOptions::default());
-    let internal = || Internal::new(&db, state(), rules.clone(), 2, Box::new(|| false));
+    let internal = || {
+        Internal::new(
+            &db,
+            state(),
+            rules.clone(),
+            Threads::new(2).unwrap(),
+            CancelFlag::new(),
+        )
+    };
     let node = node(&db);
     let replayed = internal();
     let origin = Origin {
@@ -145,7 +154,13 @@ fn content_of_an_index_is_fixed_when_built() {
     let opened = crate::support::open(&fixture);
     let state = StateDb::new(Arc::clone(&opened.db), StateOptions::default());
     let rules = opened.rules.clone();
-    let internal = Internal::new(&opened.db, state, rules, 1, Box::new(|| false));
+    let internal = Internal::new(
+        &opened.db,
+        state,
+        rules,
+        Threads::new(1).unwrap(),
+        CancelFlag::new(),
+    );
     let node: NodeSource = node(&opened.db);
     let with = Origin {
         source: &node,
@@ -181,7 +196,13 @@ fn build_rejects_blocks_without_state() {
     };
     let state = || StateDb::new(Arc::clone(&opened.db), StateOptions::default());
     let rules = || opened.rules.clone();
-    let internal = Internal::new(&opened.db, state(), rules(), 1, Box::new(|| false));
+    let internal = Internal::new(
+        &opened.db,
+        state(),
+        rules(),
+        Threads::new(1).unwrap(),
+        CancelFlag::new(),
+    );
     let node = node(&opened.db);
     let origin = Origin {
         source: &node,

@@ -15,6 +15,7 @@ use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
 use txgraph_nodedb::{BlockRange, NodeDb};
 use txgraph_replay::{ChainRules, Error, ReplayOptions, Replayer};
 use txgraph_state::{History, StateDb, StateOptions};
+use txgraph_work::Threads;
 
 /// The default duration of each test in seconds.
 const SECONDS: u64 = 4;
@@ -204,7 +205,7 @@ fn pass(db: &NodeDb, state: &StateDb, rules: &ChainRules, seen: &mut Seen) -> Re
     });
     let states = states.map_err(failed)?;
     let options = ReplayOptions {
-        threads: 2,
+        threads: Threads::new(2).unwrap(),
         ..ReplayOptions::default()
     };
     let replayer = Replayer::new(rules.clone(), db, states, options)?;

@@ -16,6 +16,7 @@ use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, ChainInfo, Kind, ScanReport, ScanRequest, SourceError,
     Transfer, TransferFilter, TransferSource, WrappedNative,
 };
+use txgraph_work::{CancelFlag, Threads};
 
 pub(crate) fn request(first: u64, last: u64) -> ScanRequest {
     ScanRequest {
@@ -48,7 +49,13 @@ pub(crate) fn node(db: &Arc<NodeDb>) -> NodeSource {
 
 fn with_internal(opened: &Opened, rules: ChainRules) -> WithInternal<'_, NodeSource> {
     let state = StateDb::new(Arc::clone(&opened.db), StateOptions::default());
-    let internal = Internal::new(&opened.db, state, rules, 2, Box::new(|| false));
+    let internal = Internal::new(
+        &opened.db,
+        state,
+        rules,
+        Threads::new(2).unwrap(),
+        CancelFlag::new(),
+    );
     WithInternal::new(node(&opened.db), internal)
 }
 
@@ -181,7 +188,13 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
     let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
     let internal = || {
         let state = StateDb::new(Arc::clone(&db), StateOptions::default());
-        Internal::new(&db, state, rules.clone(), 2, Box::new(|| false))
+        Internal::new(
+            &db,
+            state,
+            rules.clone(),
+            Threads::new(2).unwrap(),
+            CancelFlag::new(),
+        )
     };
     let mut query = request(0, 1030);
     query.filter.internal = true;

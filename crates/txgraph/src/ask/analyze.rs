@@ -203,7 +203,7 @@ impl<'s> PreparedAnalysis<'s> {
             Request::Everything(request) => everything(source, request)?,
         };
         source.check_interrupted()?;
-        let (tables, result) = self.question.measure(&graph)?;
+        let (tables, result) = source.install(|| self.question.measure(&graph))??;
         Ok(Analysis {
             graph,
             measure: self.question.measure,
@@ -247,18 +247,15 @@ fn answer(result: &impl MeasureResult) -> Result<(Vec<Table>, Value)> {
 /// The graph of all transfers that match a request.
 fn everything(source: &Source, request: &ScanRequest) -> Result<TransferGraph> {
     let chain = source.chain()?.clone();
-    super::restarting(|| {
+    super::restarting(source, || {
         let mut all = Vec::new();
         let report = scan(source, request, |mut batch| {
             all.append(&mut batch.transfers);
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(TransferGraph::from_transfers(
-            chain.clone(),
-            request.blocks.clone(),
-            report,
-            all,
-        )?)
+        let (chain, blocks) = (chain.clone(), request.blocks.clone());
+        let build = || TransferGraph::from_transfers(chain, blocks, report, all);
+        Ok(source.install(build)??)
     })
 }
 

@@ -9,7 +9,6 @@ use std::{ffi::OsString, path::PathBuf};
 use txgraph_index::{BuildOptions, BuildReport, Index, Origin, Status, VerifyReport, Work};
 use txgraph_reader::NodeSource;
 use txgraph_transfers::{Indexable, InternalSource, WrappedNative};
-use txgraph_work::Threads;
 
 /// What an index contains. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,13 +107,13 @@ pub struct DeletedIndex {
 }
 
 /// Threads, cancellation and progress of a source, for its index.
-pub(crate) fn index_work(source: &NodeSource) -> Result<Work> {
+pub(crate) fn index_work(source: &NodeSource) -> Work {
     let options = source.options();
-    Ok(Work {
-        threads: Threads::new(source.threads()).map_err(|error| Error::usage(error.to_string()))?,
+    Work {
+        threads: options.threads.clone(),
         cancel: options.cancel.clone(),
         progress: options.progress.clone(),
-    })
+    }
 }
 
 /// The index of a source. See [`Source::index`].
@@ -271,7 +270,7 @@ impl IndexHandle<'_> {
         work(Origin {
             source,
             internal: replay,
-            work: index_work(source)?,
+            work: index_work(source),
         })
     }
 }

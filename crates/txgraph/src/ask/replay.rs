@@ -21,7 +21,6 @@ use crate::{
 };
 use alloy_primitives::{Address, B256};
 use std::{ops::ControlFlow, path::PathBuf};
-use txgraph_reader::Watched;
 #[cfg(feature = "export")]
 use txgraph_reader::{ScanOptions, find_transaction};
 #[cfg(feature = "export")]
@@ -32,6 +31,7 @@ use txgraph_replay::{
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRange, BlockRanges};
+use txgraph_work::ProgressGuard;
 
 /// Mismatches that a summary lists.
 const MISMATCHES_MAX: usize = 20;
@@ -321,7 +321,7 @@ impl PreparedReplay<'_> {
         }
         let replayer = question.replayer(node, &state)?;
         let progress = node.control.progress.as_deref();
-        let watched = Watched::start(progress, blocks.blocks(), "transactions");
+        let watched = ProgressGuard::start(progress, blocks.blocks(), "transactions");
         for range in blocks.iter() {
             let mut failed = None;
             let report = replayer.range(range, &mut |block| {
@@ -378,7 +378,8 @@ impl Replay<'_> {
                 transactions: self.verify_only || node.config.verify.unwrap_or(false),
                 ..Verify::default()
             },
-            threads: node.config.threads.unwrap_or(0),
+            threads: node.control.threads.clone(),
+            cancel: node.control.cancel.clone(),
             engine: self.engine,
             tokens: self.balances.clone(),
         };
@@ -408,13 +409,12 @@ impl RethNode {
 
     /// Finds transfers inside of transactions by replay, on as many threads as scans use.
     pub(crate) fn internal(&self) -> Result<Internal<'_>> {
-        let cancel = &self.control.cancel;
         Ok(Internal::new(
             self.db(),
             self.state(),
             self.rules()?,
-            self.config.threads.unwrap_or(0),
-            Box::new(|| cancel.is_cancelled()),
+            self.control.threads.clone(),
+            self.control.cancel.clone(),
         ))
     }
 
@@ -475,7 +475,7 @@ impl Location {
                     false => Some(question.find_blocks()?),
                 };
                 let options = ScanOptions {
-                    threads: node.config.threads,
+                    threads: node.control.threads.clone(),
                     progress: node.control.progress.clone(),
                     cancel: node.control.cancel.clone(),
                     ..ScanOptions::default()

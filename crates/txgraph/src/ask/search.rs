@@ -277,7 +277,7 @@ impl<'s> PreparedSearch<'s> {
 
 pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGraph> {
     let from = source.transfer_source(&request.filter)?;
-    restarting(|| Ok(search(&*from, request)?))
+    restarting(source, || Ok(source.install(|| search(&*from, request))??))
 }
 
 /// The graph around some addresses: a [`TransferGraph`] that can be written.
@@ -418,7 +418,7 @@ mod to_file {
             let source = self.source;
             source.check_outputs([outputs], outputs.overwrite)?;
             let mut options = GraphOptions::new(self.chain.chain_id);
-            options.table.threads = source.config.threads;
+            options.table.threads = source.control.threads.clone();
             outputs.columns.apply(&mut options.table)?;
             options.merge = outputs.merge;
             options.tokens.clone_from(&outputs.tokens);

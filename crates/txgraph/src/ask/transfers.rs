@@ -278,10 +278,10 @@ mod to_file {
             let source = self.source;
             source.check_outputs([output], output.overwrite)?;
             let mut options = TransferTableOptions::new(source.chain()?.chain_id);
-            options.threads = source.config.threads;
+            options.threads = source.control.threads.clone();
             output.columns.apply(&mut options)?;
             let mut streamed = false;
-            restarting(|| {
+            restarting(source, || {
                 let TransfersOutput {
                     target,
                     format,

@@ -17,7 +17,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn tip(&self) -> Result<u64>;
 
     /// Returns what answers questions with this filter.
-    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>>;
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>>;
 
     /// Directories and files into which nothing is written.
     fn protected(&self) -> &Protected;

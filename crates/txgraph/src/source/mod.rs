@@ -11,8 +11,8 @@ pub use reth::RethNode;
 pub use spec::SourceSpec;
 
 use crate::{
-    Analyze, CancelFlag, Config, Error, IndexChoice, Measure, Progress, Protected, Result, Search,
-    Transfers, sources,
+    Analyze, CancelFlag, Config, Error, ErrorKind, IndexChoice, Measure, Progress, Protected,
+    Result, Search, Threads, Transfers, sources,
 };
 use alloy_primitives::Address;
 use std::{fmt, path::PathBuf, sync::Arc};
@@ -30,6 +30,9 @@ pub struct Control {
     pub explain: Option<Explain>,
     /// Stops all work when it is set.
     pub cancel: CancelFlag,
+    /// The threads of all work on the source. Replaced when it is opened, if its
+    /// [`Config`] has a number of threads.
+    pub threads: Threads,
 }
 
 impl fmt::Debug for Control {
@@ -97,13 +100,26 @@ impl Source {
             );
         };
         tracing::info!(source = %spec, "opening");
-        let backend = sources::find(spec)?.open(spec, config, control)?;
+        let mut control = control.clone();
+        if let Some(threads) = config.threads {
+            let threads = Threads::new(threads);
+            control.threads = threads.map_err(|error| Error::usage(error.to_string()))?;
+        }
+        let backend = sources::find(spec)?.open(spec, config, &control)?;
         Ok(Self {
             spec: spec.clone(),
             backend,
             config: config.clone(),
-            control: control.clone(),
+            control,
         })
+    }
+
+    /// Runs `work` on the threads of this source, with everything that it splits off with
+    /// rayon. Whatever uses rayon must run in here; elsewhere it would use a pool with a
+    /// thread for each core.
+    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        let done = self.control.threads.install(work);
+        done.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
     }
 
     /// A source that a program implements itself, with a name for messages.
@@ -156,7 +172,10 @@ impl Source {
     ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the source cannot find
     /// such transfers.
-    pub fn transfer_source(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+    pub fn transfer_source(
+        &self,
+        filter: &TransferFilter,
+    ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         self.require(Capability::Transfers)?;
         if filter.internal {
             self.require(Capability::Replay)?;

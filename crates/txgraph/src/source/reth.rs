@@ -74,7 +74,7 @@ impl RethNode {
     pub(crate) fn scan_options(&self) -> ScanOptions {
         let explain = self.control.explain.clone();
         ScanOptions {
-            threads: self.config.threads,
+            threads: self.control.threads.clone(),
             chunk_blocks: self.config.chunk_blocks,
             verify: self.config.verify.unwrap_or(false),
             explain: explain
@@ -86,7 +86,10 @@ impl RethNode {
     }
 
     /// The node without an index, with a replay where the filter needs one.
-    fn without_index(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+    fn without_index(
+        &self,
+        filter: &TransferFilter,
+    ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         let node = self.source()?;
         #[cfg(feature = "replay")]
         if filter.internal {
@@ -99,7 +102,10 @@ impl RethNode {
     }
 
     #[cfg(feature = "index")]
-    fn with_index(&self, filter: &TransferFilter) -> Result<Option<Box<dyn TransferSource + '_>>> {
+    fn with_index(
+        &self,
+        filter: &TransferFilter,
+    ) -> Result<Option<Box<dyn TransferSource + Sync + '_>>> {
         use txgraph_index::Indexed;
         // An index contains what was read before; verification has to read it again.
         if self.config.verify == Some(true) {
@@ -109,7 +115,7 @@ impl RethNode {
             return Ok(None);
         };
         let node = self.source()?;
-        let work = crate::ask::index_work(node)?;
+        let work = crate::ask::index_work(node);
         let has_internal = filter.internal && index.covers_filter(filter);
         if let Some(explain) = &self.control.explain {
             let (path, blocks) = (index.path().display(), index.blocks());
@@ -166,7 +172,7 @@ impl Backend for RethNode {
 
     /// The node, with the index before it if there is one (the answers are the same), and a
     /// replay for transfers inside of transactions.
-    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
         #[cfg(feature = "index")]
         if let Some(source) = self.with_index(filter)? {
             return Ok(source);

@@ -78,7 +78,7 @@ impl Backend for TransfersOnly {
         self.0.tip()
     }
 
-    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + '_>> {
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
         self.0.transfer_source(filter)
     }
 

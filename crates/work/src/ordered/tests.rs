@@ -156,7 +156,7 @@ fn cancelling_ends_the_work() {
 fn a_panic_reaches_the_caller() {
     for (threads, is_in_pool) in [(1, false), (3, false), (1, true), (3, true)] {
         let threads = Threads::new(threads).unwrap();
-        let mut work = || {
+        let work = || {
             ordered(
                 &threads,
                 6,
@@ -171,7 +171,7 @@ fn a_panic_reaches_the_caller() {
             )
         };
         let panic = catch_unwind(AssertUnwindSafe(|| match is_in_pool {
-            true => threads.install(&mut work).unwrap(),
+            true => threads.install(work).unwrap(),
             false => work(),
         }));
         let panic = panic.expect_err("the panic was lost");

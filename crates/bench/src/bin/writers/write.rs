@@ -14,6 +14,7 @@ use std::{
     path::PathBuf,
     time::Instant,
 };
+use txgraph_export::Threads;
 use txgraph_export::{
     DocumentFormat, GraphOptions, Metadata, TableFormat, Target, TransferTableOptions,
     TransferWriter, write_graph,
@@ -74,7 +75,7 @@ pub(crate) fn write(options: &Options) -> Result<()> {
     ensure!(rows > 0, "no rows");
     let target = Target::from(options.to.clone());
     let mut table = TransferTableOptions::new(CHAIN_ID);
-    table.threads = Some(options.threads);
+    table.threads = Threads::new(options.threads)?;
     let metadata = Metadata::new("bench", serde_json::Value::Null);
     let prepared = transfers(rows.min(PREPARED), SEED);
 

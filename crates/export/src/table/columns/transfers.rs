@@ -8,7 +8,6 @@ use super::{
 use crate::{
     Metadata, Result, TransferTableOptions, Written,
     output::Output,
-    pieces::thread_count,
     schema::HOP,
     table::{TransferEncoder, TransferRows},
 };
@@ -30,7 +29,7 @@ impl Transfers {
     ) -> Result<Self> {
         let mut columns = TransferColumns::new(options, with_hop);
         let fields: Vec<_> = columns.builders().map(|builder| builder.field()).collect();
-        let threads = thread_count(options.threads);
+        let threads = options.threads.count();
         let file = ColumnFile::new(container, &fields, threads, output)?;
         Ok(Self { file, columns })
     }

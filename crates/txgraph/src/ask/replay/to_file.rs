@@ -69,7 +69,7 @@ impl PreparedReplay<'_> {
         }
         let is_stream = output.target == Target::Stdout;
         let mut streamed = false;
-        restarting(|| {
+        restarting(question.source, || {
             let mut out = LineWriter::new(&output.target, output.overwrite)?;
             let mut rows = Rows::new(question.content(), output.format);
             let summary = self.for_each(|block| {
