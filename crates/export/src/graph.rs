@@ -50,7 +50,8 @@ fn write_edges(
 ) -> Result<Written> {
     if options.merge {
         let mut rows = TableWriter::with_output(format, merged_columns(), &options.table, output)?;
-        for edge in &graph.merged() {
+        let merged = options.table.threads.install(|| graph.merged())?;
+        for edge in &merged {
             rows.push(&merged_row(graph, edge))?;
         }
         return rows.finish(Some(metadata));

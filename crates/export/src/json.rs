@@ -34,7 +34,8 @@ pub(crate) fn write(
     text.buffer.extend_from_slice(b"\n],\n\"edges\":[");
     if options.merge {
         let columns = merged_columns();
-        for (i, edge) in graph.merged().iter().enumerate() {
+        let merged = options.table.threads.install(|| graph.merged())?;
+        for (i, edge) in merged.iter().enumerate() {
             next(&mut text, i)?;
             push_object(&mut text.buffer, &columns, &merged_row(graph, edge))?;
             text.end_row()?;

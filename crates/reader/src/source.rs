@@ -204,6 +204,17 @@ impl NodeSource {
     }
 }
 
+/// Refuses requests for transfers that no stored row contains.
+fn check_supported(request: &ScanRequest) -> Result<(), SourceError> {
+    if request.filter.internal {
+        return Err(SourceError::Unsupported {
+            what: "a request for internal transfers",
+            reason: "the files of the node do not contain them; blocks have to be replayed",
+        });
+    }
+    Ok(())
+}
+
 impl TransferSource for NodeSource {
     fn chain(&self) -> &ChainInfo {
         &self.chain
@@ -214,6 +225,7 @@ impl TransferSource for NodeSource {
         request: &ScanRequest,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
+        check_supported(request)?;
         let parts = parts(request, self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if !survey.missing.is_empty() && !request.allow_partial {
@@ -234,6 +246,7 @@ impl TransferSource for NodeSource {
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        check_supported(request)?;
         let parts = parts(request, self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if survey.missing.is_empty() {

@@ -71,7 +71,8 @@ pub struct TransferFilter {
     /// Kinds wanted; empty for all.
     pub kinds: Vec<Kind>,
     /// Whether movements inside of transactions are wanted, too, which leave no log and
-    /// are found by executing again. A source that only reads has none of them.
+    /// are found by executing again. A source that cannot find them refuses the request
+    /// ([`SourceError::Unsupported`](crate::SourceError::Unsupported)).
     pub internal: bool,
 }
 

@@ -87,6 +87,14 @@ pub enum SourceError {
         /// The lowest block known to have been replaced.
         block: u64,
     },
+    /// The source cannot answer this request at all.
+    #[error("{what} cannot be answered: {reason}")]
+    Unsupported {
+        /// The part of the request, e.g. "a request for internal transfers".
+        what: &'static str,
+        /// Why this source cannot answer it.
+        reason: &'static str,
+    },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,

@@ -297,6 +297,7 @@ impl From<SourceError> for Error {
             }),
             SourceError::Reorged { .. } => Self::new(ErrorKind::Reorged, message)
                 .hint("ask again, or leave out the newest blocks"),
+            SourceError::Unsupported { .. } => Self::usage(message),
             SourceError::Interrupted => Self::new(ErrorKind::Interrupted, message),
             // The message of the cause contains everything that the wrapper would repeat.
             SourceError::Sink(cause) => Self::new(ErrorKind::Failed, cause.to_string()),

@@ -75,6 +75,21 @@ fn a_chain_id_must_agree_with_the_chain() {
 }
 
 #[test]
+fn refuses_requests_for_internal_transfers() {
+    let [fixture, _] = fixtures::committed();
+    let source = open_with(fixture.path(), ScanOptions::default());
+    let mut request = everything(range(0, 40));
+    request.filter.internal = true;
+    for result in [
+        ask(&source, &request).map(|_| ()),
+        source.check_available(&request),
+    ] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, SourceError::Unsupported { .. }), "{error}");
+    }
+}
+
+#[test]
 fn a_switch_stops_scans() {
     let [fixture, _] = fixtures::committed();
     let cancel = CancelFlag::new();

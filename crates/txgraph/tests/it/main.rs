@@ -4,12 +4,14 @@ mod examples;
 mod source;
 
 use std::{
+    collections::BTreeSet,
     fs,
     ops::ControlFlow,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
 };
 use txgraph::{
     Address, CancelFlag, DocumentFormat, ErrorKind, GraphOutputs, Hops, Kind, Measure, Progress,
@@ -88,6 +90,44 @@ fn transfers_stream_in_order() {
         });
         assert!(report.unwrap().counts.blocks < 41);
     }
+}
+
+/// Names of the threads that report progress.
+#[derive(Clone, Default)]
+struct ThreadNames(Arc<Mutex<BTreeSet<String>>>);
+
+impl Progress for ThreadNames {
+    fn start(&self, _blocks: u64, _counted: &'static str) {
+        let name = thread::current().name().unwrap_or_default().to_owned();
+        self.0.lock().unwrap().insert(name);
+    }
+
+    fn advance(&self, _blocks: u64, _transfers: u64) {}
+
+    fn finish(&self) {}
+}
+
+/// A search runs on the one thread that was asked for: what it splits off with rayon then
+/// runs there too, and rayon's global pool is not used.
+#[test]
+fn one_thread_does_all_work_of_a_search() {
+    let fixture = small();
+    let names = ThreadNames::default();
+    let source = Source::builder(fixture.path()).threads(1);
+    let source = source.progress(names.clone()).open().unwrap();
+    let graph = source.search(PEELER).hops(3).run().unwrap();
+    assert!(graph.graph.edge_count() > 0);
+    let names = names.0.lock().unwrap();
+    assert_eq!(names.iter().collect::<Vec<_>>(), ["txgraph-0"]);
+}
+
+#[test]
+fn refuses_absurd_numbers_of_threads() {
+    let fixture = small();
+    let source = Source::builder(fixture.path()).threads(100_000);
+    let error = source.open().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+    assert!(error.message.contains("too many"), "{}", error.message);
 }
 
 #[test]
