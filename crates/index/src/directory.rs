@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use txgraph_transfers::{
     BlockRange, BlockRanges, ChainInfo, ScanRequest, TransferFilter, WrappedNative,
 };
+use txgraph_work::Retry;
 
 /// Consecutive blocks of one chain: segments whose parent hashes are the last hashes of the
 /// segments before.
@@ -63,24 +64,17 @@ pub struct Status {
     pub read_time_ms: u64,
 }
 
-/// The maximum number of attempts to open an index. A segment can be missing because a writer
-/// replaced the manifest after it was read.
-const ATTEMPTS_MAX: u32 = 5;
-
 impl Index {
     /// Opens the index in `folder`, which must belong to `chain`.
     pub fn open(folder: &Path, chain: &ChainInfo) -> Result<Self> {
-        let mut attempt = 1;
-        loop {
-            match Self::attempt(folder, chain) {
-                Err(Error::Io { source, .. })
-                    if source.kind() == std::io::ErrorKind::NotFound && attempt < ATTEMPTS_MAX =>
-                {
-                    attempt += 1;
-                }
-                opened => return opened,
-            }
-        }
+        // A writer may replace the manifest and delete files that the old one names.
+        let is_gone = |error: &Error| {
+            matches!(error, Error::Io { source, .. }
+                if source.kind() == std::io::ErrorKind::NotFound)
+        };
+        Retry::REREAD.run("opening the index", is_gone, || {
+            Self::attempt(folder, chain)
+        })
     }
 
     fn attempt(folder: &Path, chain: &ChainInfo) -> Result<Self> {

@@ -7,14 +7,14 @@ use crate::{
     segment::Segment,
     write::everything,
 };
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::ops::ControlFlow;
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockRun, DecodeCounts, ScanRequest, SourceError,
 };
-use txgraph_work::ProgressGuard;
+use txgraph_work::{Ordered, ProgressGuard, ordered};
+
+/// Segments that are started and not yet summed up, for each thread.
+const SEGMENTS_AHEAD: usize = 2;
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,39 +45,38 @@ pub fn verify<'a>(
         true => None,
         false => Some(Expected::new(index, &origin, &request)?),
     };
-    let next = AtomicUsize::new(0);
-    let all = Mutex::new(Ok(VerifyReport::default()));
-    let progress = origin.work.progress.as_deref();
+    let work = &origin.work;
+    let progress = work.progress.as_deref();
     let progress_guard = ProgressGuard::start(progress, index.blocks().blocks(), "transfers");
-    let work = || {
-        while let Some(segment) = index.segments.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = check(segment, &origin, expected.as_ref());
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            match (&mut *all, outcome) {
-                (Ok(sum), Ok(one)) => {
-                    sum.segments += one.segments;
-                    sum.blocks += one.blocks;
-                    sum.transfers += one.transfers;
-                    sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
-                    progress_guard.advance(segment.blocks().blocks(), one.transfers);
-                }
-                (Ok(_), Err(error)) => {
-                    // The other threads stop after their current segment.
-                    next.store(index.segments.len(), Ordering::Relaxed);
-                    *all = Err(error);
-                }
-                (Err(_), _) => {}
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..origin.work.threads.count() {
-            scope.spawn(work);
-        }
-        work();
-    });
-    drop(progress_guard);
-    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let mut sum = VerifyReport::default();
+    let end = ordered(
+        &work.threads,
+        SEGMENTS_AHEAD * work.threads.count(),
+        &work.cancel,
+        &index.segments,
+        || (),
+        |(), segment| match check(segment, &origin, expected.as_ref()) {
+            Ok(one) => ControlFlow::Continue(Ok((segment.blocks(), one))),
+            Err(error) => ControlFlow::Break(Err(error)),
+        },
+        |checked| {
+            let (blocks, one) = match checked {
+                Ok(checked) => checked,
+                Err(error) => return ControlFlow::Break(error),
+            };
+            sum.segments += one.segments;
+            sum.blocks += one.blocks;
+            sum.transfers += one.transfers;
+            sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
+            progress_guard.advance(blocks.blocks(), one.transfers);
+            ControlFlow::Continue(())
+        },
+    )?;
+    match end {
+        Ordered::Done => Ok(sum),
+        Ordered::Broken(error) => Err(error),
+        Ordered::Cancelled => Err(SourceError::Interrupted.into()),
+    }
 }
 
 /// The blocks that segments are compared with.

@@ -3,38 +3,55 @@
 use crate::{
     builder::{Builder, Capacity, FinishedSegment},
     error::{Error, Result},
-    manifest::{SegmentInfo, discard, segment_file, sync_folder, unfinished},
+    manifest::{Manifest, SegmentInfo, discard, segment_file, sync_folder, unfinished},
     origin::OriginReader,
+    write::BuildReport,
 };
 use alloy_primitives::B256;
 use std::{
     fs::{self, File},
     path::Path,
     sync::{
+        Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::Sender,
     },
 };
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError};
-
-/// The maximum number of times that a segment is read again because blocks were replaced.
-const REREADS_MAX: u32 = 4;
+use txgraph_work::{Next, ProgressGuard, Retry};
 
 /// The number of rows at which a segment ends: row numbers have 32 bits.
 const ROWS_MAX: usize = 1 << 31;
 
-/// Messages of workers.
-pub(crate) enum BuildEvent {
-    /// Blocks were read.
-    Read { blocks: u64, transfers: u64 },
-    /// A segment is complete.
-    Written(SegmentInfo),
-    /// The worker has stopped.
-    Failed(Error),
+/// Records what workers did, in the manifest as well.
+pub(crate) struct BuildLog<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) progress: ProgressGuard<'a>,
+    pub(crate) built: Mutex<(&'a mut Manifest, &'a mut BuildReport)>,
+}
+
+impl BuildLog<'_> {
+    /// Records that blocks were read.
+    fn read(&self, blocks: u64, transfers: u64) {
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, report) = &mut *built;
+        report.read_blocks += blocks;
+        report.transfers += transfers;
+        self.progress.advance(blocks, transfers);
+    }
+
+    /// Adds a complete segment to the manifest, so that it survives if the process is killed.
+    fn written(&self, segment: SegmentInfo) -> Result<()> {
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let (manifest, report) = &mut *built;
+        report.segments += 1;
+        manifest.read_blocks += segment.blocks.blocks();
+        manifest.add(segment);
+        manifest.save(self.folder)
+    }
 }
 
 /// Reads blocks and writes segments.
-pub(crate) struct Worker<'a> {
+pub(crate) struct Worker<'a, 'l> {
     pub(crate) folder: &'a Path,
     pub(crate) chain: &'a ChainInfo,
     pub(crate) reader: OriginReader<'a>,
@@ -44,19 +61,18 @@ pub(crate) struct Worker<'a> {
     pub(crate) capacity: Capacity,
     /// Set when the build has failed.
     pub(crate) stopped: &'a AtomicBool,
-    pub(crate) events: Sender<BuildEvent>,
+    pub(crate) log: &'a BuildLog<'l>,
 }
 
-impl Worker<'_> {
-    /// Sends an event. If the receiver is gone, the build has ended.
-    pub(crate) fn send(&self, event: BuildEvent) {
-        let _ = self.events.send(event);
+impl Worker<'_, '_> {
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Writes the blocks of a job, as one segment if the memory suffices.
     pub(crate) fn write(&mut self, job: BlockRange) -> Result<()> {
         let mut next = job.first;
-        let mut rereads = 0;
+        let mut attempts = Retry::REREAD.start();
         while next <= job.last {
             match self.segment(BlockRange {
                 first: next,
@@ -64,10 +80,13 @@ impl Worker<'_> {
             })? {
                 Some(segment) => {
                     next = segment.blocks.last.saturating_add(1);
-                    self.send(BuildEvent::Written(segment));
+                    self.log.written(segment)?;
                 }
-                None if rereads < REREADS_MAX => rereads += 1,
-                None => return Err(SourceError::Reorged { block: next }.into()),
+                None => match attempts.next(&|| self.is_stopped()) {
+                    Next::Retry => {}
+                    Next::Exhausted => return Err(SourceError::Reorged { block: next }.into()),
+                    Next::Stopped => return Err(SourceError::Interrupted.into()),
+                },
             }
         }
         Ok(())
@@ -80,7 +99,7 @@ impl Worker<'_> {
         let mut previous: Option<B256> = None;
         let mut next = blocks.first;
         while next <= blocks.last {
-            if self.stopped.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 return Err(SourceError::Interrupted.into());
             }
             let run = self.reader.read(BlockRange {
@@ -109,10 +128,8 @@ impl Worker<'_> {
                 &run.transfers,
                 run.last_hash,
             )?;
-            self.send(BuildEvent::Read {
-                blocks: run.blocks.blocks(),
-                transfers: run.transfers.len() as u64,
-            });
+            self.log
+                .read(run.blocks.blocks(), run.transfers.len() as u64);
             next = run.blocks.last.saturating_add(1);
             if builder.bytes() > self.memory_max || builder.rows() > ROWS_MAX {
                 break;

@@ -1,10 +1,9 @@
 //! Building, updating and dropping an index.
 //!
-//! Workers take ranges of blocks from a queue, and each writes a segment from its range; they
-//! share only the queue. The calling thread receives the finished segments and adds them to
-//! the manifest one by one. So a process killed at any moment leaves an index with all
-//! segments that were finished. The next run deletes files that are not listed and continues
-//! with the missing blocks.
+//! Jobs are ranges of blocks, and each writes a segment from its range, on one of the threads.
+//! A finished segment is added to the manifest at once, so a process killed at any moment
+//! leaves an index with all segments that were finished. The next run deletes files that are
+//! not listed and continues with the missing blocks.
 //!
 //! Reorganisations: a segment whose last block is no longer canonical is removed. The newest
 //! blocks are not indexed at all (the reorg buffer). An index that follows a node gets a few
@@ -20,33 +19,32 @@ use crate::{
     manifest::{FILE, Manifest, SegmentInfo, is_ours, sync_folder},
     origin::{Origin, PreparedOrigin},
     segment::Segment,
-    worker::{BuildEvent, Worker, write},
+    worker::{BuildLog, Worker, write},
 };
 use std::{
     collections::{HashSet, VecDeque},
     ffi::OsString,
     fs::{self, File, TryLockError},
     io::ErrorKind,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicBool, Ordering},
-        mpsc::channel,
     },
-    thread,
     time::{Duration, Instant},
 };
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockSummary, ScanRequest, SourceError, Transfer, TransferFilter,
     WrappedNative,
 };
-use txgraph_work::ProgressGuard;
+use txgraph_work::{Ordered, ProgressGuard, Retry, ordered};
 
 /// The name of the file that a writer locks.
 const LOCK_FILE: &str = "LOCK";
 
-/// The maximum number of times that blocks are read again because they were replaced.
-const REREADS_MAX: u32 = 4;
+/// Jobs that are started and not yet done, for each thread.
+const JOBS_AHEAD: usize = 2;
 
 /// The minimum memory of a worker, in bytes, whatever the limit.
 const WORKER_BYTES_MIN: u64 = 8 << 20;
@@ -311,7 +309,7 @@ impl<'a> Build<'a> {
             if missing.is_empty() {
                 break;
             }
-            if attempt == REREADS_MAX {
+            if attempt == Retry::REREAD.attempts {
                 let block = missing.span().map_or(0, |span| span.first);
                 return Err(SourceError::Reorged { block }.into());
             }
@@ -397,68 +395,50 @@ impl<'a> Build<'a> {
         report: &mut BuildReport,
     ) -> Result<()> {
         let began = Instant::now();
-        let threads = self.origin.work.threads.count();
+        let work = &self.origin.work;
+        let threads = work.threads.count();
         let request = everything(blocks, &manifest.wrapped_native);
-        let jobs = Mutex::new(units(blocks, manifest.segment_blocks));
-        let stopped = AtomicBool::new(false);
+        let jobs = units(blocks, manifest.segment_blocks);
         let memory_max = (options.memory_bytes_max / threads as u64).max(WORKER_BYTES_MIN);
-        let progress = self.origin.work.progress.as_deref();
-        let progress_guard = ProgressGuard::start(progress, blocks.blocks(), "transfers");
-        let (sender, events) = channel();
-        let mut failed = None;
-        thread::scope(|scope| {
-            for number in 0..threads {
-                let mut worker = Worker {
-                    capacity: Capacity::default(),
-                    folder: self.folder,
-                    chain: self.origin.source.chain(),
-                    reader: prepared.reader(&request),
-                    memory_max: usize::try_from(memory_max).unwrap_or(usize::MAX),
-                    stopped: &stopped,
-                    events: sender.clone(),
-                };
-                let jobs = &jobs;
-                let work = move || {
-                    while let Some(job) = next(jobs) {
-                        if let Err(error) = worker.write(job) {
-                            worker.send(BuildEvent::Failed(error));
-                            break;
-                        }
-                    }
-                };
-                let named = thread::Builder::new().name(format!("txgraph-index-{number}"));
-                if let Err(error) = named.spawn_scoped(scope, work) {
-                    stopped.store(true, Ordering::Relaxed);
-                    failed.get_or_insert(Error::io("start a thread for", self.folder, error));
-                }
-            }
-            drop(sender);
-            for event in events {
-                let done = match event {
-                    BuildEvent::Read { blocks, transfers } => {
-                        report.read_blocks += blocks;
-                        report.transfers += transfers;
-                        progress_guard.advance(blocks, transfers);
-                        Ok(())
-                    }
-                    BuildEvent::Written(segment) => {
-                        report.segments += 1;
-                        manifest.read_blocks += segment.blocks.blocks();
-                        manifest.add(segment);
-                        manifest.save(self.folder)
-                    }
-                    BuildEvent::Failed(error) => Err(error),
-                };
-                if let Err(error) = done {
-                    // The other workers stop. The first failure is the most useful one.
-                    stopped.store(true, Ordering::Relaxed);
-                    failed.get_or_insert(error);
-                }
-            }
-        });
-        drop(progress_guard);
-        if let Some(error) = failed {
-            return Err(error);
+        let stopped = AtomicBool::new(false);
+        let progress = work.progress.as_deref();
+        let log = BuildLog {
+            folder: self.folder,
+            progress: ProgressGuard::start(progress, blocks.blocks(), "transfers"),
+            built: Mutex::new((&mut *manifest, report)),
+        };
+        let worker = || Worker {
+            capacity: Capacity::default(),
+            folder: self.folder,
+            chain: self.origin.source.chain(),
+            reader: prepared.reader(&request),
+            memory_max: usize::try_from(memory_max).unwrap_or(usize::MAX),
+            stopped: &stopped,
+            log: &log,
+        };
+        let write = |worker: &mut Worker<'_, '_>, job| match worker.write(job) {
+            Ok(()) => ControlFlow::Continue(Ok(())),
+            // This job stopped because another one failed, which is the more useful error.
+            Err(_) if stopped.swap(true, Ordering::Relaxed) => ControlFlow::Continue(Ok(())),
+            Err(error) => ControlFlow::Break(Err(error)),
+        };
+        let end = ordered(
+            &work.threads,
+            JOBS_AHEAD * threads,
+            &work.cancel,
+            jobs,
+            worker,
+            write,
+            |written| match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            },
+        );
+        drop(log);
+        match end? {
+            Ordered::Done => {}
+            Ordered::Broken(error) => return Err(error),
+            Ordered::Cancelled => return Err(SourceError::Interrupted.into()),
         }
         let time = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         manifest.read_time_ms = manifest.read_time_ms.saturating_add(time);
@@ -544,12 +524,6 @@ pub(crate) fn everything(blocks: &BlockRanges, wrapped: &WrappedNative) -> ScanR
         with_hashes: false,
         allow_partial: false,
     }
-}
-
-fn next(jobs: &Mutex<VecDeque<BlockRange>>) -> Option<BlockRange> {
-    jobs.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .pop_front()
 }
 
 /// Divides blocks at multiples of `segment_blocks`.
