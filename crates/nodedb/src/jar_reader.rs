@@ -67,7 +67,7 @@ impl JarReader {
             return Err(jar.stale("it was replaced"));
         }
         let offsets_path = satellite(&jar.path, "off");
-        let (offsets_file, _) = open_part(&offsets_path)?;
+        let (offsets_file, offsets_metadata) = open_part(&offsets_path)?;
         let mut width = [0];
         read_at(&offsets_file, &offsets_path, &mut width, 0)?;
         let offset_width = usize::from(width[0]);
@@ -77,10 +77,14 @@ impl JarReader {
                 format!("offsets of {offset_width} bytes; 1 to 8 are possible"),
             ));
         }
-        // The end of the last row. Bytes after it are not committed yet.
+        // The end of the last row. Bytes after it are not committed yet. A node that was
+        // killed while it removed rows leaves a `.conf` that promises more rows than `.off`
+        // has. Those are above the tip, and are not read.
         let mut end = [0; 8];
-        let cells = jar.conf.rows * jar.conf.columns;
-        let position = 1 + cells * offset_width as u64;
+        let width = offset_width as u64;
+        let offsets = offsets_metadata.len().saturating_sub(1) / width;
+        let cells = (jar.conf.rows * jar.conf.columns).min(offsets.saturating_sub(1));
+        let position = 1 + cells * width;
         let stored = &mut end[..offset_width];
         read_at(&offsets_file, &offsets_path, stored, position)?;
         let (end, len) = (u64::from_le_bytes(end), metadata.len());

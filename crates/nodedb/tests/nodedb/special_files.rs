@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
-use txgraph_testkit::fixtures::committed;
+use txgraph_testkit::{edit::put, fixtures::committed};
 
 /// Set for a process that this test binary starts as an ordinary user.
 const ORDINARY_USER_ENV: &str = "TXGRAPH_ORDINARY_USER";
@@ -181,6 +181,36 @@ fn rejects_jars_shorter_than_their_rows() {
             assert!(!format!("{error:?}").contains("rows end"), "{error:?}");
         }
     }
+}
+
+/// A node that was killed while it removed blocks 31 to 40: `.off` and data are truncated,
+/// `.conf` still promises all rows.
+#[test]
+fn reads_what_is_committed_after_a_crash_during_a_reorganisation() {
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    let body = db.snapshot().unwrap().body(30).unwrap();
+    drop(db);
+    let txs = body.first_tx + body.tx_count;
+    put(copy.path(), "StageCheckpoints", b"Finish", &[1, 30]);
+    for (segment, cells) in [
+        ("headers", 3 * 31),
+        ("transactions", txs),
+        ("receipts", txs),
+        ("transaction-senders", txs),
+    ] {
+        let name = format!("static_files/static_file_{segment}_0_499999");
+        let path = copy.path().join(name);
+        let offsets_path = path.with_extension("off");
+        let mut offsets = fs::read(&offsets_path).unwrap();
+        offsets.truncate(1 + 8 * (cells as usize + 1));
+        let end = u64::from_le_bytes(*offsets.last_chunk().unwrap());
+        fs::write(&offsets_path, offsets).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(end).unwrap();
+    }
+    assert_eq!(read_all(copy.path()).unwrap(), 31);
 }
 
 /// Runs `work` as a user without the rights of root, in another process if need be.
