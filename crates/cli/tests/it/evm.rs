@@ -204,7 +204,7 @@ fn disassembly_assembles_to_the_same_bytes() {
         disasm("binary")
     );
     fails(&["disasm", "-", "--code-format=hex"], "JUMP", 2, "hex");
-    let run = |format: &str| stdout(&["run", "-", "--code-format", format], "00");
+    let run = |format: &str| stdout(&["run", "-", "--code-format", format], "5b");
     assert!(run("hex").contains("success"), "{}", run("hex"));
     assert!(run("binary").contains("halt"), "{}", run("binary"));
 }

@@ -51,7 +51,7 @@ fn wrong_questions_are_status_2() {
         ),
         (
             "analyze loops -f table -o x.csv",
-            "tables for people go to stdout",
+            "tables for people go to standard output",
         ),
         ("query nonsense", "no saved question `nonsense`"),
         ("nonsense", "unrecognized subcommand"),
