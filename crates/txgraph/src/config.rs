@@ -14,6 +14,7 @@ use std::{
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
+use txgraph_work::Threads;
 
 /// Names the configuration file.
 pub const CONFIG_ENV: &str = "TXGRAPH_CONFIG";
@@ -285,6 +286,9 @@ impl Config {
             if value == Some(0) {
                 return Err(Error::usage(format!("{name} must be at least 1")));
             }
+        }
+        if let Some(threads) = self.threads {
+            Threads::new(threads).map_err(|error| Error::usage(error.to_string()))?;
         }
         Ok(())
     }

@@ -35,6 +35,8 @@ fn wrong_questions_are_status_2() {
         ),
         ("analyze summary --kind internal", "--with-internal"),
         ("transfers --threads 0", "threads must be at least 1"),
+        ("transfers --threads 100000", "100000 threads are too many"),
+        ("info --threads 100000", "100000 threads are too many"),
         ("transfers -b 1 --from-block 2", "cannot be used with"),
         ("transfers -q -v", "cannot be used with"),
         (
