@@ -148,7 +148,7 @@ impl ChunkReader<'_> {
         let request = self.request;
         let mut decoder = Decoder::new(self.chain_id, &request.wrapped_native, &request.filter);
         if self.books.is_some() {
-            decoder = decoder.noting_odd();
+            decoder = decoder.recording_anomalies();
         }
         loop {
             let snapshot = self.db.snapshot()?;
@@ -300,7 +300,7 @@ impl ChunkReader<'_> {
                     timestamp,
                     counts: decoder.counts().since(&before),
                 };
-                books(summary, decoder.take_odd());
+                books(summary, decoder.take_anomalies());
             }
         }
         if self.request.with_hashes {

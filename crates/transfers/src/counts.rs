@@ -1,49 +1,50 @@
-//! What a decoder has seen.
+//! Counts of a decoder.
 
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-/// What a decoder has seen. Sums of parts equal the whole, in any order.
+/// Counts of a decoder. The sum of the counts of parts equals the counts of the whole, in any
+/// order.
 ///
-/// Blocks, transactions and logs are all that the decoder was given. What was odd
-/// about logs is told of the tokens that were asked for: to look at the others only
-/// to count them would double the price of a log. What was skipped, and so the number of
-/// transactions and logs, depends on how the answer was found (a scan, an index): it is
-/// for people to watch, and not written into answers, which do not depend on it.
+/// Blocks, transactions and logs count everything that the decoder received. Anomalies are
+/// counted only in logs of requested tokens: checking all other logs just to count them would
+/// double the cost of a log. The numbers of skipped blocks, transactions and logs depend on
+/// how the answer was found (by a scan or from an index). They are for progress and
+/// diagnostics, and outputs leave them out so that they do not depend on the method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DecodeCounts {
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Those of `blocks` that were not read, as the bloom filter of their header
-    /// excludes every token asked for; their transactions and logs are not counted.
+    /// The number of blocks that were not read because the bloom filter of their header
+    /// excludes every requested token. Their transactions and logs are not counted.
     #[serde(skip_serializing)]
     pub skipped_blocks: u64,
-    /// Transactions (receipts).
+    /// The number of transactions, one for each receipt.
     #[serde(skip_serializing)]
     pub transactions: u64,
-    /// Logs.
+    /// The number of logs.
     #[serde(skip_serializing)]
     pub logs: u64,
-    /// Transfers that met the filter.
+    /// The number of transfers that match the filter.
     pub transfers: u64,
-    /// Logs with a transfer signature whose shape is none of the standards'.
+    /// Logs with a transfer signature that do not have the form of any standard.
     pub malformed: u64,
-    /// Those of `malformed` with a signature of ERC-1155.
+    /// Malformed logs with a signature of ERC-1155. Included in `malformed`.
     pub malformed_erc1155: u64,
-    /// Logs decoded as transfers although a sender's or receiver's word had bits
-    /// set above its address. The bits are masked away.
+    /// Logs that were decoded although the word of a sender or receiver has bits set above
+    /// the address. The bits are ignored.
     pub dirty_addresses: u64,
-    /// `Deposit`/`Withdrawal` events left out because the same movement stands
-    /// in a `Transfer` of the same transaction.
+    /// `Deposit` and `Withdrawal` events that were left out because a `Transfer` event of the
+    /// same transaction reports the same movement.
     pub wraps_deduplicated: u64,
 }
 
 impl DecodeCounts {
-    /// What was odd, without how much there was.
+    /// Returns the numbers of anomalies alone; all other counts are zero.
     #[must_use]
-    pub fn only_odd(&self) -> Self {
+    pub fn anomalies(&self) -> Self {
         Self {
             malformed: self.malformed,
             malformed_erc1155: self.malformed_erc1155,
@@ -53,10 +54,10 @@ impl DecodeCounts {
         }
     }
 
-    /// What was counted since `earlier`, an earlier state of the same counts.
+    /// Returns the difference to `earlier`, an earlier state of the same counts.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        // Taken apart, so that a new field cannot be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Self {
             blocks,
             skipped_blocks,
@@ -84,7 +85,7 @@ impl DecodeCounts {
 
 impl AddAssign for DecodeCounts {
     fn add_assign(&mut self, other: Self) {
-        // Taken apart, so that a new field cannot be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Self {
             blocks,
             skipped_blocks,

@@ -1,8 +1,8 @@
-//! Logs and transactions in, transfers out: one decoder for every standard.
+//! Decodes logs and transactions of every standard into transfers.
 //!
-//! A log is looked at in the order of what is cheapest and rejects most: its
-//! emitter, its signature, its shape, its ends, its amount. A [`Transfer`] is built
-//! only when it is wanted, and nothing is allocated for a log.
+//! The checks of a log are ordered by cost and by how many logs they reject: emitter,
+//! signature, form, sender and receiver, amount. A [`Transfer`] is built only if it is wanted,
+//! and no memory is allocated per log.
 
 use crate::events::{
     DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER, TRANSFER_BATCH,
@@ -24,37 +24,37 @@ use txgraph_base::KnownChain;
 /// Wei in a Gwei.
 const GWEI: u64 = 1_000_000_000;
 
-/// What of a transaction moves native value.
+/// The parts of a transaction that move native value.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionView {
-    /// Recovered or stored signer.
+    /// The signer, recovered or stored.
     pub from: Address,
-    /// Receiver; for a creation the address of the created contract.
+    /// The receiver; for a contract creation the address of the created contract.
     pub to: Address,
-    /// Wei.
+    /// The value in wei.
     pub value: U256,
-    /// Receipt status. A failed transaction moves no value.
+    /// The status in the receipt. A failed transaction moves no value.
     pub success: bool,
 }
 
 /// A consensus-layer withdrawal (EIP-4895).
 #[derive(Clone, Copy, Debug)]
 pub struct WithdrawalView {
-    /// Receiver.
+    /// The receiver.
     pub address: Address,
-    /// Amount in Gwei, as stored.
+    /// The amount in Gwei, as it is stored.
     pub amount_gwei: u64,
 }
 
-/// Where in the block something happened.
+/// The position of an event in its block.
 #[derive(Clone, Copy)]
-struct Place {
+struct EventPosition {
     transaction: u32,
     log: Option<u32>,
     sub: u32,
 }
 
-/// What happened, apart from where.
+/// The content of a transfer, without its position.
 struct Event {
     token: Option<Address>,
     from: Address,
@@ -65,30 +65,28 @@ struct Event {
     kind: Kind,
 }
 
-/// Turns what happened in a block into transfers. Reused from block to block.
+/// Decodes blocks into transfers. Can be used for any number of blocks.
 ///
 /// # What becomes a transfer
 ///
-/// * A `Transfer` log whose indexed and unindexed parameters are together three
-///   whole words: ERC-721 when all are indexed, else ERC-20.
+/// * A `Transfer` log whose indexed and unindexed parameters are three whole words in total.
+///   It is an ERC-721 transfer if all are indexed, otherwise an ERC-20 transfer.
 /// * The items of ERC-1155's `TransferSingle` and `TransferBatch`.
-/// * `Deposit` and `Withdrawal` of wrapped coins ([`WrappedNative`]), as movements
-///   from and to the zero address, unless the transaction has an equal `Transfer`
-///   of the same token as well: then that one stands. In other shapes these two
-///   names are other contracts' events and no concern of ours.
-/// * The value of a successful transaction and the withdrawals of a block, unless
-///   zero.
-/// * Native movements that the chain itself logs (EIP-7708). The first that equals
-///   the value of its transaction stands for it, at its log index; a
-///   transaction to its own sender has none and keeps its row. The other logs are
-///   [`Kind::Internal`], or [`Kind::Burn`] where a draft's burn log says so.
+/// * `Deposit` and `Withdrawal` of wrapped coins ([`WrappedNative`]), as movements from and to
+///   the zero address. If the transaction also has an equal `Transfer` of the same token, only
+///   that one is kept. In other forms, these two names belong to unrelated events.
+/// * The value of a successful transaction and the withdrawals of a block, unless zero.
+/// * Native movements that the chain itself logs (EIP-7708). The first one that equals the
+///   value of its transaction replaces it, at its log index. A transaction to its own sender
+///   has no such log and keeps its row. Other such logs are [`Kind::Internal`], or
+///   [`Kind::Burn`] for the burn log of a draft.
 ///
-/// Other logs with these signatures, if of a token asked for, are counted as malformed. The bytes of a log are
-/// its emitter's: nothing in them can make the decoder panic or allocate.
+/// Other logs of requested tokens with these signatures are counted as malformed. The bytes of
+/// a log are chosen by its emitter: no input makes the decoder panic or allocate.
 #[derive(Debug)]
 pub struct Decoder<'f> {
     filter: &'f TransferFilter,
-    /// Of contracts whose logs count, unless all do.
+    /// The contracts whose logs are decoded; `None`: all.
     emitters: Option<Sieve>,
     wrappers: Wrappers,
     unindexed_erc721: &'static [Address],
@@ -99,15 +97,15 @@ pub struct Decoder<'f> {
     /// Index in the block of the next transaction.
     next_transaction: u32,
     matcher: WrapMatcher,
-    /// Rows of the current transaction that turned out to be told twice.
+    /// Rows of the current transaction that are duplicates.
     dropped: Vec<usize>,
     counts: DecodeCounts,
-    /// What was odd, by contract; only where somebody asks for it.
-    odd: Option<Vec<(Address, DecodeCounts)>>,
+    /// Anomalies by contract, if they are recorded.
+    anomalies: Option<Vec<(Address, DecodeCounts)>>,
 }
 
 impl<'f> Decoder<'f> {
-    /// A decoder for one chain and one filter.
+    /// Creates a decoder for one chain and one filter.
     pub fn new(chain_id: u64, wrapped: &WrappedNative, filter: &'f TransferFilter) -> Self {
         let emitters = match &filter.tokens {
             TokenFilter::All => None,
@@ -128,15 +126,15 @@ impl<'f> Decoder<'f> {
             matcher: WrapMatcher::default(),
             dropped: Vec::new(),
             counts: DecodeCounts::default(),
-            odd: None,
+            anomalies: None,
         }
     }
 
-    /// The same, which also notes whose logs were odd ([`Self::take_odd`]).
+    /// Also records which contracts emitted anomalous logs ([`Self::take_anomalies`]).
     #[must_use]
-    pub fn noting_odd(self) -> Self {
+    pub fn recording_anomalies(self) -> Self {
         Self {
-            odd: Some(Vec::new()),
+            anomalies: Some(Vec::new()),
             ..self
         }
     }
@@ -150,17 +148,16 @@ impl<'f> Decoder<'f> {
         self.counts.blocks += 1;
     }
 
-    /// Counts a block that need not be read.
+    /// Counts a block that does not have to be read.
     pub fn skip_block(&mut self) {
         self.counts.blocks += 1;
         self.counts.skipped_blocks += 1;
     }
 
-    /// Decodes one transaction: its native value, then its logs in order. Called
-    /// for every transaction of the block, as log indices count through.
-    /// Appends the wanted transfers to `out`, hashes left zero. `transaction` may
-    /// be left out when the filter does not need it
-    /// ([`TransferFilter::needs_transactions`]).
+    /// Decodes one transaction: its native value, then its logs in order. Must be called for
+    /// every transaction of the block, because log indices count through the block. Appends
+    /// the wanted transfers to `out`, without transaction hashes. `transaction` may be `None`
+    /// if the filter does not need it ([`TransferFilter::needs_transactions`]).
     pub fn transaction<'a>(
         &mut self,
         transaction_index: u32,
@@ -170,28 +167,33 @@ impl<'f> Decoder<'f> {
     ) {
         self.counts.transactions += 1;
         self.next_transaction = transaction_index.saturating_add(1);
-        let place = Place {
+        let position = EventPosition {
             transaction: transaction_index,
             log: None,
             sub: 0,
         };
         let mut own = transaction
             .filter(|transaction| transaction.success && !transaction.value.is_zero())
-            .map(|transaction| (transaction, self.offer(place, value_of(transaction), out)));
+            .map(|transaction| {
+                (
+                    transaction,
+                    self.offer(position, value_of(transaction), out),
+                )
+            });
         for log in logs {
-            let place = Place {
+            let position = EventPosition {
                 log: Some(self.next_log),
-                ..place
+                ..position
             };
             self.next_log = self.next_log.saturating_add(1);
             self.counts.logs += 1;
-            self.log(place, &log, &mut own, out);
+            self.log(position, &log, &mut own, out);
         }
         let Self {
             matcher,
             dropped,
             counts,
-            odd,
+            anomalies,
             ..
         } = self;
         matcher.finish(dropped, |token| {
@@ -200,7 +202,9 @@ impl<'f> Decoder<'f> {
                 ..DecodeCounts::default()
             };
             counts.wraps_deduplicated += 1;
-            odd.iter_mut().for_each(|odd| odd.push((token, one)));
+            anomalies
+                .iter_mut()
+                .for_each(|anomalies| anomalies.push((token, one)));
         });
         if !self.dropped.is_empty() {
             self.counts.transfers -= self.dropped.len() as u64;
@@ -208,7 +212,7 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    /// Decodes the withdrawals of the block; called after its last transaction.
+    /// Decodes the withdrawals of the block. Must be called after its last transaction.
     pub fn withdrawals(
         &mut self,
         withdrawals: impl Iterator<Item = WithdrawalView>,
@@ -225,51 +229,55 @@ impl<'f> Decoder<'f> {
             if amount_gwei == 0 {
                 continue;
             }
-            let place = Place {
+            let position = EventPosition {
                 transaction: self.next_transaction,
                 log: None,
                 sub,
             };
             let value = U256::from(u128::from(amount_gwei) * u128::from(GWEI));
             let event = native(Address::ZERO, address, value, Kind::Withdrawal);
-            self.offer(place, event, out);
+            self.offer(position, event, out);
         }
     }
 
-    /// What was seen so far.
+    /// The counts so far.
     pub fn counts(&self) -> &DecodeCounts {
         &self.counts
     }
 
-    /// What was odd in the logs of each contract since this was asked last, ascending.
-    /// Nothing unless [`Self::noting_odd`].
-    pub fn take_odd(&mut self) -> Vec<(Address, DecodeCounts)> {
-        let mut odd = self.odd.as_mut().map(std::mem::take).unwrap_or_default();
-        odd.sort_unstable_by_key(|(emitter, _)| *emitter);
-        odd.dedup_by(|(emitter, counts), (first, sum)| {
+    /// Returns the anomalies in the logs of each contract since the last call, ascending by
+    /// contract. Empty without [`Self::recording_anomalies`].
+    pub fn take_anomalies(&mut self) -> Vec<(Address, DecodeCounts)> {
+        let mut all = self
+            .anomalies
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
+        all.sort_unstable_by_key(|(emitter, _)| *emitter);
+        all.dedup_by(|(emitter, counts), (first, sum)| {
             let same = emitter == first;
             if same {
                 *sum += *counts;
             }
             same
         });
-        odd
+        all
     }
 
     #[inline]
     fn log(
         &mut self,
-        place: Place,
+        position: EventPosition,
         log: &LogView<'_>,
         own: &mut Option<(&TransactionView, Option<usize>)>,
         out: &mut Vec<Transfer>,
     ) {
-        let before = self.odd.is_some().then_some(self.counts);
-        self.decode_log(place, log, own, out);
-        if let (Some(odd), Some(before)) = (&mut self.odd, before) {
-            let counts = self.counts.since(&before).only_odd();
+        let before = self.anomalies.is_some().then_some(self.counts);
+        self.decode_log(position, log, own, out);
+        if let (Some(anomalies), Some(before)) = (&mut self.anomalies, before) {
+            let counts = self.counts.since(&before).anomalies();
             if counts != DecodeCounts::default() {
-                odd.push((*log.address, counts));
+                anomalies.push((*log.address, counts));
             }
         }
     }
@@ -277,7 +285,7 @@ impl<'f> Decoder<'f> {
     #[inline]
     fn decode_log(
         &mut self,
-        place: Place,
+        position: EventPosition,
         log: &LogView<'_>,
         own: &mut Option<(&TransactionView, Option<usize>)>,
         out: &mut Vec<Transfer>,
@@ -290,9 +298,9 @@ impl<'f> Decoder<'f> {
         };
         let understood = if *topic0 == TRANSFER.0 {
             if *log.address == EIP7708_LOG_ADDRESS {
-                self.native_transfer(place, log, own, out)
+                self.native_transfer(position, log, own, out)
             } else {
-                self.transfer(place, log, out)
+                self.transfer(position, log, out)
             }
         } else if *topic0 == TRANSFER_SINGLE.0 || *topic0 == TRANSFER_BATCH.0 {
             let single = *topic0 == TRANSFER_SINGLE.0;
@@ -302,14 +310,14 @@ impl<'f> Decoder<'f> {
                 transfer_batch(log)
             };
             self.counts.malformed_erc1155 += u64::from(decoded.is_none());
-            decoded.map(|decoded| self.multi_token(place, log.address, &decoded, out))
+            decoded.map(|decoded| self.multi_token(position, log.address, &decoded, out))
         } else if *topic0 == DEPOSIT.0 || *topic0 == WITHDRAWAL.0 {
-            self.wrap(place, log, *topic0 == DEPOSIT.0, out);
+            self.wrap(position, log, *topic0 == DEPOSIT.0, out);
             return;
         } else if *log.address == EIP7708_LOG_ADDRESS
             && (*topic0 == EIP7708_BURN.0 || *topic0 == EIP7708_SELFDESTRUCT.0)
         {
-            self.native_burn(place, log, out)
+            self.native_burn(position, log, out)
         } else {
             return;
         };
@@ -318,12 +326,17 @@ impl<'f> Decoder<'f> {
 
     /// ERC-20 and ERC-721.
     #[inline]
-    fn transfer(&mut self, place: Place, log: &LogView<'_>, out: &mut Vec<Transfer>) -> Option<()> {
+    fn transfer(
+        &mut self,
+        position: EventPosition,
+        log: &LogView<'_>,
+        out: &mut Vec<Transfer>,
+    ) -> Option<()> {
         let words = three_words(log)?;
         let token = log.address;
         let (from, to) = self.ends(words.from, words.to);
         let kind = kind_of(from, to);
-        // Most transfers of a token are between other people.
+        // Most transfers of a token are between addresses that are not wanted.
         if kind == Kind::Transfer && !self.filter.wants_ends(from, to) {
             return Some(());
         }
@@ -344,7 +357,7 @@ impl<'f> Decoder<'f> {
             });
         }
         self.offer(
-            place,
+            position,
             Event {
                 token: Some(token),
                 from,
@@ -361,14 +374,14 @@ impl<'f> Decoder<'f> {
 
     fn multi_token(
         &mut self,
-        place: Place,
+        position: EventPosition,
         token: &Address,
         items: &MultiToken<'_>,
         out: &mut Vec<Transfer>,
     ) {
         let (from, to) = self.ends(items.from, items.to);
         let kind = kind_of(from, to);
-        // What the items share decides for all of them, and a batch may be long.
+        // These conditions are the same for all items, and a batch may be long.
         if !self.filter.tokens.wants(Some(token)) || !self.filter.wants_ends(from, to) {
             return;
         }
@@ -383,11 +396,17 @@ impl<'f> Decoder<'f> {
                 standard: TokenStandard::Erc1155,
                 kind,
             };
-            self.offer(Place { sub, ..place }, event, out);
+            self.offer(EventPosition { sub, ..position }, event, out);
         }
     }
 
-    fn wrap(&mut self, place: Place, log: &LogView<'_>, deposit: bool, out: &mut Vec<Transfer>) {
+    fn wrap(
+        &mut self,
+        position: EventPosition,
+        log: &LogView<'_>,
+        deposit: bool,
+        out: &mut Vec<Transfer>,
+    ) {
         if !self.wrappers.contains(log.address) {
             return;
         }
@@ -411,7 +430,7 @@ impl<'f> Decoder<'f> {
             standard,
             kind,
         };
-        let row = self.offer(place, event, out);
+        let row = self.offer(position, event, out);
         self.matcher.wrap(
             Movement {
                 token,
@@ -423,11 +442,11 @@ impl<'f> Decoder<'f> {
         );
     }
 
-    /// A native movement under EIP-7708. `own` is the value of the transaction
-    /// itself and its row, until a log told it again.
+    /// Decodes a native movement under EIP-7708. `own` is the value of the transaction and its
+    /// row, until a log reports the same movement.
     fn native_transfer(
         &mut self,
-        place: Place,
+        position: EventPosition,
         log: &LogView<'_>,
         own: &mut Option<(&TransactionView, Option<usize>)>,
         out: &mut Vec<Transfer>,
@@ -435,35 +454,35 @@ impl<'f> Decoder<'f> {
         let words = three_words(log).filter(|words| !words.last_indexed)?;
         let (&from, &to) = self.ends(words.from, words.to);
         let value = number(words.last);
-        let told_again =
+        let duplicate =
             own.take_if(|(own, _)| own.from == from && own.to == to && own.value == value);
-        let kind = if let Some((_, row)) = told_again {
+        let kind = if let Some((_, row)) = duplicate {
             self.dropped.extend(row);
             Kind::Value
         } else {
             Kind::Internal
         };
-        self.offer(place, native(from, to, value, kind), out);
+        self.offer(position, native(from, to, value, kind), out);
         Some(())
     }
 
     fn native_burn(
         &mut self,
-        place: Place,
+        position: EventPosition,
         log: &LogView<'_>,
         out: &mut Vec<Transfer>,
     ) -> Option<()> {
         let (account, value) = two_words(log)?;
         let (&account, _) = self.ends(account, &[0; 32]);
         self.offer(
-            place,
+            position,
             native(account, Address::ZERO, number(value), Kind::Burn),
             out,
         );
         Some(())
     }
 
-    /// Whether a contract's logs can tell of anything that is wanted.
+    /// Whether the logs of a contract can contain wanted transfers.
     #[inline]
     fn asks_for(&self, emitter: &Address) -> bool {
         let Some(sieve) = &self.emitters else {
@@ -474,16 +493,21 @@ impl<'f> Decoder<'f> {
                 || (self.filter.tokens.wants(None) && *emitter == EIP7708_LOG_ADDRESS))
     }
 
-    /// The addresses in two words; counts the log when they hold more than these.
+    /// Returns the addresses in two words. Counts the log if a word has more bits set.
     #[inline]
     fn ends<'w>(&mut self, from: &'w Word, to: &'w Word) -> (&'w Address, &'w Address) {
         self.counts.dirty_addresses += u64::from(is_dirty(from) || is_dirty(to));
         (address_of(from), address_of(to))
     }
 
-    /// Appends the event to `out` if it meets the filter, and returns its row.
+    /// Appends the event to `out` if it matches the filter, and returns its row.
     #[inline]
-    fn offer(&mut self, place: Place, event: Event, out: &mut Vec<Transfer>) -> Option<usize> {
+    fn offer(
+        &mut self,
+        position: EventPosition,
+        event: Event,
+        out: &mut Vec<Transfer>,
+    ) -> Option<usize> {
         let filter = self.filter;
         let wanted = filter.tokens.wants(event.token.as_ref())
             && event.value >= filter.min_value
@@ -496,9 +520,9 @@ impl<'f> Decoder<'f> {
         out.push(Transfer {
             block_number: self.block_number,
             block_timestamp: self.block_timestamp,
-            transaction_index: place.transaction,
-            log_index: place.log,
-            sub_index: place.sub,
+            transaction_index: position.transaction,
+            log_index: position.log,
+            sub_index: position.sub,
             transaction_hash: B256::ZERO,
             token_address: event.token,
             from_address: event.from,
@@ -534,7 +558,7 @@ fn value_of(transaction: &TransactionView) -> Event {
     )
 }
 
-/// Tokens sent by the zero address come into being, even if it sends to itself.
+/// A transfer from the zero address is a mint, even if it is also to the zero address.
 #[inline]
 fn kind_of(from: &Address, to: &Address) -> Kind {
     if from.is_zero() {
@@ -546,7 +570,7 @@ fn kind_of(from: &Address, to: &Address) -> Kind {
     }
 }
 
-/// Removes the rows whose indices are in `dropped` (not empty), and empties that.
+/// Removes the rows whose indices are in `dropped`, which must not be empty, and clears it.
 fn remove_rows(out: &mut Vec<Transfer>, dropped: &mut Vec<usize>) {
     dropped.sort_unstable();
     let mut next = dropped.iter().copied().peekable();

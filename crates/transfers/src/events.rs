@@ -1,4 +1,4 @@
-//! Every event signature the decoder knows, once.
+//! The event signatures that the decoder uses.
 
 use alloy_primitives::{Address, B256, address, b256};
 
@@ -21,8 +21,8 @@ pub const DEPOSIT: B256 = b256!("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c46075
 pub const WITHDRAWAL: B256 =
     b256!("7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268a95bf5081b65");
 
-/// `Burn(address,uint256)`: native coin destroyed by `SELFDESTRUCT`, in the drafts
-/// of EIP-7708 before EIP-8246 ended such burns. Only from [`EIP7708_LOG_ADDRESS`].
+/// `Burn(address,uint256)`: native coin destroyed by `SELFDESTRUCT`, in drafts of EIP-7708
+/// before EIP-8246 ended such burns. Only from [`EIP7708_LOG_ADDRESS`].
 pub const EIP7708_BURN: B256 =
     b256!("cc16f5dbb4873280815c1ee09dbd06736cffcc184412cf7a71a0fdb75d397ca5");
 
@@ -30,8 +30,8 @@ pub const EIP7708_BURN: B256 =
 pub const EIP7708_SELFDESTRUCT: B256 =
     b256!("4bfaba3443c1a1836cd362418edc679fc96cae8449cbefccb6457cdf2c943083");
 
-/// The address that emits native movements as `Transfer` logs under EIP-7708.
-/// They are the native coin, not a token.
+/// The address that emits `Transfer` logs of native movements under EIP-7708. These are
+/// movements of the native coin, not of a token.
 pub const EIP7708_LOG_ADDRESS: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which transfers are wanted. Applied before anything is built where possible.
+//! Conditions on transfers. Decoders apply them before they build a transfer, where possible.
 
 use crate::{Kind, TokenStandard, Transfer};
 use alloy_primitives::{Address, U256, map::AddressHashSet};
@@ -21,7 +21,7 @@ words! {
     }
 }
 
-/// Which assets are wanted.
+/// A condition on the asset.
 #[derive(Clone, Debug, Default)]
 pub enum TokenFilter {
     /// Every token and the native coin.
@@ -31,7 +31,7 @@ pub enum TokenFilter {
     Only {
         /// Token contracts.
         tokens: AddressSet,
-        /// Whether native movements are wanted too.
+        /// Whether native movements are wanted, too.
         native: bool,
     },
 }
@@ -47,37 +47,37 @@ impl TokenFilter {
     }
 }
 
-/// Wanted are transfers with one of `addresses` at the end named by `direction`
-/// (`Out`: as sender, `In`: as receiver, `Both`: either).
+/// A condition on sender and receiver: one of `addresses` must be the sender (`Out`), the
+/// receiver (`In`), or either (`Both`).
 #[derive(Clone, Debug)]
 pub struct Touching {
-    /// The whole frontier, never one address at a time.
+    /// The addresses: a whole frontier, never one address at a time.
     pub addresses: AddressSet,
-    /// The end at which an address must stand.
+    /// The side that is compared.
     pub direction: Direction,
 }
 
-/// All conditions together; a transfer must meet every one.
+/// All conditions on a transfer. It must meet every one.
 #[derive(Clone, Debug, Default)]
 pub struct TransferFilter {
-    /// Assets.
+    /// The wanted assets.
     pub tokens: TokenFilter,
-    /// Addresses, or any.
+    /// The wanted senders and receivers; `None`: any.
     pub touching: Option<Touching>,
-    /// Smallest amount, in the smallest unit of the token.
+    /// The smallest wanted amount, in the smallest unit of the token.
     pub min_value: U256,
-    /// Standards wanted; empty for all.
+    /// The wanted standards; empty for all.
     pub standards: Vec<TokenStandard>,
-    /// Kinds wanted; empty for all.
+    /// The wanted kinds; empty for all.
     pub kinds: Vec<Kind>,
-    /// Whether movements inside of transactions are wanted, too, which leave no log and
-    /// are found by executing again. A source that cannot find them refuses the request
+    /// Whether movements inside of transactions are wanted, too. They leave no log and are
+    /// found by replaying the transaction. A source that cannot find them refuses the request
     /// ([`SourceError::Unsupported`](crate::SourceError::Unsupported)).
     pub internal: bool,
 }
 
 impl TransferFilter {
-    /// Whether the ends of a transfer are wanted.
+    /// Whether transfers with this sender and receiver can be wanted.
     #[inline]
     pub fn wants_ends(&self, from: &Address, to: &Address) -> bool {
         match &self.touching {
@@ -93,7 +93,7 @@ impl TransferFilter {
         }
     }
 
-    /// Whether transfers of this standard and kind can be wanted at all.
+    /// Whether transfers of this standard and kind can be wanted.
     #[inline]
     pub fn wants_sort(&self, standard: TokenStandard, kind: Kind) -> bool {
         (self.standards.is_empty() || self.standards.contains(&standard))
@@ -105,21 +105,20 @@ impl TransferFilter {
         self.tokens.wants(None) && self.wants_sort(TokenStandard::Native, kind)
     }
 
-    /// Whether movements are named that only a replay of the block tells, and no index
-    /// keeps.
+    /// Whether fees are wanted by name. Only a replay finds them, and no index contains them.
     pub fn names_fees(&self) -> bool {
         [Kind::Fee, Kind::Priority]
             .iter()
             .any(|kind| self.kinds.contains(kind) && self.wants_native(*kind))
     }
 
-    /// Whether a decoder must see the transactions, not only their logs:
-    /// to find their own values, and to tell these from internal movements.
+    /// Whether a decoder needs the transactions and not only their logs: for their values, and
+    /// to distinguish these from internal movements.
     pub fn needs_transactions(&self) -> bool {
         self.wants_native(Kind::Value) || self.wants_native(Kind::Internal)
     }
 
-    /// Whether a decoder must see the withdrawals of the blocks.
+    /// Whether a decoder needs the withdrawals of the blocks.
     pub fn needs_withdrawals(&self) -> bool {
         self.wants_native(Kind::Withdrawal)
     }
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_must_be_met() {
+    fn transfers_must_meet_every_condition() {
         let check = |filter: TransferFilter, token: bool, coin: bool| {
             assert_eq!(filter.wants(&transfer()), token, "{filter:?}");
             assert_eq!(filter.wants(&native(Kind::Value)), coin, "{filter:?}");
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_read_follows_from_what_is_wanted() {
+    fn needed_parts_follow_from_the_filter() {
         let needs =
             |filter: &TransferFilter| (filter.needs_transactions(), filter.needs_withdrawals());
         let kinds = |kinds: &[Kind]| TransferFilter {

@@ -1,12 +1,11 @@
-//! The narrow waist of txgraph: what a transfer *is*.
+//! Defines transfers, and decodes logs and transactions into them.
 //!
-//! Everything above this crate (graph, analysis, export) speaks [`Transfer`];
-//! everything below it (the node database, later an index or a cluster)
-//! implements [`TransferSource`]. This crate knows no disk, no threads and no
-//! graph: logs and transactions come in as borrowed bytes, transfers go out.
+//! The crates for graphs, measures and formats consume [`Transfer`]s. The node database, the
+//! index and replay provide them through [`TransferSource`]. This crate uses no disk, no
+//! threads and no graph.
 //!
-//! Read `transfer`, `range` and `filter` for the words; then `events`, `log`,
-//! `wrap` and `decode` for how logs become transfers; then `source`.
+//! Start with `transfer` and `filter`, which define the terms. `events`, `log`, `wrap` and
+//! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 
 mod counts;
 mod decode;

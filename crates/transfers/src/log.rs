@@ -1,5 +1,5 @@
-//! The shapes of transfer logs: bytes in, words out. Nothing here knows what is
-//! wanted. Offsets and lengths inside a log are claims of whoever emitted it.
+//! The forms of transfer logs. Splits bytes into words and does not depend on what is wanted.
+//! Offsets and lengths inside a log come from the contract that emitted it, and may be wrong.
 
 use alloy_primitives::{Address, U256};
 
@@ -9,15 +9,15 @@ pub(crate) type Word = [u8; 32];
 /// A log, borrowed from the receipt it was decoded from.
 #[derive(Clone, Copy, Debug)]
 pub struct LogView<'a> {
-    /// Emitting contract.
+    /// The contract that emitted the log.
     pub address: &'a Address,
     /// At most four topics.
     pub topics: &'a [[u8; 32]],
-    /// The rest.
+    /// The unindexed parameters.
     pub data: &'a [u8],
 }
 
-/// The address in a word, which is its last 20 bytes.
+/// Returns the address in a word: its last 20 bytes.
 #[inline]
 pub(crate) fn address_of(word: &Word) -> &Address {
     let [_, _, _, _, _, _, _, _, _, _, _, _, address @ ..] = word;
@@ -31,7 +31,7 @@ pub(crate) fn is_dirty(word: &Word) -> bool {
     u64::from_ne_bytes([a, b, c, d, e, f, g, h]) | u64::from(u32::from_ne_bytes([i, j, k, l])) != 0
 }
 
-/// The number in a word.
+/// Returns the number in a word.
 #[inline]
 pub(crate) fn number(word: &Word) -> U256 {
     U256::from_be_bytes(*word)
@@ -42,14 +42,14 @@ pub(crate) fn number(word: &Word) -> U256 {
 pub(crate) struct ThreeWords<'a> {
     pub(crate) from: &'a Word,
     pub(crate) to: &'a Word,
-    /// Amount or token id.
+    /// Amount or token ID.
     pub(crate) last: &'a Word,
-    /// All three are indexed, as in ERC-721 and nowhere else.
+    /// Whether all three are indexed, which only ERC-721 does.
     pub(crate) last_indexed: bool,
 }
 
-/// Reads a `Transfer` log. The rule: indexed and unindexed parameters together are
-/// three whole words, and indexed ones come first. Anything else is no transfer.
+/// Reads a `Transfer` log. Indexed and unindexed parameters must be three whole words in
+/// total, with the indexed ones first. Anything else is not a transfer.
 #[inline]
 pub(crate) fn three_words<'a>(log: &LogView<'a>) -> Option<ThreeWords<'a>> {
     let data = log.data.as_chunks::<32>();
@@ -68,7 +68,7 @@ pub(crate) fn three_words<'a>(log: &LogView<'a>) -> Option<ThreeWords<'a>> {
     })
 }
 
-/// Reads an event of an address and an amount, the address indexed or not.
+/// Reads an event with an address, indexed or not, and an amount.
 #[inline]
 pub(crate) fn two_words<'a>(log: &LogView<'a>) -> Option<(&'a Word, &'a Word)> {
     match (log.topics, log.data.as_chunks::<32>()) {
@@ -77,7 +77,7 @@ pub(crate) fn two_words<'a>(log: &LogView<'a>) -> Option<(&'a Word, &'a Word)> {
     }
 }
 
-/// The ends of an ERC-1155 log, and where its items stand.
+/// Sender, receiver and items of an ERC-1155 log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MultiToken<'a> {
     pub(crate) from: &'a Word,
@@ -86,9 +86,9 @@ pub(crate) struct MultiToken<'a> {
     pub(crate) amounts: &'a [Word],
 }
 
-/// The operator, sender and receiver of an ERC-1155 log are indexed by the
-/// standard. Contracts that index none are as clear. With one or two of the three
-/// indexed the log does not tell which, so it is no transfer.
+/// Returns sender, receiver and the remaining words. The standard indexes operator, sender and
+/// receiver. Contracts that index none of them are unambiguous, too. With one or two indexed,
+/// it is unknown which, so the log is not a transfer.
 #[inline]
 fn multi_token_ends<'a>(log: &LogView<'a>) -> Option<(&'a Word, &'a Word, &'a [Word])> {
     let (words, _) = log.data.as_chunks::<32>();
@@ -99,7 +99,7 @@ fn multi_token_ends<'a>(log: &LogView<'a>) -> Option<(&'a Word, &'a Word, &'a [W
     }
 }
 
-/// Reads a `TransferSingle` log: one id and one amount, nothing more.
+/// Reads a `TransferSingle` log: exactly one ID and one amount.
 #[inline]
 pub(crate) fn transfer_single<'a>(log: &LogView<'a>) -> Option<MultiToken<'a>> {
     let (from, to, rest) = multi_token_ends(log)?;
@@ -114,10 +114,10 @@ pub(crate) fn transfer_single<'a>(log: &LogView<'a>) -> Option<MultiToken<'a>> {
     }
 }
 
-/// Reads a `TransferBatch` log: two arrays of equal length, found by offsets from
-/// the start of the data. As in Solidity's own decoder, arrays may stand anywhere
-/// in the data, even over each other, but never outside; so a log holds fewer
-/// items than its data has words, whatever lengths it claims.
+/// Reads a `TransferBatch` log: two arrays of equal length, located by offsets from the start
+/// of the data. As in Solidity's decoder, the arrays may be anywhere in the data and may
+/// overlap, but must not exceed it. So a log has fewer items than its data has words, whatever
+/// lengths it states.
 #[inline]
 pub(crate) fn transfer_batch<'a>(log: &LogView<'a>) -> Option<MultiToken<'a>> {
     let (from, to, rest) = multi_token_ends(log)?;
@@ -133,13 +133,13 @@ pub(crate) fn transfer_batch<'a>(log: &LogView<'a>) -> Option<MultiToken<'a>> {
     })
 }
 
-/// The array whose length stands at `offset`.
+/// Returns the array whose length is at `offset`.
 fn array<'a>(data: &'a [u8], offset: &Word) -> Option<&'a [Word]> {
     let (length, items) = data.get(index(offset)?..)?.split_first_chunk::<32>()?;
     items.as_chunks::<32>().0.get(..index(length)?)
 }
 
-/// A word as an index; nothing when it cannot be one.
+/// Converts a word to an index; `None` if it is too large.
 fn index(word: &Word) -> Option<usize> {
     let (high, low) = word.split_last_chunk::<8>()?;
     if high != [0; 24] {

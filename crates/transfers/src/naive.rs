@@ -1,5 +1,5 @@
-//! The decoder's slow twin: every rule once more, in the plainest words, without
-//! filters, buffers or early exits. Property tests hold the two together.
+//! A slow and simple decoder with the same rules, without filters, buffers or early exits.
+//! Property tests compare the two.
 
 use crate::{
     DEPOSIT, DecodeCounts, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, Kind, LogView,
@@ -31,7 +31,8 @@ pub(crate) struct Block {
     pub(crate) withdrawals: Vec<WithdrawalView>,
 }
 
-/// The blocks `0..` at time 1000 + number, every transfer of them that meets `filter`.
+/// Returns the transfers of `blocks` that match `filter`. Blocks have the numbers `0..` and the
+/// times 1000 + number.
 pub(crate) fn decode(
     chain_id: u64,
     wrapped: &WrappedNative,
@@ -121,7 +122,7 @@ pub(crate) fn decode(
     (all, counts)
 }
 
-/// Whether a contract's logs are looked at, and counted if they are odd.
+/// Whether the logs of a contract are decoded, and counted if they are anomalous.
 fn is_asked_for(filter: &TransferFilter, emitter: Address) -> bool {
     match &filter.tokens {
         TokenFilter::All => true,
@@ -306,7 +307,7 @@ fn token_kind(from: Address, to: Address) -> Kind {
     }
 }
 
-/// The numbers of an ABI array, by arithmetic that cannot overflow.
+/// Returns the numbers of an ABI array, with arithmetic that cannot overflow.
 fn array(data: &[u8], offset: U256) -> Option<Vec<U256>> {
     let word = U256::from(32);
     let size = U256::from(data.len());
@@ -342,7 +343,7 @@ fn is_wrapper(chain_id: u64, wrapped: &WrappedNative, address: Address) -> bool 
     }
 }
 
-/// Pairs every wrap, in order, with an ERC-20 transfer that was not paired before.
+/// Pairs every wrap, in order, with an equal ERC-20 transfer that has no pair yet.
 fn without_told_twice(
     rows: Vec<Transfer>,
     chain_id: u64,

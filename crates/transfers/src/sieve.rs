@@ -1,17 +1,16 @@
-//! Turns away nearly every address that is not in a set, for the price of one load.
+//! Rejects nearly every address that is not in a set, at the cost of one load.
 
 use alloy_primitives::Address;
 
-/// Bits, one for each value of the last two bytes of an address. 8 KiB stay in the
-/// first cache, and a set of a thousand addresses still turns away 98 of 100.
+/// The number of bits, one for each value of the last two bytes of an address. 8 KiB fit the
+/// first-level cache, and with a set of 1,000 addresses 98 % of all others are rejected.
 const BITS: usize = 1 << 16;
 
-/// Which of the values of the last two bytes occur in a set of addresses.
+/// The values of the last two bytes that occur in a set of addresses.
 ///
-/// Hashing an address and looking into a table takes longer than all else that is
-/// done with a log which is not wanted; most are not. Addresses are hashes, so their
-/// last bytes are as good as any function of them (those mined for zeros have
-/// these in front).
+/// Most logs are not wanted, and for those a lookup in a hash table would cost more than all
+/// other work on the log. Addresses are hashes, so their last bytes are as good as any hash of
+/// them. (Addresses that were mined for zeros have the zeros at the front.)
 pub(crate) struct Sieve(Box<[u64; BITS / 64]>);
 
 impl std::fmt::Debug for Sieve {
@@ -25,22 +24,22 @@ impl Sieve {
     pub(crate) fn new<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> Self {
         let mut bits = Box::new([0; BITS / 64]);
         for address in addresses {
-            let (word, bit) = place(address);
+            let (word, bit) = position(address);
             bits[word] |= bit;
         }
         Self(bits)
     }
 
-    /// Whether `address` may be in the set; `false` is certain.
+    /// Whether `address` may be in the set. `false` is certain.
     #[inline]
     pub(crate) fn may_hold(&self, address: &Address) -> bool {
-        let (word, bit) = place(address);
+        let (word, bit) = position(address);
         self.0[word] & bit != 0
     }
 }
 
 #[inline]
-fn place(address: &Address) -> (usize, u64) {
+fn position(address: &Address) -> (usize, u64) {
     let [.., high, low] = address.0.0;
     let number = usize::from(u16::from_be_bytes([high, low]));
     (number / 64, 1 << (number % 64))
@@ -54,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_turns_away_a_member(
+        fn accepts_every_member(
             members in proptest::collection::hash_set(any::<[u8; 20]>(), 0..50),
             others in proptest::collection::vec(any::<[u8; 20]>(), 50),
         ) {

@@ -1,15 +1,14 @@
-//! Where transfers come from: the trait that the node database, an index or a
-//! cluster implement, and that search and export consume.
+//! The trait of everything that provides transfers: the node database, an index, a replay.
 
 use crate::{BlockRange, BlockRanges, DecodeCounts, Transfer, TransferFilter, WrappedNative};
 use alloy_primitives::{Address, B256};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// The chain a source holds.
+/// The chain of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainInfo {
-    /// EIP-155 chain id.
+    /// The chain ID (EIP-155).
     pub chain_id: u64,
     /// Hash of the genesis block.
     pub genesis_hash: B256,
@@ -17,71 +16,71 @@ pub struct ChainInfo {
     pub name: Option<String>,
 }
 
-/// One question to a source.
+/// A request to a source.
 #[derive(Clone, Debug)]
 pub struct ScanRequest {
-    /// Blocks to look at.
+    /// The blocks to read.
     pub blocks: BlockRanges,
-    /// Transfers to return.
+    /// The transfers to return.
     pub filter: TransferFilter,
-    /// Which contracts' `Deposit`/`Withdrawal` events are wraps.
+    /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
     pub wrapped_native: WrappedNative,
-    /// Whether [`Transfer::block_timestamp`] must be filled in; else it is 0. A time
-    /// costs the read of a header per block that holds a wanted transfer, so a search
-    /// asks for the times of what it keeps only ([`TransferSource::fill_hashes`]).
+    /// Whether [`Transfer::block_timestamp`] is filled in; otherwise it is 0. A time costs
+    /// reading a header for each block with a wanted transfer. So a search requests times only
+    /// for the transfers that it keeps ([`TransferSource::fill_hashes`]).
     pub with_times: bool,
-    /// Whether [`Transfer::transaction_hash`] must be filled in; else it is zero.
-    /// Resolving hashes costs a read and a keccak per transaction.
+    /// Whether [`Transfer::transaction_hash`] is filled in; otherwise it is zero. A hash costs
+    /// a read and a Keccak per transaction.
     pub with_hashes: bool,
-    /// Whether missing blocks are an error (`false`) or are left out and
-    /// reported in [`ScanReport::missing`] (`true`).
+    /// Whether missing blocks are left out and reported in [`ScanReport::missing`]. Otherwise
+    /// they are an error.
     pub allow_partial: bool,
 }
 
-/// A run of transfers in total order, from consecutive blocks.
+/// The transfers of consecutive blocks.
 #[derive(Debug)]
 pub struct Batch {
     /// The blocks this batch covers completely.
     pub blocks: BlockRange,
-    /// Their wanted transfers, in total order.
+    /// The wanted transfers of these blocks, in total order.
     pub transfers: Vec<Transfer>,
 }
 
-/// What a scan saw. The same for any thread count and chunk size.
+/// The report of a scan. It does not depend on the number of threads or the chunk size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanReport {
     /// Blocks that were read.
     pub covered: BlockRanges,
-    /// Requested blocks that do not exist here (only with `allow_partial`).
+    /// Requested blocks that are not available (only with `allow_partial`).
     pub missing: Vec<Unavailable>,
-    /// What the decoder counted.
+    /// The counts of the decoder.
     pub counts: DecodeCounts,
-    /// Hash of the last block that was read; pins the answer to one chain.
+    /// Hash of the last block that was read. It identifies the chain of the answer.
     pub last_block_hash: Option<B256>,
 }
 
-/// Blocks that a source cannot answer for, and why.
+/// Blocks that a source cannot read, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unavailable {
     /// The blocks.
     pub blocks: BlockRange,
-    /// Why: "above the tip", "receipts pruned", "receipts filtered by log address", …
+    /// The reason: "above the tip", "receipts pruned", "receipts filtered by log address", …
     pub reason: String,
 }
 
-/// Why a source could not answer.
+/// The errors of sources.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// Requested blocks are missing; nothing was returned.
+    /// Requested blocks are missing. No transfers were returned.
     #[error("blocks not available: {}; available: {available}", list(missing))]
     Unavailable {
-        /// What is missing, in ascending order.
+        /// The missing blocks, ascending.
         missing: Vec<Unavailable>,
-        /// What could be asked for instead.
+        /// The blocks that are available.
         available: BlockRanges,
     },
-    /// The chain was reorganised under the scan; asking again is safe.
+    /// The chain was reorganised during the scan. The request can be repeated.
     #[error("block {block} was replaced by a reorganisation during the scan")]
     Reorged {
         /// The lowest block known to have been replaced.
@@ -114,31 +113,29 @@ fn list(missing: &[Unavailable]) -> String {
     parts.join(", ")
 }
 
-/// Anything that can be asked for transfers.
+/// A provider of transfers.
 ///
-/// A source is asked for a whole frontier at once ([`crate::Touching`]), never
-/// for one address at a time: a scan costs the same for one address as for a
-/// million.
+/// A request is for a whole frontier at once ([`crate::Touching`]), never for one address at
+/// a time: a scan costs the same for one address as for a million.
 pub trait TransferSource {
-    /// The chain behind this source.
+    /// The chain of this source.
     fn chain(&self) -> &ChainInfo;
 
-    /// Hands every wanted transfer to `sink`, in total order, in batches.
-    /// `sink` may break to end the scan early; the report then covers what was read.
+    /// Passes every wanted transfer to `sink`, in total order, in batches. `sink` may break to
+    /// end the scan early; the report then covers what was read.
     fn scan(
         &self,
         request: &ScanRequest,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError>;
 
-    /// Fills [`Transfer::transaction_hash`] and [`Transfer::block_timestamp`] of
-    /// transfers that came from a scan without them. Any order; those of one block
-    /// cost one read when adjacent.
+    /// Fills in [`Transfer::transaction_hash`] and [`Transfer::block_timestamp`] of transfers
+    /// that were scanned without them. The transfers may be in any order. Adjacent transfers
+    /// of the same block cost one read.
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError>;
 
-    /// That a scan of `request` would not be refused because blocks are missing: what a
-    /// scan does first, for those who hand out something else before. A source that
-    /// cannot tell leaves it to the scan.
+    /// Checks that all requested blocks are available, as `scan` does first. For wrappers that
+    /// return something before they scan. The default leaves the check to the scan.
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         let _ = request;
         Ok(())
@@ -154,9 +151,10 @@ pub trait TransferSource {
         Ok(None)
     }
 
-    /// Of the addresses that `request` asks for, some that have more than `degree_max`
-    /// counterparties in what it wants, ascending; a search does not follow these, and
-    /// need not ask for their transfers. None where it would cost as much as asking.
+    /// Returns requested addresses that are known to have more than `degree_max` counterparties
+    /// in the wanted transfers, ascending. A search does not follow these, so it does not
+    /// request their transfers. The list may be incomplete; the default is empty, for sources
+    /// where counting costs as much as a scan.
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
         let _ = (request, degree_max);
         Ok(Vec::new())

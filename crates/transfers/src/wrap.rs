@@ -1,39 +1,38 @@
-//! Wrapped native coins: whose events are wraps, and which wraps are told twice.
+//! Wrapped native coins: which contracts emit wraps, and which wraps are reported twice.
 
 use crate::AddressSet;
 use alloy_primitives::{Address, U256};
 use serde::{Deserialize, Serialize};
 use txgraph_base::KnownChain;
 
-/// Which contracts' `Deposit(address,uint256)` and `Withdrawal(address,uint256)`
-/// events mean wrapping.
+/// The contracts whose `Deposit(address,uint256)` and `Withdrawal(address,uint256)` events
+/// are wraps.
 ///
-/// WETH9 emits these and no `Transfer`, so without them its tokens would come
-/// from nowhere. But the same names and types are used by vaults, bridges and
-/// games for deposits that mint nothing, so not everyone who emits them is a
-/// wrapped coin.
+/// WETH9 emits these events and no `Transfer`, so without them its tokens would appear from
+/// nowhere. But vaults, bridges and games use the same signatures for deposits that mint
+/// nothing, so not every emitter is a wrapped coin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WrappedNative {
-    /// The chain's known wrapped coin (by chain id); any emitter on unknown chains.
+    /// The known wrapped coins of the chain, by chain ID; any emitter on unknown chains.
     #[default]
     Auto,
     /// Every emitter of such an event.
     Any,
-    /// None: wraps are not synthesised.
+    /// No contract: there are no wraps.
     None,
     /// These contracts.
     Only(Vec<Address>),
 }
 
 impl WrappedNative {
-    /// The wrapped coins that are known on a chain; empty when the chain is not
-    /// known, and then [`WrappedNative::Auto`] means any emitter.
+    /// Returns the known wrapped coins of a chain. Empty for an unknown chain, where
+    /// [`WrappedNative::Auto`] means any emitter.
     pub fn known(chain_id: u64) -> &'static [Address] {
         KnownChain::by_id(chain_id).map_or(&[], |chain| chain.wrapped_native)
     }
 }
 
-/// [`WrappedNative`] on a certain chain.
+/// [`WrappedNative`] for one chain.
 #[derive(Debug)]
 pub(crate) enum Wrappers {
     Any,
@@ -63,7 +62,7 @@ impl Wrappers {
     }
 }
 
-/// What makes two events tell the same movement.
+/// Two events with equal values report the same movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Movement {
     pub(crate) token: Address,
@@ -72,13 +71,15 @@ pub(crate) struct Movement {
     pub(crate) value: U256,
 }
 
-/// Some wrapped coins emit a `Transfer` from or to the zero address beside their
-/// `Deposit` or `Withdrawal`, before or after it. The events of a transaction are
-/// therefore gathered, and at its end each such `Transfer` cancels one equal wrap,
-/// the earliest first. Buffers are reused from transaction to transaction.
+/// Finds wraps that are reported twice.
+///
+/// Some wrapped coins also emit a `Transfer` from or to the zero address, before or after
+/// their `Deposit` or `Withdrawal`. So the events of a transaction are collected, and at its
+/// end each such `Transfer` cancels one equal wrap, the earliest first. Buffers are reused for
+/// all transactions.
 #[derive(Debug, Default)]
 pub(crate) struct WrapMatcher {
-    /// With the row of the output it became, if it met the filter.
+    /// Each with its row in the output, if it matches the filter.
     wraps: Vec<(Movement, Option<usize>)>,
     transfers: Vec<Movement>,
 }
@@ -94,11 +95,11 @@ impl WrapMatcher {
         self.transfers.push(movement);
     }
 
-    /// Ends the transaction: appends the rows of cancelled wraps to `dropped`, and tells
-    /// the token of each, those without a row included.
+    /// Ends the transaction. Appends the rows of cancelled wraps to `dropped`, and calls
+    /// `cancelled` with the token of each cancelled wrap, also of those without a row.
     pub(crate) fn finish(&mut self, dropped: &mut Vec<usize>, mut cancelled: impl FnMut(Address)) {
         if !self.wraps.is_empty() && !self.transfers.is_empty() {
-            // Stable: of equal wraps the earliest goes first.
+            // A stable sort: of equal wraps the earliest comes first.
             self.wraps.sort_by_key(|(movement, _)| *movement);
             self.transfers.sort_unstable();
             let mut transfers = self.transfers.iter().peekable();

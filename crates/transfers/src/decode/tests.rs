@@ -1,4 +1,4 @@
-//! `check` with a hundred logs, then the decoder against its naive twin.
+//! About a hundred hand-written logs, then the decoder compared with its naive twin.
 
 use super::*;
 use crate::naive::{self, Block, OwnedLog};
@@ -13,23 +13,23 @@ const TOKEN: Address = address!("1000000000000000000000000000000000000001");
 const WETH: Address = address!("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2");
 const KITTIES: Address = address!("06012c8cf97bead5deae237070f9587f8e7a266d");
 const SYSTEM: Address = EIP7708_LOG_ADDRESS;
-/// A chain of which nothing is known.
+/// An unknown chain.
 const CHAIN: u64 = 735_700;
 
-/// The word of an address with one bit set right above it.
-fn soiled(address: Address) -> Word {
+/// The word of an address with the lowest bit above the address set.
+fn dirty(address: Address) -> Word {
     let mut word = address.into_word().0;
     word[11] = 1;
     word
 }
 
-/// Words of a log in short: `a` Alice, `b` Bob, `0` the zero address, `A` Alice
-/// with dirt above, `!` the greatest word, or a number.
+/// Short notation for the words of a log: `a` Alice, `b` Bob, `0` the zero address, `A` Alice
+/// with a dirty word, `!` the largest word, or a number.
 fn words(text: &str) -> Vec<Word> {
     let word = |part: &str| match part {
         "a" => ALICE.into_word().0,
         "b" => BOB.into_word().0,
-        "A" => soiled(ALICE),
+        "A" => dirty(ALICE),
         "!" => [0xff; 32],
         number => U256::from_str_radix(number, 10).unwrap().to_be_bytes(),
     };
@@ -98,7 +98,7 @@ fn decode_one(
     (out.iter().map(show).collect(), *decoder.counts())
 }
 
-/// One log, alone in its block, on an unknown chain.
+/// Decodes one log in a block of its own, on an unknown chain.
 fn check(log: OwnedLog, expected: &[&str]) -> DecodeCounts {
     let (rows, counts) = decode_one(
         CHAIN,
@@ -121,7 +121,7 @@ fn check_malformed(log: OwnedLog) {
 }
 
 #[test]
-fn erc20_in_every_shape() {
+fn erc20_with_any_indexed_parameters() {
     let erc20 = |topics, data| log(TOKEN, TRANSFER, topics, data);
     for (topics, data) in [("a b", "5"), ("a", "b 5"), ("", "a b 5")] {
         let counts = check(erc20(topics, data), &["0.0 token erc20 transfer a>b 5"]);
@@ -147,7 +147,7 @@ fn erc721_has_three_indexed_words() {
 }
 
 #[test]
-fn transfers_of_no_standard_are_malformed() {
+fn counts_malformed_transfers() {
     let odd = |topics, data| log(TOKEN, TRANSFER, topics, data);
     for (topics, data) in [
         ("", ""),
@@ -176,7 +176,7 @@ fn transfers_of_no_standard_are_malformed() {
 }
 
 #[test]
-fn dirt_above_an_address_is_masked_and_counted() {
+fn dirty_address_words_are_masked_and_counted() {
     for (log, row) in [
         (
             log(TOKEN, TRANSFER, "A b", "5"),
@@ -206,7 +206,7 @@ fn dirt_above_an_address_is_masked_and_counted() {
     ] {
         assert_eq!(check(log, &[row]).dirty_addresses, 1);
     }
-    // The operator of an ERC-1155 log is no end of the transfer.
+    // The operator of an ERC-1155 log is neither sender nor receiver.
     let operator = log(TOKEN, TRANSFER_SINGLE, "A a b", "1 2");
     assert_eq!(
         check(operator, &["0.0 token erc1155 transfer a>b 2 #1"]).dirty_addresses,
@@ -215,7 +215,7 @@ fn dirt_above_an_address_is_masked_and_counted() {
 }
 
 #[test]
-fn other_logs_are_ignored() {
+fn ignores_other_logs() {
     let anonymous = OwnedLog {
         topics: vec![],
         ..log(TOKEN, TRANSFER, "", "a b 5")
@@ -264,9 +264,9 @@ fn erc1155_batches() {
     ];
     check(batch("b a b", "64 160 2 1 2 2 10 20"), &two);
     check(batch("", "b a b 160 256 2 1 2 2 10 20"), &two);
-    // The arrays the other way round, and with a gap.
+    // The arrays in reverse order, and with a gap.
     check(batch("b a b", "192 64 2 10 20 99 2 1 2"), &two);
-    // One array over the other, and one in the place of the offsets.
+    // Overlapping arrays, and an array that overlaps the offsets.
     check(
         batch("b a b", "64 64 1 6"),
         &["0.0 token erc1155 transfer a>b 6 #6"],
@@ -285,7 +285,7 @@ fn erc1155_batches() {
         "64 160 2 1 2 1 10", // unequal
         "64 160 2 1 2 2 10", // the last item is missing
         "64 160 2 1 2",      // the second array is missing
-        "64 ! 0",            // offsets and lengths past everything
+        "64 ! 0",            // offsets and lengths beyond the data
         "! 64 0",
         "64 64 !",
         "64 96 18446744073709551615 18446744073709551615",
@@ -296,7 +296,7 @@ fn erc1155_batches() {
         check_malformed(batch("b a b", data));
     }
     check_malformed(batch("b a", "b 96 192 2 1 2 2 10 20"));
-    // Bytes that are no whole word at the end disturb nobody.
+    // Trailing bytes that are not a whole word are ignored.
     let mut padded = batch("b a b", "64 160 2 1 2 2 10 20");
     padded.data.push(1);
     check(padded, &two);
@@ -313,7 +313,7 @@ fn wraps() {
         log(WETH, DEPOSIT, "", "a 5"),
         &["0.0 weth erc20 wrap 0>a 5"],
     );
-    // Others use the names for other things.
+    // Other contracts use these names for other events.
     for (topics, data) in [
         ("", ""),
         ("a", ""),
@@ -328,7 +328,7 @@ fn wraps() {
 }
 
 #[test]
-fn who_wraps() {
+fn wrapped_coins_by_chain_and_choice() {
     let logs = [log(WETH, DEPOSIT, "a", "1"), log(TOKEN, DEPOSIT, "a", "2")];
     let (weth, token) = ("0.0 weth erc20 wrap 0>a 1", "1.0 token erc20 wrap 0>a 2");
     for (chain_id, wrapped, expected) in [
@@ -354,15 +354,15 @@ fn check_wraps(logs: &[OwnedLog], expected: &[&str], deduplicated: u64) {
 }
 
 #[test]
-fn no_wrap_is_told_twice() {
+fn equal_transfers_cancel_wraps() {
     let deposit = log(WETH, DEPOSIT, "a", "5");
     let mint = log(WETH, TRANSFER, "0 a", "5");
     let (wrapped, minted) = ("erc20 wrap 0>a 5", "erc20 mint 0>a 5");
     let row = |index: usize, what: &str| format!("{index}.0 weth {what}");
-    // Before or after.
+    // The transfer before or after the wrap.
     check_wraps(&[deposit.clone(), mint.clone()], &[&row(1, minted)], 1);
     check_wraps(&[mint.clone(), deposit.clone()], &[&row(0, minted)], 1);
-    // One for one.
+    // Each transfer cancels one wrap.
     check_wraps(
         &[deposit.clone(), mint.clone(), deposit.clone()],
         &[&row(1, minted), &row(2, wrapped)],
@@ -373,7 +373,7 @@ fn no_wrap_is_told_twice() {
         &[&row(0, minted), &row(1, minted)],
         1,
     );
-    // Another token, amount, account or way is another movement.
+    // With another token, amount, account or direction it is another movement.
     for other in [
         log(TOKEN, TRANSFER, "0 a", "5"),
         log(WETH, TRANSFER, "0 a", "6"),
@@ -386,7 +386,7 @@ fn no_wrap_is_told_twice() {
             decode_one(CHAIN, &WrappedNative::Auto, None, &[deposit.clone(), other]);
         assert_eq!((rows.len(), counts.wraps_deduplicated), (2, 0), "{rows:?}");
     }
-    // One piece is not one unit.
+    // A token with an ID is not an amount of 1.
     check_wraps(
         &[
             log(WETH, DEPOSIT, "a", "1"),
@@ -403,7 +403,7 @@ fn no_wrap_is_told_twice() {
         &["1.0 weth erc20 burn a>0 5"],
         1,
     );
-    // Each transaction for itself.
+    // Only within one transaction.
     let filter = TransferFilter::default();
     let mut decoder = Decoder::new(CHAIN, &WrappedNative::Auto, &filter);
     let mut out = Vec::new();
@@ -414,9 +414,9 @@ fn no_wrap_is_told_twice() {
     assert_eq!((out.len(), decoder.counts().wraps_deduplicated), (2, 0));
 }
 
-/// A filter that hides the transfer must not bring the wrap back.
+/// A transfer that the filter excludes still cancels the wrap.
 #[test]
-fn hidden_transfers_cancel_wraps_too() {
+fn excluded_transfers_cancel_wraps() {
     let kinds = vec![Kind::Wrap];
     let filter = TransferFilter {
         kinds,
@@ -434,7 +434,7 @@ fn hidden_transfers_cancel_wraps_too() {
 }
 
 #[test]
-fn cryptokitties_are_no_erc20_on_their_chain() {
+fn cryptokitties_are_erc721_on_mainnet() {
     let kitty = [log(KITTIES, TRANSFER, "", "a b 77")];
     let decode = |chain_id| decode_one(chain_id, &WrappedNative::Auto, None, &kitty).0;
     assert_eq!(decode(1), ["0.0 kitties erc721 transfer a>b 1 #77"]);
@@ -457,7 +457,7 @@ fn check_native(transaction: TransactionView, logs: &[OwnedLog], expected: &[&st
 }
 
 #[test]
-fn value_of_the_transaction_itself() {
+fn transaction_values() {
     check_native(sends(ALICE, BOB, 3), &[], &["-.0 - native value a>b 3"]);
     check_native(sends(ALICE, ALICE, 3), &[], &["-.0 - native value a>a 3"]);
     check_native(sends(ALICE, BOB, 0), &[], &[]);
@@ -488,7 +488,7 @@ fn native_logs_of_eip7708() {
             "2.0 - native internal a>b 3",
         ],
     );
-    // A transaction to its own sender is not logged; what it calls may be.
+    // A transaction to its own sender is not logged, but calls inside of it can be.
     check_native(
         sends(ALICE, ALICE, 3),
         &[native("a b", "3")],
@@ -499,7 +499,7 @@ fn native_logs_of_eip7708() {
         &[native("b a", "1")],
         &["0.0 - native internal b>a 1"],
     );
-    // Drafts of the EIP logged burns.
+    // Drafts of the EIP log burns.
     for topic0 in [EIP7708_BURN, EIP7708_SELFDESTRUCT] {
         check(log(SYSTEM, topic0, "a", "5"), &["0.0 - native burn a>0 5"]);
         check_malformed(log(SYSTEM, topic0, "a b", "5"));
@@ -545,7 +545,7 @@ fn withdrawals_follow_the_last_transaction() {
 }
 
 #[test]
-fn log_indices_count_through_the_block() {
+fn log_indices_continue_through_the_block() {
     let filter = TransferFilter::default();
     let mut decoder = Decoder::new(CHAIN, &WrappedNative::Auto, &filter);
     let mut out = Vec::new();
@@ -575,7 +575,7 @@ fn log_indices_count_through_the_block() {
     assert_eq!(places[4], (1, 0, Some(1)));
 }
 
-// ---- Against the naive twin ----
+// ---- Comparison with the naive twin ----
 
 fn some_address() -> impl Strategy<Value = Address> {
     prop::sample::select(vec![
@@ -592,7 +592,7 @@ fn some_address() -> impl Strategy<Value = Address> {
 fn some_word() -> impl Strategy<Value = Word> {
     prop_oneof![
         6 => some_address().prop_map(|address| address.into_word().0),
-        1 => some_address().prop_map(soiled),
+        1 => some_address().prop_map(dirty),
         4 => (0u64..4).prop_map(|number| U256::from(number).to_be_bytes()),
         3 => (0u64..12).prop_map(|number| U256::from(32 * number).to_be_bytes()),
         1 => any::<u64>().prop_map(|number| U256::from(number).to_be_bytes()),
@@ -616,7 +616,7 @@ fn some_topic0() -> impl Strategy<Value = Word> {
     prop::sample::select(known.map(|topic| topic.0).to_vec())
 }
 
-/// Anything: mostly of the right sort, rarely well-formed.
+/// Random logs: mostly with a known signature, rarely well-formed.
 fn wild_log() -> impl Strategy<Value = OwnedLog> {
     (
         some_address(),
@@ -628,7 +628,7 @@ fn wild_log() -> impl Strategy<Value = OwnedLog> {
         .prop_map(|(address, topic0, mut topics, data, cut)| {
             topics.insert(0, topic0);
             let mut data = data.concat();
-            // Most often nothing is cut off; else up to 31 bytes.
+            // Mostly nothing is cut off, otherwise up to 31 bytes.
             data.truncate(data.len().saturating_sub(cut.saturating_sub(38)));
             OwnedLog {
                 address,
@@ -638,9 +638,9 @@ fn wild_log() -> impl Strategy<Value = OwnedLog> {
         })
 }
 
-/// What contracts mean to emit.
+/// Logs as contracts normally emit them.
 fn tame_log() -> impl Strategy<Value = OwnedLog> {
-    // Few addresses, so that wraps meet the transfers that tell them again.
+    // Few addresses, so that many wraps have an equal transfer.
     let emitter = prop_oneof![3 => Just(WETH), 2 => some_address()];
     let end = || prop::sample::select(vec![Address::ZERO, ALICE, BOB]);
     (0..7, (emitter, end(), end()), vec((0u64..3, 0u64..3), 1..4)).prop_map(
@@ -783,10 +783,10 @@ proptest! {
         prop_assert!(positions.is_sorted_by(|a, b| a < b), "{:?}", positions);
     }
 
-    /// Blocks, transactions and logs do not depend on what was wanted, the rows are
-    /// those of all that are, and parts sum to the whole.
+    /// Counts of blocks, transactions and logs do not depend on the filter, the rows are the
+    /// matching ones of all rows, and the counts of parts add up to the whole.
     #[test]
-    fn a_filter_leaves_out_and_nothing_else(
+    fn filters_only_leave_rows_out(
         blocks in vec(some_block(), 1..5),
         filter in some_filter(),
     ) {
@@ -803,7 +803,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_do_no_harm(
+    fn arbitrary_bytes_do_not_panic(
         address in some_address(),
         topics in vec(any::<Word>(), 0..6),
         topic0 in proptest::option::of(some_topic0()),
