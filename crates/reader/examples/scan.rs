@@ -1,7 +1,7 @@
 //! Scans a data directory and says what that cost:
 //! `cargo run --release -p txgraph-reader --example scan -- DATADIR [TOKEN …]`
 //!
-//! `SCAN_ROUNDS=N` scans so many times, for counts of instructions on small chains.
+//! `SCAN_ROUNDS=N` scans N times, for counts of instructions on small chains.
 
 use std::{ops::ControlFlow, sync::Arc, time::Instant};
 use txgraph_nodedb::{DataDir, NodeDb};

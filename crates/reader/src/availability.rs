@@ -1,4 +1,4 @@
-//! Which blocks can be read whole, before anything is promised.
+//! Finds the blocks that can be read completely, before a scan starts.
 
 use crate::{error::Result, scan::joined, workers::reread};
 use std::time::{Duration, Instant};
@@ -6,29 +6,29 @@ use txgraph_nodedb::{NodeDb, Parts, Snapshot};
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
 use txgraph_work::CancelFlag;
 
-/// A survey of many blocks takes a new snapshot so often.
+/// A survey takes a new snapshot after this time.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Blocks that are looked at in one go, aligned to multiples of it. Fixed, so that
-/// the same question has the same answer, and small enough for nodedb to list every
-/// single hole in it.
+/// The number of blocks that are checked at once, aligned to multiples of it. It is fixed, so
+/// that the same request gets the same answer, and small enough for nodedb to list every single
+/// gap.
 const SLICE_BLOCKS: u64 = 4096;
 
-/// A node that filters receipts may have holes in half of all blocks. From this
-/// many gaps on, whole slices are given up: memory stays bounded, and what is
-/// reported as missing is not read.
+/// A node that filters receipts may have gaps in half of all blocks. From this number of gaps on,
+/// whole slices count as missing. So memory stays bounded, and blocks that are reported as
+/// missing are not read.
 const GAPS_MAX: usize = 1 << 16;
 
-/// The outcome of a survey.
+/// The result of a survey.
 #[derive(Debug)]
 pub(crate) struct Survey {
-    /// Blocks that are not there, ascending, with the reason.
+    /// The missing blocks, ascending, with the reason.
     pub(crate) missing: Vec<Unavailable>,
-    /// The others.
+    /// The available blocks.
     pub(crate) present: BlockRanges,
 }
 
-/// Gaps of a range under one snapshot.
+/// Returns the gaps of a range under one snapshot.
 pub(crate) fn gaps(
     snapshot: &Snapshot<'_>,
     range: BlockRange,
@@ -43,7 +43,7 @@ pub(crate) fn gaps(
         .collect())
 }
 
-/// Looks which of the `wanted` blocks can be read whole now.
+/// Checks which of the `wanted` blocks can be read completely at present.
 pub(crate) fn survey(
     db: &NodeDb,
     wanted: &BlockRanges,
@@ -56,7 +56,7 @@ pub(crate) fn survey(
     Ok(Survey { missing, present })
 }
 
-/// Every block that the directory can answer for.
+/// Returns all blocks that the directory contains completely.
 pub(crate) fn everything(
     db: &NodeDb,
     parts: Parts,
@@ -70,8 +70,8 @@ pub(crate) fn everything(
     survey(db, &all, parts, cancel).map(|survey| survey.present)
 }
 
-/// What is missing; `None` when interrupted. The tip is that of the first
-/// snapshot: what comes on top of it meanwhile was not there when asked for.
+/// Returns the missing blocks, or `None` when interrupted. The tip is that of the first snapshot:
+/// blocks added later were not available when the request was made.
 fn attempt_survey(
     db: &NodeDb,
     wanted: &BlockRanges,
@@ -99,13 +99,13 @@ fn attempt_survey(
                 missing.push(given_up(slice, &found));
             }
         }
-        // One gap, however long.
+        // One gap of any length.
         missing.extend(above(range, first_tip));
     }
     Ok(Some(missing))
 }
 
-/// The blocks of `range` up to `tip`, cut at the multiples of [`SLICE_BLOCKS`].
+/// Divides the blocks of `range` up to `tip` at multiples of [`SLICE_BLOCKS`].
 fn slices(range: BlockRange, tip: u64) -> impl Iterator<Item = BlockRange> {
     let mut rest = BlockRange::new(range.first, range.last.min(tip));
     std::iter::from_fn(move || {
@@ -116,7 +116,7 @@ fn slices(range: BlockRange, tip: u64) -> impl Iterator<Item = BlockRange> {
     })
 }
 
-/// What of `range` lies above `tip`.
+/// Returns the part of `range` above `tip`.
 fn above(range: BlockRange, tip: u64) -> Option<Unavailable> {
     let blocks = BlockRange::new(range.first.max(tip.checked_add(1)?), range.last)?;
     Some(Unavailable {
@@ -125,7 +125,7 @@ fn above(range: BlockRange, tip: u64) -> Option<Unavailable> {
     })
 }
 
-/// A slice with holes, as one gap.
+/// Makes one gap of a slice with gaps.
 fn given_up(slice: BlockRange, holes: &[Unavailable]) -> Unavailable {
     let reason = holes.first().map_or("", |hole| hole.reason.as_str());
     Unavailable {

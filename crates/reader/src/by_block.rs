@@ -69,7 +69,7 @@ impl Indexable for NodeSource {
 impl BlockReader for NodeBlockReader<'_> {
     fn read(&mut self, blocks: BlockRange) -> Result<BlockRun, SourceError> {
         let kept = Mutex::new((Vec::new(), Vec::new()));
-        let books = |summary: BlockSummary, odd: Vec<(Address, DecodeCounts)>| {
+        let observer = |summary: BlockSummary, odd: Vec<(Address, DecodeCounts)>| {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             let (summaries, anomalies) = &mut *kept;
             if summary.number == blocks.first {
@@ -94,7 +94,7 @@ impl BlockReader for NodeBlockReader<'_> {
             piece_bytes: RUN_BYTES,
             snapshot_blocks_max: options.snapshot_blocks_max.unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &options.cancel,
-            books: Some(&books),
+            observer: Some(&observer),
             stopped: AtomicBool::new(false),
         };
         let Piece {

@@ -1,38 +1,37 @@
-//! Cuts ranges of blocks into chunks, the units of work.
+//! Divides ranges of blocks into chunks, the units of work.
 //!
-//! A chunk is read under one snapshot by one worker. Chunks of a fixed number of
-//! blocks are what `--chunk-blocks` asks for; otherwise they are cut to equal
-//! *cost*, because a block of a chain's first year holds nothing and one of today
-//! hundreds of transactions: chunks of equal length would let the last, heavy
-//! ones end the run alone.
+//! A worker reads a chunk under one snapshot. Chunks can have a fixed number of blocks. By
+//! default they have equal *cost*: a block of the first year of a chain contains nothing, and a
+//! recent one hundreds of transactions. With chunks of equal length, the last and most expensive
+//! ones would be read alone at the end.
 
 use std::iter::FusedIterator;
 use txgraph_transfers::{BlockRange, BlockRanges};
 
-/// Cost of a transaction with its receipt and logs is 1 (about 1 µs); a block
-/// costs this much on top, for its header and its rows in tables.
+/// The cost of a block, for its header and its rows in tables, in addition to its transactions. A
+/// transaction with its receipt and logs has cost 1 (about 1 µs).
 const BLOCK_COST: u64 = 2;
 
-/// No chunk costs more: about a tenth of a second, so that its snapshot is short
-/// and a run does not end with one worker busy and the others idle.
+/// The maximum cost of a chunk, about a tenth of a second. So its snapshot is short, and a scan
+/// does not end with one busy worker and the others idle.
 const COST_MAX: u64 = 100_000;
 
-/// No chunk costs less when the cost is ours to choose: opening a snapshot takes
-/// some 50 µs, which must not count.
+/// The minimum cost of a chunk, unless its length is given. Opening a snapshot takes about 50 µs,
+/// which must be small in comparison.
 const COST_MIN: u64 = 2_000;
 
-/// Chunks per thread that a range is cut into, within the bounds above.
+/// The number of chunks per thread that a range is divided into, within the limits above.
 const CHUNKS_PER_THREAD: u64 = 16;
 
-/// How many transactions come before a block, known at some blocks.
+/// The number of transactions before a block, known for some blocks and estimated for the others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Density {
-    /// (block, number of transactions before it), both ascending.
+    /// Pairs of a block and the number of transactions before it, both ascending.
     samples: Vec<(u64, u64)>,
 }
 
 impl Density {
-    /// `samples` in any order; those that contradict the others are left out.
+    /// Takes `samples` in any order. Those that contradict others are ignored.
     pub(crate) fn new(mut samples: Vec<(u64, u64)>) -> Self {
         samples.sort_unstable();
         samples.dedup_by_key(|sample| sample.0);
@@ -45,8 +44,8 @@ impl Density {
         Self { samples }
     }
 
-    /// Estimated number of transactions before `block`: on the line between the
-    /// samples around it, level outside of them.
+    /// Estimates the number of transactions before `block`, by linear interpolation between the
+    /// samples around it. Constant outside of the samples.
     fn before(&self, block: u64) -> u64 {
         let after = self.samples.partition_point(|sample| sample.0 <= block);
         let Some(&(left, low)) = after.checked_sub(1).and_then(|at| self.samples.get(at)) else {
@@ -56,11 +55,11 @@ impl Density {
             return low;
         };
         let share = u128::from(high - low) * u128::from(block - left) / u128::from(right - left);
-        // Not above `high - low`, so it fits.
+        // Not larger than `high - low`, so it fits.
         low + u64::try_from(share).unwrap_or(high - low)
     }
 
-    /// Estimated number of transactions of a block of `ranges`.
+    /// Estimates the number of transactions per block in `ranges`.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(crate) fn per_block(&self, ranges: &BlockRanges) -> f64 {
         let transactions = ranges.iter().map(|range| {
@@ -70,15 +69,15 @@ impl Density {
         transactions.sum::<f64>() / (ranges.blocks().max(1)) as f64
     }
 
-    /// Estimated cost of reading `range`.
+    /// Estimates the cost of reading `range`.
     fn cost(&self, range: BlockRange) -> u64 {
         let end = range.last.saturating_add(1);
         let transactions = self.before(end).saturating_sub(self.before(range.first));
         transactions.saturating_add(range.blocks().saturating_mul(BLOCK_COST))
     }
 
-    /// The longest start of `range` that costs no more than `target`; one block
-    /// at least.
+    /// Returns the longest part at the start of `range` that costs at most `target`, but at least
+    /// one block.
     fn cut(&self, range: BlockRange, target: u64) -> BlockRange {
         let (mut fits, mut over) = (range.first, range.last);
         if self.cost(range) <= target {
@@ -103,11 +102,11 @@ impl Density {
     }
 }
 
-/// About `count` blocks of `ranges`, evenly spread, the first among them.
+/// Returns about `count` blocks of `ranges`, evenly distributed, including the first.
 pub(crate) fn sample(ranges: &BlockRanges, count: u64) -> Vec<u64> {
     let step = ranges.blocks().div_ceil(count.max(1)).max(1);
     let mut blocks = Vec::new();
-    // Counted on from range to range, so that many small ranges are not many samples.
+    // The step continues from range to range, so that many small ranges do not give many samples.
     let mut skip = 0;
     for range in ranges.iter() {
         let mut left = range.blocks();
@@ -123,17 +122,17 @@ pub(crate) fn sample(ranges: &BlockRanges, count: u64) -> Vec<u64> {
     blocks
 }
 
-/// How chunks are measured.
+/// The size of chunks.
 #[derive(Clone, Debug)]
 pub(crate) enum Sizing {
-    /// By length, in blocks; at least 1.
+    /// A number of blocks, at least 1.
     Blocks(u64),
-    /// By cost; at least 1.
+    /// A cost, at least 1.
     Cost { density: Density, target: u64 },
 }
 
 impl Sizing {
-    /// Chunks that keep `threads` threads evenly busy over `ranges`.
+    /// Chooses a size that keeps `threads` threads evenly busy over `ranges`.
     pub(crate) fn balanced(ranges: &BlockRanges, density: Density, threads: usize) -> Self {
         let total = ranges
             .iter()
@@ -144,12 +143,12 @@ impl Sizing {
     }
 }
 
-/// The chunks of ranges, ascending: together exactly the blocks of the ranges,
-/// none twice, none across a gap.
+/// The chunks of ranges, ascending. Together they contain exactly the blocks of the ranges. No
+/// chunk extends over a gap.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunks {
     ranges: std::vec::IntoIter<BlockRange>,
-    /// What is left of the range being cut.
+    /// The rest of the current range.
     rest: Option<BlockRange>,
     sizing: Sizing,
 }
@@ -199,7 +198,7 @@ mod tests {
         BlockRange { first, last }
     }
 
-    /// Sets of up to 200 blocks, also at the very end of what a number holds.
+    /// Sets of up to 200 blocks, also at the largest block numbers.
     fn ranges() -> impl Strategy<Value = BlockRanges> {
         let parts = proptest::collection::vec((0u64..200, 0u64..40), 0..6);
         (parts, prop_oneof![Just(0), Just(u64::MAX - 240)]).prop_map(|(parts, base)| {
@@ -222,7 +221,7 @@ mod tests {
         ]
     }
 
-    /// Every block in one chunk: `chunks` are `ranges`, cut.
+    /// Checks that each block of `ranges` is in exactly one of `chunks`.
     fn check(ranges: &BlockRanges, chunks: &[BlockRange]) {
         let mut rest = chunks.iter().copied().peekable();
         for whole in ranges.iter() {
@@ -288,7 +287,7 @@ mod tests {
 
     #[test]
     fn chunks_are_even_in_cost_not_in_length() {
-        // A chain that is empty up to block 50,000 and dense from there on.
+        // A chain that is empty up to block 50,000 and full of transactions after it.
         let density = Density::new(vec![(0, 0), (50_000, 0), (60_000, 2_000_000)]);
         let all = BlockRanges::from(range(0, 59_999));
         let chunks: Vec<_> = Chunks::new(&all, Sizing::balanced(&all, density, 4)).collect();

@@ -1,16 +1,15 @@
-//! What can go wrong beside what [`SourceError`] says.
+//! The errors of this crate.
 
 use alloy_primitives::B256;
 use txgraph_transfers::{BlockRanges, SourceError, Unavailable};
 
-/// Why a node database cannot be used as a source, or a scan of it failed.
+/// The errors of a node database as a source.
 ///
-/// Inside of [`SourceError::Failed`] there is either one of these or a
-/// [`txgraph_nodedb::Error`].
+/// [`SourceError::Failed`] contains either one of these or a [`txgraph_nodedb::Error`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Neither the genesis hash nor a transaction tells which chain it is.
+    /// The chain ID is unknown: neither the genesis hash nor a transaction determines it.
     #[error(
         "the chain id is not known (genesis {genesis_hash} is not of a known chain, and no \
          transaction carries one)"
@@ -19,52 +18,50 @@ pub enum Error {
         /// Hash of block 0.
         genesis_hash: B256,
     },
-    /// The caller's chain id is not that of the data directory.
+    /// The chain ID of the caller is not that of the data directory.
     #[error("the data directory contains chain {found}, not {given}")]
     ChainIdContradicts {
-        /// What the caller said.
+        /// The chain ID of the caller.
         given: u64,
-        /// What the data directory says.
+        /// The chain ID of the data directory.
         found: u64,
     },
-    /// An option without meaning.
+    /// An option has an invalid value.
     #[error("{0}")]
     Options(&'static str),
     /// The threads could not be started.
     #[error(transparent)]
     Threads(#[from] txgraph_work::ThreadsError),
-    /// Two neighbouring blocks of the database do not belong together, and
-    /// reading them again did not help.
+    /// Two neighbouring blocks of the database are not linked, also after reading them again.
     #[error(
         "block {block} does not name the hash of block {} as its parent: the header files are \
          damaged, or the node replaces its newest blocks faster than they can be read",
         block.saturating_sub(1)
     )]
     Unlinked {
-        /// The later of the two.
+        /// The second of the two blocks.
         block: u64,
     },
-    /// The transactions of a block are not numbered on from those of the block
-    /// before.
+    /// The transaction numbers of a block do not continue those of the block before.
     #[error(
         "the transactions of block {block} do not follow those of block {}: the table \
          BlockBodyIndices is damaged",
         block.saturating_sub(1)
     )]
     Unnumbered {
-        /// The later of the two.
+        /// The second of the two blocks.
         block: u64,
     },
-    /// The database gave fewer blocks or receipts than it says it has.
+    /// The database returned fewer blocks or receipts than it should contain.
     #[error("block {block}: the database holds it, but gave only {given} of {expected} {what}")]
     Incomplete {
         /// The block.
         block: u64,
         /// "receipts", …
         what: &'static str,
-        /// How many came.
+        /// The number that was returned.
         given: u64,
-        /// How many there are.
+        /// The expected number.
         expected: u64,
     },
     /// A transaction that was searched for by its hash.
@@ -103,13 +100,13 @@ fn not_searched(missing: &[Unavailable]) -> String {
     format!("; not searched: {}{more}", listed.join(", "))
 }
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl From<Error> for SourceError {
     fn from(error: Error) -> Self {
         match error {
-            // Unwrapped, so that whoever looks for the cause finds it at once.
+            // Unwrapped, so that callers find the cause directly.
             Error::NodeDb(error) => Self::Failed(Box::new(error)),
             error => Self::Failed(Box::new(error)),
         }

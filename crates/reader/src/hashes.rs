@@ -1,9 +1,8 @@
-//! Transaction hashes and block times for transfers that were scanned without them.
+//! Fills in transaction hashes and block times of transfers that were scanned without them.
 //!
-//! A hash is not stored: it is the keccak of the transaction, which must be read,
-//! decompressed and re-encoded; and a time stands in a header, which is dearer than
-//! the receipts of a small block. A search therefore resolves both for its few final
-//! edges, not for everything it looked at.
+//! A hash is not stored: it is the Keccak of the transaction, which has to be read, decompressed
+//! and encoded again. A time is in a header, which costs more to read than the receipts of a
+//! small block. So a search resolves both only for the edges of its result.
 
 use crate::{
     availability,
@@ -20,19 +19,19 @@ use txgraph_nodedb::{self as nodedb, BodyIndices, NodeDb, Parts, Scratch, Snapsh
 use txgraph_transfers::{BlockRange, BlockRanges, Kind, SourceError, Transfer};
 use txgraph_work::CancelFlag;
 
-/// Transactions resolved under one snapshot.
+/// The number of transactions that are resolved under one snapshot.
 const GROUP: usize = 512;
 
-/// Transfers whose transactions are gathered at once: bounds the memory for it.
+/// The number of transfers that are resolved at once, which bounds the memory.
 const STRETCH: usize = 1 << 20;
 
-/// What is asked for.
+/// The key of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     block: u64,
-    /// As the scan told it; 0 if it did not.
+    /// The time from the scan; 0 if it was not requested.
     timestamp: u64,
-    /// None for withdrawals, which belong to no transaction.
+    /// `None` for withdrawals, which belong to no transaction.
     index: Option<u32>,
 }
 
@@ -46,21 +45,19 @@ impl Key {
     }
 }
 
-/// What is found.
+/// The result of a lookup.
 #[derive(Clone, Copy)]
 struct Found {
     timestamp: u64,
     hash: B256,
 }
 
-/// Where wanted rows are, on average, no further apart than this, the offsets of those
-/// between them are read along; the rows themselves only where that costs less than
-/// another call into the kernel.
+/// If the average distance of wanted rows is at most this, the offsets of the rows in between are
+/// read, too. The rows in between are read only where that is cheaper than another system call.
 const AHEAD_ROWS_MAX: u64 = 256;
 
-/// Fills in the hashes of `transfers`, whatever their order. On the caller's pool.
-/// The caller must [check](Pins::check) the pins afterwards: blocks that they hold
-/// are not looked at one by one.
+/// Fills in the hashes of `transfers`, in any order, on the caller's pool. The caller must
+/// [check](Pins::check) the pins afterwards: pinned blocks are not checked individually.
 pub(crate) fn fill(
     db: &NodeDb,
     transfers: &mut [Transfer],
@@ -92,7 +89,7 @@ pub(crate) fn fill(
     Ok(())
 }
 
-/// Hashes of a group of transactions, patiently.
+/// Resolves a group of transactions, again if files changed in the meantime.
 fn resolve(
     db: &NodeDb,
     group: &[Key],
@@ -131,7 +128,7 @@ fn attempt_group(
     scratch: &mut Scratch,
 ) -> Result<Vec<Found>, Trouble> {
     let snapshot = db.snapshot()?;
-    // Headers and bodies first, transactions then: each file is read forward.
+    // Headers and bodies first, then transactions: each file is read forward.
     let mut wanted = Vec::with_capacity(group.len());
     let blocks = group.iter().map(|key| key.block);
     let ahead = Ahead::new(blocks.clone().min(), blocks.max(), group.len());
@@ -164,7 +161,7 @@ fn attempt_group(
     Ok(found.collect())
 }
 
-/// How far to read ahead of a row.
+/// The range of rows to read ahead.
 #[derive(Clone, Copy)]
 struct Ahead(Option<u64>);
 
@@ -180,8 +177,8 @@ impl Ahead {
     }
 }
 
-/// Transactions and time of a block that is still the same, as far as can be told
-/// here: of blocks that a scan has pinned, [`Pins::check`] tells.
+/// Returns the transactions and the time of a block, after checking that it is still the same
+/// block as far as possible here. Pinned blocks are checked by [`Pins::check`].
 fn look_up(
     snapshot: &Snapshot<'_>,
     keys: &[Key],
@@ -191,11 +188,10 @@ fn look_up(
 ) -> Result<(BodyIndices, u64), Trouble> {
     let block = keys[0].block;
     let replaced = Trouble::Replaced { block };
-    // Of one block some may come from a source that tells times, others from one that
-    // does not.
-    let told = keys.iter().map(|key| key.timestamp).filter(|it| *it != 0);
-    let timestamp = told.clone().max().unwrap_or(0);
-    if block > snapshot.tip() || told.min().is_some_and(|least| least != timestamp) {
+    // The transfers of one block may come from a source with times and from one without.
+    let known = keys.iter().map(|key| key.timestamp).filter(|it| *it != 0);
+    let timestamp = known.clone().max().unwrap_or(0);
+    if block > snapshot.tip() || known.min().is_some_and(|least| least != timestamp) {
         return Err(replaced);
     }
     let found = match (pinned.contains(block), timestamp) {
@@ -212,7 +208,7 @@ fn look_up(
     Ok((snapshot.body(block)?, found))
 }
 
-/// An error that stays: are the transactions of these blocks gone?
+/// Explains a permanent error: the transactions may have been deleted.
 fn explain(db: &NodeDb, group: &[Key], error: nodedb::Error, cancel: &CancelFlag) -> SourceError {
     let parts = Parts {
         transactions: true,
@@ -239,16 +235,15 @@ fn explain(db: &NodeDb, group: &[Key], error: nodedb::Error, cancel: &CancelFlag
     }
 }
 
-/// Runs of blocks that were scanned, with the hash of the last of each, which
-/// pins all of them.
+/// Runs of scanned blocks, with the hash of the last block of each, which fixes all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<BTreeMap<u64, (u64, B256)>>);
 
-/// Runs remembered; the lowest are forgotten first.
+/// The maximum number of runs. The lowest are removed first.
 const PINS_MAX: usize = 4096;
 
 impl Pins {
-    /// Remembers what a scan has read; of overlapping runs the newest.
+    /// Adds the runs of a scan. They replace older ones that overlap.
     pub(crate) fn add(&self, runs: &[(BlockRange, B256)]) {
         let mut pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (blocks, hash) in runs {
@@ -260,7 +255,7 @@ impl Pins {
         }
     }
 
-    /// The blocks of all runs.
+    /// Returns the blocks of all runs.
     fn runs(&self) -> BlockRanges {
         let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pins.iter()
@@ -268,7 +263,7 @@ impl Pins {
             .collect()
     }
 
-    /// That the scanned runs which hold blocks of `transfers` are still canonical.
+    /// Checks that the runs with blocks of `transfers` are still canonical.
     pub(crate) fn check(&self, db: &NodeDb, transfers: &[Transfer]) -> Result<(), SourceError> {
         for (block, hash) in self.holding(transfers) {
             if canonical(db, block)? != Some(hash) {
@@ -278,7 +273,7 @@ impl Pins {
         Ok(())
     }
 
-    /// Last block and hash of each run that holds one of the blocks of `transfers`.
+    /// Returns the last block and the hash of each run with a block of `transfers`.
     fn holding(&self, transfers: &[Transfer]) -> BTreeMap<u64, B256> {
         let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut holding = BTreeMap::new();

@@ -1,24 +1,22 @@
 //! Scans block ranges of a node database in parallel and emits ordered transfers.
 //!
-//! In: a [`NodeDb`](txgraph_nodedb::NodeDb), and questions put to a
-//! [`TransferSource`](txgraph_transfers::TransferSource). Out: the wanted
-//! transfers in total order, the same for any number of threads and any chunk
-//! size, together with an exact account of what was read. It knows nothing of
-//! tables and files (that is `nodedb`), nothing of what a log means (that is
-//! `transfers`), and nothing of graphs.
+//! [`NodeSource`] answers the requests of a [`TransferSource`](txgraph_transfers::TransferSource)
+//! from a [`NodeDb`](txgraph_nodedb::NodeDb). The transfers are in total order, the same for any
+//! number of threads and any chunk size, with exact counts of what was read. Tables and files are
+//! the part of `nodedb`, and the meaning of logs that of `transfers`.
 //!
-//! How a scan goes:
+//! The steps of a scan:
 //!
 //! ```text
 //! availability ─► chunk ─► read (workers) ─► merge ─► the caller's sink
 //!  what exists     cut      one snapshot      order, links, memory
 //! ```
 //!
-//! The node may write, prune and reorganise all the while. Three checks make the
-//! answer that of one chain: every block must name its predecessor's hash, inside
-//! a chunk and between chunks; the end of every run of blocks must still be
-//! canonical when the scan ends; and a block that was there when the scan began
-//! and is not when its turn comes is an error, never a smaller answer.
+//! The node may write, prune and reorganise at any time. Three checks ensure that an answer
+//! belongs to one chain. Every block must have its predecessor's hash as parent hash, inside a
+//! chunk and between chunks. The end of every run of blocks must still be canonical when the scan
+//! ends. A block that was available when the scan began and is missing later is an error, never a
+//! smaller answer.
 
 mod availability;
 mod by_block;

@@ -12,14 +12,14 @@ use std::iter::Peekable;
 use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, Transfer, Unavailable};
 use txgraph_work::{Head as LineHead, Line, Retry, Started};
 
-/// What was read of a chunk: consecutive blocks, each naming the hash of the one
-/// before.
+/// A part of a chunk that was read: consecutive blocks. Each has the hash of the one before as
+/// its parent hash.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) blocks: BlockRange,
     /// Parent hash of the first block.
     pub(crate) parent: B256,
-    /// Hash of the last block; with the links it pins all of them.
+    /// Hash of the last block. Together with the links it fixes all of them.
     pub(crate) hash: B256,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) counts: DecodeCounts,
@@ -35,19 +35,19 @@ impl Piece {
     }
 }
 
-/// How the reading of a chunk ended.
+/// The outcome of reading a chunk.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// Its first blocks, or all. Some, when a worker's share of memory was full.
+    /// All its blocks, or the first ones if a worker's share of memory was full.
     Read(Piece),
-    /// These blocks of it were deleted since the scan began.
+    /// These blocks were deleted since the scan began.
     Gone(Vec<Unavailable>),
-    /// The tip of the chain is below the end of the chunk by now.
+    /// The tip is now below the end of the chunk.
     Unwound {
-        /// The lowest block that the chain has no more.
+        /// The lowest block that is no longer in the chain.
         block: u64,
     },
-    /// The scan is to end.
+    /// The scan ends.
     Stopped,
     /// It cannot be read.
     Failed(Box<dyn std::error::Error + Send + Sync>),
@@ -67,20 +67,20 @@ impl Chunk {
     }
 }
 
-/// Bounds of what may wait.
+/// Limits of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Chunks that were begun and not emitted; parts of chunks that were cut short
-    /// count on top, but no more than so many are read at a time.
+    /// The number of chunks that are started and not emitted. Rests of chunks that were cut short
+    /// are in addition, but no more than this number is read at a time.
     pub(crate) window: usize,
-    /// Bytes of transfers in all of them.
+    /// The bytes of transfers in all of them.
     pub(crate) memory_bytes: u64,
-    /// Bytes set aside for a chunk while it is being read.
+    /// The bytes that are reserved for a chunk while it is read.
     pub(crate) share_bytes: u64,
 }
 
 impl Limits {
-    /// For `threads` workers and the bound a user gave.
+    /// Returns the limits for `threads` workers and the limit of the options.
     pub(crate) fn new(threads: usize, memory_bytes_max: Option<u64>) -> Self {
         const MIB: u64 = 1 << 20;
         let threads = threads.max(1);
@@ -95,28 +95,28 @@ impl Limits {
         }
     }
 
-    /// A worker ends a piece when its transfers take so many bytes. Half of the
+    /// A worker ends a piece when its transfers take this number of bytes. That is half of the
     /// share, because a growing vector may be half empty.
     pub(crate) fn piece_bytes(&self) -> u64 {
         self.share_bytes / 2
     }
 }
 
-/// The state of what stands first in line.
+/// The state of the first chunk.
 #[derive(Debug)]
 pub(crate) enum Head {
-    /// Take it: it follows what was taken before.
+    /// It is read and follows the piece taken before.
     Ready(Piece),
-    /// It does not name the hash of the last block taken as its parent.
+    /// Its parent hash is not the hash of the last block taken.
     Unlinked {
         /// Its first block.
         block: u64,
     },
-    /// It could not be read. The slot stays until [`Merge::redo`] or [`Merge::skip`].
+    /// It could not be read. It stays in line until [`Merge::redo`] or [`Merge::skip`].
     Broken(Outcome),
-    /// Not read yet.
+    /// It is not read yet.
     Pending,
-    /// Nothing is left.
+    /// No chunk is left.
     End,
 }
 

@@ -1,38 +1,38 @@
-//! How to scan, as opposed to what to scan.
+//! Options of scans.
 
 use crate::plan::ScanPlan;
 use std::{fmt, sync::Arc};
 use txgraph_work::{CancelFlag, Progress, Threads};
 
-/// How to scan. Nothing in here changes an answer.
+/// Options of scans. None of them changes an answer.
 #[derive(Clone, Default)]
 pub struct ScanOptions {
     /// The threads that read.
     pub threads: Threads,
-    /// Blocks per chunk, at least 1; `None`: chosen from the range, its density
-    /// and the number of threads.
+    /// The number of blocks per chunk, at least 1. `None`: chosen from the range, its number of
+    /// transactions and the number of threads.
     pub chunk_blocks: Option<u64>,
-    /// Blocks read under one snapshot at most, at least 1; `None`: 100,000. A
-    /// snapshot also ends after 5 s: the node waits for readers of old ones before
-    /// it replaces blocks.
+    /// The maximum number of blocks read under one snapshot, at least 1. `None`: 100,000. A
+    /// snapshot also ends after 5 s, because a node waits for readers of old snapshots before it
+    /// replaces blocks.
     pub snapshot_blocks_max: Option<u64>,
-    /// Bound for the transfers that a scan holds at once (those that wait for
-    /// their turn, those being decoded), in bytes; a worker may overshoot its share
-    /// by one block. `None`: 64 MiB, more with many threads.
+    /// The limit in bytes for the transfers that a scan holds at a time: those being decoded and
+    /// those that wait for their turn. A worker may exceed its share by one block. `None`: 64
+    /// MiB, more with many threads.
     pub memory_bytes_max: Option<u64>,
-    /// Recompute all roots of every block that is read
-    /// ([`Block::check_roots`](txgraph_nodedb::Block::check_roots)): finds any damage,
-    /// at many times the cost. Asks for transactions and withdrawals to be there.
+    /// Whether all roots of every block are recomputed
+    /// ([`Block::check_roots`](txgraph_nodedb::Block::check_roots)). This finds any damage, at
+    /// many times the cost. It requires transactions and withdrawals.
     pub verify: bool,
-    /// Told how far a scan has come.
+    /// Receives the number of finished blocks.
     pub progress: Option<Arc<dyn Progress>>,
-    /// Told how a scan is going to read the blocks, and why.
+    /// Receives the plan of each scan before it begins.
     pub explain: Option<Explain>,
-    /// Stops scans when set.
+    /// Stops scans when it is set.
     pub cancel: CancelFlag,
 }
 
-/// Hears of the plan of each scan before it begins.
+/// A receiver of [`ScanPlan`]s.
 pub type Explain = Arc<dyn Fn(&ScanPlan) + Send + Sync>;
 
 impl fmt::Debug for ScanOptions {

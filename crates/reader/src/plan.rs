@@ -1,9 +1,8 @@
-//! Chooses whether a scan looks at a block's bloom filter before its receipts.
+//! Decides whether a scan checks a block's bloom filter before its receipts.
 //!
-//! A header's bloom filter tells for certain that no log of the block was emitted by
-//! a token. Where that holds for most blocks, reading a header instead of a block's
-//! receipts is a bargain; where blocks are full of logs, or the token is in
-//! most of them, it is a price paid for nothing. So a few headers are looked at
+//! The bloom filter in a header can prove that no log of the block was emitted by a token. If
+//! that is so for most blocks, reading a header is cheaper than reading the receipts. In blocks
+//! full of logs, or for a token that is in most blocks, it is wasted. So some headers are sampled
 //! first.
 
 use crate::chunk::{Density, sample};
@@ -12,31 +11,29 @@ use std::fmt;
 use txgraph_nodedb::{LogsBloom, NodeDb, Result, Scratch};
 use txgraph_transfers::{BlockRanges, TokenFilter, TransferFilter};
 
-/// Headers that are looked at.
+/// The maximum number of sampled headers.
 const SAMPLES_MAX: u64 = 256;
 
-/// What reading a header's bloom filter costs, in receipts: its bytes are copied from the
-/// page cache and walked as far as the filter, and the receipts of a block that is skipped are
-/// mostly read with those around them (measured: at 3.4 receipts saved per block nothing
-/// is gained).
+/// The cost of reading a header's bloom filter, in receipts. Its bytes are copied from the page
+/// cache and parsed up to the filter, and the receipts of a skipped block are mostly read with
+/// those around them. Measured: with 3.4 saved receipts per block nothing is gained.
 const HEADER_COST: f64 = 3.5;
 
-/// More tokens fill a filter of their own; and somebody who asks for so many finds
-/// them in every block.
+/// With more tokens, nearly every block contains one of them.
 const TOKENS_MAX: usize = 16;
 
-/// How a scan reads the blocks, and why. [`fmt::Display`] is for people.
+/// The plan of a scan. [`fmt::Display`] explains it to a person.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanPlan {
-    /// Blocks to scan.
+    /// The number of blocks to scan.
     pub blocks: u64,
-    /// Transactions per block, estimated.
+    /// The estimated number of transactions per block.
     pub transactions_per_block: f64,
-    /// Share of sampled blocks whose bloom filter does not exclude the tokens; none if
-    /// a bloom filter could not help.
+    /// The share of sampled blocks whose bloom filter does not exclude the tokens. `None` if a
+    /// bloom filter cannot help.
     pub bloom_hits: Option<f64>,
-    /// Whether receipts are read only of blocks whose bloom filter does not exclude
-    /// the tokens.
+    /// Whether only the receipts of blocks are read whose bloom filter does not exclude the
+    /// tokens.
     pub skips_by_bloom: bool,
 }
 
@@ -49,7 +46,7 @@ impl fmt::Display for ScanPlan {
         )?;
         let Some(hits) = self.bloom_hits else {
             return f.write_str(
-                "all receipts are read (bloom filters tell nothing about this question)",
+                "all receipts are read (bloom filters cannot exclude blocks for this request)",
             );
         };
         let percent = hits * 100.0;
@@ -69,14 +66,14 @@ impl fmt::Display for ScanPlan {
     }
 }
 
-/// The bits of some tokens in a bloom filter (yellow paper, 4.4.1): of each token the
-/// bytes they are in, ascending, as low ones are read sooner.
+/// The bits of some tokens in a bloom filter (yellow paper, 4.4.1). For each token the bytes that
+/// contain its bits, ascending, because low bytes are read sooner.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBits(Vec<Vec<(u8, u8)>>);
 
 impl TokenBits {
-    /// None when blooms cannot tell about what is wanted: native movements leave no
-    /// log, and all tokens are in every block.
+    /// Returns `None` if bloom filters cannot exclude the wanted transfers: native movements
+    /// leave no log, and some token is in every block.
     pub(crate) fn of(filter: &TransferFilter) -> Option<Self> {
         match &filter.tokens {
             TokenFilter::Only { tokens, .. }
@@ -98,7 +95,7 @@ impl TokenBits {
         }
     }
 
-    /// Whether a block with this filter may hold a log of one of the tokens.
+    /// Whether a block with this filter may contain a log of one of the tokens.
     #[inline]
     pub(crate) fn may_be_in(&self, bloom: &mut LogsBloom<'_>) -> Result<bool> {
         self.within(|byte| bloom.byte(byte))
@@ -119,7 +116,7 @@ impl TokenBits {
 }
 
 impl ScanPlan {
-    /// `bloom_hits`: see the field.
+    /// Makes a plan. `bloom_hits`: see the field.
     pub(crate) fn new(ranges: &BlockRanges, density: &Density, bloom_hits: Option<f64>) -> Self {
         let transactions_per_block = density.per_block(ranges);
         let saved = bloom_hits.map_or(0.0, |hits| (1.0 - hits) * transactions_per_block);
@@ -132,8 +129,8 @@ impl ScanPlan {
     }
 }
 
-/// Looks at a few headers of `ranges`, all of which are there: the share of those that
-/// do not exclude the tokens.
+/// Samples headers of `ranges`, which are available. Returns the share whose bloom filter does
+/// not exclude the tokens.
 pub(crate) fn hits(db: &NodeDb, ranges: &BlockRanges, tokens: &TokenBits) -> Result<f64> {
     let snapshot = db.snapshot()?;
     let mut scratch = Scratch::default();

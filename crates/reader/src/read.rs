@@ -1,9 +1,9 @@
-//! Reads one chunk: what a worker does.
+//! Reads one chunk.
 //!
-//! A chunk is read under a snapshot of its own, renewed in long chunks, so that
-//! no read transaction holds the node back for more than seconds. Whatever goes
-//! wrong may be the node's doing (it truncates, prunes and replaces files), so a
-//! chunk is read again under a fresh snapshot before its error is believed.
+//! A chunk is read under a snapshot of its own, which is renewed in long chunks, so that no read
+//! transaction delays the node for more than seconds. Any error may be caused by the node, which
+//! truncates, prunes and replaces files. So a chunk is read again under a new snapshot before an
+//! error is reported.
 
 use crate::{
     availability,
@@ -26,17 +26,17 @@ use txgraph_transfers::{
 };
 use txgraph_work::{CancelFlag, Next, Retry};
 
-/// A snapshot is renewed inside a chunk after this time …
+/// A snapshot is renewed inside a chunk after this time.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// … or after so many blocks, unless told otherwise.
+/// A snapshot is renewed after this number of blocks, unless the options specify another.
 pub(crate) const SNAPSHOT_BLOCKS_MAX: u64 = 100_000;
 
-/// The clock is looked at once in so many blocks.
+/// The time is checked once in this number of blocks.
 const CLOCK_BLOCKS: u64 = 64;
 
-/// Which parts of the blocks a question needs; with `verify` more, to hold them
-/// against each other.
+/// Returns the parts of blocks that a request needs. With `verify` there are more, to compare
+/// them.
 pub(crate) fn parts(request: &ScanRequest, verify: bool) -> Parts {
     let filter = &request.filter;
     Parts {
@@ -48,10 +48,10 @@ pub(crate) fn parts(request: &ScanRequest, verify: bool) -> Parts {
     }
 }
 
-/// Hears of every block that was decoded, and what was odd in it by contract.
-pub(crate) type Books<'a> = dyn Fn(BlockSummary, Vec<(Address, DecodeCounts)>) + Sync + 'a;
+/// Receives a summary of every decoded block, and its anomalies by contract.
+pub(crate) type BlockObserver<'a> = dyn Fn(BlockSummary, Vec<(Address, DecodeCounts)>) + Sync + 'a;
 
-/// What is the same for all chunks of a scan.
+/// The parameters that all chunks of a scan share.
 pub(crate) struct ChunkReader<'a> {
     pub(crate) db: &'a NodeDb,
     pub(crate) request: &'a ScanRequest,
@@ -59,38 +59,38 @@ pub(crate) struct ChunkReader<'a> {
     pub(crate) parts: Parts,
     /// Whether to recompute the roots of every block.
     pub(crate) verify: bool,
-    /// Blocks whose bloom filter excludes all of these are not read; none: all are.
+    /// Blocks whose bloom filter excludes all of these tokens are skipped; `None`: no block is.
     pub(crate) tokens: Option<TokenBits>,
     /// A piece ends with the block that makes its transfers larger than this.
     pub(crate) piece_bytes: u64,
     pub(crate) snapshot_blocks_max: u64,
     pub(crate) cancel: &'a CancelFlag,
-    /// Told of each block, in order; begins anew with the first block of the chunk
-    /// when that is read again.
-    pub(crate) books: Option<&'a Books<'a>>,
-    /// Set when the scan has ended and outcomes are no longer wanted.
+    /// Called for each block, in order. When a chunk is read again, the calls start again with
+    /// its first block.
+    pub(crate) observer: Option<&'a BlockObserver<'a>>,
+    /// Set when the scan has ended and outcomes are no longer needed.
     pub(crate) stopped: AtomicBool,
 }
 
-/// Why reading stops between two blocks.
+/// The reasons to stop between two blocks.
 enum Halt {
     /// The piece is large enough.
     Full,
     /// The snapshot is old enough.
     Renew,
-    /// The scan is to end.
+    /// The scan ends.
     Stopped,
-    /// The blocks do not fit together.
+    /// The blocks are not linked.
     Broken(Error),
 }
 
-/// What has been read of a chunk so far.
+/// The part of a chunk that was read.
 struct Partial {
     /// The next block.
     next: u64,
     /// Parent hash of the first block.
     parent: Option<B256>,
-    /// Hash of the last block read under the snapshot before.
+    /// Hash of the last block read under the previous snapshot.
     hash: Option<B256>,
     /// Number of the next block's first transaction, if known.
     next_tx: Option<u64>,
@@ -107,7 +107,8 @@ impl ChunkReader<'_> {
                 Err(error) => error,
             };
             let above_tip = matches!(error, Error::NodeDb(nodedb::Error::AboveTip { .. }));
-            // The first error may be by chance; then the blocks may have been deleted.
+            // The first error may be accidental. After the second the blocks may have been
+            // deleted.
             if attempts.number() > 1
                 && !above_tip
                 && let Ok(Some(gone)) = self.gone(chunk)
@@ -123,7 +124,7 @@ impl ChunkReader<'_> {
         }
     }
 
-    /// Blocks of `chunk` below the tip that are not whole any more.
+    /// Returns the blocks of `chunk` below the tip that are no longer complete.
     fn gone(&self, chunk: BlockRange) -> Result<Option<Outcome>> {
         let snapshot = self.db.snapshot()?;
         let Some(there) = BlockRange::new(chunk.first, chunk.last.min(snapshot.tip())) else {
@@ -147,7 +148,7 @@ impl ChunkReader<'_> {
         };
         let request = self.request;
         let mut decoder = Decoder::new(self.chain_id, &request.wrapped_native, &request.filter);
-        if self.books.is_some() {
+        if self.observer.is_some() {
             decoder = decoder.recording_anomalies();
         }
         loop {
@@ -189,7 +190,7 @@ impl ChunkReader<'_> {
         }))
     }
 
-    /// Reads on under one snapshot; `None` when `last` is done.
+    /// Continues to read under one snapshot; `None` when `last` was read.
     fn run(
         &self,
         snapshot: &Snapshot<'_>,
@@ -241,8 +242,8 @@ impl ChunkReader<'_> {
         Ok(halt)
     }
 
-    /// Takes one block. Nothing of it is kept when this fails or halts `Stopped`
-    /// or `Broken`, as then nothing of the chunk is.
+    /// Reads one block. If this fails, or stops with `Stopped` or `Broken`, the whole chunk is
+    /// discarded.
     fn visit(
         &self,
         block: &mut Block<'_>,
@@ -263,7 +264,7 @@ impl ChunkReader<'_> {
             return Ok(Some(Halt::Broken(Error::Unnumbered { block: number })));
         }
         partial.next_tx = first_tx.checked_add(tx_count);
-        // Cannot overflow: the next block of a chain that ends at 2^64-1 is never asked for.
+        // Cannot overflow: the block after 2^64-1 is never read.
         partial.next = number.saturating_add(1);
         if let Some(tokens) = &self.tokens
             && !tokens.may_be_in(&mut block.logs_bloom()?)?
@@ -287,20 +288,20 @@ impl ChunkReader<'_> {
             block.check_roots()?;
         }
         let kept = &mut partial.transfers[first_row..];
-        // A time goes out with its transfers, so its header must be right.
+        // The time is part of the answer, so its header is checked.
         let timed = self.request.with_times && !kept.is_empty();
-        if timed || self.books.is_some() {
+        if timed || self.observer.is_some() {
             let timestamp = block.check_header_later()?.timestamp;
             for transfer in kept.iter_mut().filter(|_| timed) {
                 transfer.block_timestamp = timestamp;
             }
-            if let Some(books) = self.books {
+            if let Some(observer) = self.observer {
                 let summary = BlockSummary {
                     number,
                     timestamp,
                     counts: decoder.counts().since(&before),
                 };
-                books(summary, decoder.take_anomalies());
+                observer(summary, decoder.take_anomalies());
             }
         }
         if self.request.with_hashes {
@@ -314,14 +315,14 @@ impl ChunkReader<'_> {
         Ok(full.then_some(Halt::Full))
     }
 
-    /// Decodes a block; the number of its receipts.
+    /// Decodes a block and returns the number of its receipts.
     fn decode(
         &self,
         block: &mut Block<'_>,
         decoder: &mut Decoder<'_>,
         transfers: &mut Vec<Transfer>,
     ) -> nodedb::Result<u64> {
-        // The time follows when something of the block is kept.
+        // The time is filled in if a transfer of the block is kept.
         decoder.begin_block(block.number, 0);
         let mut index = 0;
         loop {
@@ -356,7 +357,7 @@ impl ChunkReader<'_> {
     }
 }
 
-/// Links the first block read under a snapshot to what was read before.
+/// Checks the link between the first block under a snapshot and the blocks before.
 fn link(block: &mut Block<'_>, partial: &mut Partial) -> nodedb::Result<Option<Error>> {
     let parent = block.check_header()?.parent_hash;
     if partial.parent.is_none() {
@@ -368,7 +369,7 @@ fn link(block: &mut Block<'_>, partial: &mut Partial) -> nodedb::Result<Option<E
     }))
 }
 
-/// How reading ends when it has failed often enough.
+/// Converts the error of the last attempt.
 fn failure(error: Error) -> Outcome {
     match error {
         Error::NodeDb(nodedb::Error::AboveTip { block, .. }) => Outcome::Unwound { block },
@@ -377,7 +378,7 @@ fn failure(error: Error) -> Outcome {
     }
 }
 
-/// Number of the first transaction after block `before`. Unknown before the first
+/// Returns the number of the first transaction after block `before`. `None` before the first
 /// block of the chain.
 fn next_tx_after(snapshot: &Snapshot<'_>, before: Option<u64>) -> nodedb::Result<Option<u64>> {
     match before.map(|before| snapshot.body(before)) {
@@ -387,8 +388,8 @@ fn next_tx_after(snapshot: &Snapshot<'_>, before: Option<u64>) -> nodedb::Result
     }
 }
 
-/// The native value that a transaction moves if it succeeds. Nothing when that is
-/// zero: then its sender need not be looked up.
+/// Returns the native value that a transaction moves if it succeeds. `None` if it is zero, so
+/// that its sender is not looked up.
 fn transaction_value_of(
     block: &mut Block<'_>,
     index: u32,
@@ -405,7 +406,7 @@ fn transaction_value_of(
     }))
 }
 
-/// Fills in the hashes of rows of one block, in total order.
+/// Fills in the hashes of the rows of one block, which are in total order.
 fn resolve_hashes(block: &mut Block<'_>, rows: &mut [Transfer]) -> nodedb::Result<()> {
     let of_transactions = rows.iter().filter(|row| row.kind != Kind::Withdrawal);
     let mut indices: Vec<u32> = of_transactions.map(|row| row.transaction_index).collect();

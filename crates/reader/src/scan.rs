@@ -1,10 +1,9 @@
-//! Drives a scan: hands chunks to workers, takes their pieces in order, and sees
-//! to it that all of them belong to one chain.
+//! Controls a scan: starts chunks, takes their pieces in order, and checks that all belong to one
+//! chain.
 //!
-//! The loop runs on the caller's thread, and so does the sink. Workers are behind
-//! a trait, because what can go wrong between a node and its reader (chunks
-//! finishing in any order, blocks replaced or deleted at any time) is tested
-//! thoroughly with a simulated chain, which a disk would not allow.
+//! The loop and the sink run on the caller's thread. Workers are behind a trait, so that tests
+//! can simulate a chain. Chunks that finish in any order, and blocks that are replaced or deleted
+//! at any time, cannot be tested thoroughly with files.
 
 use crate::{
     error::Error,
@@ -18,7 +17,7 @@ use std::{
 use txgraph_transfers::{Batch, BlockRange, ScanReport, SourceError, Transfer, Unavailable};
 use txgraph_work::{CancelFlag, ProgressGuard, Started, Wait};
 
-/// While a scan runs, the last emitted block is looked up again this often.
+/// The last emitted block is looked up again in this interval.
 const RECHECK_TIME: Duration = Duration::from_secs(5);
 
 /// What reads chunks.
@@ -33,10 +32,10 @@ pub(crate) trait Workers {
     fn canonical(&mut self, block: u64) -> Result<Option<B256>, SourceError>;
 }
 
-/// Why a scan ended before its end.
+/// The reasons to stop early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// These blocks were deleted meanwhile.
+    /// These blocks were deleted in the meantime.
     Gone(Vec<Unavailable>),
     /// All other reasons.
     Source(SourceError),
@@ -54,13 +53,13 @@ impl From<Error> for Stop {
     }
 }
 
-/// What goes with a scan from its beginning to its end.
+/// The state of a scan.
 pub(crate) struct Run<'a> {
     pub(crate) allow_partial: bool,
     pub(crate) cancel: &'a CancelFlag,
     pub(crate) progress: &'a ProgressGuard<'a>,
     pub(crate) sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
-    /// Blocks emitted so far: unbroken runs, each with the hash of its last block.
+    /// The emitted blocks: consecutive runs, each with the hash of its last block.
     pub(crate) emitted: Vec<(BlockRange, B256)>,
     pub(crate) report: ScanReport,
 }
@@ -94,7 +93,7 @@ impl Run<'_> {
                     }
                 }
                 Head::Unlinked { block } => {
-                    // Either the head or what was emitted is of another chain than now.
+                    // Either the head or the emitted blocks belong to an old chain.
                     self.check_tail(&merge, workers)?;
                     tracing::debug!(block, "read before a reorganisation; reading again");
                     if !merge.redo() {
@@ -139,7 +138,7 @@ impl Run<'_> {
         (self.sink)(Batch { blocks, transfers })
     }
 
-    /// Goes on after a head that could not be read, if possible.
+    /// Continues after a head that could not be read, if possible.
     fn mend(
         &mut self,
         outcome: Outcome,
@@ -172,7 +171,7 @@ impl Run<'_> {
     }
 }
 
-/// That `block` still has this hash.
+/// Checks that `block` still has this hash.
 fn check(workers: &mut dyn Workers, block: u64, hash: B256) -> Result<(), SourceError> {
     if workers.canonical(block)? == Some(hash) {
         Ok(())
@@ -185,7 +184,7 @@ fn count(transfers: &[Transfer]) -> u64 {
     u64::try_from(transfers.len()).unwrap_or(u64::MAX)
 }
 
-/// Gaps in ascending order, those that touch and have the same reason as one.
+/// Sorts gaps, and joins those that touch and have the same reason.
 pub(crate) fn joined(mut gaps: Vec<Unavailable>) -> Vec<Unavailable> {
     gaps.sort_by_key(|gap| gap.blocks);
     let mut joined: Vec<Unavailable> = Vec::with_capacity(gaps.len());

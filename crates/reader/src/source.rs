@@ -26,23 +26,23 @@ use txgraph_transfers::{
 };
 use txgraph_work::{ProgressGuard, Threads, run_tasks};
 
-/// Blocks at which the number of transactions so far is looked up, per scan.
+/// The number of blocks at which a scan looks up the transactions so far.
 const DENSITY_SAMPLES_MAX: u64 = 256;
 
-/// A node database, asked for transfers. Can be shared between threads; each scan
-/// uses all worker threads.
+/// A node database as a source of transfers. Can be shared between threads; each scan uses all
+/// threads.
 #[derive(Debug)]
 pub struct NodeSource {
     db: Arc<NodeDb>,
     chain: ChainInfo,
     options: ScanOptions,
-    /// What scans have read, to see later whether it is still so.
+    /// The blocks that scans have read, to check later whether they are still canonical.
     pins: hashes::Pins,
 }
 
 impl NodeSource {
-    /// A source over an open database. `chain_id` is needed for chains whose id
-    /// the database does not tell, and must agree where it does.
+    /// Creates a source for an open database. `chain_id` is needed for chains whose ID is not in
+    /// the database. Otherwise it must agree with the database.
     pub fn new(db: Arc<NodeDb>, options: ScanOptions, chain_id: Option<u64>) -> Result<Self> {
         if options.chunk_blocks == Some(0) {
             return Err(Error::Options("a chunk holds at least 1 block"));
@@ -82,7 +82,7 @@ impl NodeSource {
         &self.db
     }
 
-    /// How scans are done.
+    /// The options of scans.
     pub fn options(&self) -> &ScanOptions {
         &self.options
     }
@@ -105,7 +105,7 @@ impl NodeSource {
         &self.pins
     }
 
-    /// That blocks are not there, and what is.
+    /// Returns the error for missing blocks, with the available ones.
     pub(crate) fn unavailable(
         &self,
         request: &ScanRequest,
@@ -118,7 +118,7 @@ impl NodeSource {
         }
     }
 
-    /// How many transactions come before some of the blocks of `ranges`.
+    /// Looks up the number of transactions before some blocks of `ranges`.
     fn density(&self, ranges: &BlockRanges) -> Result<Density> {
         let snapshot = self.db.snapshot()?;
         let mut samples = Vec::new();
@@ -133,9 +133,9 @@ impl NodeSource {
         Ok(Density::new(samples))
     }
 
-    /// How to cut `ranges`, and whether to look at the bloom filters of their blocks.
+    /// Chooses the size of chunks, and whether bloom filters are checked.
     fn plan(&self, ranges: &BlockRanges, tokens: Option<&TokenBits>) -> (Sizing, ScanPlan) {
-        // Only a guess is lost when the files change right now.
+        // If the files change at this moment, only an estimate is lost.
         let density = self.density(ranges).unwrap_or_default();
         let hits = tokens.and_then(|tokens| plan::hits(&self.db, ranges, tokens).ok());
         let plan = ScanPlan::new(ranges, &density, hits);
@@ -146,7 +146,7 @@ impl NodeSource {
         (sizing, plan)
     }
 
-    /// Scans blocks that are there.
+    /// Scans available blocks.
     fn scan_present(
         &self,
         request: &ScanRequest,
@@ -174,7 +174,7 @@ impl NodeSource {
                 .snapshot_blocks_max
                 .unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &self.options.cancel,
-            books: None,
+            observer: None,
             stopped: AtomicBool::new(false),
         };
         let progress = self.options.progress.as_deref();

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use txgraph_transfers::{BlockRanges, DecodeCounts, Kind, TokenStandard};
 
-/// Hashes of a chain; a hash tells in which reorganisation its block was made.
+/// The hashes of a chain. A hash contains the number of the reorganisation that made its block.
 #[derive(Clone, Debug)]
 struct Chain {
     hashes: Vec<B256>,
@@ -46,7 +46,7 @@ struct Simulation {
     chance: SmallRng,
     chain: Chain,
     limits: Limits,
-    /// With the chain as it was when the task was started.
+    /// Each with the chain at the start of the task.
     running: Vec<(Started<Chunk>, Chain)>,
     events_left: u32,
     forks: u64,
@@ -54,7 +54,7 @@ struct Simulation {
 }
 
 impl Simulation {
-    /// Something happens to the chain.
+    /// Changes the chain.
     fn event(&mut self) {
         self.events_left -= 1;
         let tip = self.chain.tip();
@@ -70,7 +70,7 @@ impl Simulation {
             .hashes
             .truncate(usize::try_from(ancestor + 1).unwrap());
         self.forks += 1;
-        // Mostly longer than before, sometimes still on its way up.
+        // Mostly longer than before, sometimes not yet as long.
         let up = if self.chance.random_ratio(3, 4) {
             tip + 2
         } else {
@@ -80,7 +80,7 @@ impl Simulation {
     }
 
     fn read(&mut self, blocks: BlockRange, at_start: Chain) -> Outcome {
-        // Under a snapshot taken when the task started, or just now.
+        // Under a snapshot from the start of the task, or a new one.
         let chain = if self.chance.random() {
             at_start
         } else {
@@ -181,7 +181,7 @@ struct Case {
     limits: Limits,
     events: u32,
     allow_partial: bool,
-    /// The sink stops after so many batches.
+    /// The sink breaks after this number of batches.
     patience: usize,
 }
 
@@ -232,7 +232,7 @@ fn case() -> impl Strategy<Value = Case> {
         )
 }
 
-/// Runs a case. Whether it ended well, and what it ran on.
+/// Runs a case. Returns whether it succeeded, and the simulation.
 fn run(case: &Case) -> (bool, Simulation) {
     let mut simulation = Simulation {
         chance: SmallRng::seed_from_u64(case.seed),
@@ -270,7 +270,7 @@ fn run(case: &Case) -> (bool, Simulation) {
     let result = scan.drive(merge, &mut simulation);
     let report = scan.report;
 
-    // In order, without overlap, whatever the end.
+    // In order and without overlap, whatever the result.
     for pair in batches.windows(2) {
         assert!(pair[0].blocks.last < pair[1].blocks.first);
     }
@@ -335,7 +335,7 @@ proptest! {
 
 #[test]
 fn scans_survive_what_they_can() {
-    // The property would hold of a scan that always fails when anything happens.
+    // A scan that always fails after any change would satisfy the property, too.
     let (mut survived, mut reorganised) = (0, 0);
     for seed in 0..400 {
         let case = Case {

@@ -1,5 +1,5 @@
 //! Directories that lack blocks: refused with what is missing and what is there,
-//! or answered in part with the gap told.
+//! or answered in part with the gap reported.
 
 use crate::support::{answer, ask, assert_same, everything, open, range};
 use txgraph_testkit::{
@@ -28,7 +28,7 @@ fn check(fixture: &Fixture, asked: BlockRange) -> BlockRanges {
     );
     assert!(!available.is_empty() && !missing.is_empty());
 
-    // The rest is given when asked for, the gap is told.
+    // With `allow_partial` the rest is returned and the gap reported.
     request.allow_partial = true;
     let (transfers, report) = answer(&source, &request);
     assert_eq!(missing_of(&report.missing), missing);

@@ -224,7 +224,7 @@ enum Verdict {
     Wrong,
 }
 
-/// Opens and asks for everything there is.
+/// Opens a directory and reads everything in it.
 fn read_all(
     root: &Path,
     chunk_blocks: Option<u64>,
@@ -246,7 +246,7 @@ fn read_all(
 
 /// For the parent, on a line of its own.
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
-fn tell(text: &str) {
+fn print_line(text: &str) {
     println!("\n{text}");
 }
 
@@ -270,7 +270,7 @@ fn child() {
         for verify in [false, true] {
             let mode = if verify { "verified" } else { "plain" };
             // Before reading, so that the parent knows what ended this process.
-            tell(&format!("begin {number} {mode} {what}"));
+            print_line(&format!("begin {number} {mode} {what}"));
             let verdict = match patient.verdict(&what, chunk_blocks, verify) {
                 Verdict::Right => "right".to_owned(),
                 Verdict::Error(error) => format!("error {}", error.replace('\n', " ")),
@@ -278,7 +278,7 @@ fn child() {
                 Verdict::Accepted => "accepted".to_owned(),
                 Verdict::Wrong => "wrong".to_owned(),
             };
-            tell(&format!("end {verdict}"));
+            print_line(&format!("end {verdict}"));
         }
         patient.repair();
     }
@@ -287,7 +287,7 @@ fn child() {
     assert_eq!(report, patient.expected.1);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    tell(&format!("peak {}", peak.unwrap_or("0 kB").trim()));
+    print_line(&format!("peak {}", peak.unwrap_or("0 kB").trim()));
 }
 
 /// How mutations ended: by file kind and verdict.

@@ -113,7 +113,7 @@ fn a_switch_stops_scans() {
         "{result:?}"
     );
     assert_eq!(batches, 3);
-    // It stays off until somebody makes a new one.
+    // It stays cancelled.
     assert!(matches!(
         ask(&source, &everything(range(0, 0))),
         Err(SourceError::Interrupted)

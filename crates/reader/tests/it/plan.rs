@@ -60,7 +60,7 @@ fn blocks_without_the_token_are_skipped_where_that_pays() {
 }
 
 /// A flipped bit in what an address or amount is made of fits every count and every
-/// gas figure, and only the receipts root tells.
+/// gas figure. Only the receipts root detects it.
 #[test]
 fn recomputed_roots_find_what_a_scan_cannot_see() {
     let [_, fixture] = fixtures::committed();

@@ -173,7 +173,7 @@ struct Tally {
     failed: u64,
 }
 
-/// Asks random questions until told to stop.
+/// Makes random requests until it is stopped.
 fn ask_on(
     path: &Path,
     history: &History,
@@ -317,7 +317,7 @@ fn stress(layout: Layout, waits: bool, seed: u64, rounds: u64) {
                 scope.spawn(move || ask_on(path, history, over, strict, chance))
             })
             .collect();
-        // Also when a change panics, or the askers would go on for ever.
+        // Also when a change panics, so that the readers end.
         let _stop = Stop(&over, &history);
         for _ in 0..rounds {
             if askers.iter().any(|asker| asker.is_finished()) {

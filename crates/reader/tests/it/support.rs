@@ -19,7 +19,7 @@ pub(crate) fn database(path: &Path) -> Arc<NodeDb> {
 
 pub(crate) fn open_with(path: &Path, options: ScanOptions) -> NodeSource {
     let db = database(path);
-    // Some small test chains have no transaction that tells.
+    // Some small test chains have no transaction with a chain ID.
     let given = db.chain().unwrap().chain_id.is_none().then_some(1337);
     NodeSource::new(db, options, given).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }

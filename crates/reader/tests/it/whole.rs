@@ -29,7 +29,7 @@ fn check_against_naive(fixture: &Fixture) -> Decoded {
         transfers: expected.transfers.len() as u64,
         malformed: expected.malformed,
         wraps_deduplicated: expected.wraps_deduplicated,
-        // The naive decoder does not tell these apart.
+        // The naive decoder does not distinguish these.
         malformed_erc1155: report.counts.malformed_erc1155,
         dirty_addresses: report.counts.dirty_addresses,
     };
