@@ -216,7 +216,7 @@ fn reads_what_is_committed_after_a_crash_during_a_reorganisation() {
 /// Runs `work` as a user without the rights of root, in another process if need be.
 fn as_ordinary_user(test: &str, work: impl FnOnce()) {
     let probe = tempfile::NamedTempFile::new().unwrap();
-    fs::set_permissions(probe.path(), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(probe.path(), Permissions::from_mode(0o000)).unwrap();
     if std::env::var_os(ORDINARY_USER_ENV).is_some() || File::open(probe.path()).is_err() {
         return work();
     }
