@@ -128,10 +128,16 @@ fn unsafe_code_is_where_the_table_states() {
         let is_unsafe = read(&path).lines().any(|line| {
             let code = line.split("//").next().unwrap_or_default();
             let is_part = |c: char| c.is_alphanumeric() || "_\"".contains(c);
-            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"]
-                .into_iter()
-                .flat_map(|form| code.match_indices(form))
-                .any(|(at, _)| !code[..at].ends_with(is_part))
+            [
+                "unsafe {",
+                "unsafe fn",
+                "unsafe impl",
+                "unsafe extern",
+                "unsafe(",
+            ]
+            .into_iter()
+            .flat_map(|form| code.match_indices(form))
+            .any(|(at, _)| !code[..at].ends_with(is_part))
         });
         if is_unsafe {
             found.insert(relative(&path));
