@@ -15,6 +15,8 @@ mod output;
 mod query;
 #[cfg(feature = "export")]
 mod query_file;
+#[cfg(feature = "export")]
+mod scalar;
 #[cfg(feature = "replay")]
 mod transaction;
 

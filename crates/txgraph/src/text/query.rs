@@ -5,8 +5,11 @@
 //! text and report mistakes.
 
 use super::{
-    Checksum, addresses, block_specs, output::targets, parse_amount, shortened, stop_list, tokens,
-    wrapped_native,
+    Checksum, addresses, block_specs,
+    output::targets,
+    parse_amount,
+    scalar::{Scalar, list, text, words},
+    shortened, stop_list, tokens, wrapped_native,
 };
 use crate::{
     AnalysisFormat, AnalysisOutput, BlockSpec, Error, GraphOutputs, Hops, Measure,
@@ -18,7 +21,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{
     fmt,
     path::{Path, PathBuf},
-    str::FromStr,
 };
 use toml::{Table, Value};
 use txgraph_analysis::PairOrder;
@@ -596,53 +598,6 @@ impl Query {
                 .collect(),
         }
     }
-}
-
-/// A text, or a number where a file could have a text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Scalar {
-    Number(i64),
-    Text(String),
-}
-
-impl fmt::Display for Scalar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(Scalar),
-    Many(Vec<Scalar>),
-}
-
-fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    Ok(match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::One(one) => vec![one.to_string()],
-        OneOrMany::Many(many) => many.iter().map(Scalar::to_string).collect(),
-    })
-}
-
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(Some(Scalar::deserialize(deserializer)?.to_string()))
-}
-
-fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr<Err: fmt::Display>,
-{
-    let texts = list(deserializer)?;
-    let words = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
-    words
-        .map(|word| word.parse().map_err(de::Error::custom))
-        .collect()
 }
 
 #[cfg(test)]

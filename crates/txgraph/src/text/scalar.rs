@@ -1,0 +1,55 @@
+//! How options are written in a saved question: a number can replace a text, and one value
+//! can replace a list.
+
+use serde::{Deserialize, Deserializer, de};
+use std::{fmt, str::FromStr};
+
+/// A text, or a number where a file could have a text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Scalar {
+    Number(i64),
+    Text(String),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(Scalar),
+    Many(Vec<Scalar>),
+}
+
+/// Reads one value or a list of values as texts.
+pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(one) => vec![one.to_string()],
+        OneOrMany::Many(many) => many.iter().map(Scalar::to_string).collect(),
+    })
+}
+
+/// Reads a text or a number as text.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Some(Scalar::deserialize(deserializer)?.to_string()))
+}
+
+/// Reads words, in a list or separated by commas.
+pub(super) fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    let texts = list(deserializer)?;
+    let words = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
+    words
+        .map(|word| word.parse().map_err(de::Error::custom))
+        .collect()
+}
