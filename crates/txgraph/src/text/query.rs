@@ -18,10 +18,8 @@ use crate::{
 };
 use alloy_primitives::U256;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::fmt;
+use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use txgraph_analysis::PairOrder;
 use txgraph_export::{GraphFormat, TableFormat, Target};
