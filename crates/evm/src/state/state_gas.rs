@@ -70,10 +70,12 @@ impl StateGas {
     }
 
     /// Undoes a frame that began at `begin` and failed. Takes the gas that was given back within it
-    /// again.
+    /// again, as far as there is any: a frame that sets and clears a slot in a loop is given back the
+    /// same gas many times. The draft does not define that case; its numbers would underflow.
     pub(super) fn undo(&mut self, begin: &Spent) {
-        let taken = self.spent.given_back - begin.given_back;
-        self.reservoir += self.spent.used - begin.used - taken;
+        let returned = self.reservoir + self.spent.used - begin.used;
+        let taken = (self.spent.given_back - begin.given_back).min(returned);
+        self.reservoir = returned - taken;
         self.neither -= taken;
         self.spent = *begin;
     }
@@ -109,6 +111,20 @@ mod tests {
             ..Journal::default()
         };
         journal.checkpoint()
+    }
+
+    #[test]
+    fn reservoir_is_never_negative() {
+        let mut state_gas = StateGas::default();
+        let caller = at(&state_gas);
+        let mut frame_gas = 30;
+        for _ in 0..3 {
+            frame_gas -= state_gas.take(10, frame_gas).unwrap();
+            state_gas.give_back(10, &caller);
+        }
+        assert_eq!((state_gas.reservoir, frame_gas), (10, 20));
+        state_gas.undo(&caller.spent);
+        assert_eq!((state_gas.reservoir, state_gas.neither), (0, -10));
     }
 
     #[test]
