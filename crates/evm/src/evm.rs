@@ -256,13 +256,11 @@ impl Evm {
         }
         let sender = pay_ahead(&mut cx, &bill, tx)?;
         let to = tx.to.map(|to| cx.load(to)).transpose()?;
-        warm_up(&mut cx, sender, to)?;
+        warm_up(&mut cx, tx.caller, tx.to);
         for item in &tx.access_list {
-            let account = cx.load(item.address)?;
-            cx.journal.warm_account(account);
+            cx.journal.announce_account(item.address);
             for key in &item.storage_keys {
-                let slot = cx.journal.slot(cx.source, account, (*key).into())?;
-                cx.journal.warm_slot(slot);
+                cx.journal.announce_slot(item.address, *key);
             }
         }
         cx.journal.state_gas.reservoir = (gas - gas_of_frames).cast_signed();
@@ -301,9 +299,13 @@ impl Evm {
     ) -> Result<Outcome, Refused> {
         let mut cx = self.parts.context(journal, source, block, inspector);
         (cx.origin, cx.gas_price) = (message.caller, message.gas_price.into());
-        let caller = cx.load(message.caller)?;
         let to = message.to.map(|to| cx.load(to)).transpose()?;
-        warm_up(&mut cx, caller, to)?;
+        let caller = match to {
+            // Nothing of the caller is needed. In a system call it need not be readable.
+            Some(to) if message.value.is_zero() => to,
+            _ => cx.load(message.caller)?,
+        };
+        warm_up(&mut cx, message.caller, message.to);
         if to.is_none() {
             let nonce = cx.journal.account(caller).nonce;
             cx.journal.set_nonce(caller, nonce.saturating_add(1));
@@ -352,18 +354,14 @@ fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32,
 
 /// Marks the accounts that are warm from the start (EIP-2929, 3651). Precompiled contracts are
 /// always warm.
-fn warm_up(cx: &mut Context<'_>, caller: u32, to: Option<u32>) -> Result<(), Failed> {
+fn warm_up(cx: &mut Context<'_>, caller: Address, to: Option<Address>) {
     if cx.fork < Fork::Berlin {
-        return Ok(());
+        return;
     }
-    let beneficiary = match cx.fork >= Fork::Shanghai {
-        true => Some(cx.load(cx.block.beneficiary)?),
-        false => None,
-    };
-    for account in [Some(caller), to, beneficiary].into_iter().flatten() {
-        cx.journal.warm_account(account);
+    let beneficiary = (cx.fork >= Fork::Shanghai).then_some(cx.block.beneficiary);
+    for address in [Some(caller), to, beneficiary].into_iter().flatten() {
+        cx.journal.announce_account(address);
     }
-    Ok(())
 }
 
 /// Sets the code of an authority. Skips an authorization that is not valid (EIP-7702).
@@ -408,7 +406,8 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
     Ok(())
 }
 
-/// Makes the request of the outermost frame. Accounts are given with their numbers.
+/// Makes the request of the outermost frame. Accounts are given with their numbers. The payer is
+/// not read if the value is zero and `to` is given.
 #[expect(unsafe_code, reason = "the input outlives the execution")]
 fn request(
     cx: &mut Context<'_>,

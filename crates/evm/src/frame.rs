@@ -85,6 +85,14 @@ impl Context<'_> {
         Ok((account, cold))
     }
 
+    /// Whether an access to an account would be cold (EIP-2929), without reading it.
+    #[cold]
+    fn is_cold(&self, address: &Address) -> bool {
+        self.fork >= Fork::Berlin
+            && !crate::precompiles::is_precompile(self.fork, address)
+            && self.journal.is_cold(address)
+    }
+
     pub(crate) fn code(&mut self, account: u32) -> Result<Arc<Code>, Failed> {
         self.journal.code(self.source, self.codes, account)
     }
@@ -118,6 +126,10 @@ impl Context<'_> {
         cold_extra: i64,
     ) -> Result<u32, Fault> {
         self.check_memory_limit(0)?;
+        // What cannot be paid is not read.
+        if frame.gas < cold_extra && self.is_cold(&address) {
+            return Err(Halt::OutOfGas.into());
+        }
         let (account, cold) = self.access(address)?;
         if cold {
             frame.charge(cold_extra)?;
@@ -164,6 +176,8 @@ pub(crate) struct Request {
     pub(crate) input: Input,
     pub(crate) gas: i64,
     pub(crate) is_static: bool,
+    /// The account whose code runs if `code` is `None`.
+    pub(crate) code_account: u32,
     /// The code to run; `None` until it is known.
     pub(crate) code: Option<Arc<Code>>,
     /// The code comes from a delegation (EIP-7702), by which precompiled contracts do not run.
@@ -186,6 +200,7 @@ impl Default for Request {
             input: Input::NONE,
             gas: 0,
             is_static: false,
+            code_account: 0,
             code: None,
             delegated: false,
             salt: Word::ZERO,

@@ -167,7 +167,7 @@ impl Machine {
         }
         let code = match cx.request.code.take() {
             Some(code) => code,
-            None => cx.code(account)?,
+            None => cx.code(cx.request.code_account)?,
         };
         if code.bytes().is_empty() {
             return Ok(Begun::Ended(Ended {

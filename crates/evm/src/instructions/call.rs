@@ -1,6 +1,7 @@
 //! `CALL`, `CALLCODE`, `DELEGATECALL` and `STATICCALL`.
 
 use crate::{
+    code::Code,
     fork::Fork,
     frame::{Context, Fault, Frame, Request},
     gas::{self, ACCOUNT_STATE_BYTES, CALL_STIPEND, CALL_VALUE, COLD_ACCOUNT_EXTRA, WARM_ACCESS},
@@ -9,6 +10,7 @@ use crate::{
     stack::Operands,
     word::Word,
 };
+use std::sync::Arc;
 
 /// Charges for the call and stores a [`Request`]. The machine creates the frame.
 ///
@@ -85,12 +87,13 @@ pub(crate) fn call<const N: usize>(
             code_account
         },
         code_address,
+        code_account,
         value: if delegate { frame.value } else { value },
         transfer: if keeps_address { Word::ZERO } else { value },
         input,
         gas,
         is_static: frame.is_static || kind == FrameKind::StaticCall,
-        code: Some(code),
+        code,
         delegated,
         salt: Word::ZERO,
     };
@@ -109,16 +112,22 @@ fn makes_account(cx: &Context<'_>, account: u32, value: Word) -> bool {
 
 /// The code that a call of the account runs: its own, or since EIP-7702 that of another account.
 /// The frame pays for the access to that account too.
+///
+/// Before EIP-7702 the result is `None`: the machine reads the code when the frame begins, and a
+/// call that cannot begin does not need it.
 fn code_of(
     cx: &mut Context<'_>,
     frame: &mut Frame,
     account: u32,
-) -> Result<(std::sync::Arc<crate::code::Code>, bool), Fault> {
+) -> Result<(Option<Arc<Code>>, bool), Fault> {
+    if cx.fork < Fork::Prague {
+        return Ok((None, false));
+    }
     let code = cx.code(account)?;
-    let Some(delegate) = code.delegate.filter(|_| cx.fork >= Fork::Prague) else {
-        return Ok((code, false));
+    let Some(delegate) = code.delegate else {
+        return Ok((Some(code), false));
     };
     frame.charge(WARM_ACCESS)?;
     let account = cx.visit(frame, delegate, COLD_ACCOUNT_EXTRA)?;
-    Ok((cx.code(account)?, true))
+    Ok((Some(cx.code(account)?), true))
 }

@@ -45,6 +45,9 @@ pub(crate) fn extcodecopy(
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
     let account = cx.visit(frame, operands.at(0).to_address(), COLD_ACCOUNT_EXTRA)?;
+    if len.is_zero() {
+        return Ok(());
+    }
     let code = cx.code(account)?;
     frame.copy_padded(to, code.bytes(), from);
     Ok(())

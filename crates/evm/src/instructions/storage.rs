@@ -19,7 +19,15 @@ pub(crate) fn sload(
     operands: Operands<1>,
 ) -> Result<(), Fault> {
     cx.check_memory_limit(0)?;
-    let slot = cx.journal.slot(cx.source, frame.account, operands.at(0))?;
+    let key = operands.at(0);
+    // What cannot be paid is not read.
+    if frame.gas < COLD_SLOT_EXTRA
+        && cx.fork >= Fork::Berlin
+        && cx.journal.is_slot_cold(frame.account, key)
+    {
+        return Err(Halt::OutOfGas.into());
+    }
+    let slot = cx.journal.slot(cx.source, frame.account, key)?;
     if cx.fork >= Fork::Berlin && cx.journal.warm_slot(slot) {
         frame.charge(COLD_SLOT_EXTRA)?;
     }

@@ -42,7 +42,7 @@ pub(crate) struct AccountEntry {
 }
 
 impl AccountEntry {
-    fn new(address: Address, original: Option<Account>) -> Self {
+    fn new(address: Address, original: Option<Account>, warm: u32) -> Self {
         let account = original.unwrap_or_default();
         Self {
             address,
@@ -54,7 +54,7 @@ impl AccountEntry {
             storage_cleared: false,
             original,
             first_slot: NO_SLOT,
-            warm: 0,
+            warm,
             touched: 0,
             created: 0,
             destroyed: 0,
@@ -102,7 +102,10 @@ impl Journal {
     fn load_new(&mut self, source: &mut dyn Source, address: Address) -> Result<u32, Failed> {
         let original = source.account(address)?;
         let account = self.accounts.len() as u32;
-        self.accounts.push(AccountEntry::new(address, original));
+        let is_warm = self.announced.has_account(&address);
+        let warm = if is_warm { self.transaction } else { 0 };
+        self.accounts
+            .push(AccountEntry::new(address, original, warm));
         self.account_ids.insert(address, account);
         Ok(account)
     }

@@ -6,6 +6,7 @@
 use super::{
     AccountChange, SlotChange, Transition,
     accounts::AccountEntry,
+    announced::Announced,
     keys::SlotKey,
     state_gas::{Spent, StateGas},
     storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
@@ -93,6 +94,8 @@ pub(crate) struct Journal {
     pub(super) changes: Vec<Change>,
     /// The accounts that were touched, including those whose touch was undone.
     pub(super) touched: Vec<u32>,
+    /// What is warm and was not read.
+    pub(super) announced: Announced,
     pub(super) no_code: Arc<Code>,
     /// The transitions of the last transaction, if they are kept.
     pub(super) transitions: Option<Vec<Transition>>,
@@ -121,6 +124,7 @@ impl Default for Journal {
             block_hashes: HashMap::default(),
             changes: Vec::new(),
             touched: Vec::new(),
+            announced: Announced::default(),
             no_code: Arc::new(Code::new(alloy_primitives::Bytes::new())),
             transitions: None,
             transaction: 1,
@@ -224,6 +228,7 @@ impl Journal {
         self.touched = touched;
         self.transitions = before.map(|before| self.since(before));
         self.changes.clear();
+        self.announced.clear();
         self.logs.clear();
         self.bytes_kept = 0;
         self.refund = 0;
@@ -275,6 +280,7 @@ impl Journal {
         self.block_hashes.clear();
         self.changes.clear();
         self.touched.clear();
+        self.announced.clear();
         self.logs.clear();
         self.bytes_kept = 0;
         self.refund = 0;

@@ -2,6 +2,7 @@
 //! written.
 
 mod accounts;
+mod announced;
 mod changes;
 mod journal;
 mod keys;

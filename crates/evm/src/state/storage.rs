@@ -96,6 +96,7 @@ impl Journal {
             } else {
                 source.storage(entry.address, key.u256())?.into()
             };
+        let is_warm = (self.announced).has_slot(entry.address, B256::from(key.u256()));
         let slot = self.slots.len() as u32;
         let entry = self.entry(account);
         let next = std::mem::replace(&mut entry.first_slot, slot);
@@ -106,7 +107,7 @@ impl Journal {
             original: value,
             present: value,
             seen: self.transaction,
-            warm: 0,
+            warm: if is_warm { self.transaction } else { 0 },
             next,
             accessed: false,
         });
