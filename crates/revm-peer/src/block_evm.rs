@@ -156,7 +156,10 @@ impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
                         original: slot.previous_or_original_value,
                         present: slot.present_value,
                     })
-                    .filter(|slot| slot.original != slot.present)
+                    .filter(|slot| {
+                        let written_again = storage_cleared && !slot.present.is_zero();
+                        written_again || slot.original != slot.present
+                    })
                     .collect();
                 slots.sort_unstable_by_key(|slot| slot.key);
                 AccountChange {

@@ -16,7 +16,8 @@ pub struct AccountChange {
     pub code: Option<Bytes>,
     /// Whether all storage of the source was deleted. The present storage is in `slots`.
     pub storage_cleared: bool,
-    /// The slots that differ from the source, sorted by key.
+    /// The slots that differ from the source, sorted by key. If the storage was cleared, all slots
+    /// that are not zero, even those that have their old value again.
     pub slots: Vec<SlotChange>,
 }
 

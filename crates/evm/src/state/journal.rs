@@ -315,7 +315,9 @@ impl Journal {
         let mut next = entry.first_slot;
         while next != NO_SLOT {
             let slot = &self.slots[next as usize];
-            if slot.present != slot.source {
+            // A cleared storage lacks a slot that was written again, even with its old value.
+            let written_again = entry.storage_cleared && !slot.present.is_zero();
+            if written_again || slot.present != slot.source {
                 slots.push(SlotChange {
                     key: slot.key.u256(),
                     original: slot.source.u256(),

@@ -1,7 +1,7 @@
 //! What is read from the source. An execution witness contains only what the protocol reads, so
 //! any other read would be an error.
 
-use alloy_primitives::{Address, B256, Bytes, U256, bytes};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, bytes};
 use std::collections::BTreeSet;
 use txgraph_evm::{
     AccessListItem, Account, Block, Evm, Fork, Halt, MemoryState, MemoryStateError, Message,
@@ -228,4 +228,56 @@ fn empty_copy_does_not_read_code() {
     assert!(execute(&mut state, Fork::Cancun, &transaction(0)).is_success());
     let hash = state.source().state.accounts[&OTHER].code_hash;
     assert!(!state.source().reads.contains(&Read::Code(hash)));
+}
+
+/// As block 11,114,732 of mainnet: an account destroys itself, is created again by a later
+/// transaction, and writes the value that a slot had before the block.
+#[test]
+fn slot_written_again_after_destruction_is_a_change() {
+    // If there is calldata SELFDESTRUCT(SENDER), else SSTORE(1, 53).
+    let mut runtime = bytes!("3615601b5773").to_vec();
+    runtime.extend(SENDER);
+    runtime.extend(bytes!("ff5b603560015500"));
+    assert_eq!(runtime[0x1b], 0x5b);
+    // Returns the runtime code, which begins at byte 12 of the init code.
+    let mut init = vec![0x60, runtime.len() as u8, 0x60, 12, 0x60, 0, 0x39];
+    init.extend([0x60, runtime.len() as u8, 0x60, 0, 0xf3]);
+    init.extend(&runtime);
+    // CALLDATACOPY(0, 0, size), CREATE2(0, 0, size, salt 0)
+    let mut state = state(bytes!("36600060003760003660006000f500"));
+    let target = CONTRACT.create2_from_code(B256::ZERO, &init);
+    let source = state.source_mut();
+    source
+        .state
+        .insert(target, U256::ZERO, 1, runtime.clone().into());
+    for (key, value) in [(1, 53), (2, 9)] {
+        (source.state).set_storage(target, U256::from(key), U256::from(value));
+    }
+    let calls = [
+        (target, bytes!("01")),
+        (CONTRACT, init.into()),
+        (target, Bytes::new()),
+    ];
+    for (nonce, (to, input)) in (0..).zip(calls) {
+        let transaction = Transaction {
+            to: Some(to),
+            gas_limit: 500_000,
+            input,
+            ..transaction(nonce)
+        };
+        assert!(execute(&mut state, Fork::Istanbul, &transaction).is_success());
+    }
+    assert_eq!(state.code(target).unwrap(), runtime);
+    let changes = state.changes();
+    let change = changes.iter().find(|change| change.address == target);
+    let change = change.unwrap();
+    assert!(change.storage_cleared);
+    assert_eq!(change.slots.len(), 1);
+    let mut after = state.source().state.clone();
+    after.apply(&changes);
+    assert_eq!(
+        after.storage[&target],
+        [(U256::from(1), U256::from(53))].into()
+    );
+    assert_ne!(after.accounts[&target].code_hash, KECCAK256_EMPTY);
 }
