@@ -50,7 +50,6 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
             return Cow::Owned(format!("pass --format, or an extension: {known}"));
         }
         Advice::FormatByExtension => "leave --format out: extensions choose the formats of files",
-        Advice::WriteTransfers => "`txgraph transfers --with-internal` writes all formats",
         Advice::Overwrite => "choose another name, or replace it with --overwrite",
         Advice::WriteToFile => {
             "discard what was printed and ask again, or write to a file (-o), which is restarted"

@@ -9,6 +9,7 @@ use crate::{
     text::push_hex,
 };
 use alloy_primitives::{Address, B256, U256};
+use serde::Serialize;
 use std::{borrow::Cow, io::Write};
 use txgraph_graph::{AmountSum, widen};
 
@@ -108,6 +109,18 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
 }
 
 impl Value<'_> {
+    /// Encodes a value of a [`ColumnType::Json`]. Characters that are not seen as they are
+    /// (control characters, changes of direction) are escaped.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be encoded, for example a map whose keys are not text.
+    pub fn json(value: &impl Serialize) -> Result<Value<'static>> {
+        let mut json = Vec::new();
+        push_json(&mut json, value)?;
+        Ok(Value::Json(json))
+    }
+
     /// The type of column this value belongs in; `None` for an absent value, which
     /// belongs in any.
     pub const fn column_type(&self) -> Option<ColumnType> {

@@ -84,8 +84,6 @@ pub enum Advice {
     },
     /// Choose formats by file extension.
     FormatByExtension,
-    /// Ask for the transfers, whose table can be written in every format.
-    WriteTransfers,
     /// Replace the file, or choose another name.
     Overwrite,
     /// Write to a file, which is restarted on a reorganisation.
@@ -136,7 +134,6 @@ impl fmt::Display for Advice {
                 return write!(f, "choose a format: {known}");
             }
             Self::FormatByExtension => "choose the format of each file by its extension",
-            Self::WriteTransfers => "a table of the transfers can be written in every format",
             Self::Overwrite => "choose another name, or allow the file to be replaced",
             Self::WriteToFile => {
                 "discard what was printed and ask again, or write to a file, which is restarted"

@@ -86,7 +86,10 @@ pub(crate) struct ReplayArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// csv or jsonl; default: by the file's extension, CSV on stdout; traces are JSON lines
+    /// csv, jsonl, parquet or ipc; default: by the file's extension, else CSV
+    ///
+    /// Without a format, `call` and `diff` traces are JSON lines, and `gas` is written as folded
+    /// stacks, also to files *.txt. `struct` logs are always JSON lines (EIP-3155).
     #[arg(short, long, value_name = "FORMAT", help_heading = "Output")]
     format: Option<String>,
 
@@ -102,6 +105,9 @@ Examples (for the small chain in testdata/):
 
   Transfers inside the transactions of the last ten blocks, with fees:
     $ txgraph replay --blocks -10: --fees --chain testdata/small/v2/genesis.json
+
+  The same transfers of all blocks, as Parquet:
+    $ txgraph replay -o internal.parquet --chain testdata/small/v2/genesis.json
 
   The call tree of one transaction:
     $ txgraph replay --tx 20:3 --trace call --chain testdata/small/v2/genesis.json

@@ -14,6 +14,7 @@ mod info;
 mod outputs;
 mod query;
 mod replay;
+mod replay_tables;
 mod signals;
 mod status;
 mod terminal;

@@ -205,7 +205,6 @@ fn wrong_questions_and_wrong_rules_are_reported() {
         (format!("replay --tx 5:100 {right}"), 3, "block 5"),
         (format!("replay --tx 0x1234 {right}"), 2, "BLOCK:INDEX"),
         (format!("replay --trace struct {right}"), 2, "--tx"),
-        (format!("replay -f parquet {right}"), 2, "--with-internal"),
         ("replay --chain nowhere.json".to_owned(), 2, "nowhere.json"),
         (format!("replay --tx 1000:0 {right}"), 3, "1000"),
         (format!("replay --verify-balances 0x12 {right}"), 2, "0x12"),

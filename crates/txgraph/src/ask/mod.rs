@@ -16,13 +16,13 @@ pub use analyze::{AnalysisFormat, AnalysisOutput};
 pub(crate) use index::index_work;
 #[cfg(feature = "index")]
 pub use index::{DeletedIndex, IndexHandle, IndexOptions, IndexState};
+#[cfg(all(feature = "replay", feature = "export"))]
+pub use replay::ReplayOutput;
 #[cfg(feature = "replay")]
 pub use replay::{
     Call, CallResult, PreparedReplay, Replay, ReplaySummary, TokenNames, Tokens, Trace,
     TransactionName,
 };
-#[cfg(all(feature = "replay", feature = "export"))]
-pub use replay::{ReplayFormat, ReplayOutput};
 pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
 #[cfg(feature = "export")]
 pub use search::{GraphOutputs, WrittenGraph};

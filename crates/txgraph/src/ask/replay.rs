@@ -12,7 +12,7 @@ mod token;
 
 pub use call::{Call, CallResult};
 #[cfg(feature = "export")]
-pub use to_file::{ReplayFormat, ReplayOutput};
+pub use to_file::ReplayOutput;
 pub use token::{TokenNames, Tokens};
 
 use crate::{

@@ -1,12 +1,16 @@
 //! Words for formats and outputs.
 
 use super::Output;
+#[cfg(feature = "replay")]
+use crate::text::shortened;
 use crate::{Advice, Error, Result, outputs::format_of};
 use std::{
     fmt::Display,
     path::{Path, PathBuf},
     str::FromStr,
 };
+#[cfg(feature = "replay")]
+use txgraph_export::TableFormat;
 use txgraph_export::Target;
 
 /// Reads several outputs with their formats: the given one, else by extension.
@@ -41,28 +45,23 @@ pub(super) fn targets<F: Copy + FromStr<Err: Display>>(
     targets.collect()
 }
 
-/// Reads the format of a replay: the given one, else by extension.
+/// Reads the format of a replay: the given one, else by extension. `None` stands for the format
+/// that the content has by default.
 #[cfg(feature = "replay")]
 pub fn parse_replay_format(
     given: Option<&str>,
     target: &Target,
     is_trace: bool,
-) -> Result<crate::ReplayFormat> {
-    use crate::{ReplayFormat, text::shortened};
+) -> Result<Option<TableFormat>> {
     let extension = target.path().and_then(Path::extension);
     let word = given.or_else(|| extension.and_then(|extension| extension.to_str()));
-    match (is_trace, word) {
-        (true, None | Some("json" | "jsonl" | "txt")) => Ok(ReplayFormat::Jsonl),
-        (true, Some(word)) => Err(Error::usage(format!(
-            "traces are JSON lines, not {}",
-            shortened(word)
-        ))),
-        (false, None | Some("csv")) => Ok(ReplayFormat::Csv),
-        (false, Some("jsonl")) => Ok(ReplayFormat::Jsonl),
-        (false, Some(word)) => Err(Error::usage(format!(
-            "a replay is written as csv or jsonl, not {}",
-            shortened(word)
-        ))
-        .advise(Advice::WriteTransfers)),
+    match word {
+        None => Ok(None),
+        Some("txt") if is_trace => Ok(None),
+        Some("json") if is_trace => Ok(Some(TableFormat::Jsonl)),
+        Some(word) => match shortened(word).parse::<TableFormat>() {
+            Ok(format) => Ok(Some(format)),
+            Err(error) => Err(Error::usage(error.to_string())),
+        },
     }
 }

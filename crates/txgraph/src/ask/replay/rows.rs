@@ -1,18 +1,53 @@
-//! Rows of internal transfers and balances, and traces as JSON objects.
+//! Rows of internal transfers, balances, traces and gas profiles.
 
-use super::{ReplayFormat, Trace};
-use crate::Result;
-use serde_json::{Value, json};
-use txgraph_export::LineWriter;
+use super::{ReplayOutput, Trace};
+use crate::{Error, Result};
+use txgraph_export::{
+    Column, ColumnType, LineWriter, TableFormat, TableWriter, Target, TransferTableOptions, Value,
+    Written,
+};
 use txgraph_replay::{
-    BalanceDifference, BlockReplay, GasProfile, NativeTransfer, TransactionReplay,
+    BalanceDifference, BlockReplay, GasProfile, NativeTransfer, SignedAmount, TransactionReplay,
 };
 
-const COLUMNS: &str = "block_number,block_timestamp,transaction_index,sub_index,\
-    transaction_hash,trace_address,cause,from_address,to_address,value,kind";
+/// The columns of a table, by name and type.
+type Columns = &'static [(&'static str, ColumnType)];
 
-const BALANCE_COLUMNS: &str = "block_number,transaction_index,transaction_hash,token_address,\
-    holder_address,logged_change,actual_change,balance_before,balance_after";
+const TRANSFERS: Columns = &[
+    ("block_number", ColumnType::U64),
+    ("block_timestamp", ColumnType::U64),
+    ("transaction_index", ColumnType::U32),
+    ("sub_index", ColumnType::U32),
+    ("transaction_hash", ColumnType::Hash),
+    ("trace_address", ColumnType::Indices),
+    ("cause", ColumnType::Text),
+    ("from_address", ColumnType::Address),
+    ("to_address", ColumnType::Address),
+    ("value", ColumnType::Amount),
+    ("kind", ColumnType::Text),
+];
+
+const BALANCES: Columns = &[
+    ("block_number", ColumnType::U64),
+    ("transaction_index", ColumnType::U32),
+    ("transaction_hash", ColumnType::Hash),
+    ("token_address", ColumnType::Address),
+    ("holder_address", ColumnType::Address),
+    ("logged_change", ColumnType::SignedAmount),
+    ("actual_change", ColumnType::SignedAmount),
+    ("balance_before", ColumnType::Amount),
+    ("balance_after", ColumnType::Amount),
+];
+
+/// The names of the node's `debug_traceBlock`, and the transaction's position.
+const TRACES: Columns = &[
+    ("block", ColumnType::U64),
+    ("index", ColumnType::U32),
+    ("txHash", ColumnType::Hash),
+    ("result", ColumnType::Json),
+];
+
+const GAS: Columns = &[("stack", ColumnType::Text), ("gas", ColumnType::U64)];
 
 /// What is written of each transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,103 +61,164 @@ pub(super) enum Content {
 }
 
 impl Content {
-    const fn columns(self) -> Option<&'static str> {
-        match self {
-            Self::Transfers { .. } => Some(COLUMNS),
-            Self::Balances => Some(BALANCE_COLUMNS),
-            Self::Trace(_) => None,
-        }
+    /// The format of its table, if one is `given` or not. `None`: it is not written as a
+    /// table, but as lines of another form (folded stacks, EIP-3155).
+    pub(super) fn table_format(self, given: Option<TableFormat>) -> Result<Option<TableFormat>> {
+        Ok(match (self, given) {
+            (Self::Trace(Trace::Struct), None | Some(TableFormat::Jsonl)) => None,
+            (Self::Trace(Trace::Struct), Some(format)) => {
+                return Err(Error::usage(format!(
+                    "instructions are written as JSON lines (EIP-3155), not as {format}"
+                )));
+            }
+            (Self::Trace(Trace::Gas), None) => None,
+            (Self::Trace(Trace::Call | Trace::Diff), None) => Some(TableFormat::Jsonl),
+            (Self::Transfers { .. } | Self::Balances, None) => Some(TableFormat::Csv),
+            (_, given) => given,
+        })
+    }
+
+    fn columns(self) -> Vec<Column> {
+        let columns = match self {
+            Self::Transfers { .. } => TRANSFERS,
+            Self::Balances => BALANCES,
+            Self::Trace(Trace::Gas) => GAS,
+            Self::Trace(Trace::Call | Trace::Diff | Trace::Struct) => TRACES,
+        };
+        let columns = columns.iter();
+        columns
+            .map(|&(name, kind)| Column::new(name, kind))
+            .collect()
     }
 }
 
-/// Writes one kind of content.
-pub(super) struct Rows {
+/// Writes one kind of content. Dropped, it leaves no file.
+pub(super) struct Rows<'a> {
     content: Content,
-    format: ReplayFormat,
-    started: bool,
+    output: &'a ReplayOutput,
+    /// A stream is opened at the first block: a question that is refused prints nothing, not
+    /// even a header.
+    writer: Option<Writer>,
     profile: GasProfile,
 }
 
-impl Rows {
-    pub(super) fn new(content: Content, format: ReplayFormat) -> Self {
-        Self {
+enum Writer {
+    Table(TableWriter),
+    Lines(LineWriter),
+}
+
+impl<'a> Rows<'a> {
+    /// Opens a file, so that a target that cannot be written fails before the replay. The
+    /// format of the output was chosen by [`Content::table_format`].
+    pub(super) fn new(content: Content, output: &'a ReplayOutput) -> Result<Self> {
+        let mut rows = Self {
             content,
-            format,
-            started: false,
+            output,
+            writer: None,
             profile: GasProfile::default(),
+        };
+        if output.target != Target::Stdout {
+            rows.writer()?;
         }
+        Ok(rows)
     }
 
-    /// Writes the header, before the first row: a question that is refused prints nothing.
-    fn begin(&mut self, out: &mut LineWriter) -> Result<()> {
-        let started = std::mem::replace(&mut self.started, true);
-        if let Some(columns) = self.content.columns()
-            && self.format == ReplayFormat::Csv
-            && !started
-        {
-            out.push(columns)?;
-        }
-        Ok(())
+    fn writer(&mut self) -> Result<&mut Writer> {
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => self.open()?,
+        };
+        Ok(self.writer.insert(writer))
     }
 
-    pub(super) fn block(&mut self, block: &BlockReplay, out: &mut LineWriter) -> Result<()> {
-        self.begin(out)?;
+    fn open(&self) -> Result<Writer> {
+        let ReplayOutput {
+            target,
+            format,
+            overwrite,
+        } = self.output;
+        let Some(format) = *format else {
+            return Ok(Writer::Lines(LineWriter::new(target, *overwrite)?));
+        };
+        // The chain id is a column of other tables only.
+        let options = TransferTableOptions::new(0);
+        let columns = self.content.columns();
+        let table = TableWriter::new(format, columns, &options, target, *overwrite)?;
+        Ok(Writer::Table(table))
+    }
+
+    pub(super) fn block(&mut self, block: &BlockReplay) -> Result<()> {
+        self.writer()?;
         let mut transactions = block.transactions.iter();
-        transactions.try_for_each(|replay| self.transaction(replay, &block.environment, out))
+        transactions.try_for_each(|replay| self.transaction(replay, &block.environment))
     }
 
     pub(super) fn transaction(
         &mut self,
         replay: &TransactionReplay,
         environment: &txgraph_evm::Block,
-        out: &mut LineWriter,
     ) -> Result<()> {
-        self.begin(out)?;
-        let about = |result: Value| {
-            json!({
-                "block": replay.block,
-                "index": replay.index,
-                "txHash": replay.hash,
-                "result": result,
-            })
-        };
-        let trace = match self.content {
-            Content::Transfers { fees } => return self.transfers(replay, environment, fees, out),
-            Content::Balances => return self.balances(replay, out),
-            Content::Trace(trace) => trace,
-        };
-        let result = match trace {
-            // Written while the transaction runs.
-            Trace::Struct => return Ok(()),
-            Trace::Gas => {
-                self.profile.add(replay);
-                return Ok(());
+        match self.content {
+            Content::Transfers { fees } => self.transfers(replay, environment, fees),
+            Content::Balances => {
+                let checks = replay.balances.iter();
+                let mut differing = checks.flat_map(|check| &check.differing);
+                differing.try_for_each(|difference| self.push(&balance(replay, difference)))
             }
-            Trace::Call => serde_json::to_value(replay.call_trace(true)),
-            Trace::Diff => serde_json::to_value(replay.state_diff()),
-        };
-        // Maps with text keys: JSON can represent all of them.
-        out.push(&about(result.unwrap_or_default()).to_string())?;
-        Ok(())
+            // Written while the transaction runs.
+            Content::Trace(Trace::Struct) => Ok(()),
+            Content::Trace(Trace::Gas) => {
+                self.profile.add(replay);
+                Ok(())
+            }
+            Content::Trace(Trace::Call) => {
+                self.trace(replay, Value::json(&replay.call_trace(true))?)
+            }
+            Content::Trace(Trace::Diff) => self.trace(replay, Value::json(&replay.state_diff())?),
+        }
     }
 
-    /// Writes what is known after all transactions.
-    pub(super) fn end(&mut self, out: &mut LineWriter) -> Result<()> {
-        self.begin(out)?;
-        if self.content == Content::Trace(Trace::Gas) {
-            for (path, gas) in self.profile.paths() {
-                out.push(&format!("{path} {gas}"))?;
+    /// Writes what is known after all transactions, and gives a file its name.
+    pub(super) fn finish(mut self) -> Result<Written> {
+        let profile = std::mem::take(&mut self.profile);
+        for (path, gas) in profile.paths() {
+            match self.writer()? {
+                Writer::Table(table) => table.push(&[path.into(), gas.into()])?,
+                Writer::Lines(lines) => lines.push(&format!("{path} {gas}"))?,
             }
         }
-        Ok(())
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => self.open()?,
+        };
+        writer.finish()
+    }
+
+    /// Ends the output after an error. Rows of text that were complete before it stay on a
+    /// stream.
+    pub(super) fn abandon(self) -> Result<()> {
+        let is_text = self.output.format.is_none_or(TableFormat::is_text);
+        match self.writer {
+            Some(writer) if is_text && self.output.target == Target::Stdout => {
+                writer.finish().map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn push(&mut self, row: &[Value<'_>]) -> Result<()> {
+        match self.writer()? {
+            Writer::Table(table) => Ok(table.push(row)?),
+            // Lines of another form are not made of rows.
+            Writer::Lines(_) => Ok(()),
+        }
     }
 
     fn transfers(
-        &self,
+        &mut self,
         replay: &TransactionReplay,
         environment: &txgraph_evm::Block,
         fees: bool,
-        out: &mut LineWriter,
     ) -> Result<()> {
         let internal = replay.internal_transfers(environment.timestamp);
         // After the transaction's value, which is number 0.
@@ -131,94 +227,68 @@ impl Rows {
             true => replay.fees(environment, before + 1),
             false => Vec::new(),
         };
-        for movement in internal.iter().chain(&fees) {
-            let line = match self.format {
-                ReplayFormat::Csv => csv(movement),
-                ReplayFormat::Jsonl => jsonl(movement),
-            };
-            out.push(&line)?;
-        }
-        Ok(())
+        let mut movements = internal.iter().chain(&fees);
+        movements.try_for_each(|movement| self.push(&transfer(movement)))
     }
 
-    fn balances(&self, replay: &TransactionReplay, out: &mut LineWriter) -> Result<()> {
-        let checks = replay.balances.iter();
-        for difference in checks.flat_map(|check| &check.differing) {
-            let line = match self.format {
-                ReplayFormat::Csv => balance_csv(replay, difference),
-                ReplayFormat::Jsonl => balance_jsonl(replay, difference),
-            };
-            out.push(&line)?;
-        }
-        Ok(())
+    fn trace(&mut self, replay: &TransactionReplay, result: Value<'_>) -> Result<()> {
+        self.push(&[
+            replay.block.into(),
+            replay.index.into(),
+            replay.hash.into(),
+            result,
+        ])
     }
 }
 
-fn balance_csv(replay: &TransactionReplay, difference: &BalanceDifference) -> String {
-    format!(
-        "{},{},{},{:#x},{:#x},{},{},{},{}",
-        replay.block,
-        replay.index,
-        replay.hash,
-        difference.token,
-        difference.holder,
-        difference.logged(),
-        difference.actual(),
-        difference.before,
-        difference.after,
-    )
+impl Writer {
+    fn finish(self) -> Result<Written> {
+        Ok(match self {
+            Self::Table(table) => table.finish(None)?,
+            Self::Lines(lines) => lines.finish()?,
+        })
+    }
 }
 
-fn balance_jsonl(replay: &TransactionReplay, difference: &BalanceDifference) -> String {
-    json!({
-        "block_number": replay.block,
-        "transaction_index": replay.index,
-        "transaction_hash": replay.hash,
-        "token_address": format!("{:#x}", difference.token),
-        "holder_address": format!("{:#x}", difference.holder),
-        "logged_change": difference.logged().to_string(),
-        "actual_change": difference.actual().to_string(),
-        "balance_before": difference.before.to_string(),
-        "balance_after": difference.after.to_string(),
-    })
-    .to_string()
-}
-
-/// The steps of a trace address are joined by `_`, as in cryo.
-fn csv(movement: &NativeTransfer) -> String {
+/// A row of [`TRANSFERS`].
+fn transfer(movement: &NativeTransfer) -> [Value<'_>; TRANSFERS.len()] {
     let transfer = &movement.transfer;
-    let steps: Vec<String> = movement.trace_address.iter().map(u32::to_string).collect();
-    format!(
-        "{},{},{},{},{},{},{},{:#x},{:#x},{},{}",
-        transfer.block_number,
-        transfer.block_timestamp,
-        transfer.transaction_index,
-        transfer.sub_index,
-        transfer.transaction_hash,
-        steps.join("_"),
-        movement.cause.as_str(),
-        transfer.from_address,
-        transfer.to_address,
-        transfer.value,
-        transfer.kind,
-    )
+    [
+        transfer.block_number.into(),
+        transfer.block_timestamp.into(),
+        transfer.transaction_index.into(),
+        transfer.sub_index.into(),
+        transfer.transaction_hash.into(),
+        movement.trace_address.as_slice().into(),
+        movement.cause.as_str().into(),
+        transfer.from_address.into(),
+        transfer.to_address.into(),
+        transfer.value.into(),
+        transfer.kind.as_str().into(),
+    ]
 }
 
-fn jsonl(movement: &NativeTransfer) -> String {
-    let transfer = &movement.transfer;
-    json!({
-        "block_number": transfer.block_number,
-        "block_timestamp": transfer.block_timestamp,
-        "transaction_index": transfer.transaction_index,
-        "sub_index": transfer.sub_index,
-        "transaction_hash": transfer.transaction_hash,
-        "trace_address": movement.trace_address,
-        "cause": movement.cause.as_str(),
-        "from_address": format!("{:#x}", transfer.from_address),
-        "to_address": format!("{:#x}", transfer.to_address),
-        // A string: most readers of JSON convert numbers to floats.
-        "value": transfer.value.to_string(),
-        "kind": transfer.kind.as_str(),
-    })
-    .to_string()
+/// A row of [`BALANCES`].
+fn balance(
+    replay: &TransactionReplay,
+    difference: &BalanceDifference,
+) -> [Value<'static>; BALANCES.len()] {
+    [
+        replay.block.into(),
+        replay.index.into(),
+        replay.hash.into(),
+        difference.token.into(),
+        difference.holder.into(),
+        signed(difference.logged()),
+        signed(difference.actual()),
+        difference.before.into(),
+        difference.after.into(),
+    ]
+}
+
+const fn signed(amount: SignedAmount) -> Value<'static> {
+    Value::SignedAmount {
+        is_negative: amount.is_negative,
+        magnitude: amount.magnitude,
+    }
 }

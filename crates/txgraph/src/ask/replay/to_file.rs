@@ -7,33 +7,27 @@ use super::{
 use crate::{Advice, Error, ErrorKind, Result, ask::restarting, outputs::Planned};
 use std::path::Path;
 use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
-use txgraph_export::{LineWriter, Target};
+use txgraph_export::{LineWriter, TableFormat, Target};
 use txgraph_replay::{Mismatch, RangeReport, TransactionReplay};
-
-/// The format of internal transfers and balances.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReplayFormat {
-    /// Comma-separated values with a header.
-    #[default]
-    Csv,
-    /// A JSON object per line; traces have no other format.
-    Jsonl,
-}
 
 /// Where a replay is written, and how.
 #[derive(Clone, Debug)]
 pub struct ReplayOutput {
     /// The file, or standard output.
     pub target: Target,
-    /// The format; ignored for traces.
-    pub format: ReplayFormat,
+    /// The format of the table. `None`: CSV of transfers and balances, JSON lines of traces,
+    /// folded stacks of gas. [`Trace::Struct`] has no other format than JSON lines.
+    pub format: Option<TableFormat>,
     /// Whether a file that exists is replaced.
     pub overwrite: bool,
 }
 
 impl Planned for ReplayOutput {
     fn targets(&self) -> Vec<(&Target, bool)> {
-        vec![(&self.target, false)]
+        // A replay writes no metadata. A file with the metadata of another table must not
+        // appear to describe this one.
+        let side = self.format.is_some_and(TableFormat::has_metadata_file);
+        vec![(&self.target, side)]
     }
 }
 
@@ -57,6 +51,10 @@ impl PreparedReplay<'_> {
     /// If something cannot be replayed, or the output cannot be written.
     pub fn write(&self, output: &ReplayOutput) -> Result<ReplaySummary> {
         let question = &self.question;
+        let output = &ReplayOutput {
+            format: question.content().table_format(output.format)?,
+            ..output.clone()
+        };
         question.source.check_outputs([output], output.overwrite)?;
         if let Some(name) = question.transaction {
             return match &question.against {
@@ -70,25 +68,21 @@ impl PreparedReplay<'_> {
         let is_stream = output.target == Target::Stdout;
         let mut streamed = false;
         restarting(question.source, || {
-            let mut out = LineWriter::new(&output.target, output.overwrite)?;
-            let mut rows = Rows::new(question.content(), output.format);
+            let mut rows = Rows::new(question.content(), output)?;
             let summary = self.for_each(|block| {
                 streamed = is_stream;
-                rows.block(block, &mut out)
+                rows.block(block)
             });
             match summary {
                 Err(error) if streamed && error.kind == ErrorKind::Reorged => {
                     Err(Error::new(ErrorKind::Failed, error.message).advise(Advice::WriteToFile))
                 }
                 Err(error) => {
-                    if is_stream {
-                        out.finish()?;
-                    }
+                    rows.abandon()?;
                     Err(error)
                 }
                 Ok(mut summary) => {
-                    rows.end(&mut out)?;
-                    summary.written = Some(out.finish()?);
+                    summary.written = Some(rows.finish()?);
                     Ok(summary)
                 }
             }
@@ -101,29 +95,27 @@ impl PreparedReplay<'_> {
         let states = node.state();
         let state = states.range(location.before()?)?;
         let replayer = question.replayer(node, &state)?;
-        let open = || LineWriter::new(&output.target, output.overwrite);
-        let (replay, mismatches, out) = if question.verify_only {
+        let (replay, mismatches, written) = if question.verify_only {
             let (replay, mismatches) = replayer.transaction(location.0, None)?;
             (replay, mismatches, None)
         } else if question.trace == Some(Trace::Struct) {
-            let mut trace = Eip3155::new(open()?, TraceOptions::default());
+            let out = LineWriter::new(&output.target, output.overwrite)?;
+            let mut trace = Eip3155::new(out, TraceOptions::default());
             let (replay, mismatches) = replayer.transaction(location.0, Some(&mut trace))?;
             let out = trace.finish(&replay.outcome);
             let name = output.target.to_string();
             let out = out.map_err(|error| Error::io(Path::new(&name), error))?;
-            (replay, mismatches, Some(out))
+            (replay, mismatches, Some(out.finish()?))
         } else {
             let (replay, mismatches) = replayer.transaction(location.0, None)?;
-            let mut rows = Rows::new(question.content(), output.format);
-            let mut out = open()?;
+            let mut rows = Rows::new(question.content(), output)?;
             let header = node.db().snapshot()?.header(location.0.block)?;
             let environment = replayer.environment(&header)?;
-            rows.transaction(&replay, &environment, &mut out)?;
-            rows.end(&mut out)?;
-            (replay, mismatches, Some(out))
+            rows.transaction(&replay, &environment)?;
+            (replay, mismatches, Some(rows.finish()?))
         };
         let mut summary = ReplaySummary::of_one(&replay, &mismatches);
-        summary.written = out.map(LineWriter::finish).transpose()?;
+        summary.written = written;
         Ok(summary)
     }
 }

@@ -1,0 +1,180 @@
+//! The tables of `txgraph replay` in every format.
+
+use crate::{
+    harness::{Sample, rows},
+    replay::chain,
+};
+use polars::prelude::{AnyValue, DataFrame, IpcReader, ParquetReader, SerReader};
+use serde_json::Value;
+use std::{collections::BTreeMap, fs::File};
+use txgraph_testkit::fixtures;
+
+/// Cells by column name, as CSV has them.
+type Row = BTreeMap<String, String>;
+
+/// Reads a Parquet or Arrow IPC file. Of a 256-bit number, the decimal column is read.
+fn read(sample: &Sample, name: &str) -> Vec<Row> {
+    let file = File::open(sample.path(name)).unwrap();
+    let frame: DataFrame = match name.ends_with("parquet") {
+        true => ParquetReader::new(file).finish().unwrap(),
+        false => IpcReader::new(file).finish().unwrap(),
+    };
+    let row = |number| {
+        let cells = frame.columns().iter().map(|column| {
+            let name = column.name().as_str();
+            let cell = match column.get(number).unwrap() {
+                AnyValue::Binary(bytes) => hex(bytes),
+                AnyValue::String(text) => text.to_owned(),
+                other => other.to_string(),
+            };
+            (name.trim_end_matches("_string").to_owned(), cell)
+        });
+        cells
+            .filter(|(name, _)| !name.ends_with("_binary") && !name.ends_with("_f64"))
+            .collect()
+    };
+    (0..frame.height()).map(row).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    format!("0x{}", digits.collect::<String>())
+}
+
+/// Reads JSON lines. The steps of a trace address are joined as in CSV.
+fn json_rows(lines: &str) -> Vec<Row> {
+    let cell = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(steps) => {
+            let steps: Vec<_> = steps.iter().map(Value::to_string).collect();
+            steps.join("_")
+        }
+        other => other.to_string(),
+    };
+    let row = |line| {
+        let object: serde_json::Map<String, Value> = serde_json::from_str(line).unwrap();
+        let cells = object.iter();
+        cells
+            .map(|(name, value)| (name.clone(), cell(value)))
+            .collect()
+    };
+    lines.lines().map(row).collect()
+}
+
+/// Asserts that all formats of a question contain the rows of its CSV.
+fn assert_same_rows(sample: &Sample, question: &str) -> Vec<Row> {
+    let csv = rows(&sample.ok(&format!("{question} -q -f csv")).stdout);
+    let jsonl = sample.ok(&format!("{question} -q -f jsonl")).stdout;
+    assert_eq!(json_rows(&jsonl), csv, "{question}");
+    for name in ["t.parquet", "t.ipc", "t.arrow"] {
+        sample.ok(&format!("{question} -o {name} --overwrite"));
+        assert_eq!(read(sample, name), csv, "{question} -o {name}");
+    }
+    csv
+}
+
+#[test]
+fn formats_contain_the_same_transfers() {
+    let sample = Sample::small();
+    let chain = chain();
+    let all = assert_same_rows(&sample, &format!("replay --fees {chain}"));
+    let depth = |row: &Row| row["trace_address"].matches('_').count();
+    assert!(all.iter().any(|row| depth(row) > 0));
+    for kind in ["internal", "fee", "priority"] {
+        assert!(all.iter().any(|row| row["kind"] == kind), "{kind}");
+    }
+    let one = all.iter().find(|row| row["kind"] == "internal").unwrap();
+    let tx = format!("{}:{}", one["block_number"], one["transaction_index"]);
+    let of_one = assert_same_rows(&sample, &format!("replay --tx {tx} {chain}"));
+    assert!(of_one.contains(one));
+    let run = sample.ok(&format!("replay -o t.csv {chain}"));
+    let count = rows(&sample.read("t.csv")).len();
+    assert!(run.stderr.contains(&format!("{count} rows")), "{run:?}");
+}
+
+#[test]
+fn formats_contain_the_same_traces() {
+    let sample = Sample::small();
+    let chain = chain();
+    for trace in ["call", "diff"] {
+        // Without the blocks that nest calls deeper than serde reads.
+        let question = format!("replay --blocks 10:14 --trace {trace} {chain}");
+        let lines = sample.ok(&format!("{question} -q")).stdout;
+        let csv = assert_same_rows(&sample, &question);
+        assert!(csv.len() > 10);
+        let result: Value = serde_json::from_str(&csv[0]["result"]).unwrap();
+        let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        assert_eq!(result, first["result"]);
+    }
+}
+
+#[test]
+fn gas_is_written_as_stacks_or_as_table() {
+    let sample = Sample::small();
+    let question = format!("replay --trace gas {}", chain());
+    let table = assert_same_rows(&sample, &question);
+    assert!(table.len() > 100);
+    sample.ok(&format!("{question} -o stacks.txt"));
+    let stacks = sample.read("stacks.txt");
+    let lines = table
+        .iter()
+        .map(|row| format!("{} {}\n", row["stack"], row["gas"]));
+    assert_eq!(stacks, lines.collect::<String>());
+    assert_eq!(sample.ok(&format!("{question} -q")).stdout, stacks);
+}
+
+#[test]
+fn formats_contain_the_same_balances() {
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let tokens = ["reb", "b32"].map(|key| fixture.truth["tokens"][key]["address"].clone());
+    let genesis = fixture.genesis.to_string();
+    let sample = Sample::new(fixture);
+    std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+    let [first, second] = tokens.map(|token| token.as_str().unwrap().to_owned());
+    let question =
+        format!("replay --verify-balances {first},{second} --blocks 120:135 --chain genesis.json");
+    let rows = assert_same_rows(&sample, &question);
+    assert!(rows.iter().any(|row| row["actual_change"].starts_with('-')));
+}
+
+#[test]
+fn refuses_formats_that_a_replay_does_not_have() {
+    let sample = Sample::small();
+    let chain = chain();
+    for (line, words) in [
+        ("replay -f svg", "csv, jsonl, parquet, ipc"),
+        ("replay -o t.txt", "csv, jsonl, parquet, ipc"),
+        ("replay --trace call -o t.dot", "csv, jsonl, parquet, ipc"),
+        ("replay --tx 20:3 --trace struct -o t.parquet", "EIP-3155"),
+        ("replay --tx 20:3 --trace struct -f csv", "EIP-3155"),
+    ] {
+        let run = sample.run(&format!("{line} {chain}"));
+        assert_eq!(
+            (run.status, run.stdout.as_str()),
+            (2, ""),
+            "{line}: {run:?}"
+        );
+        assert!(run.stderr.contains(words), "{line}: {run:?}");
+    }
+    assert!(sample.files().iter().all(|name| !name.starts_with("t.")));
+}
+
+/// The rules of the chain are known after the output is open.
+#[test]
+fn rejected_questions_print_nothing() {
+    let sample = Sample::small();
+    let path = fixtures::testdata().join("small/v2/genesis.json");
+    let mut genesis: Value = serde_json::from_reader(File::open(path).unwrap()).unwrap();
+    genesis["config"]["chainId"] = 77.into();
+    std::fs::write(sample.path("id.json"), genesis.to_string()).unwrap();
+    for format in ["csv", "jsonl", "parquet", "ipc"] {
+        let run = sample.run(&format!("replay -f {format} --chain id.json"));
+        assert_eq!(
+            (run.status, run.stdout.as_str()),
+            (2, ""),
+            "{format}: {run:?}"
+        );
+    }
+}
