@@ -5,8 +5,8 @@ use crate::TransferGraph;
 use alloy_primitives::{Address, B256, U256};
 use std::{cell::Cell, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, Kind, ScanReport, ScanRequest,
-    SourceError, TokenStandard, Transfer, TransferSource, Unavailable,
+    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, FailureKind, Kind, ScanReport,
+    ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer, TransferSource, Unavailable,
 };
 
 /// The token of transfers whose text has none.
@@ -287,7 +287,10 @@ impl TransferSource for MemorySource {
                     transfer.transaction_hash = self.transfers[at].transaction_hash;
                     transfer.block_timestamp = self.transfers[at].block_timestamp;
                 }
-                Err(_) => return Err(SourceError::Failed(format!("no {position:?}").into())),
+                Err(_) => {
+                    let why = format!("no {position:?}");
+                    return Err(SourceFailure::new(FailureKind::Missing, why).into());
+                }
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use crate::checked::Fault;
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
-use txgraph_transfers::SourceError;
+use txgraph_transfers::{FailureKind, SourceError, SourceFailure};
 use txgraph_work::ThreadsError;
 
 /// The result type of this crate.
@@ -11,7 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an index cannot be built, opened or read.
 ///
-/// When a question fails because of an index, [`SourceError::Failed`] contains this error.
+/// When a question fails because of an index, [`SourceError::Failed`] contains the message of
+/// this error, and its [`FailureKind`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -146,7 +147,14 @@ impl From<Error> for SourceError {
     fn from(error: Error) -> Self {
         match error {
             Error::Source(error) => error,
-            error => Self::Failed(Box::new(error)),
+            error => {
+                let kind = match &error {
+                    Error::Options(_) | Error::WrongChain { .. } => FailureKind::Options,
+                    _ if error.is_damage() => FailureKind::UnusableIndex,
+                    _ => FailureKind::Unreadable,
+                };
+                SourceFailure::new(kind, error).into()
+            }
         }
     }
 }

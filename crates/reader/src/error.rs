@@ -1,11 +1,12 @@
 //! The errors of this crate.
 
 use alloy_primitives::B256;
-use txgraph_transfers::{BlockRanges, SourceError, Unavailable};
+use txgraph_nodedb::Error as NodeDbError;
+use txgraph_transfers::{BlockRanges, FailureKind, SourceError, SourceFailure, Unavailable};
 
 /// The errors of a node database as a source.
 ///
-/// [`SourceError::Failed`] contains either one of these or a [`txgraph_nodedb::Error`].
+/// [`SourceError::Failed`] contains the message of one of these, and its [`FailureKind`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -103,12 +104,33 @@ fn not_searched(missing: &[Unavailable]) -> String {
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+impl Error {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::NodeDb(error) if error.is_missing() => FailureKind::Missing,
+            Self::NodeDb(NodeDbError::NoStaticFiles { .. }) => FailureKind::NoStaticFiles,
+            Self::NodeDb(NodeDbError::NoRocksDb { .. }) => FailureKind::NoRocksDb,
+            Self::UnknownTransaction { .. } => FailureKind::Missing,
+            Self::Options(_) | Self::ChainIdUnknown { .. } | Self::ChainIdContradicts { .. } => {
+                FailureKind::Options
+            }
+            Self::NodeDb(_)
+            | Self::Threads(_)
+            | Self::Unlinked { .. }
+            | Self::Unnumbered { .. }
+            | Self::Incomplete { .. } => FailureKind::Unreadable,
+        }
+    }
+}
+
+impl From<Error> for SourceFailure {
+    fn from(error: Error) -> Self {
+        Self::new(error.kind(), error)
+    }
+}
+
 impl From<Error> for SourceError {
     fn from(error: Error) -> Self {
-        match error {
-            // Unwrapped, so that callers find the cause directly.
-            Error::NodeDb(error) => Self::Failed(Box::new(error)),
-            error => Self::Failed(Box::new(error)),
-        }
+        Self::Failed(error.into())
     }
 }

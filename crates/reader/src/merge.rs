@@ -9,7 +9,9 @@
 use crate::chunk::Chunks;
 use alloy_primitives::B256;
 use std::iter::Peekable;
-use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, Transfer, Unavailable};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, DecodeCounts, SourceFailure, Transfer, Unavailable,
+};
 use txgraph_work::{Head as LineHead, Line, Retry, Started};
 
 /// A part of a chunk that was read: consecutive blocks. Each has the hash of the one before as
@@ -50,7 +52,7 @@ pub(crate) enum Outcome {
     /// The scan ends.
     Stopped,
     /// It cannot be read.
-    Failed(Box<dyn std::error::Error + Send + Sync>),
+    Failed(SourceFailure),
 }
 
 /// A chunk to read.
@@ -399,11 +401,17 @@ mod tests {
     }
 
     #[test]
-    fn starts_no_chunk_behind_a_failure() {
+    fn starts_no_chunk_after_a_failure() {
         let all = BlockRanges::from(BlockRange { first: 0, last: 99 });
         let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(5)), Limits::new(1, None));
         let (_first, second) = (merge.next_task().unwrap(), merge.next_task().unwrap());
-        merge.finish(second.id, Outcome::Failed("damaged".into()));
+        merge.finish(
+            second.id,
+            Outcome::Failed(SourceFailure::new(
+                txgraph_transfers::FailureKind::Unreadable,
+                "damaged",
+            )),
+        );
         assert_eq!(merge.next_task(), None);
         assert!(
             matches!(merge.head(), Head::Pending),

@@ -373,8 +373,7 @@ fn link(block: &mut Block<'_>, partial: &mut Partial) -> nodedb::Result<Option<E
 fn failure(error: Error) -> Outcome {
     match error {
         Error::NodeDb(nodedb::Error::AboveTip { block, .. }) => Outcome::Unwound { block },
-        Error::NodeDb(error) => Outcome::Failed(Box::new(error)),
-        error => Outcome::Failed(Box::new(error)),
+        error => Outcome::Failed(error.into()),
     }
 }
 

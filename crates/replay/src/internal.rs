@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use txgraph_nodedb::NodeDb;
 use txgraph_state::{StateDb, StateRange};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, Kind, SourceError,
-    Transfer, TransferFilter, Unavailable,
+    BlockRange, BlockRanges, FailureKind, InternalReader, InternalSource, InternalTransfers, Kind,
+    SourceError, SourceFailure, Transfer, TransferFilter, Unavailable,
 };
 use txgraph_work::{CancelFlag, Threads};
 
@@ -211,9 +211,8 @@ impl<'a> Internal<'a> {
         };
         replayer.range(blocks, &mut |block| {
             if let Some(mismatch) = block.mismatches.first() {
-                failed = Some(SourceError::Failed(
-                    format!("the replay differs from the node: {mismatch}").into(),
-                ));
+                let why = format!("the replay differs from the node: {mismatch}");
+                failed = Some(SourceFailure::new(FailureKind::Unreadable, why).into());
             }
             if failed.is_some() {
                 return ControlFlow::Break(());
@@ -307,7 +306,7 @@ impl From<Error> for SourceError {
             Error::State { block, .. } | Error::Changes { block, .. } if error.is_stale() => {
                 Self::Reorged { block: *block }
             }
-            _ => Self::Failed(error.into()),
+            _ => SourceFailure::new(FailureKind::Unreadable, error).into(),
         }
     }
 }

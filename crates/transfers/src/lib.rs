@@ -33,7 +33,8 @@ pub use indexable::{
 };
 pub use log::LogView;
 pub use source::{
-    Batch, ByFrontier, ChainInfo, ScanReport, ScanRequest, SourceError, TransferSource, Unavailable,
+    Batch, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, SourceError, SourceFailure,
+    TransferSource, Unavailable,
 };
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use txgraph_base::{BlockRange, BlockRanges};

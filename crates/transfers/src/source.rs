@@ -101,8 +101,48 @@ pub enum SourceError {
     #[error("{0}")]
     Sink(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Reading or decoding failed.
-    #[error("{0}")]
-    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Failed(#[from] SourceFailure),
+}
+
+/// A failure inside a source, with its kind.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct SourceFailure {
+    /// What it means to the caller.
+    pub kind: FailureKind,
+    /// The error of the source, for messages.
+    #[source]
+    cause: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl SourceFailure {
+    /// A failure with its cause.
+    pub fn new(
+        kind: FailureKind,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        let cause = cause.into();
+        Self { kind, cause }
+    }
+}
+
+/// The kind of a [`SourceFailure`]: what the caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// The data is damaged, or the system refuses to read it.
+    Unreadable,
+    /// The data does not exist: pruned, not stored yet, or never there.
+    Missing,
+    /// An option of the source is wrong.
+    Options,
+    /// The directory of a node's static files was not found.
+    NoStaticFiles,
+    /// The directory of a node's RocksDB was not found.
+    NoRocksDb,
+    /// The index is damaged, or differs from the source. It has to be built again.
+    UnusableIndex,
 }
 
 fn list(missing: &[Unavailable]) -> String {

@@ -6,7 +6,7 @@
 use crate::{BlocksError, Capability, SourceSpec, text::AddressError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
-use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
+use txgraph_transfers::{BlockRange, BlockRanges, FailureKind, SourceError, Unavailable};
 
 /// Result of a user action.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -298,28 +298,23 @@ impl From<SourceError> for Error {
             SourceError::Interrupted => Self::new(ErrorKind::Interrupted, message),
             // The message of the cause contains everything that the wrapper would repeat.
             SourceError::Sink(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
-            SourceError::Failed(cause) => of_cause(cause),
+            SourceError::Failed(failure) => match failure.kind {
+                FailureKind::Missing => Self::new(ErrorKind::Unavailable, message),
+                FailureKind::Options => Self::usage(message),
+                FailureKind::NoStaticFiles => {
+                    Self::new(ErrorKind::Failed, message).advise(Advice::NameStaticFiles)
+                }
+                FailureKind::NoRocksDb => {
+                    Self::new(ErrorKind::Failed, message).advise(Advice::NameRocksDb)
+                }
+                FailureKind::UnusableIndex => {
+                    Self::new(ErrorKind::Failed, message).advise(Advice::RebuildIndex)
+                }
+                _ => Self::new(ErrorKind::Failed, message),
+            },
             _ => Self::new(ErrorKind::Failed, message),
         }
     }
-}
-
-/// The error behind a failed source, by the crate that it comes from.
-fn of_cause(cause: Box<dyn StdError + Send + Sync>) -> Error {
-    let cause = match cause.downcast::<txgraph_nodedb::Error>() {
-        Ok(error) => return (*error).into(),
-        Err(cause) => cause,
-    };
-    let cause = match cause.downcast::<txgraph_reader::Error>() {
-        Ok(error) => return (*error).into(),
-        Err(cause) => cause,
-    };
-    #[cfg(feature = "index")]
-    let cause = match cause.downcast::<txgraph_index::Error>() {
-        Ok(error) => return (*error).into(),
-        Err(cause) => cause,
-    };
-    Error::new(ErrorKind::Failed, cause.to_string())
 }
 
 impl From<txgraph_nodedb::Error> for Error {
