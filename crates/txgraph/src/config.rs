@@ -287,10 +287,13 @@ impl Config {
                 return Err(Error::usage(format!("{name} must be at least 1")));
             }
         }
-        if let Some(threads) = self.threads {
-            Threads::new(threads).map_err(|error| Error::usage(error.to_string()))?;
-        }
-        Ok(())
+        self.worker_threads().map(drop)
+    }
+
+    /// The configured threads; they are started when they are needed. `None`: the caller's.
+    pub(crate) fn worker_threads(&self) -> Result<Option<Threads>> {
+        let threads = self.threads.map(Threads::new).transpose();
+        threads.map_err(|error| Error::usage(error.to_string()))
     }
 }
 
@@ -516,34 +519,6 @@ mod tests {
         let pairs = [("RAYON_NUM_THREADS", "many")];
         let error = Config::resolve_in(Config::default(), None, &env(&pairs)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Usage);
-    }
-
-    #[test]
-    fn sizes() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("123", 123),
-            ("1K", 1024),
-            ("512M", 512 << 20),
-            ("1.5g", 3 << 29),
-            ("2GiB", 2 << 30),
-            ("2GB", 2 << 30),
-            ("10b", 10),
-        ] {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
-        }
-        for text in [
-            "",
-            "G",
-            "-1",
-            "1X",
-            "1ib",
-            "1..5G",
-            "99999999999999T",
-            "1e9",
-        ] {
-            assert!(parse_size(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -101,9 +101,8 @@ impl Source {
         };
         tracing::info!(source = %spec, "opening");
         let mut control = control.clone();
-        if let Some(threads) = config.threads {
-            let threads = Threads::new(threads);
-            control.threads = threads.map_err(|error| Error::usage(error.to_string()))?;
+        if let Some(threads) = config.worker_threads()? {
+            control.threads = threads;
         }
         let backend = sources::find(spec)?.open(spec, config, &control)?;
         Ok(Self {
