@@ -17,6 +17,13 @@ pub fn name(opcode: u8) -> Option<&'static str> {
     (!name.is_empty()).then_some(name)
 }
 
+/// Returns the mnemonic at a fork. Opcodes of a draft exist only there; all others have their
+/// names at every fork, as in the traces of other clients.
+pub fn name_at(opcode: u8, fork: Fork) -> Option<&'static str> {
+    let exists = is_final(opcode) || FACTS[usize::from(opcode)].exists(fork);
+    name(opcode).filter(|_| exists)
+}
+
 /// Whether a final fork executes the opcode. Clients disagree about the names of others.
 pub fn is_final(opcode: u8) -> bool {
     FACTS[usize::from(opcode)].exists(Fork::LATEST)
@@ -49,6 +56,21 @@ mod tests {
         }
         // The opcodes of Osaka and INVALID.
         assert_eq!(known.into_iter().filter(|o| is_final(*o)).count(), 150);
+    }
+
+    #[test]
+    fn draft_opcodes_are_named_at_their_fork_only() {
+        for (opcode, mnemonic) in [
+            (0x4b, "SLOTNUM"),
+            (0xe6, "DUPN"),
+            (0xe7, "SWAPN"),
+            (0xe8, "EXCHANGE"),
+        ] {
+            assert_eq!(name_at(opcode, Fork::LATEST), None);
+            assert_eq!(name_at(opcode, Fork::Amsterdam), Some(mnemonic));
+        }
+        assert_eq!(name_at(0x5f, Fork::Frontier), Some("PUSH0"));
+        assert_eq!(name_at(0x0c, Fork::Amsterdam), None);
     }
 
     #[test]

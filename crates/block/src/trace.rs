@@ -4,15 +4,27 @@
 use crate::opcodes;
 use alloy_primitives::{U256, hex};
 use std::io::{self, Write};
-use txgraph_evm::{FrameEnd, FrameStart, Inspector, Outcome, Status, Step};
+use txgraph_evm::{Fork, FrameEnd, FrameStart, Inspector, Outcome, Status, Step};
 
 /// Optional fields of a line.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct TraceOptions {
+    /// The fork of the block. Opcodes of a draft are named at its fork only.
+    pub fork: Fork,
     /// Write the memory of the frame, which makes long lines.
     pub memory: bool,
     /// Write what the last call returned.
     pub return_data: bool,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        Self {
+            fork: Fork::LATEST,
+            memory: false,
+            return_data: false,
+        }
+    }
 }
 
 /// An inspector that writes a trace.
@@ -106,7 +118,7 @@ impl<W: Write> Inspector for Trace<W> {
             step.depth,
             step.refund,
             // As reth and revm name a byte that is not an instruction.
-            opcodes::name(step.opcode).unwrap_or("Unknown"),
+            opcodes::name_at(step.opcode, self.options.fork).unwrap_or("Unknown"),
         );
         if self.options.memory {
             after += &format!(r#","memory":"0x{}""#, hex::encode(step.memory));

@@ -271,3 +271,34 @@ fn wrong_use_is_status_2() {
     fails(&["bench", "/nowhere.prog"], "", 2, "/nowhere.prog");
     fails(&["bench", "testdata/evm/state"], "", 2, "no `.prog` files");
 }
+
+#[test]
+fn traces_name_draft_opcodes_at_their_fork() {
+    // 17 words, then DUPN, SLOTNUM, SWAPN and EXCHANGE, with operands where they have one.
+    let code = format!("{}e6804be780e89d00", "5f".repeat(17));
+    let names = |fork: &str| -> Vec<String> {
+        let line = ["run", "--trace", "--fork", fork, "--code", &code];
+        let output = evm(&line, "");
+        let steps = String::from_utf8(output.stderr).unwrap();
+        let steps = steps.lines().skip(17).filter_map(|line| {
+            let step: serde_json::Value = serde_json::from_str(line).ok()?;
+            Some(step["opName"].as_str()?.to_owned())
+        });
+        steps.collect()
+    };
+    assert_eq!(
+        names("Amsterdam"),
+        ["DUPN", "SLOTNUM", "SWAPN", "EXCHANGE", "STOP"]
+    );
+    assert_eq!(names("Osaka"), ["Unknown"]);
+}
+
+#[test]
+fn help_names_the_default_fork() {
+    let help = String::from_utf8(evm(&["run", "--help"], "").stdout).unwrap();
+    let default = format!(
+        "default: {}, for programs Cancun",
+        txgraph_evm::Fork::LATEST
+    );
+    assert!(help.contains(&default), "{help}");
+}

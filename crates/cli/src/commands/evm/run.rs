@@ -60,8 +60,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     gas: Option<u64>,
 
-    /// Fork, e.g. Frontier, London, Cancun; default: Osaka, for programs Cancun
-    #[arg(long, value_name = "FORK")]
+    #[arg(long, value_name = "FORK", help = fork_help())]
     fork: Option<Fork>,
 
     /// Caller
@@ -102,6 +101,16 @@ pub(crate) struct RunArgs {
     overwrite: bool,
 }
 
+/// The fork of a benchmark program, unless one is given.
+const PROGRAM_FORK: Fork = Fork::Cancun;
+
+fn fork_help() -> String {
+    format!(
+        "Fork, e.g. Frontier, London, Cancun; default: {}, for programs {PROGRAM_FORK}",
+        Fork::LATEST
+    )
+}
+
 const EXAMPLES: &str = "\
 Exit status: 0 when the code ran, also when it reverted or halted; 2 when it cannot be read.
 
@@ -114,7 +123,7 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
     let (mut call, default_fork) = match &args.program {
-        Some(path) => (Program::open(path).map_err(tool_error)?.call, Fork::Cancun),
+        Some(path) => (Program::open(path).map_err(tool_error)?.call, PROGRAM_FORK),
         None => (of_code(&args)?, Fork::LATEST),
     };
     let fork = args.fork.unwrap_or(default_fork);
@@ -125,6 +134,7 @@ pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
     call.gas = args.gas.unwrap_or(call.gas);
     call.caller = args.caller.unwrap_or(call.caller);
     let options = TraceOptions {
+        fork,
         memory: args.trace_memory,
         return_data: false,
     };
