@@ -94,8 +94,20 @@ impl Bar {
         }
     }
 
-    fn show(&self, count: u64) {
+    /// Starts again with this many blocks.
+    fn set_total(&self, blocks: u64, counted: &'static str) {
+        self.count.store(0, Ordering::Relaxed);
+        *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = counted;
+        self.bar.set_length(blocks);
+        self.bar.reset();
+        self.show();
+    }
+
+    /// Shows the count. It is read under the lock: of several threads, the last to show it
+    /// shows the largest.
+    fn show(&self) {
         let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = self.count.load(Ordering::Relaxed);
         self.bar
             .set_message(format!("{} {counted}", HumanCount(count)));
     }
@@ -103,19 +115,15 @@ impl Bar {
 
 impl Progress for Bar {
     fn start(&self, blocks: u64, counted: &'static str) {
-        self.count.store(0, Ordering::Relaxed);
-        *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = counted;
-        self.bar.set_length(blocks);
-        self.bar.reset();
-        self.show(0);
+        self.set_total(blocks, counted);
         BARS.add(self.bar.clone());
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
 
     fn advance(&self, blocks: u64, count: u64) {
-        let all = self.count.fetch_add(count, Ordering::Relaxed) + count;
+        self.count.fetch_add(count, Ordering::Relaxed);
         self.bar.inc(blocks);
-        self.show(all);
+        self.show();
     }
 
     fn finish(&self) {
@@ -167,5 +175,23 @@ impl MakeWriter<'_> for Stderr {
 
     fn make_writer(&self) -> Self {
         *self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bar_adds_up_reports_of_several_threads() {
+        let bar = Bar::new();
+        bar.set_total(400, "transfers");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..100).for_each(|_| bar.advance(1, 3)));
+            }
+        });
+        assert_eq!(bar.bar.position(), 400);
+        assert_eq!(bar.bar.message(), "1,200 transfers");
     }
 }

@@ -1,7 +1,11 @@
 //! Progress reports.
 
-/// Receives reports on work that goes through blocks. Called on the thread that started
-/// the work, in block order. The blocks passed to `advance` add up to those that were done.
+/// Receives reports on work that goes through blocks.
+///
+/// `start` and `finish` are called on the thread that started the work. `advance` is called on
+/// any thread, possibly by several at the same time and not in block order: each worker that
+/// builds an index reports its own blocks. The blocks passed to `advance` add up to those that
+/// were done.
 pub trait Progress: Send + Sync {
     /// Work begins. `blocks` is the number of blocks to do; `counted` is the plural name
     /// of what `advance` counts, e.g. "transfers".
