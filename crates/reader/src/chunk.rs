@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_even_in_cost_not_in_length() {
+    fn chunks_have_equal_cost() {
         // A chain that is empty up to block 50,000 and full of transactions after it.
         let density = Density::new(vec![(0, 0), (50_000, 0), (60_000, 2_000_000)]);
         let all = BlockRanges::from(range(0, 59_999));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn small_ranges_are_not_ground_to_dust() {
+    fn small_ranges_have_few_chunks() {
         let density = Density::new(vec![(0, 0), (1000, 8000)]);
         let all = BlockRanges::from(range(0, 999));
         let chunks = Chunks::new(&all, Sizing::balanced(&all, density, 64)).count();

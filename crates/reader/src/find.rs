@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_ranges_from_the_highest_block_down() {
+    fn divides_ranges_from_the_highest_block_down() {
         let range = |first, last| BlockRange { first, last };
         let ranges = BlockRanges::new(vec![range(0, 5), range(10, 10), range(20, 27)]);
         let mut rest = Descending::new(&ranges);

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_scan_replaces_what_it_overlaps() {
+    fn newer_scan_replaces_overlapping_blocks() {
         let run = |first, last, hash| (BlockRange { first, last }, B256::repeat_byte(hash));
         let pins = Pins::default();
         pins.add(&[run(0, 9, 1), run(20, 29, 2), run(40, 49, 3)]);

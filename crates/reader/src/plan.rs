@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_no_log_is_not_looked_for_in_blooms() {
+    fn transfers_without_log_are_not_searched_in_blooms() {
         let token = Address::repeat_byte(7);
         assert!(TokenBits::of(&TransferFilter::default()).is_none());
         assert!(TokenBits::of(&only([token], true)).is_none());

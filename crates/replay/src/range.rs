@@ -1,4 +1,4 @@
-//! Many blocks on many threads, handed over in their order.
+//! Replays a range of blocks on several threads, and delivers them in order.
 
 use crate::{BlockReplay, Error, Replayer, Result, StateHistory, worker::Worker};
 use alloy_primitives::B256;
@@ -6,22 +6,22 @@ use std::ops::{AddAssign, ControlFlow};
 use txgraph_nodedb::BlockRange;
 use txgraph_work::{Next, Ordered, Retry, ordered};
 
-/// Blocks that a thread takes at a time: they are read under one snapshot.
+/// Blocks of a task, which are read under one snapshot.
 const TASK_BLOCKS: u64 = 8;
-/// Tasks that are started and not yet delivered, per thread: bounds what waits in memory
-/// behind a slow block.
+/// Tasks per thread that are started and not yet delivered. Bounds the memory of blocks that
+/// wait for a slow one before them.
 const TASKS_AHEAD: usize = 4;
 
-/// What was replayed of a range.
+/// Counts of a replayed range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeReport {
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Transactions.
+    /// The number of transactions.
     pub transactions: u64,
-    /// Gas of all of them.
+    /// The gas of all transactions.
     pub gas_used: u64,
-    /// Places where the replay disagrees with the node.
+    /// Places where the replay differs from the data of the node.
     pub mismatches: u64,
     /// Transactions without a stored receipt to compare with.
     pub without_receipt: u64,
@@ -29,7 +29,7 @@ pub struct RangeReport {
     pub without_changes: u64,
     /// Balances that were compared with the logs ([`BalanceCheck`](crate::BalanceCheck)).
     pub balances_compared: u64,
-    /// Balances that the token would not tell.
+    /// Balances for which the token did not answer `balanceOf`.
     pub balances_unanswered: u64,
     /// Hash of the last block.
     pub last_block_hash: Option<B256>,
@@ -59,7 +59,7 @@ impl RangeReport {
 }
 
 impl AddAssign for RangeReport {
-    /// Of ranges one after the other.
+    /// Adds the report of the range that follows.
     fn add_assign(&mut self, later: Self) {
         let Self {
             blocks,
@@ -86,19 +86,19 @@ impl AddAssign for RangeReport {
 
 /// The result of a task.
 struct Finished {
-    /// Its first blocks, up to the error if there is one.
+    /// The first blocks of the task, up to the error if there is one.
     replays: Vec<BlockReplay>,
     error: Option<Error>,
 }
 
 impl<H: StateHistory> Replayer<'_, H> {
-    /// Replays all blocks of a range on [`threads`](crate::ReplayOptions), and passes them
-    /// to `sink` in order, whatever the number of threads. `sink` may break.
+    /// Replays all blocks of a range on [`threads`](crate::ReplayOptions), and passes them to
+    /// `sink` in the order of the chain. `sink` may break.
     ///
     /// # Errors
     ///
-    /// The first block that cannot be replayed ends the range; all blocks before it were
-    /// passed on.
+    /// The first block that cannot be replayed ends the range. All blocks before it were
+    /// passed to `sink`.
     pub fn range(
         &self,
         blocks: BlockRange,
@@ -116,7 +116,7 @@ impl<H: StateHistory> Replayer<'_, H> {
         };
         let deliver = |Finished { replays, error }| {
             for replay in replays {
-                // Tasks have snapshots of their own, which need not be of one branch.
+                // Each task has its own snapshot. Two of them can be of different branches.
                 if parent.is_some_and(|parent| parent != replay.parent_hash) {
                     let block = replay.number;
                     return ControlFlow::Break(Err(Error::Replaced { block }));
@@ -148,7 +148,8 @@ impl<H: StateHistory> Replayer<'_, H> {
         }
     }
 
-    /// One task, again if the chain changed under it: see [`Retry::REREAD`].
+    /// Replays one task. Repeats it if the chain changed in the meantime, see
+    /// [`Retry::REREAD`].
     fn task(&self, worker: &mut Worker, task: BlockRange) -> Finished {
         let mut attempts = Retry::REREAD.start();
         loop {
@@ -172,7 +173,7 @@ impl<H: StateHistory> Replayer<'_, H> {
         let mut blocks = Vec::new();
         let mut read = worker.read(self.db, task, verify, &mut blocks);
         if read.as_ref().is_err_and(|error| !error.is_stale()) {
-            // The error may concern a later block: the blocks before it are read one by one.
+            // The error may be that of a later block, so the blocks are read one by one.
             for number in task.first + blocks.len() as u64..=task.last {
                 let block = BlockRange {
                     first: number,
@@ -191,7 +192,7 @@ impl<H: StateHistory> Replayer<'_, H> {
     }
 }
 
-/// The blocks of a range, cut into tasks.
+/// Divides a range into tasks.
 fn tasks(blocks: BlockRange) -> impl Iterator<Item = BlockRange> {
     let mut rest = BlockRange::new(blocks.first, blocks.last);
     std::iter::from_fn(move || {

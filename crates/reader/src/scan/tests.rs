@@ -334,7 +334,7 @@ proptest! {
 }
 
 #[test]
-fn scans_survive_what_they_can() {
+fn scans_recover_from_changes_of_the_chain() {
     // A scan that always fails after any change would satisfy the property, too.
     let (mut survived, mut reorganised) = (0, 0);
     for seed in 0..400 {
@@ -410,7 +410,7 @@ fn cancelling_interrupts() {
 }
 
 #[test]
-fn gaps_are_joined_when_they_touch_and_agree() {
+fn adjacent_gaps_with_one_reason_are_joined() {
     let gap = |first, last, reason: &str| Unavailable {
         blocks: BlockRange { first, last },
         reason: reason.into(),

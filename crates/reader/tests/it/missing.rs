@@ -73,7 +73,7 @@ fn blocks_above_the_tip() {
 }
 
 #[test]
-fn nothing_asked_nothing_answered() {
+fn empty_request_returns_nothing() {
     let [fixture, _] = fixtures::committed();
     let (transfers, report) = answer(&open(fixture.path()), &everything(BlockRanges::default()));
     assert!(transfers.is_empty());
@@ -82,7 +82,7 @@ fn nothing_asked_nothing_answered() {
 
 /// What the node itself answers for (`blocks_the_node_answers_for`).
 #[test]
-fn pruned_directories_answer_for_what_their_node_answers_for() {
+fn pruned_directories_have_the_blocks_of_their_node() {
     for name in ["dev-v1-receipts", "dev-v2-distance", "long-v2-full"] {
         let Some(fixture) = fixtures::fixture(&format!("pruned/{name}")) else {
             return;
@@ -104,7 +104,7 @@ fn pruned_directories_answer_for_what_their_node_answers_for() {
 }
 
 #[test]
-fn filtered_receipts_are_seen_by_counting() {
+fn filtered_receipts_are_found_by_counting() {
     for name in ["pruned/small-v1-logfilter", "pruned/small-v2-logfilter"] {
         let Some(fixture) = fixtures::fixture(name) else {
             return;
@@ -155,7 +155,7 @@ fn absent_senders_are_recovered() {
 
 /// Static files that hold blocks of an abandoned branch above the tip.
 #[test]
-fn a_crashed_node_has_what_its_tip_says() {
+fn crashed_node_has_all_blocks_up_to_its_tip() {
     let Some(fixture) = fixtures::fixture("crashed/small-v2") else {
         return;
     };

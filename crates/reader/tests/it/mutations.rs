@@ -412,7 +412,7 @@ fn vouched_for(transfers: &[Transfer], file: &str) -> Vec<Transfer> {
 }
 
 #[test]
-fn damage_is_an_error_or_does_no_harm() {
+fn damage_is_an_error_or_changes_no_row() {
     let wanted = std::env::var(COUNT_ENV)
         .ok()
         .map(|count| count.parse().unwrap());

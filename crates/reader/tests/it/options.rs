@@ -19,7 +19,7 @@ fn sources_can_be_shared() {
 }
 
 #[test]
-fn a_chain_id_must_agree_with_the_chain() {
+fn chain_id_must_match_the_chain() {
     let [fixture, _] = fixtures::committed();
     let db = database(fixture.path());
     let id = fixture.chain_id().unwrap();
@@ -90,7 +90,7 @@ fn refuses_requests_for_internal_transfers() {
 }
 
 #[test]
-fn a_switch_stops_scans() {
+fn cancel_flag_stops_scans() {
     let [fixture, _] = fixtures::committed();
     let cancel = CancelFlag::new();
     let options = ScanOptions {
@@ -121,7 +121,7 @@ fn a_switch_stops_scans() {
 }
 
 #[test]
-fn a_sink_that_has_enough_ends_the_scan() {
+fn sink_can_end_the_scan() {
     let [fixture, _] = fixtures::committed();
     let options = ScanOptions {
         chunk_blocks: Some(4),
@@ -167,7 +167,7 @@ impl Progress for Meter {
 }
 
 #[test]
-fn progress_adds_up() {
+fn progress_counts_all_blocks_and_transfers() {
     let [fixture, _] = fixtures::committed();
     let meter = Arc::new(Meter::default());
     let options = ScanOptions {
@@ -185,7 +185,7 @@ fn progress_adds_up() {
 }
 
 #[test]
-fn scans_run_side_by_side_and_inside_each_other() {
+fn scans_can_be_concurrent_and_nested() {
     let [fixture, _] = fixtures::committed();
     let options = ScanOptions {
         threads: Threads::new(1).unwrap(),

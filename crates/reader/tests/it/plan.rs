@@ -12,7 +12,7 @@ use txgraph_testkit::fixtures;
 use txgraph_transfers::{TokenFilter, TransferFilter};
 
 #[test]
-fn blocks_without_the_token_are_skipped_where_that_pays() {
+fn skips_blocks_without_the_token_if_cheaper() {
     let [_, fixture] = fixtures::committed();
     let plans: Arc<Mutex<Vec<ScanPlan>>> = Arc::default();
     let heard = Arc::clone(&plans);
@@ -62,7 +62,7 @@ fn blocks_without_the_token_are_skipped_where_that_pays() {
 /// A flipped bit in what an address or amount is made of fits every count and every
 /// gas figure. Only the receipts root detects it.
 #[test]
-fn recomputed_roots_find_what_a_scan_cannot_see() {
+fn recomputed_roots_find_changes_that_a_scan_accepts() {
     let [_, fixture] = fixtures::committed();
     let verify = ScanOptions {
         verify: true,

@@ -360,7 +360,7 @@ impl Drop for Stop<'_> {
 
 /// A node dies while it replaces blocks; what it leaves is one state of two.
 #[test]
-fn after_a_node_was_killed() {
+fn reads_after_the_node_was_killed() {
     for (seed, micros) in [
         (1, 0),
         (2, 300),
@@ -417,14 +417,14 @@ fn rounds() -> u64 {
 }
 
 #[test]
-fn beside_a_node_of_today() {
+fn reads_next_to_a_current_node() {
     stress(Layout::V2, true, 1, rounds());
     stress(Layout::V1, true, 2, rounds());
 }
 
 /// Before 2.0 static files are truncated under the feet of readers.
 #[test]
-fn beside_a_node_that_does_not_wait_for_readers() {
+fn reads_next_to_a_node_that_does_not_wait_for_readers() {
     stress(Layout::V1, false, 3, rounds());
     stress(Layout::V2, false, 4, rounds());
 }

@@ -110,7 +110,7 @@ fn every_scan_rejects_a_senders_file_that_is_short_or_a_device() {
 }
 
 #[test]
-fn verify_changes_no_answer() {
+fn verify_does_not_change_rows() {
     for fixture in fixtures::committed() {
         let plain = scan(fixture.path(), false).unwrap();
         let verified = scan(fixture.path(), true).unwrap();

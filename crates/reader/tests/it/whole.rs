@@ -40,14 +40,14 @@ fn check_against_naive(fixture: &Fixture) -> Decoded {
 }
 
 #[test]
-fn committed_chains_are_what_the_node_said() {
+fn committed_chains_match_the_node() {
     for fixture in fixtures::committed() {
         check_against_naive(&fixture);
     }
 }
 
 #[test]
-fn large_chains_are_what_the_node_said() {
+fn large_chains_match_the_node() {
     for name in ["dev-v1", "dev-v2", "small/v1", "small/v2"] {
         let Some(fixture) = fixtures::fixture(name) else {
             return;
@@ -65,7 +65,7 @@ fn large_chains_are_what_the_node_said() {
 /// Beside this chain there are the receipts, but not the blocks: no values of
 /// transactions, no withdrawals.
 #[test]
-fn a_long_chain_is_what_the_node_said_of_its_logs() {
+fn long_chain_matches_the_logs_of_the_node() {
     let Some(fixture) = fixtures::fixture("long-v2") else {
         return;
     };
@@ -126,7 +126,7 @@ fn a_long_chain_is_what_the_node_said_of_its_logs() {
 /// There are no answers beside these; nodedb's tests hold them to their headers.
 /// Here: all of it is there, and the layouts agree.
 #[test]
-fn odd_directories_are_read_whole() {
+fn unusual_directories_are_read_completely() {
     for (name, tip) in [("odd/migrated-v2", None), ("odd/import-v2", Some(44))] {
         let Some(fixture) = fixtures::fixture(name) else {
             return;
@@ -148,7 +148,7 @@ fn odd_directories_are_read_whole() {
 }
 
 #[test]
-fn cutting_the_work_changes_nothing() {
+fn chunk_size_does_not_change_rows() {
     let [v1, v2] = fixtures::committed();
     let request = everything(range(0, 40));
     let (expected, report) = answer(&open(v1.path()), &request);
@@ -178,7 +178,7 @@ fn cutting_the_work_changes_nothing() {
 }
 
 #[test]
-fn cutting_the_work_changes_nothing_on_a_larger_chain() {
+fn chunk_size_does_not_change_rows_of_a_larger_chain() {
     let Some(fixture) = fixtures::fixture("dev-v1") else {
         return;
     };
@@ -203,7 +203,7 @@ fn cutting_the_work_changes_nothing_on_a_larger_chain() {
 }
 
 #[test]
-fn filters_select_rows_and_change_nothing_else() {
+fn filters_only_select_rows() {
     let [v1, _] = fixtures::committed();
     let source = open(v1.path());
     let all = everything(range(3, 37));
@@ -284,7 +284,7 @@ fn filters_select_rows_and_change_nothing_else() {
 }
 
 #[test]
-fn hashes_can_be_filled_in_later() {
+fn fills_in_hashes_later() {
     let [v1, v2] = fixtures::committed();
     for fixture in [v1, v2] {
         let source = open(fixture.path());
