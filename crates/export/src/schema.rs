@@ -9,10 +9,15 @@ pub(crate) const WIDTH: usize = 14;
 /// The last column of transfers that are edges of a graph.
 pub(crate) const HOP: &str = "hop";
 
+// The positions of columns.
 const TIMESTAMP: usize = 1;
-const TOKEN_ADDRESS: usize = 6;
-const VALUE: usize = 9;
-const TOKEN_ID: usize = 10;
+pub(crate) const TRANSACTION_HASH: usize = 5;
+pub(crate) const TOKEN_ADDRESS: usize = 6;
+pub(crate) const FROM_ADDRESS: usize = 7;
+pub(crate) const TO_ADDRESS: usize = 8;
+pub(crate) const VALUE: usize = 9;
+pub(crate) const TOKEN_ID: usize = 10;
+pub(crate) const TOKEN_STANDARD: usize = 11;
 
 const TXGRAPH: [&str; WIDTH] = [
     "block_number",
@@ -101,8 +106,18 @@ mod tests {
 
     #[test]
     fn each_schema_has_its_names() {
-        assert_eq!(TXGRAPH[VALUE], "value");
-        assert_eq!(TXGRAPH[TOKEN_ID], "token_id");
+        for (position, name) in [
+            (TIMESTAMP, "block_timestamp"),
+            (TRANSACTION_HASH, "transaction_hash"),
+            (TOKEN_ADDRESS, "token_address"),
+            (FROM_ADDRESS, "from_address"),
+            (TO_ADDRESS, "to_address"),
+            (VALUE, "value"),
+            (TOKEN_ID, "token_id"),
+            (TOKEN_STANDARD, "token_standard"),
+        ] {
+            assert_eq!(TXGRAPH[position], name);
+        }
         let mut options = TransferTableOptions::new(1);
         assert_eq!(
             options.binary_columns().join(","),

@@ -6,7 +6,10 @@ use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
     line::{Line, Word},
     output::Output,
-    schema::HOP,
+    schema::{
+        FROM_ADDRESS, HOP, TO_ADDRESS, TOKEN_ADDRESS, TOKEN_ID, TOKEN_STANDARD, TRANSACTION_HASH,
+        VALUE,
+    },
     text_output::TextOutput,
     value::push_object,
 };
@@ -82,26 +85,17 @@ pub(crate) struct Keys {
     hop: Word<8>,
 }
 
-/// Columns of an object.
-const HASH: usize = 5;
-const TOKEN: usize = 6;
-const FROM: usize = 7;
-const TO: usize = 8;
-const VALUE: usize = 9;
-const TOKEN_ID: usize = 10;
-const TOKEN_STANDARD: usize = 11;
-
 impl Keys {
     pub(crate) fn new(schema: Schema, chain_id: u64) -> Self {
         let names = schema.text_columns();
         let before = std::array::from_fn(|i| {
             let open = match i {
                 0 => "{",
-                TOKEN | TO | VALUE | TOKEN_ID => "\",",
+                TOKEN_ADDRESS | TO_ADDRESS | VALUE | TOKEN_ID => "\",",
                 _ => ",",
             };
             let quote = match i {
-                HASH | FROM | TO => "\"0x",
+                TRANSACTION_HASH | FROM_ADDRESS | TO_ADDRESS => "\"0x",
                 VALUE => "\"",
                 _ => "",
             };
@@ -160,9 +154,9 @@ impl Keys {
         }
         line.word(&self.before[4]);
         line.integer(*sub_index);
-        line.word(&self.before[HASH]);
+        line.word(&self.before[TRANSACTION_HASH]);
         line.hex(transaction_hash);
-        line.word(&self.before[TOKEN]);
+        line.word(&self.before[TOKEN_ADDRESS]);
         match token_address {
             Some(token_address) => {
                 line.text(b"\"0x");
@@ -171,9 +165,9 @@ impl Keys {
             }
             None => line.text(b"null"),
         }
-        line.word(&self.before[FROM]);
+        line.word(&self.before[FROM_ADDRESS]);
         line.hex(from_address);
-        line.word(&self.before[TO]);
+        line.word(&self.before[TO_ADDRESS]);
         line.hex(to_address);
         line.word(&self.before[VALUE]);
         line.decimal(value.as_limbs());

@@ -61,6 +61,11 @@ fn text(cell: &AnyValue<'_>) -> String {
     }
 }
 
+fn names(frame: &DataFrame) -> Vec<String> {
+    let names = frame.get_column_names();
+    names.iter().map(ToString::to_string).collect()
+}
+
 pub(crate) fn rows(frame: &DataFrame) -> Vec<Vec<String>> {
     let cell = |name: &str, i| text(&frame.column(name).unwrap().get(i).unwrap());
     let names = frame.get_column_names_owned();
@@ -142,12 +147,7 @@ fn every_cell_of_every_transfer_reads_back() {
             rows(&frame),
             all.iter().map(|t| expected(t, 7)).collect::<Vec<_>>()
         );
-        let names: Vec<_> = frame
-            .get_column_names()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(names, options.binary_columns());
+        assert_eq!(names(&frame), options.binary_columns());
         let types: Vec<_> = frame.dtypes();
         assert_eq!(
             types[..3],
@@ -236,12 +236,7 @@ fn columns_are_those_requested() {
             };
             write_transfers(TableFormat::Parquet, &options, &[&tiny_transfers()], &path);
             let frame = read(TableFormat::Parquet, &path);
-            let names: Vec<_> = frame
-                .get_column_names()
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            assert_eq!(names, options.binary_columns());
+            assert_eq!(names(&frame), options.binary_columns());
         }
     }
 }
