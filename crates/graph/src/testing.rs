@@ -94,17 +94,14 @@ pub fn transfer(
 ) -> Transfer {
     let native = token == "eth";
     Transfer {
-        block_number,
         block_timestamp: 1_600_000_000 + 12 * block_number,
         transaction_index,
         log_index: (!native).then_some(transaction_index),
-        sub_index: 0,
         transaction_hash: hash(block_number, transaction_index),
         token_address: (!native).then(|| address(token)),
         from_address,
         to_address,
         value,
-        token_id: None,
         token_standard: if native {
             TokenStandard::Native
         } else {
@@ -116,6 +113,7 @@ pub fn transfer(
             () if to_address.is_zero() => Kind::Burn,
             () => Kind::Transfer,
         },
+        ..txgraph_transfers::testing::transfer(block_number)
     }
 }
 

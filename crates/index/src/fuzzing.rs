@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256, U256};
 use std::{io::Cursor, ops::Range, path::Path};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, Direction, Kind, TokenStandard,
-    Transfer, TransferFilter,
+    Transfer, TransferFilter, testing,
 };
 
 /// Returns a segment of a few blocks with transfers of all kinds, made by the real writer.
@@ -35,12 +35,10 @@ pub fn small_segment() -> Vec<u8> {
             let is_native = standard == TokenStandard::Native;
             let has_id = matches!(standard, TokenStandard::Erc721 | TokenStandard::Erc1155);
             transfers.push(Transfer {
-                block_number: block,
                 block_timestamp: 1_000_000 + 12 * block,
                 transaction_index: u32::try_from(index).unwrap_or(0),
                 log_index: (!is_native).then_some(u32::try_from(at % 9).unwrap_or(0)),
                 sub_index: u32::try_from(at % 2).unwrap_or(0),
-                transaction_hash: B256::ZERO,
                 token_address: (!is_native).then(|| address(7)),
                 from_address: address(3 + index),
                 to_address: address(5 + index),
@@ -48,6 +46,7 @@ pub fn small_segment() -> Vec<u8> {
                 token_id: has_id.then(|| U256::from(at) << (at % 250)),
                 token_standard: standard,
                 kind: Kind::ALL[at % Kind::ALL.len()],
+                ..testing::transfer(block)
             });
         }
         let account = BlockSummary {

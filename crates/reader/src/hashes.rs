@@ -292,26 +292,7 @@ impl Pins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::{Address, U256};
-    use txgraph_transfers::TokenStandard;
-
-    fn transfer(block: u64) -> Transfer {
-        Transfer {
-            block_number: block,
-            block_timestamp: 0,
-            transaction_index: 0,
-            log_index: None,
-            sub_index: 0,
-            transaction_hash: B256::ZERO,
-            token_address: None,
-            from_address: Address::ZERO,
-            to_address: Address::ZERO,
-            value: U256::ZERO,
-            token_id: None,
-            token_standard: TokenStandard::Native,
-            kind: Kind::Value,
-        }
-    }
+    use txgraph_transfers::testing::transfer;
 
     #[test]
     fn newer_scan_replaces_overlapping_blocks() {

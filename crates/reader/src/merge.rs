@@ -263,26 +263,10 @@ impl Merge {
 mod tests {
     use super::*;
     use crate::chunk::Sizing;
-    use alloy_primitives::{Address, U256};
+    use alloy_primitives::U256;
     use proptest::prelude::*;
     use rand::{Rng, SeedableRng, rngs::SmallRng};
-    use txgraph_transfers::{Kind, TokenStandard};
-
-    const ROW: Transfer = Transfer {
-        block_number: 0,
-        block_timestamp: 0,
-        transaction_index: 0,
-        log_index: None,
-        sub_index: 0,
-        transaction_hash: B256::ZERO,
-        token_address: None,
-        from_address: Address::ZERO,
-        to_address: Address::ZERO,
-        value: U256::ZERO,
-        token_id: None,
-        token_standard: TokenStandard::Native,
-        kind: Kind::Value,
-    };
+    use txgraph_transfers::testing;
 
     /// A piece of the chain in which every block's hash is its number.
     fn piece(blocks: BlockRange, rows: usize) -> Piece {
@@ -291,7 +275,7 @@ mod tests {
             blocks,
             parent: blocks.first.checked_sub(1).map_or(B256::ZERO, hash),
             hash: hash(blocks.last),
-            transfers: vec![ROW; rows],
+            transfers: vec![testing::transfer(0); rows],
             counts: DecodeCounts::default(),
         }
     }

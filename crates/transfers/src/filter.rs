@@ -136,7 +136,7 @@ impl TransferFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::B256;
+    use crate::testing;
 
     const A: Address = Address::repeat_byte(0xaa);
     const B: Address = Address::repeat_byte(0xbb);
@@ -144,19 +144,14 @@ mod tests {
 
     fn transfer() -> Transfer {
         Transfer {
-            block_number: 1,
-            block_timestamp: 2,
-            transaction_index: 3,
             log_index: Some(4),
-            sub_index: 0,
-            transaction_hash: B256::ZERO,
             token_address: Some(TOKEN),
             from_address: A,
             to_address: B,
             value: U256::from(10),
-            token_id: None,
             token_standard: TokenStandard::Erc20,
             kind: Kind::Transfer,
+            ..testing::transfer(1)
         }
     }
 

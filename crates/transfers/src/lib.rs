@@ -17,6 +17,7 @@ mod log;
 mod naive;
 mod sieve;
 mod source;
+pub mod testing;
 mod transfer;
 mod wrap;
 

@@ -4,7 +4,7 @@
 use crate::{
     DEPOSIT, DecodeCounts, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, Kind, LogView,
     TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, TransactionView,
-    Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
+    Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative, testing,
 };
 use alloy_primitives::{Address, B256, U256};
 
@@ -47,12 +47,10 @@ pub(crate) fn decode(
         for (tx, (transaction, logs)) in (0..).zip(&block.transactions) {
             counts.transactions += 1;
             let row = |log_index, sub_index, event: Row| Transfer {
-                block_number: number,
                 block_timestamp: 1000 + number,
                 transaction_index: tx,
                 log_index,
                 sub_index,
-                transaction_hash: B256::ZERO,
                 token_address: event.token,
                 from_address: event.from,
                 to_address: event.to,
@@ -60,6 +58,7 @@ pub(crate) fn decode(
                 token_id: event.id,
                 token_standard: event.standard,
                 kind: event.kind,
+                ..testing::transfer(number)
             };
             let mut rows = Vec::new();
             for log in logs {
@@ -100,19 +99,13 @@ pub(crate) fn decode(
         for (sub, withdrawal) in (0..).zip(&block.withdrawals) {
             if withdrawal.amount_gwei > 0 {
                 all.push(Transfer {
-                    block_number: number,
                     block_timestamp: 1000 + number,
                     transaction_index: u32::try_from(block.transactions.len()).unwrap(),
-                    log_index: None,
                     sub_index: sub,
-                    transaction_hash: B256::ZERO,
-                    token_address: None,
-                    from_address: Address::ZERO,
                     to_address: withdrawal.address,
                     value: U256::from(withdrawal.amount_gwei) * U256::from(10).pow(U256::from(9)),
-                    token_id: None,
-                    token_standard: TokenStandard::Native,
                     kind: Kind::Withdrawal,
+                    ..testing::transfer(number)
                 });
             }
         }

@@ -6,10 +6,10 @@ use crate::{
     chunk::{Chunks, Density, Sizing},
     merge::Limits,
 };
-use alloy_primitives::{Address, U256};
+use alloy_primitives::U256;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use txgraph_transfers::{BlockRanges, DecodeCounts, Kind, TokenStandard};
+use txgraph_transfers::{BlockRanges, DecodeCounts, testing};
 
 /// The hashes of a chain. A hash contains the number of the reorganisation that made its block.
 #[derive(Clone, Debug)]
@@ -122,19 +122,8 @@ impl Simulation {
 
 fn transfer(block: u64, hash: B256) -> Transfer {
     Transfer {
-        block_number: block,
-        block_timestamp: 0,
-        transaction_index: 0,
-        log_index: None,
-        sub_index: 0,
         transaction_hash: hash,
-        token_address: None,
-        from_address: Address::ZERO,
-        to_address: Address::ZERO,
-        value: U256::ONE,
-        token_id: None,
-        token_standard: TokenStandard::Native,
-        kind: Kind::Value,
+        ..testing::transfer(block)
     }
 }
 

@@ -10,7 +10,7 @@ use txgraph_testkit::{
 };
 use txgraph_transfers::{
     BlockRanges, DecodeCounts, Direction, Kind, TokenFilter, TokenStandard, Touching, Transfer,
-    TransferFilter, TransferSource,
+    TransferFilter, TransferSource, testing,
 };
 
 fn check_against_naive(fixture: &Fixture) -> Decoded {
@@ -77,23 +77,14 @@ fn long_chain_matches_the_logs_of_the_node() {
                 continue;
             }
             let row = Transfer {
-                block_number: line["block"].as_u64().unwrap(),
                 block_timestamp: quantity(&log["blockTimestamp"]).to(),
                 transaction_index: quantity(&receipt["transactionIndex"]).to(),
-                log_index: None,
-                sub_index: 0,
                 transaction_hash: receipt["transactionHash"]
                     .as_str()
                     .unwrap()
                     .parse()
                     .unwrap(),
-                token_address: None,
-                from_address: Default::default(),
-                to_address: Default::default(),
-                value: Default::default(),
-                token_id: None,
-                token_standard: TokenStandard::Native,
-                kind: Kind::Value,
+                ..testing::transfer(line["block"].as_u64().unwrap())
             };
             decode_logs(&row, &receipt["logs"], &mut expected);
         }

@@ -110,8 +110,7 @@ fn after(a: Position, b: Position, rules: &Rules) -> bool {
 mod tests {
     use super::*;
     use crate::{fixtures, naive::decode_fixture};
-    use alloy_primitives::{B256, U256};
-    use txgraph_transfers::{Kind, TokenStandard};
+    use txgraph_transfers::testing;
 
     fn name(letter: char) -> Address {
         Address::repeat_byte(u8::try_from(letter).unwrap())
@@ -124,19 +123,9 @@ mod tests {
             (name(letters.next().unwrap()), name(letters.next().unwrap()))
         });
         let row = |(i, (from_address, to_address))| Transfer {
-            block_number: i as u64,
-            block_timestamp: 0,
-            transaction_index: 0,
-            log_index: Some(0),
-            sub_index: 0,
-            transaction_hash: B256::ZERO,
-            token_address: None,
             from_address,
             to_address,
-            value: U256::from(1),
-            token_id: None,
-            token_standard: TokenStandard::Erc20,
-            kind: Kind::Transfer,
+            ..testing::transfer(i as u64)
         };
         pairs.enumerate().map(row).collect()
     }

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::Value;
 use txgraph_transfers::{
     DEPOSIT, EIP7708_LOG_ADDRESS, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard,
-    Transfer, WITHDRAWAL,
+    Transfer, WITHDRAWAL, testing,
 };
 
 /// The transfers of a block or a chain, with counts.
@@ -51,19 +51,10 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
     );
 
     let row = |index: usize, hash: B256| Transfer {
-        block_number: number,
         block_timestamp: timestamp,
         transaction_index: u32::try_from(index).expect("few transactions"),
-        log_index: None,
-        sub_index: 0,
         transaction_hash: hash,
-        token_address: None,
-        from_address: Address::ZERO,
-        to_address: Address::ZERO,
-        value: U256::ZERO,
-        token_id: None,
-        token_standard: TokenStandard::Native,
-        kind: Kind::Value,
+        ..testing::transfer(number)
     };
 
     for (index, (transaction, receipt)) in transactions.iter().zip(receipts).enumerate() {
