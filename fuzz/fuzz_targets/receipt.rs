@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use txgraph_nodedb::fuzzing::{Buffers, receipt};
-use txgraph_transfers::{Decoder, LogView, TransferFilter, WrappedNative};
+use txgraph_transfers::{BlockTime, Decoder, LogView, TransferFilter, WrappedNative};
 
 fuzz_target!(|row: &[u8]| {
     let mut buffers = Buffers::default();
@@ -17,7 +17,7 @@ fuzz_target!(|row: &[u8]| {
     let filter = TransferFilter::default();
     let mut decoder = Decoder::new(1, &WrappedNative::Any, &filter);
     let mut out = Vec::new();
-    decoder.begin_block(1, 1);
+    decoder.begin_block(1, BlockTime::new(1));
     decoder.transaction(0, None, logs, &mut out);
     assert_eq!(decoder.counts().logs, u64::from(receipt.log_count));
 });

@@ -128,7 +128,7 @@ fn decode(
     let mut decoder = Decoder::new(chain_id, wrapped, filter);
     let mut out = Vec::new();
     for (number, block) in (0..).zip(blocks) {
-        decoder.begin_block(number, 0);
+        decoder.begin_block(number, None);
         for (index, (transaction, logs)) in (0..).zip(&block.transactions) {
             let logs = logs.iter().map(|log| LogView {
                 address: &log.address,

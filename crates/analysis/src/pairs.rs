@@ -4,6 +4,7 @@ use crate::{CellKind, MeasureResult, Table, serial::decimal};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use txgraph_graph::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId};
+use txgraph_transfers::BlockTime;
 
 /// The order of pairs. Ties are ordered by (from, to, asset).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,12 +49,12 @@ pub struct Pair {
     pub hop: u32,
     /// Block of the first.
     pub first_block: u64,
-    /// Time of that block, unix seconds.
-    pub first_timestamp: u64,
+    /// Time of that block in Unix seconds, if it is known.
+    pub first_timestamp: Option<u64>,
     /// Block of the last.
     pub last_block: u64,
-    /// Time of that block, unix seconds.
-    pub last_timestamp: u64,
+    /// Time of that block in Unix seconds, if it is known.
+    pub last_timestamp: Option<u64>,
 }
 
 /// The pairs of a graph.
@@ -76,9 +77,9 @@ pub fn pairs(graph: &TransferGraph, settings: &PairSettings) -> Pairs {
         sum: edge.sum,
         hop: edge.hop,
         first_block: edge.first.0,
-        first_timestamp: edge.first.1,
+        first_timestamp: edge.first.1.map(BlockTime::seconds),
         last_block: edge.last.0,
-        last_timestamp: edge.last.1,
+        last_timestamp: edge.last.1.map(BlockTime::seconds),
     };
     let mut pairs: Vec<_> = graph.merged().into_iter().map(pair).collect();
     let total = pairs.len() as u64;

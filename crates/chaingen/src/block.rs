@@ -25,7 +25,7 @@ use alloy_eips::{
 };
 use alloy_primitives::{Address, B256, Bloom, TxKind, U256};
 use reth_codecs::Compact;
-use txgraph_transfers::{Kind, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// A transaction as reth stores it: without blob sidecars.
 pub(super) type Transaction = EthereumTxEnvelope<TxEip4844>;
@@ -428,11 +428,11 @@ impl Maker<'_> {
 
         let row = Transfer {
             block_number: self.order.number,
-            block_timestamp: timestamp(self.order.number),
+            block_timestamp: BlockTime::new(timestamp(self.order.number)),
             transaction_index: u32::try_from(self.done.len()).expect("few transactions"),
             log_index: None,
             sub_index: 0,
-            transaction_hash: hash,
+            transaction_hash: Some(hash),
             token_address: None,
             from_address: signer.address,
             to_address: to,
@@ -532,11 +532,11 @@ impl Maker<'_> {
             }
             self.transfers.push(Transfer {
                 block_number: self.order.number,
-                block_timestamp: timestamp(self.order.number),
+                block_timestamp: BlockTime::new(timestamp(self.order.number)),
                 transaction_index: u32::try_from(self.done.len()).expect("few transactions"),
                 log_index: None,
                 sub_index: u32::try_from(sub).expect("few withdrawals"),
-                transaction_hash: B256::ZERO,
+                transaction_hash: None,
                 token_address: None,
                 from_address: Address::ZERO,
                 to_address: address,

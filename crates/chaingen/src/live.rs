@@ -12,7 +12,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio},
     time::Duration,
 };
-use txgraph_transfers::{Kind, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// The variable that makes a test binary the node.
 const CHILD_ENV: &str = "TXGRAPH_LIVE_NODE";
@@ -42,8 +42,8 @@ enum Answer {
 /// A transfer as plain strings and numbers.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
-    place: (u64, u64, u32, Option<u32>, u32),
-    hash: alloy_primitives::B256,
+    place: (u64, Option<u64>, u32, Option<u32>, u32),
+    hash: Option<alloy_primitives::B256>,
     token: Option<alloy_primitives::Address>,
     ends: (alloy_primitives::Address, alloy_primitives::Address),
     value: alloy_primitives::U256,
@@ -56,7 +56,7 @@ impl From<Transfer> for Row {
         Self {
             place: (
                 t.block_number,
-                t.block_timestamp,
+                t.block_timestamp.map(BlockTime::seconds),
                 t.transaction_index,
                 t.log_index,
                 t.sub_index,
@@ -76,7 +76,7 @@ impl From<Row> for Transfer {
         let (block_number, block_timestamp, transaction_index, log_index, sub_index) = row.place;
         Self {
             block_number,
-            block_timestamp,
+            block_timestamp: block_timestamp.and_then(BlockTime::new),
             transaction_index,
             log_index,
             sub_index,

@@ -251,7 +251,7 @@ impl ScenarioTruth {
             let of_step = |transfer: &&Transfer| transfer.transaction_index == index;
             self.edges
                 .extend(body.transfers.iter().filter(of_step).map(|transfer| Edge {
-                    tx: transfer.transaction_hash,
+                    tx: transfer.transaction_hash.unwrap_or_default(),
                     block: transfer.block_number,
                     tx_index: transfer.transaction_index,
                     log_index: transfer.log_index,

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, U256};
 use proptest::{option, prelude::*, sample::select};
-use txgraph_transfers::{Kind, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// Generates any transfer that the types allow.
 pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
@@ -14,13 +14,13 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
     (
         (
             any::<u64>(),
-            any::<u64>(),
+            any::<Option<u64>>(),
             any::<u32>(),
             any::<Option<u32>>(),
             any::<u32>(),
         ),
         (
-            any::<[u8; 32]>(),
+            any::<Option<[u8; 32]>>(),
             option::of(address()),
             address(),
             address(),
@@ -34,11 +34,11 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
     )
         .prop_map(|(place, ends, moved)| Transfer {
             block_number: place.0,
-            block_timestamp: place.1,
+            block_timestamp: place.1.and_then(BlockTime::new),
             transaction_index: place.2,
             log_index: place.3,
             sub_index: place.4,
-            transaction_hash: B256::from(ends.0),
+            transaction_hash: ends.0.map(B256::from),
             token_address: ends.1,
             from_address: ends.2,
             to_address: ends.3,
@@ -49,16 +49,20 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
         })
 }
 
-/// Returns the text of each column, formatted by the standard library.
+/// Returns the text of each column, formatted by the standard library. Unknown values have none.
 pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<String>> {
     let address = |address: Address| format!("{address:#x}");
+    let none = (transfer.kind == Kind::Withdrawal).then_some(B256::ZERO);
+    let hash = transfer.transaction_hash.or(none);
     vec![
         Some(transfer.block_number.to_string()),
-        Some(transfer.block_timestamp.to_string()),
+        transfer
+            .block_timestamp
+            .map(|time| time.seconds().to_string()),
         Some(transfer.transaction_index.to_string()),
         transfer.log_index.map(|index| index.to_string()),
         Some(transfer.sub_index.to_string()),
-        Some(format!("{:#x}", transfer.transaction_hash)),
+        hash.map(|hash| format!("{hash:#x}")),
         transfer.token_address.map(address),
         Some(address(transfer.from_address)),
         Some(address(transfer.to_address)),
@@ -74,11 +78,11 @@ pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<Stri
 pub(crate) fn longest_transfer() -> Transfer {
     Transfer {
         block_number: u64::MAX,
-        block_timestamp: u64::MAX,
+        block_timestamp: BlockTime::new(u64::MAX - 1),
         transaction_index: u32::MAX,
         log_index: Some(u32::MAX),
         sub_index: u32::MAX,
-        transaction_hash: B256::repeat_byte(0xff),
+        transaction_hash: Some(B256::repeat_byte(0xff)),
         token_address: Some(Address::repeat_byte(0xff)),
         from_address: Address::repeat_byte(0xff),
         to_address: Address::repeat_byte(0xff),

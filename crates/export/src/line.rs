@@ -8,6 +8,7 @@
 //! oracles of the tests.
 
 use alloy_primitives::hex;
+use txgraph_transfers::BlockTime;
 
 /// Bytes of a line, with room for the last block. Rows of transfers are shorter than 800
 /// bytes (see the tests of `csv` and `jsonl`).
@@ -35,12 +36,15 @@ impl<const N: usize> Word<N> {
     }
 }
 
+/// Number and time of a block.
+type BlockKey = (u64, Option<BlockTime>);
+
 /// A line under construction.
 pub(crate) struct Line {
     room: [u8; LINE_BYTES],
     at: usize,
     /// The block whose number and time the room starts with, and where they end.
-    block: Option<((u64, u64), usize)>,
+    block: Option<(BlockKey, usize)>,
 }
 
 impl Line {
@@ -64,7 +68,7 @@ impl Line {
     /// of one block follow each other, and all but the first reuse that text. A line must
     /// always be started with the same `write`, or cleared in between.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, block: (u64, u64), write: impl FnOnce(&mut Self)) {
+    pub(crate) fn begin(&mut self, block: BlockKey, write: impl FnOnce(&mut Self)) {
         match self.block {
             Some((same, end)) if same == block => self.at = end,
             _ => {

@@ -2,6 +2,8 @@
 //! and where their meaning differs.
 
 use crate::{Schema, TransferTableOptions, U256Type};
+use alloy_primitives::B256;
+use txgraph_transfers::{Kind, Transfer};
 
 /// The number of columns of a transfer.
 pub(crate) const WIDTH: usize = 14;
@@ -44,6 +46,16 @@ const CRYO: [&str; WIDTH] = {
     names[TOKEN_ADDRESS] = "erc20";
     names
 };
+
+/// Returns the value of the column `transaction_hash`. Withdrawals belong to no transaction and
+/// have zero there, as `docs/schemas.md` states. For other transfers `None` is an unknown hash.
+#[inline]
+pub(crate) fn transaction_hash(transfer: &Transfer) -> Option<B256> {
+    match transfer.transaction_hash {
+        None if transfer.kind == Kind::Withdrawal => Some(B256::ZERO),
+        hash => hash,
+    }
+}
 
 impl Schema {
     /// The names without the suffixes for types of 256-bit numbers.

@@ -2,9 +2,11 @@
 
 use crate::{
     Column, ColumnType, Result, Value,
+    schema::transaction_hash,
     value::{columns, push_object},
 };
 use txgraph_graph::{AssetTotals, Edge, Expansion, MergedEdge, TransferGraph, Vertex, VertexId};
+use txgraph_transfers::BlockTime;
 
 /// A vertex with what its row needs from the graph.
 pub(crate) struct VertexView<'a> {
@@ -164,8 +166,8 @@ pub(crate) fn merged_row(graph: &TransferGraph, edge: &MergedEdge) -> Vec<Value<
         Value::Amount(edge.sum),
         Value::U64(edge.first.0),
         Value::U64(edge.last.0),
-        Value::U64(edge.first.1),
-        Value::U64(edge.last.1),
+        edge.first.1.map(BlockTime::seconds).into(),
+        edge.last.1.map(BlockTime::seconds).into(),
         Value::U32(edge.hop),
     ]
 }
@@ -193,11 +195,11 @@ pub(crate) fn transfer_row(edge: &Edge) -> Vec<Value<'static>> {
     let transfer = &edge.transfer;
     vec![
         Value::U64(transfer.block_number),
-        Value::U64(transfer.block_timestamp),
+        transfer.block_timestamp.map(BlockTime::seconds).into(),
         Value::U32(transfer.transaction_index),
         transfer.log_index.into(),
         Value::U32(transfer.sub_index),
-        Value::Hash(transfer.transaction_hash),
+        transaction_hash(transfer).into(),
         transfer.token_address.into(),
         transfer.value.into(),
         transfer.token_id.into(),

@@ -4,7 +4,9 @@ use crate::{AmountSum, SearchError};
 use alloy_primitives::{Address, U256};
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
-use txgraph_transfers::{BlockRanges, ChainInfo, Direction, ScanReport, TokenStandard, Transfer};
+use txgraph_transfers::{
+    BlockRanges, BlockTime, ChainInfo, Direction, ScanReport, TokenStandard, Transfer,
+};
 
 /// The number of a vertex in a [`TransferGraph`]. Vertices are numbered by (hop, address).
 pub type VertexId = NodeIndex<u32>;
@@ -109,10 +111,10 @@ pub struct MergedEdge {
     pub sum: AmountSum,
     /// Smallest hop of any of them.
     pub hop: u32,
-    /// Block and time of the first.
-    pub first: (u64, u64),
-    /// Block and time of the last.
-    pub last: (u64, u64),
+    /// Block of the first, and its time if it is known.
+    pub first: (u64, Option<BlockTime>),
+    /// Block of the last, and its time if it is known.
+    pub last: (u64, Option<BlockTime>),
 }
 
 /// A limit that cut the search short. It is part of the result, so that no result looks

@@ -1,8 +1,8 @@
 //! Compact storage for the transfers of a search, about 40 bytes each.
 
 use crate::{SearchError, interner::Interner};
-use alloy_primitives::{Address, B256, U256};
-use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
+use alloy_primitives::{Address, U256};
+use txgraph_transfers::{BlockTime, Kind, Position, TokenStandard, Transfer};
 
 /// The most rows of a store: twice as many, one for each end, fit a `u32`.
 const ROWS_MAX: usize = (1 << 31) - 1;
@@ -69,8 +69,8 @@ pub(crate) struct RowStore {
     rows: Vec<Row>,
     /// Amounts, 64 bits at a time: most values need one or two words, not four.
     words: Vec<u64>,
-    /// Number and timestamp of each block that rows refer to.
-    blocks: Vec<(u64, u64)>,
+    /// Number and time of each block that rows refer to.
+    blocks: Vec<(u64, Option<BlockTime>)>,
 }
 
 impl RowStore {
@@ -159,7 +159,7 @@ impl RowStore {
         }
     }
 
-    /// Returns the transfer of a row, its hash left zero.
+    /// Returns the transfer of a row, without its hash.
     pub(crate) fn transfer(&self, row: u32, interned: &Interned) -> Transfer {
         let row = self.row(row);
         let (block_number, block_timestamp) = self.blocks[row.block as usize];
@@ -172,7 +172,7 @@ impl RowStore {
             transaction_index: row.tx,
             log_index: row.log_index(),
             sub_index: self.sub(row),
-            transaction_hash: B256::ZERO,
+            transaction_hash: None,
             token_address,
             from_address: interned.addresses.value(row.from),
             to_address: interned.addresses.value(row.to),
@@ -190,7 +190,7 @@ impl RowStore {
     }
 
     /// Returns the index of a block, which is the last one or new.
-    fn block(&mut self, number: u64, timestamp: u64) -> Result<u32, SearchError> {
+    fn block(&mut self, number: u64, timestamp: Option<BlockTime>) -> Result<u32, SearchError> {
         if self.rows.len() >= ROWS_MAX {
             return Err(SearchError::TooLarge { what: "transfers" });
         }
@@ -290,7 +290,7 @@ mod tests {
                     log_index,
                     sub_index,
                     token_id,
-                    transaction_hash: B256::ZERO,
+                    transaction_hash: None,
                     ..transfer
                 }
             },

@@ -5,8 +5,9 @@ use crate::TransferGraph;
 use alloy_primitives::{Address, B256, U256};
 use std::{cell::Cell, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, FailureKind, Kind, ScanReport,
-    ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer, TransferSource, Unavailable,
+    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, FailureKind, Kind,
+    ScanReport, ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer, TransferSource,
+    Unavailable,
 };
 
 /// The token of transfers whose text has none.
@@ -94,10 +95,10 @@ pub fn transfer(
 ) -> Transfer {
     let native = token == "eth";
     Transfer {
-        block_timestamp: 1_600_000_000 + 12 * block_number,
+        block_timestamp: BlockTime::new(1_600_000_000 + 12 * block_number),
         transaction_index,
         log_index: (!native).then_some(transaction_index),
-        transaction_hash: hash(block_number, transaction_index),
+        transaction_hash: Some(hash(block_number, transaction_index)),
         token_address: (!native).then(|| address(token)),
         from_address,
         to_address,
@@ -232,12 +233,10 @@ impl TransferSource for MemorySource {
                     .cloned()
                     .collect();
                 if !request.with_times {
-                    transfers.iter_mut().for_each(|t| t.block_timestamp = 0);
+                    transfers.iter_mut().for_each(|t| t.block_timestamp = None);
                 }
                 if !request.with_hashes {
-                    transfers
-                        .iter_mut()
-                        .for_each(|t| t.transaction_hash = B256::ZERO);
+                    transfers.iter_mut().for_each(|t| t.transaction_hash = None);
                 }
                 counts.blocks += blocks.blocks();
                 counts.logs += all.len() as u64;

@@ -9,8 +9,8 @@ use crate::{
 use alloy_primitives::{Address, B256, U256};
 use std::{io::Cursor, ops::Range, path::Path};
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, Direction, Kind, TokenStandard,
-    Transfer, TransferFilter, testing,
+    AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Direction, Kind,
+    TokenStandard, Transfer, TransferFilter, testing,
 };
 
 /// Returns a segment of a few blocks with transfers of all kinds, made by the real writer.
@@ -35,7 +35,7 @@ pub fn small_segment() -> Vec<u8> {
             let is_native = standard == TokenStandard::Native;
             let has_id = matches!(standard, TokenStandard::Erc721 | TokenStandard::Erc1155);
             transfers.push(Transfer {
-                block_timestamp: 1_000_000 + 12 * block,
+                block_timestamp: BlockTime::new(1_000_000 + 12 * block),
                 transaction_index: u32::try_from(index).unwrap_or(0),
                 log_index: (!is_native).then_some(u32::try_from(at % 9).unwrap_or(0)),
                 sub_index: u32::try_from(at % 2).unwrap_or(0),

@@ -146,6 +146,9 @@ pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
     let gas_limit = reader.u64(gas_limit_len)?;
     let gas_used = reader.u64(gas_used_len)?;
     let timestamp = reader.u64(timestamp_len)?;
+    if timestamp == u64::MAX {
+        return Err("the time is 2^64-1, after which no block can follow");
+    }
     let mix_hash = reader.b256()?;
     let nonce = reader.u64(nonce_len)?;
     let base_fee = reader.optional_u64(has_base_fee)?;

@@ -16,7 +16,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 use txgraph_nodedb::{self as nodedb, BodyIndices, NodeDb, Parts, Scratch, Snapshot};
-use txgraph_transfers::{BlockRange, BlockRanges, Kind, SourceError, Transfer};
+use txgraph_transfers::{BlockRange, BlockRanges, BlockTime, Kind, SourceError, Transfer};
 use txgraph_work::CancelFlag;
 
 /// The number of transactions that are resolved under one snapshot.
@@ -29,18 +29,20 @@ const STRETCH: usize = 1 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     block: u64,
-    /// The time from the scan; 0 if it was not requested.
-    timestamp: u64,
-    /// `None` for withdrawals, which belong to no transaction.
+    /// The time, if the scan provided it.
+    timestamp: Option<BlockTime>,
+    /// The transaction; `None` if its hash is known, and for withdrawals, which belong to no
+    /// transaction.
     index: Option<u32>,
 }
 
 impl Key {
     fn of(transfer: &Transfer) -> Self {
+        let is_missing = transfer.transaction_hash.is_none() && transfer.kind != Kind::Withdrawal;
         Self {
             block: transfer.block_number,
             timestamp: transfer.block_timestamp,
-            index: (transfer.kind != Kind::Withdrawal).then_some(transfer.transaction_index),
+            index: is_missing.then_some(transfer.transaction_index),
         }
     }
 }
@@ -48,8 +50,8 @@ impl Key {
 /// The result of a lookup.
 #[derive(Clone, Copy)]
 struct Found {
-    timestamp: u64,
-    hash: B256,
+    timestamp: Option<BlockTime>,
+    hash: Option<B256>,
 }
 
 /// If the average distance of wanted rows is at most this, the offsets of the rows in between are
@@ -80,9 +82,7 @@ pub(crate) fn fill(
             let key = Key::of(transfer);
             if let Ok(at) = keys.binary_search(&key) {
                 transfer.block_timestamp = found[at].timestamp;
-                if key.index.is_some() {
-                    transfer.transaction_hash = found[at].hash;
-                }
+                transfer.transaction_hash = transfer.transaction_hash.or(found[at].hash);
             }
         });
     }
@@ -156,7 +156,7 @@ fn attempt_group(
     let mut hashes = hashes.into_iter();
     let found = wanted.iter().map(|(_, timestamp, tx)| Found {
         timestamp: *timestamp,
-        hash: tx.and_then(|_| hashes.next()).unwrap_or_default(),
+        hash: tx.and_then(|_| hashes.next()),
     });
     Ok(found.collect())
 }
@@ -185,24 +185,24 @@ fn look_up(
     pinned: &BlockRanges,
     ahead: Ahead,
     scratch: &mut Scratch,
-) -> Result<(BodyIndices, u64), Trouble> {
+) -> Result<(BodyIndices, Option<BlockTime>), Trouble> {
     let block = keys[0].block;
     let replaced = Trouble::Replaced { block };
     // The transfers of one block may come from a source with times and from one without.
-    let known = keys.iter().map(|key| key.timestamp).filter(|it| *it != 0);
-    let timestamp = known.clone().max().unwrap_or(0);
-    if block > snapshot.tip() || known.min().is_some_and(|least| least != timestamp) {
+    let known = keys.iter().filter_map(|key| key.timestamp);
+    let timestamp = known.clone().max();
+    if block > snapshot.tip() || known.min() != timestamp {
         return Err(replaced);
     }
     let found = match (pinned.contains(block), timestamp) {
-        (true, 0) => {
+        (true, None) => {
             let last = ahead.last(block);
-            snapshot.header_of(block, scratch, last)?.timestamp
+            BlockTime::new(snapshot.header_of(block, scratch, last)?.timestamp)
         }
         (true, known) => known,
-        (false, _) => snapshot.header(block)?.timestamp,
+        (false, _) => BlockTime::new(snapshot.header(block)?.timestamp),
     };
-    if timestamp != 0 && timestamp != found {
+    if timestamp.is_some() && timestamp != found {
         return Err(replaced);
     }
     Ok((snapshot.body(block)?, found))

@@ -21,8 +21,8 @@ use txgraph_nodedb::{
     self as nodedb, Block, BodyIndices, NodeDb, Parts, Scratch, Snapshot, TransactionValue,
 };
 use txgraph_transfers::{
-    BlockRange, BlockSummary, DecodeCounts, Decoder, Kind, LogView, ScanRequest, TransactionView,
-    Transfer, WithdrawalView,
+    BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView, ScanRequest,
+    TransactionView, Transfer, WithdrawalView,
 };
 use txgraph_work::{CancelFlag, Next, Retry};
 
@@ -292,8 +292,9 @@ impl ChunkReader<'_> {
         let timed = self.request.with_times && !kept.is_empty();
         if timed || self.observer.is_some() {
             let timestamp = block.check_header_later()?.timestamp;
+            let time = BlockTime::new(timestamp);
             for transfer in kept.iter_mut().filter(|_| timed) {
-                transfer.block_timestamp = timestamp;
+                transfer.block_timestamp = time;
             }
             if let Some(observer) = self.observer {
                 let summary = BlockSummary {
@@ -323,7 +324,7 @@ impl ChunkReader<'_> {
         transfers: &mut Vec<Transfer>,
     ) -> nodedb::Result<u64> {
         // The time is filled in if a transfer of the block is kept.
-        decoder.begin_block(block.number, 0);
+        decoder.begin_block(block.number, None);
         let mut index = 0;
         loop {
             let mut view = None;
@@ -415,7 +416,7 @@ fn resolve_hashes(block: &mut Block<'_>, rows: &mut [Transfer]) -> nodedb::Resul
         if rows[0].kind == Kind::Withdrawal {
             continue;
         }
-        let hash = hashes.next().unwrap_or_default();
+        let hash = hashes.next();
         for row in rows {
             row.transaction_hash = hash;
         }

@@ -95,7 +95,7 @@ impl BalanceCounter {
             data: &log.data.data,
         });
         let mut transfers = Vec::new();
-        self.decoder.begin_block(replay.block, 0);
+        self.decoder.begin_block(replay.block, None);
         (self.decoder).transaction(replay.index, None, views, &mut transfers);
         transfers
     }

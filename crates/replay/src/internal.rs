@@ -284,13 +284,8 @@ impl InternalReader for Reader<'_> {
             internal: true,
             ..TransferFilter::default()
         };
-        let ReplayedTransfers {
-            mut transfers,
-            ends,
-        } = self.internal.replay(&self.replayer, &filter, blocks)?;
-        for transfer in &mut transfers {
-            transfer.transaction_hash = B256::ZERO;
-        }
+        let ReplayedTransfers { transfers, ends } =
+            self.internal.replay(&self.replayer, &filter, blocks)?;
         Ok(InternalTransfers {
             transfers,
             last_block_hash: ends.map(|(_, (_, hash))| hash),

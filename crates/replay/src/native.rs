@@ -4,7 +4,7 @@ use crate::{Frame, Frames, TransactionReplay};
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::{Address, U256};
 use txgraph_evm::{Block, Fork, FrameKind};
-use txgraph_transfers::{Kind, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// A transfer and its position in the transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,11 +129,11 @@ impl TransactionReplay {
             .map(|(sub_index, movement)| NativeTransfer {
                 transfer: Transfer {
                     block_number: self.block,
-                    block_timestamp: timestamp,
+                    block_timestamp: BlockTime::new(timestamp),
                     transaction_index: self.index,
                     log_index: None,
                     sub_index,
-                    transaction_hash: self.hash,
+                    transaction_hash: Some(self.hash),
                     token_address: None,
                     from_address: movement.from,
                     to_address: movement.to,

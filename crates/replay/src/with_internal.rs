@@ -16,7 +16,8 @@ use txgraph_transfers::{
 const RUN_BLOCKS: usize = 1024;
 
 /// Merges the transfers of another source with those that [`Internal`] finds in the same
-/// blocks, if the filter requests them ([`TransferFilter::internal`]).
+/// blocks, if the filter requests them ([`TransferFilter::internal`]). These have times and
+/// transaction hashes, requested or not, because a replay knows them.
 ///
 /// Blocks without a state to replay them on are reported as missing, as blocks without
 /// receipts are.
@@ -90,7 +91,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         progress.report.missing.extend(part.missing);
         for covered in part.covered.iter() {
             let ReplayedTransfers {
-                transfers: mut found,
+                transfers: found,
                 ends,
             } = self.internal.replay(replayer, &request.filter, covered)?;
             // The hash of the source is that of its last block, which may be a later one.
@@ -107,14 +108,6 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 last_block_hash = Some(replayed);
             }
             progress.report.counts.transfers += found.len() as u64;
-            for transfer in &mut found {
-                if !request.with_times {
-                    transfer.block_timestamp = 0;
-                }
-                if !request.with_hashes {
-                    transfer.transaction_hash = B256::ZERO;
-                }
-            }
             let mut found = found.into_iter().peekable();
             let mut transfers = Vec::new();
             loop {

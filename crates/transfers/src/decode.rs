@@ -15,10 +15,10 @@ use crate::log::{
 use crate::sieve::Sieve;
 use crate::wrap::{Movement, WrapMatcher, Wrappers};
 use crate::{
-    DecodeCounts, Kind, LogView, TokenFilter, TokenStandard, Transfer, TransferFilter,
+    BlockTime, DecodeCounts, Kind, LogView, TokenFilter, TokenStandard, Transfer, TransferFilter,
     WrappedNative,
 };
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, U256};
 use txgraph_base::KnownChain;
 
 /// Wei in a Gwei.
@@ -91,7 +91,7 @@ pub struct Decoder<'f> {
     wrappers: Wrappers,
     unindexed_erc721: &'static [Address],
     block_number: u64,
-    block_timestamp: u64,
+    block_timestamp: Option<BlockTime>,
     /// Index in the block of the next log.
     next_log: u32,
     /// Index in the block of the next transaction.
@@ -120,7 +120,7 @@ impl<'f> Decoder<'f> {
             unindexed_erc721: KnownChain::by_id(chain_id)
                 .map_or(&[], |chain| chain.unindexed_erc721),
             block_number: 0,
-            block_timestamp: 0,
+            block_timestamp: None,
             next_log: 0,
             next_transaction: 0,
             matcher: WrapMatcher::default(),
@@ -139,8 +139,8 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    /// Starts a block.
-    pub fn begin_block(&mut self, number: u64, timestamp: u64) {
+    /// Starts a block. Its transfers get this time.
+    pub fn begin_block(&mut self, number: u64, timestamp: Option<BlockTime>) {
         self.block_number = number;
         self.block_timestamp = timestamp;
         self.next_log = 0;
@@ -523,7 +523,7 @@ impl<'f> Decoder<'f> {
             transaction_index: position.transaction,
             log_index: position.log,
             sub_index: position.sub,
-            transaction_hash: B256::ZERO,
+            transaction_hash: None,
             token_address: event.token,
             from_address: event.from,
             to_address: event.to,

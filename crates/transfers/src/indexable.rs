@@ -103,7 +103,7 @@ pub trait InternalReader: Sync {
 /// The movements inside of the transactions of consecutive blocks.
 #[derive(Clone, Debug, Default)]
 pub struct InternalTransfers {
-    /// In total order, with times but without transaction hashes.
+    /// In total order, with times and transaction hashes.
     pub transfers: Vec<Transfer>,
     /// Hash of the last block, to check that it is the block of the caller. `None` if only
     /// block 0 was requested, which has no transactions.

@@ -18,6 +18,7 @@ mod naive;
 mod sieve;
 mod source;
 pub mod testing;
+mod time;
 mod transfer;
 mod wrap;
 
@@ -37,6 +38,7 @@ pub use source::{
     Batch, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, SourceError, SourceFailure,
     TransferSource, Unavailable,
 };
+pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use txgraph_base::{BlockRange, BlockRanges};
 pub use wrap::WrappedNative;

@@ -2,9 +2,9 @@
 //! Property tests compare the two.
 
 use crate::{
-    DEPOSIT, DecodeCounts, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, Kind, LogView,
-    TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, TransactionView,
-    Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative, testing,
+    BlockTime, DEPOSIT, DecodeCounts, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT,
+    Kind, LogView, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard,
+    TransactionView, Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative, testing,
 };
 use alloy_primitives::{Address, B256, U256};
 
@@ -47,7 +47,7 @@ pub(crate) fn decode(
         for (tx, (transaction, logs)) in (0..).zip(&block.transactions) {
             counts.transactions += 1;
             let row = |log_index, sub_index, event: Row| Transfer {
-                block_timestamp: 1000 + number,
+                block_timestamp: BlockTime::new(1000 + number),
                 transaction_index: tx,
                 log_index,
                 sub_index,
@@ -99,7 +99,7 @@ pub(crate) fn decode(
         for (sub, withdrawal) in (0..).zip(&block.withdrawals) {
             if withdrawal.amount_gwei > 0 {
                 all.push(Transfer {
-                    block_timestamp: 1000 + number,
+                    block_timestamp: BlockTime::new(1000 + number),
                     transaction_index: u32::try_from(block.transactions.len()).unwrap(),
                     sub_index: sub,
                     to_address: withdrawal.address,

@@ -25,12 +25,14 @@ pub struct ScanRequest {
     pub filter: TransferFilter,
     /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
     pub wrapped_native: WrappedNative,
-    /// Whether [`Transfer::block_timestamp`] is filled in; otherwise it is 0. A time costs
-    /// reading a header for each block with a wanted transfer. So a search requests times only
-    /// for the transfers that it keeps ([`TransferSource::fill_hashes`]).
+    /// Whether every transfer must have its [`Transfer::block_timestamp`]. Otherwise it has one
+    /// only if the source knows it anyway. A time costs reading a header for each block with a
+    /// wanted transfer. So a search requests times only for the transfers that it keeps
+    /// ([`TransferSource::fill_hashes`]).
     pub with_times: bool,
-    /// Whether [`Transfer::transaction_hash`] is filled in; otherwise it is zero. A hash costs
-    /// a read and a Keccak per transaction.
+    /// Whether every transfer of a transaction must have its [`Transfer::transaction_hash`].
+    /// Otherwise it has one only if the source knows it anyway. A hash costs a read and a Keccak
+    /// per transaction.
     pub with_hashes: bool,
     /// Whether missing blocks are left out and reported in [`ScanReport::missing`]. Otherwise
     /// they are an error.
@@ -170,8 +172,8 @@ pub trait TransferSource {
     ) -> Result<ScanReport, SourceError>;
 
     /// Fills in [`Transfer::transaction_hash`] and [`Transfer::block_timestamp`] of transfers
-    /// that were scanned without them. The transfers may be in any order. Adjacent transfers
-    /// of the same block cost one read.
+    /// that do not have them. The transfers may be in any order. Adjacent transfers of the same
+    /// block cost one read.
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError>;
 
     /// Checks that all requested blocks are available, as `scan` does first. For wrappers that

@@ -1,5 +1,6 @@
 //! A movement of a token or of the native coin.
 
+use crate::BlockTime;
 use alloy_primitives::{Address, B256, U256};
 use txgraph_base::words;
 
@@ -24,9 +25,9 @@ pub struct Position {
 pub struct Transfer {
     /// Block number.
     pub block_number: u64,
-    /// Time of the block in unix seconds; 0 if it was not requested
+    /// Time of the block; `None` if it is not known. Sources provide it on request
     /// ([`crate::ScanRequest::with_times`]).
-    pub block_timestamp: u64,
+    pub block_timestamp: Option<BlockTime>,
     /// Index of the transaction in the block. A withdrawal belongs to no transaction; it has
     /// the number of transactions of its block here, so that it sorts after all of them.
     pub transaction_index: u32,
@@ -36,9 +37,9 @@ pub struct Transfer {
     /// movements of the transaction (0: the transaction value), or among the withdrawals of
     /// the block.
     pub sub_index: u32,
-    /// Hash of the transaction. Zero for withdrawals, and if it was not requested
-    /// ([`crate::ScanRequest::with_hashes`]).
-    pub transaction_hash: B256,
+    /// Hash of the transaction; `None` if it is not known, and for withdrawals, which belong to
+    /// no transaction. Sources provide it on request ([`crate::ScanRequest::with_hashes`]).
+    pub transaction_hash: Option<B256>,
     /// The contract that emitted the log; `None` for the native coin.
     pub token_address: Option<Address>,
     /// Sender of the tokens (not of the transaction).

@@ -72,9 +72,9 @@ pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{BlockReplay, EngineKind, Mismatch, RangeReport, TransactionReplay};
 pub use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, DecodeCounts, Direction, FailureKind, Kind,
-    ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter, TokenStandard, Touching,
-    Transfer, TransferFilter, TransferSource, Unavailable, WrappedNative,
+    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction, FailureKind,
+    Kind, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter, TokenStandard,
+    Touching, Transfer, TransferFilter, TransferSource, Unavailable, WrappedNative,
 };
 
 #[cfg(feature = "export")]

@@ -167,7 +167,7 @@ fn decode(
     let mut decoder = Decoder::new(1, &WrappedNative::Auto, filter);
     for round in 0..rounds {
         transfers.clear();
-        decoder.begin_block(round.into(), 0);
+        decoder.begin_block(round.into(), None);
         for (index, row) in (0..).zip(&rows.receipts) {
             let receipt = fuzzing::receipt(row, &mut buffers).map_err(anyhow::Error::msg)?;
             let logs = receipt.logs().map(|log| LogView {

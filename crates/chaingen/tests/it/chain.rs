@@ -260,10 +260,7 @@ fn branches_after_unwinds_differ_and_are_valid() {
         assert_eq!(truth.counts.transactions, transactions);
         for (block, transfers) in read.blocks.iter().zip(expected) {
             let hashes: BTreeSet<_> = block.transactions.iter().map(|tx| *tx.tx_hash()).collect();
-            let intended = transfers
-                .iter()
-                .map(|t| t.transaction_hash)
-                .filter(|hash| !hash.is_zero());
+            let intended = transfers.iter().filter_map(|t| t.transaction_hash);
             assert!(intended.into_iter().all(|hash| hashes.contains(&hash)));
         }
     }

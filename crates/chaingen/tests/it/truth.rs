@@ -203,7 +203,7 @@ fn planted_edges_are_on_the_chain() {
                     t.block_number,
                     t.transaction_index,
                     t.log_index,
-                ) == (edge.tx, edge.block, edge.tx_index, edge.log_index)
+                ) == (Some(edge.tx), edge.block, edge.tx_index, edge.log_index)
                     && (t.from_address, t.to_address, t.value) == (edge.from, edge.to, edge.value)
                     && (t.token_address, t.token_id) == (edge.token, edge.token_id)
             });

@@ -11,7 +11,10 @@ fn row(transfer: &Transfer, chain_id: u64) -> BTreeMap<String, String> {
     let optional = |value: Option<String>| value.unwrap_or_default();
     let fields = [
         ("block_number", transfer.block_number.to_string()),
-        ("block_timestamp", transfer.block_timestamp.to_string()),
+        (
+            "block_timestamp",
+            optional(transfer.block_timestamp.map(|it| it.seconds().to_string())),
+        ),
         ("transaction_index", transfer.transaction_index.to_string()),
         (
             "log_index",
@@ -20,7 +23,7 @@ fn row(transfer: &Transfer, chain_id: u64) -> BTreeMap<String, String> {
         ("sub_index", transfer.sub_index.to_string()),
         (
             "transaction_hash",
-            format!("{:#x}", transfer.transaction_hash),
+            format!("{:#x}", transfer.transaction_hash.unwrap_or_default()),
         ),
         (
             "token_address",

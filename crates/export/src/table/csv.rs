@@ -6,7 +6,7 @@ use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
     line::{Line, Word},
     output::Output,
-    schema::HOP,
+    schema::{HOP, transaction_hash},
     text::printable,
     text_output::TextOutput,
 };
@@ -129,7 +129,7 @@ impl Lines {
             transaction_index,
             log_index,
             sub_index,
-            transaction_hash,
+            transaction_hash: _,
             token_address,
             from_address,
             to_address,
@@ -141,7 +141,9 @@ impl Lines {
         line.begin((*block_number, *block_timestamp), |line| {
             line.integer(*block_number);
             line.byte(b',');
-            line.integer(*block_timestamp);
+            if let Some(time) = block_timestamp {
+                line.integer(time.seconds());
+            }
             line.byte(b',');
         });
         line.integer(*transaction_index);
@@ -151,8 +153,11 @@ impl Lines {
         }
         line.byte(b',');
         line.integer(*sub_index);
-        line.text(b",0x");
-        line.hex(transaction_hash);
+        line.byte(b',');
+        if let Some(hash) = transaction_hash(transfer) {
+            line.text(b"0x");
+            line.hex(&hash);
+        }
         line.byte(b',');
         if let Some(token_address) = token_address {
             line.text(b"0x");
@@ -207,6 +212,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{any_transfer, longest_transfer, text_fields};
     use proptest::prelude::*;
+    use txgraph_transfers::BlockTime;
 
     proptest! {
         #[test]
@@ -219,7 +225,8 @@ mod tests {
                 if hop.is_some() {
                     // Few blocks, so that rows share the text of their block.
                     one.block_number %= 2;
-                    one.block_timestamp %= 2;
+                    let time = one.block_timestamp.map(|time| time.seconds() % 2);
+                    one.block_timestamp = time.and_then(BlockTime::new);
                 }
                 Lines::new(chain_id).push(&mut ours, &one, hop);
                 let mut naive = ::csv::Writer::from_writer(Vec::new());

@@ -8,7 +8,7 @@ use crate::{
     output::Output,
     schema::{
         FROM_ADDRESS, HOP, TO_ADDRESS, TOKEN_ADDRESS, TOKEN_ID, TOKEN_STANDARD, TRANSACTION_HASH,
-        VALUE,
+        VALUE, transaction_hash,
     },
     text_output::TextOutput,
     value::push_object,
@@ -91,11 +91,11 @@ impl Keys {
         let before = std::array::from_fn(|i| {
             let open = match i {
                 0 => "{",
-                TOKEN_ADDRESS | TO_ADDRESS | VALUE | TOKEN_ID => "\",",
+                TO_ADDRESS | VALUE | TOKEN_ID => "\",",
                 _ => ",",
             };
             let quote = match i {
-                TRANSACTION_HASH | FROM_ADDRESS | TO_ADDRESS => "\"0x",
+                FROM_ADDRESS | TO_ADDRESS => "\"0x",
                 VALUE => "\"",
                 _ => "",
             };
@@ -130,7 +130,7 @@ impl Keys {
             transaction_index,
             log_index,
             sub_index,
-            transaction_hash,
+            transaction_hash: _,
             token_address,
             from_address,
             to_address,
@@ -143,7 +143,10 @@ impl Keys {
             line.word(&self.before[0]);
             line.integer(*block_number);
             line.word(&self.before[1]);
-            line.integer(*block_timestamp);
+            match block_timestamp {
+                Some(time) => line.integer(time.seconds()),
+                None => line.text(b"null"),
+            }
             line.word(&self.before[2]);
         });
         line.integer(*transaction_index);
@@ -155,7 +158,14 @@ impl Keys {
         line.word(&self.before[4]);
         line.integer(*sub_index);
         line.word(&self.before[TRANSACTION_HASH]);
-        line.hex(transaction_hash);
+        match transaction_hash(transfer) {
+            Some(hash) => {
+                line.text(b"\"0x");
+                line.hex(&hash);
+                line.byte(b'"');
+            }
+            None => line.text(b"null"),
+        }
         line.word(&self.before[TOKEN_ADDRESS]);
         match token_address {
             Some(token_address) => {

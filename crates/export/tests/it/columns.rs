@@ -1,6 +1,7 @@
 //! Parquet and Arrow IPC, read back with polars and compared cell by cell.
 
 use crate::tiny::{metadata, options, tiny, tiny_transfers};
+use alloy_primitives::B256;
 use polars::prelude::{AnyValue, DataFrame, DataType, IpcReader, ParquetReader, SerReader};
 use std::{fs, fs::File, path::Path};
 use txgraph_analysis::{CellKind, Table};
@@ -9,7 +10,7 @@ use txgraph_export::{
     U256Type, write_graph, write_table, write_vertices,
 };
 use txgraph_graph::{AmountSum, testing::address};
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{BlockTime, Kind, Transfer, testing::transfer};
 
 const FORMATS: [TableFormat; 2] = [TableFormat::Parquet, TableFormat::Ipc];
 
@@ -83,14 +84,20 @@ fn expected(transfer: &Transfer, chain_id: u64) -> Vec<String> {
     };
     let mut row = vec![
         transfer.block_number.to_string(),
-        transfer.block_timestamp.to_string(),
+        transfer
+            .block_timestamp
+            .map(|time| time.seconds().to_string())
+            .unwrap_or_default(),
         transfer.transaction_index.to_string(),
         transfer
             .log_index
             .map(|index| index.to_string())
             .unwrap_or_default(),
         transfer.sub_index.to_string(),
-        format!("{:#x}", transfer.transaction_hash),
+        transfer
+            .transaction_hash
+            .map(|hash| format!("{hash:#x}"))
+            .unwrap_or_default(),
         transfer
             .token_address
             .map(|token| format!("{token:#x}"))
@@ -334,5 +341,66 @@ fn sums_beyond_256_bits_have_40_bytes() {
         assert_eq!(rows[0][2], AmountSum::MAX.to_string());
         assert_eq!(rows[0][3].parse(), Ok(2f64.powi(320)));
         assert_eq!(rows[1][1..], ["", "", "", ""]);
+    }
+}
+
+#[test]
+fn unknown_times_and_hashes_differ_from_zero() {
+    let hash = B256::repeat_byte(0xab);
+    let all = [
+        Transfer {
+            block_timestamp: BlockTime::new(0),
+            transaction_hash: Some(hash),
+            ..transfer(5)
+        },
+        transfer(5),
+        Transfer {
+            block_timestamp: BlockTime::new(0),
+            kind: Kind::Withdrawal,
+            ..transfer(5)
+        },
+    ];
+    let shown = [
+        ["0".to_owned(), hash.to_string()],
+        [String::new(), String::new()],
+        ["0".to_owned(), B256::ZERO.to_string()],
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let options = TransferTableOptions::new(7);
+    for format in FORMATS {
+        write_transfers(format, &options, &[&all], &path);
+        let rows = rows(&read(format, &path));
+        let found: Vec<_> = rows.iter().map(|row| [&row[1], &row[5]]).collect();
+        assert_eq!(
+            found,
+            shown.each_ref().map(|row| row.each_ref()),
+            "{format}"
+        );
+    }
+    let written = |format| {
+        let target = Target::File(path.clone());
+        let mut writer = TransferWriter::new(format, &options, &target, true).unwrap();
+        writer.write(&all).unwrap();
+        writer
+            .finish(&Metadata::new("transfers", serde_json::Value::Null))
+            .unwrap();
+        fs::read_to_string(&path).unwrap()
+    };
+    let csv = written(TableFormat::Csv);
+    for (line, shown) in csv.lines().skip(1).zip(&shown) {
+        let fields: Vec<_> = line.split(',').collect();
+        assert_eq!([fields[1], fields[5]], shown.each_ref().map(String::as_str));
+    }
+    let jsonl = written(TableFormat::Jsonl);
+    for (line, shown) in jsonl.lines().zip(&shown) {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let time = row["block_timestamp"].as_u64().map(|time| time.to_string());
+        assert_eq!(time.unwrap_or_default(), shown[0]);
+        assert_eq!(
+            row["transaction_hash"].as_str().unwrap_or_default(),
+            shown[1]
+        );
+        assert_eq!(row["transaction_hash"].is_null(), shown[1].is_empty());
     }
 }

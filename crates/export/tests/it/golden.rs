@@ -10,6 +10,7 @@ use txgraph_export::{
     TransferWriter, write_graph, write_json, write_table, write_vertices,
 };
 use txgraph_graph::{AmountSum, testing::address};
+use txgraph_transfers::BlockTime;
 
 fn check(name: &str, bytes: &[u8]) {
     let path = golden_folder().join(name);
@@ -146,7 +147,7 @@ fn many_rows_are_the_same_on_any_number_of_threads() {
     for block in 0..2500 {
         for (i, mut transfer) in tiny_transfers().into_iter().enumerate() {
             transfer.block_number = 1000 + block;
-            transfer.block_timestamp = 5_000_000 + 12 * block;
+            transfer.block_timestamp = BlockTime::new(5_000_000 + 12 * block);
             transfer.log_index = transfer.log_index.map(|_| u32::try_from(i).unwrap());
             all.push(transfer);
         }

@@ -8,8 +8,8 @@ use txgraph_graph::{
     testing::{self, MemorySource},
 };
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, Direction, ScanReport, ScanRequest, SourceError,
-    Touching, Transfer, TransferSource,
+    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, Direction, ScanReport, ScanRequest,
+    SourceError, Touching, Transfer, TransferSource,
 };
 
 const CHAIN: &str = "a>b>c>d>e";
@@ -68,7 +68,7 @@ fn edges_have_hashes() {
         assert_eq!(
             hashes,
             (100..104)
-                .map(|block| testing::hash(block, 0))
+                .map(|block| Some(testing::hash(block, 0)))
                 .collect::<Vec<_>>()
         );
     }
@@ -207,5 +207,26 @@ fn repeated_transfers_are_an_error() {
     for hops in [Some(1), None] {
         let error = search(&Repeating(source()), &request(hops)).expect_err("not in order");
         assert!(matches!(error, SearchError::Order { .. }), "{error}");
+    }
+}
+
+#[test]
+fn time_zero_is_kept() {
+    let mut transfers = testing::transfers(CHAIN);
+    transfers[0].block_timestamp = BlockTime::new(0);
+    let source = MemorySource::new(transfers);
+    for memory_bytes_max in [0, u64::MAX] {
+        let request = SearchRequest {
+            memory_bytes_max,
+            ..request(None)
+        };
+        let graph = search(&source, &request).unwrap();
+        let times: Vec<_> = graph
+            .graph
+            .edge_weights()
+            .map(|edge| edge.transfer.block_timestamp.map(BlockTime::seconds))
+            .collect();
+        assert_eq!(times[..2], [Some(0), Some(1_600_001_212)]);
+        assert_eq!(graph.merged()[0].first, (100, BlockTime::new(0)));
     }
 }

@@ -6,8 +6,8 @@ use crate::{
     column::Column,
     layout::STEP,
 };
-use alloy_primitives::{Address, B256, U256};
-use txgraph_transfers::Transfer;
+use alloy_primitives::{Address, U256};
+use txgraph_transfers::{BlockTime, Transfer};
 
 /// The columns of the rows, looked up once for many rows.
 #[derive(Debug)]
@@ -79,13 +79,14 @@ impl<'a> Rows<'a> {
         let head = &self.segment.head;
         let number = head.blocks.first.checked_add(offset as u64);
         let time = head.min_timestamp.checked_add(self.times.get(offset)?);
+        let time = time.and_then(BlockTime::new);
         Ok(Transfer {
             block_number: number.ok_or_else(|| self.block.invalid())?,
-            block_timestamp: time.ok_or_else(|| self.times.invalid())?,
+            block_timestamp: Some(time.ok_or_else(|| self.times.invalid())?),
             transaction_index: self.transaction.small(row)?,
             log_index: self.log.small(row)?.checked_sub(1),
             sub_index: self.sub.small(row)?,
-            transaction_hash: B256::ZERO,
+            transaction_hash: None,
             token_address: class.token,
             from_address: address_at(self.addresses, self.from.index(row)?)?,
             to_address: address_at(self.addresses, self.to.index(row)?)?,

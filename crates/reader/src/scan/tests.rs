@@ -122,7 +122,7 @@ impl Simulation {
 
 fn transfer(block: u64, hash: B256) -> Transfer {
     Transfer {
-        transaction_hash: hash,
+        transaction_hash: Some(hash),
         ..testing::transfer(block)
     }
 }
@@ -287,7 +287,7 @@ fn run(case: &Case) -> (bool, Simulation) {
             assert_eq!(found, right, "not the chain at the end of the scan");
             assert_eq!(
                 report.last_block_hash,
-                right.last().map(|t| t.transaction_hash)
+                right.last().and_then(|t| t.transaction_hash)
             );
             (true, simulation)
         }

@@ -12,7 +12,6 @@
 //! `TXGRAPH_MUTATIONS` sets the number of mutated directories (default 1000).
 
 use crate::support::{ask, assert_same, everything, range};
-use alloy_primitives::B256;
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{
     collections::BTreeMap,
@@ -401,8 +400,7 @@ fn vouched_for(transfers: &[Transfer], file: &str) -> Vec<Transfer> {
         // Native values, and the hash of everything.
         "transactions" | "transactions.off" => {
             rows.retain(|row| row.log_index.is_some());
-            rows.iter_mut()
-                .for_each(|row| row.transaction_hash = B256::ZERO);
+            rows.iter_mut().for_each(|row| row.transaction_hash = None);
         }
         // Logs, and whether a transaction succeeded.
         "receipts" => rows.retain(|row| row.kind == Kind::Withdrawal),

@@ -9,8 +9,8 @@ use txgraph_testkit::{
     naive::{Decoded, decode_fixture, decode_logs, quantity},
 };
 use txgraph_transfers::{
-    BlockRanges, DecodeCounts, Direction, Kind, TokenFilter, TokenStandard, Touching, Transfer,
-    TransferFilter, TransferSource, testing,
+    BlockRanges, BlockTime, DecodeCounts, Direction, Kind, SourceError, TokenFilter, TokenStandard,
+    Touching, Transfer, TransferFilter, TransferSource, testing,
 };
 
 fn check_against_naive(fixture: &Fixture) -> Decoded {
@@ -77,13 +77,11 @@ fn long_chain_matches_the_logs_of_the_node() {
                 continue;
             }
             let row = Transfer {
-                block_timestamp: quantity(&log["blockTimestamp"]).to(),
+                block_timestamp: BlockTime::new(quantity(&log["blockTimestamp"]).to()),
                 transaction_index: quantity(&receipt["transactionIndex"]).to(),
                 transaction_hash: receipt["transactionHash"]
                     .as_str()
-                    .unwrap()
-                    .parse()
-                    .unwrap(),
+                    .map(|it| it.parse().unwrap()),
                 ..testing::transfer(line["block"].as_u64().unwrap())
             };
             decode_logs(&row, &receipt["logs"], &mut expected);
@@ -285,8 +283,12 @@ fn fills_in_hashes_later() {
         for with_times in [true, false] {
             request.with_times = with_times;
             let (mut found, _) = answer(&source, &request);
-            assert!(found.iter().all(|t| t.transaction_hash.is_zero()));
-            assert!(found.iter().all(|t| (t.block_timestamp != 0) == with_times));
+            assert!(found.iter().all(|t| t.transaction_hash.is_none()));
+            assert!(
+                found
+                    .iter()
+                    .all(|t| t.block_timestamp.is_some() == with_times)
+            );
             source.fill_hashes(&mut found).unwrap();
             assert_same(&found, &expected, "in order");
         }
@@ -298,7 +300,7 @@ fn fills_in_hashes_later() {
         let mut some: Vec<_> = mixed
             .iter()
             .map(|&i| Transfer {
-                transaction_hash: Default::default(),
+                transaction_hash: None,
                 ..expected[i].clone()
             })
             .collect();
@@ -308,5 +310,24 @@ fn fills_in_hashes_later() {
                 .zip(&mixed)
                 .all(|(found, &i)| *found == expected[i])
         );
+    }
+}
+
+#[test]
+fn a_time_of_zero_is_compared_like_any_other() {
+    let [fixture, _] = fixtures::committed();
+    let source = open(fixture.path());
+    let (expected, _) = answer(&source, &everything(range(0, 40)));
+    let mut first = [expected[0].clone()];
+    for (time, right) in [(None, true), (BlockTime::new(0), false)] {
+        first[0].block_timestamp = time;
+        let filled = source.fill_hashes(&mut first);
+        match filled {
+            Ok(()) => assert!(right && first[0] == expected[0]),
+            Err(SourceError::Reorged { block }) => {
+                assert!(!right && block == expected[0].block_number);
+            }
+            Err(error) => panic!("{error}"),
+        }
     }
 }

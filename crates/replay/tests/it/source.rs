@@ -13,8 +13,8 @@ use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, Kind, ScanReport, ScanRequest, SourceError,
-    Transfer, TransferFilter, TransferSource, WrappedNative,
+    Batch, BlockRange, BlockRanges, ChainInfo, InternalSource, Kind, ScanReport, ScanRequest,
+    SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Threads};
 
@@ -47,16 +47,23 @@ pub(crate) fn node(db: &Arc<NodeDb>) -> NodeSource {
     NodeSource::new(Arc::clone(db), ScanOptions::default(), None).unwrap()
 }
 
-fn with_internal(opened: &Opened, rules: ChainRules) -> WithInternal<'_, NodeSource> {
+fn internal(opened: &Opened, rules: ChainRules) -> Internal<'_> {
     let state = StateDb::new(Arc::clone(&opened.db), StateOptions::default());
-    let internal = Internal::new(
+    Internal::new(
         &opened.db,
         state,
         rules,
         Threads::new(2).unwrap(),
         CancelFlag::new(),
-    );
-    WithInternal::new(node(&opened.db), internal)
+    )
+}
+
+fn with_internal(opened: &Opened, rules: ChainRules) -> WithInternal<'_, NodeSource> {
+    WithInternal::new(node(&opened.db), internal(opened, rules))
+}
+
+fn is_fee(transfer: &Transfer) -> bool {
+    matches!(transfer.kind, Kind::Fee | Kind::Priority)
 }
 
 /// Without the transfers that only a replay finds, the result equals that of the node's source.
@@ -75,11 +82,7 @@ fn adds_internal_transfers_in_order() {
         let (report, mut found) = scan(&source, &query);
         assert!(found.is_sorted_by(|a, b| a.position() < b.position()));
         let count = found.len();
-        let only_replayed = |transfer: &Transfer| {
-            let burnt = transfer.kind == Kind::Burn && transfer.token_address.is_none();
-            burnt || matches!(transfer.kind, Kind::Internal | Kind::Fee | Kind::Priority)
-        };
-        found.retain(|transfer| !only_replayed(transfer));
+        found.retain(|transfer| !is_replayed(transfer));
         assert!(count > found.len());
         assert_eq!(found, expected, "{name}");
         assert_eq!(report.covered, expected_report.covered);
@@ -97,7 +100,6 @@ fn filters_apply_to_internal_transfers() {
     let mut query = request(1, 30);
     query.filter.internal = true;
     let (_, all) = scan(&source, &query);
-    let is_fee = |transfer: &Transfer| matches!(transfer.kind, Kind::Fee | Kind::Priority);
     assert!(!all.iter().any(is_fee), "fees are returned only if named");
     query.filter.kinds = vec![Kind::Internal];
     let (report, internal) = scan(&source, &query);
@@ -108,6 +110,48 @@ fn filters_apply_to_internal_transfers() {
     assert!(!internal.is_empty());
     assert_eq!(internal, expected);
     assert_eq!(report.counts.transfers, internal.len() as u64);
+}
+
+/// Whether only a replay finds the transfer.
+fn is_replayed(transfer: &Transfer) -> bool {
+    let burnt = transfer.kind == Kind::Burn && transfer.token_address.is_none();
+    burnt || matches!(transfer.kind, Kind::Internal | Kind::Fee | Kind::Priority)
+}
+
+#[test]
+fn replayed_transfers_keep_times_and_hashes() {
+    let [fixture, _] = fixtures::committed();
+    let opened = open(&fixture);
+    let source = with_internal(&opened, opened.rules.clone());
+    let mut query = request(1, 30);
+    query.filter.kinds = Kind::ALL.to_vec();
+    query.filter.internal = true;
+    let (_, expected) = scan(&source, &query);
+    (query.with_times, query.with_hashes) = (false, false);
+    let (_, mut found) = scan(&source, &query);
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        let unknown = Transfer {
+            block_timestamp: None,
+            transaction_hash: None,
+            ..expected.clone()
+        };
+        match is_replayed(expected) {
+            true => assert_eq!(found, expected),
+            false => assert_eq!(*found, unknown),
+        }
+    }
+    source.fill_hashes(&mut found).unwrap();
+    assert_eq!(found, expected);
+
+    // An index is built from the same transfers.
+    let internal = internal(&opened, opened.rules.clone());
+    let blocks = BlockRange { first: 1, last: 30 };
+    let found = internal.reader(&blocks.into()).unwrap().read(blocks);
+    let is_internal = |one: &&Transfer| is_replayed(one) && !is_fee(one);
+    let expected: Vec<_> = expected.iter().filter(is_internal).cloned().collect();
+    assert!(!expected.is_empty());
+    assert_eq!(found.unwrap().transfers, expected);
 }
 
 #[test]

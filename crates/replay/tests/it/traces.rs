@@ -166,7 +166,7 @@ fn compare_transfers(fixture: &Fixture) {
             let transfers = tx.internal_transfers(replay.timestamp);
             for (sub, one) in (1..).zip(&transfers) {
                 assert_eq!(one.transfer.sub_index, sub);
-                assert_eq!(one.transfer.transaction_hash, tx.hash);
+                assert_eq!(one.transfer.transaction_hash, Some(tx.hash));
                 count[one.cause as usize] += 1;
                 burns += u32::from(one.transfer.kind == Kind::Burn);
             }

@@ -5,8 +5,8 @@ use crate::fixtures::Fixture;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::Value;
 use txgraph_transfers::{
-    DEPOSIT, EIP7708_LOG_ADDRESS, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard,
-    Transfer, WITHDRAWAL, testing,
+    BlockTime, DEPOSIT, EIP7708_LOG_ADDRESS, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE,
+    TokenStandard, Transfer, WITHDRAWAL, testing,
 };
 
 /// The transfers of a block or a chain, with counts.
@@ -50,8 +50,8 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
         "block {number}: one receipt per transaction"
     );
 
-    let row = |index: usize, hash: B256| Transfer {
-        block_timestamp: timestamp,
+    let row = |index: usize, hash: Option<B256>| Transfer {
+        block_timestamp: BlockTime::new(timestamp),
         transaction_index: u32::try_from(index).expect("few transactions"),
         transaction_hash: hash,
         ..testing::transfer(number)
@@ -59,7 +59,7 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
 
     for (index, (transaction, receipt)) in transactions.iter().zip(receipts).enumerate() {
         decoded.receipts += 1;
-        let row = row(index, word(&transaction["hash"]));
+        let row = row(index, Some(word(&transaction["hash"])));
         let value = quantity(&transaction["value"]);
         if receipt["status"] == "0x1" && !value.is_zero() {
             let to = if transaction["to"].is_null() {
@@ -87,7 +87,7 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
                 to_address: address(&withdrawal["address"]),
                 value: quantity(&withdrawal["amount"]) * U256::from(1_000_000_000),
                 kind: Kind::Withdrawal,
-                ..row(transactions.len(), B256::ZERO)
+                ..row(transactions.len(), None)
             });
         }
     }
@@ -350,7 +350,7 @@ mod tests {
                         && t.from_address == address(&edge["from"])
                         && t.to_address == address(&edge["to"])
                         && t.value.to_string() == edge["value"].as_str().unwrap()
-                        && t.transaction_hash == word(&edge["tx"])
+                        && t.transaction_hash == Some(word(&edge["tx"]))
                 });
                 assert!(there, "{name}: {edge} was not decoded");
             }

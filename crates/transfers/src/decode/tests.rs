@@ -3,7 +3,7 @@
 use super::*;
 use crate::naive::{self, Block, OwnedLog};
 use crate::{Direction, TokenFilter, Touching};
-use alloy_primitives::address;
+use alloy_primitives::{B256, address};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -91,7 +91,7 @@ fn decode_one(
     let filter = TransferFilter::default();
     let mut decoder = Decoder::new(chain_id, wrapped, &filter);
     let mut out = Vec::new();
-    decoder.begin_block(7, 8);
+    decoder.begin_block(7, BlockTime::new(8));
     decoder.transaction(0, transaction, logs.iter().map(OwnedLog::view), &mut out);
     assert_eq!(decoder.counts().transfers, out.len() as u64);
     assert_eq!(decoder.counts().logs, logs.len() as u64);
@@ -407,7 +407,7 @@ fn equal_transfers_cancel_wraps() {
     let filter = TransferFilter::default();
     let mut decoder = Decoder::new(CHAIN, &WrappedNative::Auto, &filter);
     let mut out = Vec::new();
-    decoder.begin_block(1, 1);
+    decoder.begin_block(1, BlockTime::new(1));
     for (index, log) in [(0, &deposit), (1, &mint)] {
         decoder.transaction(index, None, [log.view()].into_iter(), &mut out);
     }
@@ -424,7 +424,7 @@ fn excluded_transfers_cancel_wraps() {
     };
     let mut decoder = Decoder::new(CHAIN, &WrappedNative::Auto, &filter);
     let mut out = Vec::new();
-    decoder.begin_block(1, 1);
+    decoder.begin_block(1, BlockTime::new(1));
     let logs = [
         log(WETH, DEPOSIT, "a", "5"),
         log(WETH, TRANSFER, "0 a", "5"),
@@ -518,11 +518,11 @@ fn withdrawals_follow_the_last_transaction() {
         address: BOB,
         amount_gwei,
     };
-    decoder.begin_block(7, 8);
+    decoder.begin_block(7, BlockTime::new(8));
     decoder.transaction(0, None, std::iter::empty(), &mut out);
     decoder.transaction(1, None, std::iter::empty(), &mut out);
     decoder.withdrawals([2, 0, u64::MAX].map(withdrawal).into_iter(), &mut out);
-    decoder.begin_block(8, 20);
+    decoder.begin_block(8, BlockTime::new(20));
     decoder.withdrawals([1].map(withdrawal).into_iter(), &mut out);
     let shown: Vec<_> = out.iter().map(show).collect();
     assert_eq!(
@@ -536,11 +536,12 @@ fn withdrawals_follow_the_last_transaction() {
     let places: Vec<_> = out
         .iter()
         .map(|t| (t.block_number, t.block_timestamp, t.transaction_index))
+        .map(|(block, time, index)| (block, time.map(BlockTime::seconds), index))
         .collect();
-    assert_eq!(places, [(7, 8, 2), (7, 8, 2), (8, 20, 0)]);
+    assert_eq!(places, [(7, Some(8), 2), (7, Some(8), 2), (8, Some(20), 0)]);
     assert!(
         out.iter()
-            .all(|transfer| transfer.transaction_hash.is_zero())
+            .all(|transfer| transfer.transaction_hash.is_none())
     );
 }
 
@@ -552,7 +553,7 @@ fn log_indices_continue_through_the_block() {
     let transfer = log(TOKEN, TRANSFER, "a b", "1");
     let other = log(TOKEN, B256::ZERO, "", "");
     for block in 0..2 {
-        decoder.begin_block(block, 0);
+        decoder.begin_block(block, None);
         for index in 0..2 {
             let logs = [other.view(), transfer.view(), transfer.view()];
             decoder.transaction(index, None, logs.into_iter(), &mut out);
@@ -748,7 +749,7 @@ fn decode(
     let mut decoder = Decoder::new(chain_id, wrapped, filter);
     let mut out = Vec::new();
     for (number, block) in (0..).zip(blocks) {
-        decoder.begin_block(number, 1000 + number);
+        decoder.begin_block(number, BlockTime::new(1000 + number));
         for (index, (transaction, logs)) in (0..).zip(&block.transactions) {
             let transaction = filter.needs_transactions().then_some(transaction);
             decoder.transaction(

@@ -7,19 +7,21 @@ use polars::prelude::{
 };
 use std::{fs::File, path::Path};
 use txgraph_export::TransferTableOptions;
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{BlockTime, Transfer};
 
 /// Columns of text and integers in the order of our CSV. Hex and long decimals are already
 /// text, so polars only joins the fields.
 pub(crate) fn text_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> {
     let columns = vec![
         column("block_number", rows, |row| row.block_number),
-        column("block_timestamp", rows, |row| row.block_timestamp),
+        column("block_timestamp", rows, |row| {
+            row.block_timestamp.map(BlockTime::seconds)
+        }),
         column("transaction_index", rows, |row| row.transaction_index),
         column("log_index", rows, |row| row.log_index),
         column("sub_index", rows, |row| row.sub_index),
         column("transaction_hash", rows, |row| {
-            format!("{:#x}", row.transaction_hash)
+            row.transaction_hash.map(|hash| format!("{hash:#x}"))
         }),
         column("token_address", rows, |row| {
             row.token_address.map(|token| format!("{token:#x}"))
@@ -54,12 +56,14 @@ fn binary_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> {
     let double = |number: alloy_primitives::U256| number.to_string().parse::<f64>().ok();
     let columns = vec![
         column("block_number", rows, |row| row.block_number),
-        column("block_timestamp", rows, |row| row.block_timestamp),
+        column("block_timestamp", rows, |row| {
+            row.block_timestamp.map(BlockTime::seconds)
+        }),
         column("transaction_index", rows, |row| row.transaction_index),
         column("log_index", rows, |row| row.log_index),
         column("sub_index", rows, |row| row.sub_index),
         column("transaction_hash", rows, |row| {
-            row.transaction_hash.to_vec()
+            row.transaction_hash.map(|hash| hash.to_vec())
         }),
         column("token_address", rows, |row| {
             row.token_address.map(|token| token.to_vec())

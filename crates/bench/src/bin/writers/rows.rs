@@ -4,7 +4,7 @@
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use txgraph_transfers::{Kind, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// The number of addresses.
 const ADDRESSES: u64 = 200_000;
@@ -43,11 +43,11 @@ pub(crate) fn transfers(count: usize, seed: u64) -> Vec<Transfer> {
             let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
             Transfer {
                 block_number: 23_000_000 + block,
-                block_timestamp: 1_754_000_000 + 12 * block,
+                block_timestamp: BlockTime::new(1_754_000_000 + 12 * block),
                 transaction_index: short(place / 2),
                 log_index: (!native).then_some(short(3 * place)),
                 sub_index: 0,
-                transaction_hash: hash,
+                transaction_hash: Some(hash),
                 token_address: (!native).then_some(token_address),
                 from_address: *busy(&mut random, &holders),
                 to_address: *busy(&mut random, &holders),

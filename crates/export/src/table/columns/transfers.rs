@@ -8,11 +8,11 @@ use super::{
 use crate::{
     Metadata, Result, TransferTableOptions, Written,
     output::Output,
-    schema::HOP,
+    schema::{HOP, transaction_hash},
     table::{TransferEncoder, TransferRows},
 };
 use polars::prelude::Column;
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{BlockTime, Transfer};
 
 /// Encodes transfers.
 pub(crate) struct Transfers {
@@ -144,7 +144,7 @@ impl TransferColumns {
             transaction_index,
             log_index,
             sub_index,
-            transaction_hash,
+            transaction_hash: _,
             token_address,
             from_address,
             to_address,
@@ -154,12 +154,16 @@ impl TransferColumns {
             kind,
         } = transfer;
         self.block_number.push_u64(Some(*block_number));
-        self.block_timestamp.push_u64(Some(*block_timestamp));
+        self.block_timestamp
+            .push_u64(block_timestamp.map(BlockTime::seconds));
         self.transaction_index.push_u32(Some(*transaction_index));
         self.log_index.push_u32(*log_index);
         self.sub_index.push_u32(Some(*sub_index));
-        self.transaction_hash
-            .push_bytes(Some(transaction_hash.as_slice()));
+        self.transaction_hash.push_bytes(
+            transaction_hash(transfer)
+                .as_ref()
+                .map(|hash| hash.as_slice()),
+        );
         self.token_address
             .push_bytes(token_address.as_ref().map(|token| token.as_slice()));
         self.from_address.push_bytes(Some(from_address.as_slice()));

@@ -9,6 +9,7 @@ use txgraph_export::{
 use txgraph_replay::{
     BalanceDifference, BlockReplay, GasProfile, NativeTransfer, SignedAmount, TransactionReplay,
 };
+use txgraph_transfers::BlockTime;
 
 /// The columns of a table, by name and type.
 type Columns = &'static [(&'static str, ColumnType)];
@@ -255,7 +256,7 @@ fn transfer(movement: &NativeTransfer) -> [Value<'_>; TRANSFERS.len()] {
     let transfer = &movement.transfer;
     [
         transfer.block_number.into(),
-        transfer.block_timestamp.into(),
+        transfer.block_timestamp.map(BlockTime::seconds).into(),
         transfer.transaction_index.into(),
         transfer.sub_index.into(),
         transfer.transaction_hash.into(),
