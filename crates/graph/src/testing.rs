@@ -5,7 +5,7 @@ use crate::TransferGraph;
 use alloy_primitives::{Address, B256, U256};
 use std::{cell::Cell, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, FailureKind, Kind,
+    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, FailureKind, Kind, Pin,
     ScanReport, ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer, TransferSource,
     Unavailable,
 };
@@ -270,10 +270,11 @@ impl TransferSource for MemorySource {
             missing,
             counts,
             last_block_hash,
+            pins: Vec::new(),
         })
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+    fn fill_hashes(&self, transfers: &mut [Transfer], _: &[Pin]) -> Result<(), SourceError> {
         for transfer in transfers {
             let position = transfer.position();
             match self

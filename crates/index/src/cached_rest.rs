@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 use txgraph_transfers::{
-    Batch, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer, TransferSource,
+    Batch, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
+    TransferSource,
 };
 
 /// The maximum number of transfers kept in memory: about 60 MiB. Beyond, the blocks are
@@ -109,13 +110,14 @@ impl TransferSource for CachedRest<'_> {
         let covered = BlockRanges::new(covered);
         if covered != report.covered {
             report.last_block_hash = None;
+            report.pins.retain(|pin| covered.contains(pin.blocks.last));
             report.covered = covered;
         }
         Ok(report)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers)
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, pins)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

@@ -9,7 +9,7 @@ use alloy_primitives::B256;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, ChainInfo, ScanRequest, TransferFilter, WrappedNative,
+    BlockRange, BlockRanges, ChainInfo, Pin, ScanRequest, TransferFilter, WrappedNative,
 };
 use txgraph_work::Retry;
 
@@ -24,6 +24,16 @@ pub struct Run {
     /// The numbers of the segments.
     #[serde(skip)]
     pub(crate) segments: std::ops::Range<usize>,
+}
+
+impl Run {
+    /// The blocks as those of one chain.
+    pub(crate) const fn pin(&self) -> Pin {
+        Pin {
+            blocks: self.blocks,
+            hash: self.last_hash,
+        }
+    }
 }
 
 /// An open index. It does not change: later segments are visible after opening it again.

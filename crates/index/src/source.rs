@@ -17,8 +17,8 @@ use alloy_primitives::{Address, B256};
 use rayon::prelude::*;
 use std::{fmt, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable, ScanReport,
-    ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
+    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable, Pin,
+    ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
 };
 
 /// The number of pieces that are looked up before the first of them is delivered, for each
@@ -60,7 +60,7 @@ struct ReportBuilder {
     missing: Vec<Unavailable>,
     counts: DecodeCounts,
     /// Blocks that must have these hashes, so that the answer is that of one chain.
-    pins: Vec<(u64, B256)>,
+    hashes: Vec<(u64, B256)>,
 }
 
 impl ReportBuilder {
@@ -71,10 +71,13 @@ impl ReportBuilder {
             missing,
             counts,
             last_block_hash,
+            pins,
         } = report;
         if let (Some(span), Some(hash)) = (covered.span(), last_block_hash) {
-            self.pins.push((span.last, hash));
+            self.hashes.push((span.last, hash));
         }
+        self.hashes
+            .extend(pins.iter().map(|pin| (pin.blocks.last, pin.hash)));
         self.covered.extend(covered.iter());
         self.missing.extend(missing);
         self.counts += counts;
@@ -241,6 +244,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         &self,
         question: &Question<'_>,
         (segment, blocks): Piece<'_>,
+        run: &Run,
         found: PieceResult,
         report: &mut ReportBuilder,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
@@ -250,7 +254,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
                 return Err(SourceError::Interrupted);
             }
             if question.request.with_hashes {
-                self.source.fill_hashes(&mut transfers)?;
+                self.source.fill_hashes(&mut transfers, &[run.pin()])?;
             }
             report.counts += DecodeCounts {
                 transfers: transfers.len() as u64,
@@ -295,22 +299,32 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
     /// Returns the report, after checking that everything belongs to one chain.
     fn finish(&self, mut report: ReportBuilder) -> Result<ScanReport, SourceError> {
         let covered: BlockRanges = BlockRanges::new(report.covered);
-        let last = covered.span().map(|span| span.last);
-        report.pins.sort_unstable();
-        let mut blocks: Vec<u64> = report.pins.iter().map(|(block, _)| *block).collect();
-        blocks.extend(last);
-        let mut now = self.source.canonical_hashes(&blocks)?;
-        let last_block_hash = last.and_then(|_| now.pop().flatten());
-        for ((block, hash), now) in report.pins.into_iter().zip(now) {
-            if now != Some(hash) {
+        report.hashes.sort_unstable();
+        report.hashes.dedup();
+        let mut blocks: Vec<u64> = report.hashes.iter().map(|(block, _)| *block).collect();
+        blocks.extend(covered.iter().map(|range| range.last));
+        let now = self.source.canonical_hashes(&blocks)?;
+        let (then, ends) = now.split_at(report.hashes.len());
+        for ((block, hash), now) in report.hashes.into_iter().zip(then) {
+            if *now != Some(hash) {
                 return Err(SourceError::Reorged { block });
             }
         }
+        let pin = |(blocks, hash): (BlockRange, &Option<B256>)| match *hash {
+            Some(hash) => Ok(Pin { blocks, hash }),
+            None => Err(SourceError::Reorged { block: blocks.last }),
+        };
+        let pins: Vec<Pin> = covered
+            .iter()
+            .zip(ends)
+            .map(pin)
+            .collect::<Result<_, _>>()?;
         Ok(ScanReport {
             covered,
             missing: report.missing,
             counts: report.counts,
-            last_block_hash,
+            last_block_hash: pins.last().map(|pin| pin.hash),
+            pins,
         })
     }
 }
@@ -340,14 +354,13 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 }
                 continue;
             };
-            report.pins.push((run.blocks.last, run.last_hash));
-            self.source.pin(run.blocks, run.last_hash);
+            report.hashes.push((run.blocks.last, run.last_hash));
             let pieces: Vec<_> = self.pieces(part, run).collect();
             let ahead = (PIECES_AHEAD * self.work.threads.count()).clamp(1, PIECES_AHEAD_MAX);
             for pieces in pieces.chunks(ahead) {
                 let found = self.look_up(&question, pieces)?;
                 for (piece, found) in pieces.iter().zip(found) {
-                    let flow = self.answer(&question, *piece, found, &mut report, sink)?;
+                    let flow = self.answer(&question, *piece, run, found, &mut report, sink)?;
                     if flow.is_break() {
                         break 'parts;
                     }
@@ -357,8 +370,8 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.finish(report)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers)
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, pins)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
@@ -387,8 +400,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
                 report.add(rest.read(request, &part.blocks)?);
                 continue;
             };
-            report.pins.push((run.blocks.last, run.last_hash));
-            self.source.pin(run.blocks, run.last_hash);
+            report.hashes.push((run.blocks.last, run.last_hash));
             for (segment, blocks) in self.pieces(part, run) {
                 report.counts += DecodeCounts {
                     transfers: question.count(segment, blocks)?,

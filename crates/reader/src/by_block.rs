@@ -60,10 +60,6 @@ impl Indexable for NodeSource {
             scratch: Scratch::default(),
         })
     }
-
-    fn pin(&self, blocks: BlockRange, hash: B256) {
-        self.pins().add(&[(blocks, hash)]);
-    }
 }
 
 impl BlockReader for NodeBlockReader<'_> {

@@ -11,12 +11,8 @@ use crate::{
 };
 use alloy_primitives::B256;
 use rayon::prelude::*;
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
 use txgraph_nodedb::{self as nodedb, BodyIndices, NodeDb, Parts, Scratch, Snapshot};
-use txgraph_transfers::{BlockRange, BlockRanges, BlockTime, Kind, SourceError, Transfer};
+use txgraph_transfers::{BlockRange, BlockRanges, BlockTime, Kind, Pin, SourceError, Transfer};
 use txgraph_work::CancelFlag;
 
 /// The number of transactions that are resolved under one snapshot.
@@ -59,14 +55,14 @@ struct Found {
 const AHEAD_ROWS_MAX: u64 = 256;
 
 /// Fills in the hashes of `transfers`, in any order, on the caller's pool. The caller must
-/// [check](Pins::check) the pins afterwards: pinned blocks are not checked individually.
+/// [check the pins](check_pins) afterwards: pinned blocks are not checked individually.
 pub(crate) fn fill(
     db: &NodeDb,
     transfers: &mut [Transfer],
-    pins: &Pins,
+    pins: &[Pin],
     cancel: &CancelFlag,
 ) -> Result<(), SourceError> {
-    let pinned = &pins.runs();
+    let pinned = &pins.iter().map(|pin| pin.blocks).collect();
     for transfers in transfers.chunks_mut(STRETCH) {
         let mut keys: Vec<Key> = transfers.iter().map(Key::of).collect();
         keys.sort_unstable();
@@ -178,7 +174,7 @@ impl Ahead {
 }
 
 /// Returns the transactions and the time of a block, after checking that it is still the same
-/// block as far as possible here. Pinned blocks are checked by [`Pins::check`].
+/// block as far as possible here. Pinned blocks are checked by [`check_pins`].
 fn look_up(
     snapshot: &Snapshot<'_>,
     keys: &[Key],
@@ -235,58 +231,33 @@ fn explain(db: &NodeDb, group: &[Key], error: nodedb::Error, cancel: &CancelFlag
     }
 }
 
-/// Runs of scanned blocks, with the hash of the last block of each, which fixes all of them.
-#[derive(Debug, Default)]
-pub(crate) struct Pins(Mutex<BTreeMap<u64, (u64, B256)>>);
-
-/// The maximum number of runs. The lowest are removed first.
-const PINS_MAX: usize = 4096;
-
-impl Pins {
-    /// Adds the runs of a scan. They replace older ones that overlap.
-    pub(crate) fn add(&self, runs: &[(BlockRange, B256)]) {
-        let mut pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (blocks, hash) in runs {
-            pins.retain(|last, (first, _)| *last < blocks.first || *first > blocks.last);
-            pins.insert(blocks.last, (blocks.first, *hash));
-            while pins.len() > PINS_MAX {
-                pins.pop_first();
-            }
+/// Checks that the pins that contain blocks of `transfers` are still canonical.
+pub(crate) fn check_pins(
+    db: &NodeDb,
+    transfers: &[Transfer],
+    pins: &[Pin],
+) -> Result<(), SourceError> {
+    for pin in used(pins, transfers) {
+        let block = pin.blocks.last;
+        if canonical(db, block)? != Some(pin.hash) {
+            return Err(SourceError::Reorged { block });
         }
     }
+    Ok(())
+}
 
-    /// Returns the blocks of all runs.
-    fn runs(&self) -> BlockRanges {
-        let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        pins.iter()
-            .filter_map(|(last, (first, _))| BlockRange::new(*first, *last))
-            .collect()
-    }
-
-    /// Checks that the runs with blocks of `transfers` are still canonical.
-    pub(crate) fn check(&self, db: &NodeDb, transfers: &[Transfer]) -> Result<(), SourceError> {
-        for (block, hash) in self.holding(transfers) {
-            if canonical(db, block)? != Some(hash) {
-                return Err(SourceError::Reorged { block });
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the last block and the hash of each run with a block of `transfers`.
-    fn holding(&self, transfers: &[Transfer]) -> BTreeMap<u64, B256> {
-        let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut holding = BTreeMap::new();
-        for transfer in transfers {
-            let block = transfer.block_number;
-            if let Some((last, (first, hash))) = pins.range(block..).next()
-                && *first <= block
-            {
-                holding.insert(*last, *hash);
-            }
-        }
-        holding
-    }
+/// Returns the pins that contain blocks of `transfers`.
+fn used<'p>(pins: &'p [Pin], transfers: &[Transfer]) -> impl Iterator<Item = &'p Pin> {
+    let mut blocks: Vec<u64> = transfers.iter().map(|it| it.block_number).collect();
+    // Mostly in order already.
+    blocks.sort();
+    blocks.dedup();
+    pins.iter().filter(move |pin| {
+        let next = blocks.partition_point(|block| *block < pin.blocks.first);
+        blocks
+            .get(next)
+            .is_some_and(|block| *block <= pin.blocks.last)
+    })
 }
 
 #[cfg(test)]
@@ -295,28 +266,24 @@ mod tests {
     use txgraph_transfers::testing::transfer;
 
     #[test]
-    fn newer_scan_replaces_overlapping_blocks() {
-        let run = |first, last, hash| (BlockRange { first, last }, B256::repeat_byte(hash));
-        let pins = Pins::default();
-        pins.add(&[run(0, 9, 1), run(20, 29, 2), run(40, 49, 3)]);
-        pins.add(&[run(25, 45, 4)]);
-        let held = |block| {
-            let holding = pins.holding(&[transfer(block)]);
-            holding
-                .into_iter()
-                .next()
-                .map(|(last, hash)| (last, hash[0]))
+    fn only_pins_with_transfers_are_used() {
+        let pin = |first, last| Pin {
+            blocks: BlockRange { first, last },
+            hash: B256::ZERO,
         };
-        assert_eq!(held(0), Some((9, 1)));
-        assert_eq!(held(9), Some((9, 1)));
-        assert_eq!(held(10), None);
-        assert_eq!(held(20), None);
-        assert_eq!(held(30), Some((45, 4)));
-        assert_eq!(held(49), None);
-        assert_eq!(
-            pins.holding(&[transfer(3), transfer(30), transfer(4)])
-                .len(),
-            2
-        );
+        // They may overlap.
+        let pins = [pin(0, 9), pin(20, 29), pin(5, 40), pin(50, 50)];
+        let used = |blocks: &[u64]| {
+            let transfers: Vec<_> = blocks.iter().map(|block| transfer(*block)).collect();
+            let used = used(&pins, &transfers).map(|pin| pin.blocks.first);
+            used.collect::<Vec<_>>()
+        };
+        assert!(used(&[]).is_empty());
+        assert_eq!(used(&[0]), [0]);
+        assert_eq!(used(&[9]), [0, 5]);
+        assert_eq!(used(&[10]), [5]);
+        assert_eq!(used(&[29, 3, 29]), [0, 20, 5]);
+        assert!(used(&[41, 49, 51]).is_empty());
+        assert_eq!(used(&[50]), [50]);
     }
 }

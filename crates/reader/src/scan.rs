@@ -14,7 +14,7 @@ use std::{
     ops::ControlFlow,
     time::{Duration, Instant},
 };
-use txgraph_transfers::{Batch, BlockRange, ScanReport, SourceError, Transfer, Unavailable};
+use txgraph_transfers::{Batch, Pin, ScanReport, SourceError, Transfer, Unavailable};
 use txgraph_work::{CancelFlag, ProgressGuard, Started, Wait};
 
 /// The last emitted block is looked up again in this interval.
@@ -59,8 +59,7 @@ pub(crate) struct Run<'a> {
     pub(crate) cancel: &'a CancelFlag,
     pub(crate) progress: &'a ProgressGuard<'a>,
     pub(crate) sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
-    /// The emitted blocks: consecutive runs, each with the hash of its last block.
-    pub(crate) emitted: Vec<(BlockRange, B256)>,
+    /// Its pins are the blocks that were emitted: one for each consecutive run.
     pub(crate) report: ScanReport,
 }
 
@@ -109,11 +108,12 @@ impl Run<'_> {
                 Head::End => break,
             }
         }
-        for (blocks, hash) in &self.emitted {
-            check(workers, blocks.last, *hash)?;
+        let pins = &self.report.pins;
+        for pin in pins {
+            check(workers, pin.blocks.last, pin.hash)?;
         }
-        self.report.covered = self.emitted.iter().map(|(blocks, _)| *blocks).collect();
-        self.report.last_block_hash = self.emitted.last().map(|(_, hash)| *hash);
+        self.report.covered = pins.iter().map(|pin| pin.blocks).collect();
+        self.report.last_block_hash = pins.last().map(|pin| pin.hash);
         self.report.missing = joined(std::mem::take(&mut self.report.missing));
         Ok(())
     }
@@ -126,12 +126,12 @@ impl Run<'_> {
             counts,
             ..
         } = piece;
-        match self.emitted.last_mut() {
-            Some((run, end)) if run.last.checked_add(1) == Some(blocks.first) => {
-                run.last = blocks.last;
-                *end = hash;
+        match self.report.pins.last_mut() {
+            Some(pin) if pin.blocks.last.checked_add(1) == Some(blocks.first) => {
+                pin.blocks.last = blocks.last;
+                pin.hash = hash;
             }
-            _ => self.emitted.push((blocks, hash)),
+            _ => self.report.pins.push(Pin { blocks, hash }),
         }
         self.report.counts += counts;
         self.progress.advance(blocks.blocks(), count(&transfers));

@@ -21,8 +21,8 @@ use std::{
 };
 use txgraph_nodedb::{NodeDb, Scratch};
 use txgraph_transfers::{
-    Batch, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer, TransferSource,
-    Unavailable,
+    Batch, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
+    TransferSource, Unavailable,
 };
 use txgraph_work::{ProgressGuard, Threads, run_tasks};
 
@@ -36,8 +36,6 @@ pub struct NodeSource {
     db: Arc<NodeDb>,
     chain: ChainInfo,
     options: ScanOptions,
-    /// The blocks that scans have read, to check later whether they are still canonical.
-    pins: hashes::Pins,
 }
 
 impl NodeSource {
@@ -69,12 +67,7 @@ impl NodeSource {
             genesis_hash: known.genesis_hash,
             name: known.name.map(str::to_owned),
         };
-        Ok(Self {
-            db,
-            chain,
-            options,
-            pins: hashes::Pins::default(),
-        })
+        Ok(Self { db, chain, options })
     }
 
     /// The database behind this source.
@@ -99,10 +92,6 @@ impl NodeSource {
 
     pub(crate) const fn chain_id(&self) -> u64 {
         self.chain.chain_id
-    }
-
-    pub(crate) const fn pins(&self) -> &hashes::Pins {
-        &self.pins
     }
 
     /// Returns the error for missing blocks, with the available ones.
@@ -184,7 +173,6 @@ impl NodeSource {
             cancel: &self.options.cancel,
             progress: &progress,
             sink,
-            emitted: Vec::new(),
             report: ScanReport {
                 missing: survey.missing,
                 ..ScanReport::default()
@@ -199,7 +187,6 @@ impl NodeSource {
             result
         });
         done.map_err(Error::from)??;
-        self.pins.add(&run.emitted);
         Ok(run.report)
     }
 }
@@ -238,11 +225,11 @@ impl TransferSource for NodeSource {
             })
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
         let cancel = &self.options.cancel;
-        let fill = || hashes::fill(&self.db, transfers, &self.pins, cancel);
+        let fill = || hashes::fill(&self.db, transfers, pins, cancel);
         self.install(fill)??;
-        self.pins.check(&self.db, transfers)
+        hashes::check_pins(&self.db, transfers, pins)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

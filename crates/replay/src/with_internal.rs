@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
 use txgraph_state::StateRange;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer,
+    Batch, BlockRange, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
     TransferFilter, TransferSource,
 };
 
@@ -37,16 +37,27 @@ struct Progress {
 
 impl Progress {
     /// Checks that blocks continue those before them. Each run of blocks was replayed under its
-    /// own snapshots, which may belong to different branches.
-    fn link(&mut self, first: FirstBlock, last: (u64, B256)) -> Result<(), SourceError> {
-        if let Some((block, hash)) = self.last
-            && block.checked_add(1) == Some(first.number)
-            && hash != first.parent_hash
-        {
-            return Err(SourceError::Reorged { block });
+    /// own snapshots, which may belong to different branches. Returns whether they follow
+    /// directly.
+    fn link(&mut self, first: FirstBlock, last: (u64, B256)) -> Result<bool, SourceError> {
+        let before = self.last.replace(last);
+        match before.filter(|(block, _)| block.checked_add(1) == Some(first.number)) {
+            Some((block, hash)) if hash != first.parent_hash => Err(SourceError::Reorged { block }),
+            before => Ok(before.is_some()),
         }
-        self.last = Some(last);
-        Ok(())
+    }
+
+    /// Adds a pin of the source. `is_linked`: its blocks follow those of the pin before.
+    fn pin(&mut self, pin: Pin, is_linked: bool) {
+        match self.report.pins.last_mut() {
+            Some(last)
+                if is_linked && last.blocks.last.checked_add(1) == Some(pin.blocks.first) =>
+            {
+                last.blocks.last = pin.blocks.last;
+                last.hash = pin.hash;
+            }
+            _ => self.report.pins.push(pin),
+        }
     }
 
     fn finish(mut self) -> ScanReport {
@@ -96,6 +107,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
             } = self.internal.replay(replayer, &request.filter, covered)?;
             // The hash of the source is that of its last block, which may be a later one.
             let mut last_block_hash = part.last_block_hash;
+            let mut is_linked = false;
             if let Some((first, (block, replayed))) = ends {
                 if part.covered.span().is_some_and(|span| span.last == block)
                     && part
@@ -104,7 +116,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 {
                     return Err(SourceError::Reorged { block });
                 }
-                progress.link(first, (block, replayed))?;
+                is_linked = progress.link(first, (block, replayed))?;
                 last_block_hash = Some(replayed);
             }
             progress.report.counts.transfers += found.len() as u64;
@@ -125,6 +137,10 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 transfers.extend(next);
             }
             progress.covered.push(covered);
+            let pins = part.pins.iter();
+            for pin in pins.filter(|pin| covered.contains(pin.blocks.last)) {
+                progress.pin(*pin, is_linked);
+            }
             progress.report.last_block_hash = last_block_hash;
             let batch = Batch {
                 blocks: covered,
@@ -198,8 +214,8 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         Ok(progress.finish())
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers)
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, pins)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

@@ -24,11 +24,6 @@ pub trait Indexable: TransferSource + Sync {
     /// Returns a reader for one thread. It uses the filter, the wrapped coins and
     /// `with_hashes` of `request`, but not its blocks.
     fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a>;
-
-    /// States that these blocks are consecutive blocks of one chain, and that `hash` is the
-    /// hash of the last. [`TransferSource::fill_hashes`] then checks that hash instead of
-    /// every header, as after a scan of these blocks.
-    fn pin(&self, blocks: BlockRange, hash: B256);
 }
 
 /// Reads blocks sequentially on the caller's thread.

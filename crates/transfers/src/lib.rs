@@ -35,8 +35,8 @@ pub use indexable::{
 };
 pub use log::LogView;
 pub use source::{
-    Batch, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, SourceError, SourceFailure,
-    TransferSource, Unavailable,
+    Batch, ByFrontier, ChainInfo, FailureKind, Pin, ScanReport, ScanRequest, SourceError,
+    SourceFailure, TransferSource, Unavailable,
 };
 pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};

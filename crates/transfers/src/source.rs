@@ -59,6 +59,19 @@ pub struct ScanReport {
     pub counts: DecodeCounts,
     /// Hash of the last block that was read. It identifies the chain of the answer.
     pub last_block_hash: Option<B256>,
+    /// The chain of [`Self::covered`], for [`TransferSource::fill_hashes`]. Not part of the
+    /// metadata of outputs. Empty for sources that do not use it.
+    #[serde(skip)]
+    pub pins: Vec<Pin>,
+}
+
+/// Consecutive blocks of one chain, and the hash of the last, which fixes all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The blocks.
+    pub blocks: BlockRange,
+    /// Hash of the last of them.
+    pub hash: B256,
 }
 
 /// Blocks that a source cannot read, with the reason.
@@ -174,7 +187,15 @@ pub trait TransferSource {
     /// Fills in [`Transfer::transaction_hash`] and [`Transfer::block_timestamp`] of transfers
     /// that do not have them. The transfers may be in any order. Adjacent transfers of the same
     /// block cost one read.
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError>;
+    ///
+    /// `pins` are usually the [`ScanReport::pins`] of the scan that returned the transfers. The
+    /// hash of a pin is checked instead of the header of each of its blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Reorged`] if a pin that contains a block of `transfers` is no longer
+    /// canonical.
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError>;
 
     /// Checks that all requested blocks are available, as `scan` does first. For wrappers that
     /// return something before they scan. The default leaves the check to the scan.
@@ -216,8 +237,8 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
         (**self).scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        (**self).fill_hashes(transfers)
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        (**self).fill_hashes(transfers, pins)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

@@ -73,7 +73,7 @@ pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 pub use txgraph_replay::{BlockReplay, EngineKind, Mismatch, RangeReport, TransactionReplay};
 pub use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction, FailureKind,
-    Kind, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter, TokenStandard,
+    Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter, TokenStandard,
     Touching, Transfer, TransferFilter, TransferSource, Unavailable, WrappedNative,
 };
 

@@ -8,7 +8,7 @@ use txgraph_graph::{
     testing::{self, MemorySource},
 };
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, Direction, ScanReport, ScanRequest,
+    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, Direction, Pin, ScanReport, ScanRequest,
     SourceError, Touching, Transfer, TransferSource,
 };
 
@@ -197,8 +197,8 @@ impl TransferSource for Repeating {
         })
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        self.0.fill_hashes(transfers)
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.0.fill_hashes(transfers, pins)
     }
 }
 

@@ -14,7 +14,7 @@ use txgraph_index::{BuildOptions, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Batch, ChainInfo, Direction, ScanReport, ScanRequest, SourceError, Touching, Transfer,
+    Batch, ChainInfo, Direction, Pin, ScanReport, ScanRequest, SourceError, Touching, Transfer,
     TransferSource, WrappedNative,
 };
 
@@ -258,8 +258,8 @@ impl TransferSource for Counted<'_> {
         self.source.scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers)
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, pins)
     }
 }
 

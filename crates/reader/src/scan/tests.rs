@@ -9,7 +9,7 @@ use crate::{
 use alloy_primitives::U256;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use txgraph_transfers::{BlockRanges, DecodeCounts, testing};
+use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, testing};
 
 /// The hashes of a chain. A hash contains the number of the reorganisation that made its block.
 #[derive(Clone, Debug)]
@@ -252,7 +252,6 @@ fn run(case: &Case) -> (bool, Simulation) {
         cancel: &cancel,
         progress: &ProgressGuard::start(None, 0, "transfers"),
         sink: &mut sink,
-        emitted: Vec::new(),
         report: ScanReport::default(),
     };
     let merge = Merge::new(Chunks::new(&case.wanted, case.sizing.clone()), case.limits);
@@ -268,6 +267,8 @@ fn run(case: &Case) -> (bool, Simulation) {
             let covered: BlockRanges = batches.iter().map(|batch| batch.blocks).collect();
             let missing: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();
             assert_eq!(report.covered, covered);
+            let pinned: Vec<_> = report.pins.iter().map(|pin| pin.blocks).collect();
+            assert_eq!(pinned, covered.iter().collect::<Vec<_>>());
             assert_eq!(report.counts.blocks, covered.blocks());
             assert!(covered.intersect(&missing).is_empty());
             assert!(missing.is_empty() || case.allow_partial);
@@ -386,7 +387,6 @@ fn cancelling_interrupts() {
         cancel: &cancel,
         progress: &ProgressGuard::start(None, 0, "transfers"),
         sink: &mut sink,
-        emitted: Vec::new(),
         report: ScanReport::default(),
     };
     let merge = Merge::new(Chunks::new(&case, Sizing::Blocks(10)), limits);

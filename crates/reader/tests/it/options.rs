@@ -204,7 +204,7 @@ fn scans_can_be_concurrent_and_nested() {
     let mut inner = 0;
     let outer = source.scan(&request, &mut |mut batch| {
         assert_eq!(ask(&source, &request).unwrap(), expected);
-        source.fill_hashes(&mut batch.transfers).unwrap();
+        source.fill_hashes(&mut batch.transfers, &[]).unwrap();
         inner += 1;
         ControlFlow::Continue(())
     });

@@ -217,7 +217,7 @@ fn question(
     request.with_hashes = chance.random();
     let result = ask(source, &request).and_then(|(mut transfers, report)| {
         if !request.with_hashes {
-            source.fill_hashes(&mut transfers)?;
+            source.fill_hashes(&mut transfers, &report.pins)?;
         }
         Ok((transfers, report))
     });

@@ -2,6 +2,7 @@
 //! in its receipts, log by log, however the work is cut.
 
 use crate::support::{answer, assert_same, everything, open, open_with, range};
+use alloy_primitives::B256;
 use std::collections::BTreeSet;
 use txgraph_reader::{ScanOptions, Threads};
 use txgraph_testkit::{
@@ -9,8 +10,8 @@ use txgraph_testkit::{
     naive::{Decoded, decode_fixture, decode_logs, quantity},
 };
 use txgraph_transfers::{
-    BlockRanges, BlockTime, DecodeCounts, Direction, Kind, SourceError, TokenFilter, TokenStandard,
-    Touching, Transfer, TransferFilter, TransferSource, testing,
+    BlockRanges, BlockTime, DecodeCounts, Direction, Kind, Pin, SourceError, TokenFilter,
+    TokenStandard, Touching, Transfer, TransferFilter, TransferSource, testing,
 };
 
 fn check_against_naive(fixture: &Fixture) -> Decoded {
@@ -282,14 +283,14 @@ fn fills_in_hashes_later() {
         request.with_hashes = false;
         for with_times in [true, false] {
             request.with_times = with_times;
-            let (mut found, _) = answer(&source, &request);
+            let (mut found, report) = answer(&source, &request);
             assert!(found.iter().all(|t| t.transaction_hash.is_none()));
             assert!(
                 found
                     .iter()
                     .all(|t| t.block_timestamp.is_some() == with_times)
             );
-            source.fill_hashes(&mut found).unwrap();
+            source.fill_hashes(&mut found, &report.pins).unwrap();
             assert_same(&found, &expected, "in order");
         }
 
@@ -304,7 +305,7 @@ fn fills_in_hashes_later() {
                 ..expected[i].clone()
             })
             .collect();
-        open(fixture.path()).fill_hashes(&mut some).unwrap();
+        open(fixture.path()).fill_hashes(&mut some, &[]).unwrap();
         assert!(
             some.iter()
                 .zip(&mixed)
@@ -314,14 +315,14 @@ fn fills_in_hashes_later() {
 }
 
 #[test]
-fn a_time_of_zero_is_compared_like_any_other() {
+fn time_zero_is_compared_with_the_header() {
     let [fixture, _] = fixtures::committed();
     let source = open(fixture.path());
     let (expected, _) = answer(&source, &everything(range(0, 40)));
     let mut first = [expected[0].clone()];
     for (time, right) in [(None, true), (BlockTime::new(0), false)] {
         first[0].block_timestamp = time;
-        let filled = source.fill_hashes(&mut first);
+        let filled = source.fill_hashes(&mut first, &[]);
         match filled {
             Ok(()) => assert!(right && first[0] == expected[0]),
             Err(SourceError::Reorged { block }) => {
@@ -329,5 +330,42 @@ fn a_time_of_zero_is_compared_like_any_other() {
             }
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+#[test]
+fn pin_counts_for_one_call() {
+    let [fixture, _] = fixtures::committed();
+    let source = open(fixture.path());
+    let mut request = everything(range(0, 40));
+    let (expected, report) = answer(&source, &request);
+    let right = Pin {
+        blocks: range(0, 40),
+        hash: report.last_block_hash.unwrap(),
+    };
+    assert_eq!(report.pins, [right]);
+    (request.with_times, request.with_hashes) = (false, false);
+    let (unknown, _) = answer(&source, &request);
+    let fill = |pins: &[Pin]| {
+        let mut transfers = unknown.clone();
+        source.fill_hashes(&mut transfers, pins).map(|()| transfers)
+    };
+    let wrong = Pin {
+        hash: B256::ZERO,
+        ..right
+    };
+    for _ in 0..2 {
+        assert_same(&fill(&[right]).unwrap(), &expected, "pinned");
+        assert_same(&fill(&[]).unwrap(), &expected, "not pinned");
+        let refused = fill(&[wrong]).unwrap_err();
+        assert!(matches!(refused, SourceError::Reorged { block: 40 }));
+    }
+    // The times of pinned blocks are those of the scan. Others are compared with the headers.
+    let mut wrong_time = expected.clone();
+    wrong_time[0].block_timestamp = BlockTime::new(1);
+    for _ in 0..2 {
+        let compared = source.fill_hashes(&mut wrong_time.clone(), &[]);
+        assert!(matches!(compared, Err(SourceError::Reorged { .. })));
+        source.fill_hashes(&mut wrong_time[..1], &[right]).unwrap();
     }
 }

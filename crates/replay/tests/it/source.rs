@@ -13,7 +13,7 @@ use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, InternalSource, Kind, ScanReport, ScanRequest,
+    Batch, BlockRange, BlockRanges, ChainInfo, InternalSource, Kind, Pin, ScanReport, ScanRequest,
     SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Threads};
@@ -128,7 +128,7 @@ fn replayed_transfers_keep_times_and_hashes() {
     query.filter.internal = true;
     let (_, expected) = scan(&source, &query);
     (query.with_times, query.with_hashes) = (false, false);
-    let (_, mut found) = scan(&source, &query);
+    let (report, mut found) = scan(&source, &query);
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(&expected) {
         let unknown = Transfer {
@@ -141,7 +141,7 @@ fn replayed_transfers_keep_times_and_hashes() {
             false => assert_eq!(*found, unknown),
         }
     }
-    source.fill_hashes(&mut found).unwrap();
+    source.fill_hashes(&mut found, &report.pins).unwrap();
     assert_eq!(found, expected);
 
     // An index is built from the same transfers.
@@ -209,8 +209,8 @@ impl TransferSource for ReorganisingSource {
         self.node.scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceError> {
-        self.node.fill_hashes(transfers)
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.node.fill_hashes(transfers, pins)
     }
 }
 
@@ -245,6 +245,10 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
     // Without a reorganisation the scan succeeds.
     let (report, _) = scan(&WithInternal::new(node(&db), internal()), &query);
     assert_eq!(report.covered, query.blocks);
+    // The runs are linked, so one pin covers them.
+    let pinned: Vec<_> = report.pins.iter().map(|pin| pin.blocks).collect();
+    assert_eq!(pinned, query.blocks.iter().collect::<Vec<_>>());
+    assert_eq!(report.pins[0].hash, report.last_block_hash.unwrap());
     // Blocks from 1021 on are replaced after the first run, which ends with 1023.
     let reorganising = ReorganisingSource {
         node: node(&db),
