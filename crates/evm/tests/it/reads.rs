@@ -240,8 +240,9 @@ fn slot_written_again_after_destruction_is_a_change() {
     runtime.extend(bytes!("ff5b603560015500"));
     assert_eq!(runtime[0x1b], 0x5b);
     // Returns the runtime code, which begins at byte 12 of the init code.
-    let mut init = vec![0x60, runtime.len() as u8, 0x60, 12, 0x60, 0, 0x39];
-    init.extend([0x60, runtime.len() as u8, 0x60, 0, 0xf3]);
+    let len = u8::try_from(runtime.len()).expect("short code");
+    let mut init = vec![0x60, len, 0x60, 12, 0x60, 0, 0x39];
+    init.extend([0x60, len, 0x60, 0, 0xf3]);
     init.extend(&runtime);
     // CALLDATACOPY(0, 0, size), CREATE2(0, 0, size, salt 0)
     let mut state = state(bytes!("36600060003760003660006000f500"));
