@@ -62,6 +62,36 @@ pub struct Header {
 }
 
 impl Header {
+    /// Converts a header of `alloy-consensus`, which has this hash.
+    pub fn from_alloy(header: &alloy_consensus::Header, hash: B256) -> Self {
+        Self {
+            number: header.number,
+            hash,
+            parent_hash: header.parent_hash,
+            timestamp: header.timestamp,
+            gas_used: header.gas_used,
+            gas_limit: header.gas_limit,
+            beneficiary: header.beneficiary,
+            base_fee: header.base_fee_per_gas,
+            transactions_root: header.transactions_root,
+            receipts_root: header.receipts_root,
+            withdrawals_root: header.withdrawals_root,
+            logs_bloom: header.logs_bloom,
+            ommers_hash: header.ommers_hash,
+            state_root: header.state_root,
+            difficulty: header.difficulty,
+            mix_hash: header.mix_hash,
+            nonce: header.nonce.into(),
+            blob_gas_used: header.blob_gas_used,
+            excess_blob_gas: header.excess_blob_gas,
+            parent_beacon_block_root: header.parent_beacon_block_root,
+            requests_hash: header.requests_hash,
+            block_access_list_hash: header.block_access_list_hash,
+            slot_number: header.slot_number,
+            extra_data: header.extra_data.clone(),
+        }
+    }
+
     /// Converts the header to the type of `alloy-consensus`.
     pub fn to_alloy(&self) -> alloy_consensus::Header {
         alloy_consensus::Header {

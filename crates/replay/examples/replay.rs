@@ -123,7 +123,7 @@ impl Subject {
             ..ReplayOptions::default()
         };
         let states = self.state.range(self.after)?;
-        let replayer = Replayer::new(self.rules.clone(), &self.db, states, options)?;
+        let replayer = Replayer::new(self.rules.clone(), &*self.db, states, options)?;
         let blocks = BlockRange {
             first: self.after.first + 1,
             last: self.after.last,

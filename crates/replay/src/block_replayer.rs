@@ -208,9 +208,10 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
     ) -> Result<(ExecutionEnd, Vec<AccountChange>)> {
         let (block, rules) = (self.block, self.rules);
         let end = execution::execute(engine, &rules, block, self);
-        let end = end.map_err(|source| Error::State {
+        let end = end.map_err(|failure| Error::State {
             block: block.header.number,
-            source,
+            transaction: failure.transaction,
+            source: failure.source,
         })?;
         let changes = if self.record.changes || self.verify.changes {
             engine.changes()
@@ -233,7 +234,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         }
     }
 
-    /// Compares with the change sets; returns whether there are any.
+    /// Compares with the state root or the change sets; returns whether one of them is known.
     fn check_changes<H: StateHistory>(
         &mut self,
         history: &H,
@@ -241,8 +242,15 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
     ) -> Result<bool> {
         // They are read after the block, under another snapshot, so their block is checked.
         let (block, hash) = (self.block.header.number, self.block.header.hash);
-        let recorded =
-            (history.changes(block, hash)).map_err(|source| Error::Changes { block, source })?;
+        let failed = |source| Error::Changes { block, source };
+        if let Some(replayed) = history.state_root_after(block, changes).map_err(failed)? {
+            let header = self.block.header.state_root;
+            if replayed != header {
+                self.mismatch(None, Difference::StateRoot { header, replayed });
+            }
+            return Ok(true);
+        }
+        let recorded = history.changes(block, hash).map_err(failed)?;
         let Some(recorded) = recorded else {
             return Ok(false);
         };

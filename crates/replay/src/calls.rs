@@ -1,7 +1,7 @@
 //! Calls on the state at the end of a block, outside of any transaction.
 
 use crate::{
-    Error, Replayer, Result, StateError, StateHistory, block,
+    BlockSource, Error, Replayer, Result, StateError, StateHistory, block,
     worker::{self, Worker},
 };
 use txgraph_evm::{Block, Inspector, Message, Outcome, State, StateSource};
@@ -13,12 +13,13 @@ pub(crate) struct Calls<S> {
     environment: Block,
 }
 
-impl<H: StateHistory> Replayer<'_, H> {
+impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     pub(crate) fn calls(&self, number: u64) -> Result<Calls<H::At<'_>>> {
-        let header = self.db.snapshot()?.header(number)?;
+        let header = self.blocks.header(number)?;
         let rules = worker::rules_at(&self.rules, &header)?;
         let state = self.history.at(number).map_err(|source| Error::State {
             block: number,
+            transaction: None,
             source,
         })?;
         let mut worker = self.worker();
@@ -47,6 +48,7 @@ impl<S: StateSource<Error: Into<StateError>>> Calls<S> {
         outcome.map_err(|error| match error {
             txgraph_evm::Error::Source(source) => Error::State {
                 block,
+                transaction: None,
                 source: source.into(),
             },
             // A call has no sender, nonce or fee that could be invalid.

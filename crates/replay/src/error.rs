@@ -19,15 +19,17 @@ pub enum Error {
     #[error(transparent)]
     NodeDb(#[from] txgraph_nodedb::Error),
     /// The state before a block could not be read.
-    #[error("the state before block {block} could not be read: {source}")]
+    #[error("the state before block {block} could not be read{}: {source}", during(*transaction))]
     State {
         /// The block to replay.
         block: u64,
+        /// The transaction that read it; `None` for the block around its transactions.
+        transaction: Option<u32>,
         /// The cause.
         source: StateError,
     },
-    /// The changes of a block could not be read.
-    #[error("the changes of block {block} could not be read: {source}")]
+    /// The changes of a block could not be compared, because something could not be read.
+    #[error("the changes of block {block} could not be checked: {source}")]
     Changes {
         /// The block.
         block: u64,
@@ -116,6 +118,48 @@ pub enum Error {
         /// The fork of the block.
         fork: Fork,
     },
+    /// The rules for a bundle are not known.
+    #[error(
+        "{}: the rules of chain {chain_id} are not known; its genesis file is needed",
+        path.display()
+    )]
+    UnknownBundleChain {
+        /// The file.
+        path: PathBuf,
+        /// The chain id.
+        chain_id: u64,
+    },
+    /// A bundle belongs to another chain.
+    #[error(
+        "{} contains a block of chain {found}, the given rules are for chain {expected}",
+        path.display()
+    )]
+    WrongBundleChain {
+        /// The file.
+        path: PathBuf,
+        /// The chain id in the file.
+        found: u64,
+        /// The chain id of the rules.
+        expected: u64,
+    },
+    /// A bundle has one block, and it is another one.
+    #[error("{} contains block {contained}, not block {block}", path.display())]
+    NotInBundle {
+        /// The file.
+        path: PathBuf,
+        /// The requested block.
+        block: u64,
+        /// The block of the bundle.
+        contained: u64,
+    },
+    /// A transaction of a bundle has no signer.
+    #[error("block {block}, transaction {index}: no sender can be recovered from its signature")]
+    Unsigned {
+        /// The block.
+        block: u64,
+        /// The index of the transaction.
+        index: usize,
+    },
     /// Block 0 has no parent state and no transactions.
     #[error("block 0 (genesis) cannot be replayed")]
     Genesis,
@@ -151,6 +195,11 @@ pub enum Error {
     /// The work was cancelled.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Names the transaction of an error.
+fn during(transaction: Option<u32>) -> String {
+    transaction.map_or_else(String::new, |index| format!(" in transaction {index}"))
 }
 
 impl Error {

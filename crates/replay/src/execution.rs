@@ -38,6 +38,30 @@ pub(crate) struct ExecutedTransaction {
     pub(crate) divergence: Option<String>,
 }
 
+/// The state could not be read.
+#[derive(Debug)]
+pub(crate) struct StateFailure {
+    /// The index of the transaction that read it.
+    pub(crate) transaction: Option<u32>,
+    pub(crate) source: StateError,
+}
+
+impl StateFailure {
+    fn of_block(source: StateError) -> Self {
+        Self {
+            transaction: None,
+            source,
+        }
+    }
+
+    fn of_transaction(index: u32) -> impl Fn(StateError) -> Self {
+        move |source| Self {
+            transaction: Some(index),
+            source,
+        }
+    }
+}
+
 /// How the execution of a block ended.
 #[derive(Debug)]
 pub(crate) enum ExecutionEnd {
@@ -55,34 +79,38 @@ pub(crate) fn execute(
     rules: &BlockRules,
     stored: &StoredBlock,
     observer: &mut dyn BlockObserver,
-) -> Result<ExecutionEnd, StateError> {
+) -> Result<ExecutionEnd, StateFailure> {
     let block = stored.environment(rules);
     let steps = steps(rules, stored, &block);
-    steps.before(&mut EngineExecutor(engine))?;
+    (steps.before(&mut EngineExecutor(engine))).map_err(StateFailure::of_block)?;
     let mut deposits = Deposits::new(rules.deposit_contract);
     for (index, stored) in (0..).zip(&stored.transactions) {
+        let failed = StateFailure::of_transaction(index);
         let inspector = observer.inspector(index);
         let outcome = match engine.transaction(&block, &stored.transaction, inspector) {
             Ok(outcome) => outcome,
             Err(Failure::Refused(refusal)) => return Ok(ExecutionEnd::Refused(index, refusal)),
-            Err(Failure::State(error)) => return Err(error),
+            Err(Failure::State(error)) => return Err(failed(error)),
         };
         if rules.fork >= Fork::Prague {
             deposits.collect(&outcome.logs);
         }
-        let transitions = engine.transitions()?;
+        let transitions = engine.transitions().map_err(&failed)?;
         let transaction = ExecutedTransaction {
             index,
             outcome,
             transitions,
             divergence: engine.divergence(),
         };
-        if observer.executed(transaction, engine)?.is_break() {
+        if (observer.executed(transaction, engine))
+            .map_err(&failed)?
+            .is_break()
+        {
             return Ok(ExecutionEnd::Stopped);
         }
     }
     let requests = steps.after(&mut EngineExecutor(engine), deposits);
-    requests.map(ExecutionEnd::Complete)
+    (requests.map(ExecutionEnd::Complete)).map_err(StateFailure::of_block)
 }
 
 fn steps<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> BlockSteps<'a> {

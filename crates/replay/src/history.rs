@@ -2,7 +2,7 @@
 
 use crate::error::StateError;
 use alloy_primitives::B256;
-use txgraph_evm::StateSource;
+use txgraph_evm::{AccountChange, StateSource};
 use txgraph_state::{BlockChanges, StateAt, StateDb, StateRange};
 
 /// The states of a chain, by block. Shared between threads; each thread reads the state before
@@ -37,6 +37,20 @@ pub trait StateHistory: Sync {
     ///
     /// The changes cannot be read, or the block was replaced.
     fn changes(&self, block: u64, hash: B256) -> Result<Option<BlockChanges>, StateError>;
+
+    /// The state root at the end of `block`, given all of its changes; `None` where only the
+    /// accounts and slots that the block reads are known.
+    ///
+    /// # Errors
+    ///
+    /// A part of the state that the root depends on cannot be read.
+    fn state_root_after(
+        &self,
+        _block: u64,
+        _changes: &[AccountChange],
+    ) -> Result<Option<B256>, StateError> {
+        Ok(None)
+    }
 }
 
 impl<H: StateHistory> StateHistory for &H {
@@ -55,6 +69,14 @@ impl<H: StateHistory> StateHistory for &H {
 
     fn changes(&self, block: u64, hash: B256) -> Result<Option<BlockChanges>, StateError> {
         (**self).changes(block, hash)
+    }
+
+    fn state_root_after(
+        &self,
+        block: u64,
+        changes: &[AccountChange],
+    ) -> Result<Option<B256>, StateError> {
+        (**self).state_root_after(block, changes)
     }
 }
 

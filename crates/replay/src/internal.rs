@@ -95,6 +95,7 @@ impl<'a> Internal<'a> {
         let failed = |block: u64| {
             move |source: txgraph_state::Error| Error::State {
                 block,
+                transaction: None,
                 source: source.into(),
             }
         };
@@ -170,6 +171,7 @@ impl<'a> Internal<'a> {
         });
         let state = state.map_err(|source| Error::State {
             block: blocks.first,
+            transaction: None,
             source: source.into(),
         })?;
         let options = ReplayOptions {

@@ -2,7 +2,7 @@
 //! stored.
 //!
 //! ```text
-//! NodeDb ──► StoredBlock ─┐  header, transactions, ommers, withdrawals, receipts
+//! BlockSource ► StoredBlock ─┐  header, transactions, ommers, withdrawals, receipts
 //!                         ▼
 //! ChainRules ───────► execution ──► BlockReplay: transactions, frames, transitions,
 //!   fork of a block       │          and every Mismatch with receipts, header, change sets
@@ -11,8 +11,8 @@
 //!   state before a block    (txgraph_evm::Evm)
 //! ```
 //!
-//! Input: blocks of a [`NodeDb`](txgraph_nodedb::NodeDb) and a [`StateHistory`] with the state
-//! after any block. Output: what happened inside transactions, which logs do not contain.
+//! Input: blocks of a [`BlockSource`] and a [`StateHistory`] with the state after any block. A node
+//! database is both, and so is a [`Bundle`], a file with one block. Output: what happened inside transactions, which logs do not contain.
 //! The tables that store a state and the semantics of opcodes belong to other crates.
 
 mod error;
@@ -20,6 +20,8 @@ mod rules;
 
 mod block;
 mod block_replayer;
+mod block_source;
+mod bundles;
 mod history;
 
 mod engine;
@@ -55,6 +57,8 @@ mod with_internal;
 pub use balance_check::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
+pub use block_source::BlockSource;
+pub use bundles::RecordedBlock;
 pub use call_trace::{CallFrame, CallLog};
 pub use engine::Refusal;
 pub use error::{Error, Result, StateError};
@@ -73,5 +77,6 @@ pub use state_diff::{AccountState, StateDiff};
 pub use token::TokenMetadata;
 pub use trace_comparer::{StepDifference, TraceComparer};
 pub use txgraph_block::{BlockRules, RequestFault};
+pub use txgraph_bundle::{Bundle, BundleWriter, Error as BundleError, Missing};
 pub use verify::{Difference, Mismatch};
 pub use with_internal::WithInternal;

@@ -1,6 +1,6 @@
 //! Replays a range of blocks on several threads, and delivers them in order.
 
-use crate::{BlockReplay, Error, Replayer, Result, StateHistory, worker::Worker};
+use crate::{BlockReplay, BlockSource, Error, Replayer, Result, StateHistory, worker::Worker};
 use alloy_primitives::B256;
 use std::ops::{AddAssign, ControlFlow};
 use txgraph_nodedb::BlockRange;
@@ -91,7 +91,7 @@ struct Finished {
     error: Option<Error>,
 }
 
-impl<H: StateHistory> Replayer<'_, H> {
+impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     /// Replays all blocks of a range on [`threads`](crate::ReplayOptions), and passes them to
     /// `sink` in the order of the chain. `sink` may break.
     ///
@@ -148,6 +148,13 @@ impl<H: StateHistory> Replayer<'_, H> {
         }
     }
 
+    /// Returns the report of one block.
+    pub fn report(&self, replay: &BlockReplay) -> RangeReport {
+        let mut report = RangeReport::default();
+        report.add(replay, self.options.verify);
+        report
+    }
+
     /// Replays one task. Repeats it if the chain changed in the meantime, see
     /// [`Retry::REREAD`].
     fn task(&self, worker: &mut Worker, task: BlockRange) -> Finished {
@@ -171,7 +178,7 @@ impl<H: StateHistory> Replayer<'_, H> {
     ) -> Result<()> {
         let verify = self.options.verify.transactions;
         let mut blocks = Vec::new();
-        let mut read = worker.read(self.db, task, verify, &mut blocks);
+        let mut read = worker.read(self.blocks, task, verify, &mut blocks);
         if read.as_ref().is_err_and(|error| !error.is_stale()) {
             // The error may be that of a later block, so the blocks are read one by one.
             for number in task.first + blocks.len() as u64..=task.last {
@@ -179,7 +186,7 @@ impl<H: StateHistory> Replayer<'_, H> {
                     first: number,
                     last: number,
                 };
-                read = worker.read(self.db, block, verify, &mut blocks);
+                read = worker.read(self.blocks, block, verify, &mut blocks);
                 if read.is_err() {
                     break;
                 }

@@ -35,7 +35,8 @@ pub struct Verify {
     pub receipts: bool,
     /// The block with gas, roots, bloom filter and hashes of its header.
     pub header: bool,
-    /// The changes of the block with the change sets, where there are any.
+    /// The changes of the block with the change sets, where there are any. For a bundle with trie
+    /// nodes, the state root with that of the header.
     pub changes: bool,
 }
 

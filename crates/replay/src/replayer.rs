@@ -1,8 +1,8 @@
 //! The entry point of this crate: replays blocks, ranges and transactions, and executes calls.
 
 use crate::{
-    BlockReplay, BlockRules, ChainRules, Error, Mismatch, Record, Result, StateHistory,
-    StoredBlock, TransactionReplay, Verify, block,
+    BlockReplay, BlockRules, BlockSource, ChainRules, Error, Mismatch, Record, Result,
+    StateHistory, StoredBlock, TransactionReplay, Verify, block,
     block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
@@ -55,33 +55,33 @@ pub struct TransactionLocation {
     pub hash: Option<B256>,
 }
 
-/// Replays the blocks of one database.
+/// Replays the blocks of one source: a node database, or a [`Bundle`](crate::Bundle).
 #[derive(Debug)]
-pub struct Replayer<'a, H> {
+pub struct Replayer<'a, H, B = NodeDb> {
     pub(crate) rules: ChainRules,
-    pub(crate) db: &'a NodeDb,
+    pub(crate) blocks: &'a B,
     pub(crate) history: H,
     pub(crate) codes: Codes,
     pub(crate) options: ReplayOptions,
 }
 
-impl<'a, H: StateHistory> Replayer<'a, H> {
-    /// A replayer of the blocks of `db` on the states of `history`, which must belong to the same
-    /// database.
+impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
+    /// A replayer of `blocks` on the states of `history`, which must belong to the same database
+    /// or bundle.
     ///
     /// # Errors
     ///
     /// [`Error::WrongChain`] if `rules` are those of another chain.
     pub fn new(
         rules: ChainRules,
-        db: &'a NodeDb,
+        blocks: &'a B,
         history: H,
         options: ReplayOptions,
     ) -> Result<Self> {
-        rules.check_genesis(db, db.chain()?.genesis_hash)?;
+        blocks.check_chain(&rules)?;
         Ok(Self {
             rules,
-            db,
+            blocks,
             history,
             codes: Codes::default(),
             options,
@@ -101,7 +101,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
     /// Replays one block.
     pub fn block(&self, number: u64) -> Result<BlockReplay> {
         let mut worker = self.worker();
-        let block = worker.read_one(self.db, number, self.options.verify.transactions)?;
+        let block = worker.read_one(self.blocks, number, self.options.verify.transactions)?;
         self.replay(&mut worker, &block)
     }
 
@@ -119,7 +119,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let (number, index) = (location.block, location.index);
         let mut worker = self.worker();
-        let block = worker.read_one(self.db, number, self.options.verify.transactions)?;
+        let block = worker.read_one(self.blocks, number, self.options.verify.transactions)?;
         if index as usize >= block.transactions.len() {
             return Err(Error::NoSuchTransaction {
                 block: number,
@@ -159,7 +159,7 @@ impl<'a, H: StateHistory> Replayer<'a, H> {
     fn rules_of(&self, worker: &mut Worker, block: &StoredBlock) -> Result<BlockRules> {
         let rules = worker::rules_of(&self.rules, block);
         if matches!(rules, Err(Error::WrongChainId { .. })) {
-            worker.read_one(self.db, block.header.number, true)?;
+            worker.read_one(self.blocks, block.header.number, true)?;
         }
         rules
     }

@@ -1,6 +1,6 @@
 //! Metadata of tokens: name, symbol and decimals as the contracts return them.
 
-use crate::{Replayer, Result, StateHistory, revert_reason::string};
+use crate::{BlockSource, Replayer, Result, StateHistory, revert_reason::string};
 use alloy_primitives::{Address, Bytes, U256};
 use txgraph_evm::{Message, Outcome};
 
@@ -28,7 +28,7 @@ pub struct TokenMetadata {
     pub decimals: Option<u8>,
 }
 
-impl<H: StateHistory> Replayer<'_, H> {
+impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     /// Calls contracts for name, symbol and decimals on the state at the end of `block`. Decodes
     /// strings and the `bytes32` of older tokens. Removes control characters and invisible
     /// characters, which could deceive in a terminal or a drawing.

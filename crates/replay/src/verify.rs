@@ -114,6 +114,14 @@ pub enum Difference {
     /// The requests could not be collected.
     #[error("the requests could not be collected: {0}")]
     Requests(RequestFault),
+    /// The root of the state after the block.
+    #[error("state root is {replayed}, the header has {header}")]
+    StateRoot {
+        /// In the header.
+        header: B256,
+        /// In the replay.
+        replayed: B256,
+    },
     /// An account that changed and is not in the change set.
     #[error("account {address} changed, but is not in the change set")]
     AccountNotRecorded {

@@ -1,9 +1,9 @@
 //! The data of one thread, and its inputs: blocks and the states before them.
 
-use crate::{BlockRules, ChainRules, Error, Result, StateHistory, StoredBlock};
+use crate::{BlockRules, BlockSource, ChainRules, Error, Result, StateHistory, StoredBlock};
 use std::sync::Arc;
 use txgraph_evm::{CodeCache, Evm, Fork, StateSource};
-use txgraph_nodedb::{BlockRange, Header, NodeDb, Scratch};
+use txgraph_nodedb::{BlockRange, Header, Scratch};
 
 /// The interpreter and the buffers of one thread.
 #[derive(Debug)]
@@ -32,10 +32,10 @@ impl Worker {
         }
     }
 
-    /// Reads consecutive blocks under one short-lived snapshot, as [`StoredBlock::read`] does.
+    /// Reads consecutive blocks, as [`BlockSource::read`] does.
     pub(crate) fn read(
         &mut self,
-        db: &NodeDb,
+        source: &impl BlockSource,
         blocks: BlockRange,
         verify: bool,
         read: &mut Vec<StoredBlock>,
@@ -43,13 +43,13 @@ impl Worker {
         if blocks.first == 0 {
             return Err(Error::Genesis);
         }
-        StoredBlock::read(&db.snapshot()?, blocks, &mut self.scratch, verify, read)
+        source.read(blocks, &mut self.scratch, verify, read)
     }
 
     /// Reads one block.
     pub(crate) fn read_one(
         &mut self,
-        db: &NodeDb,
+        source: &impl BlockSource,
         number: u64,
         verify: bool,
     ) -> Result<StoredBlock> {
@@ -58,7 +58,7 @@ impl Worker {
             last: number,
         };
         let mut read = Vec::new();
-        self.read(db, blocks, verify, &mut read)?;
+        self.read(source, blocks, verify, &mut read)?;
         // `read` returns all blocks or an error.
         read.pop().ok_or(Error::Replaced { block: number })
     }
@@ -103,6 +103,7 @@ pub(crate) fn state_before<'h, H: StateHistory>(
     let number = block.header.number;
     let failed = |source| Error::State {
         block: number,
+        transaction: None,
         source,
     };
     let parent = number.checked_sub(1).ok_or(Error::Genesis)?;

@@ -415,23 +415,46 @@ impl From<txgraph_replay::Error> for Error {
             Replay::NodeDb(error) => error.into(),
             Replay::Interrupted => Self::new(ErrorKind::Interrupted, message),
             _ if error.is_stale() => Self::new(ErrorKind::Reorged, message),
-            Replay::State { block, source } | Replay::Changes { block, source } => {
+            Replay::State { block, source, .. } | Replay::Changes { block, source } => {
                 match source.downcast::<txgraph_state::Error>() {
                     Ok(error) => Self::from(*error).at(format!("block {block}")),
+                    Err(source) if source.is::<txgraph_replay::Missing>() => {
+                        Self::new(ErrorKind::Unavailable, message)
+                    }
                     Err(_) => Self::new(ErrorKind::Failed, message),
                 }
             }
+            Replay::NotInBundle { .. } => Self::new(ErrorKind::Unavailable, message),
             Replay::NoSuchTransaction { .. } => Self::new(ErrorKind::Unavailable, message),
-            Replay::UnknownChain { .. } | Replay::WrongChainId { .. } => {
-                Self::usage(message).advise(Advice::NameChainFile)
-            }
+            Replay::UnknownChain { .. }
+            | Replay::UnknownBundleChain { .. }
+            | Replay::WrongChainId { .. } => Self::usage(message).advise(Advice::NameChainFile),
             Replay::Genesis
             | Replay::WrongChain { .. }
+            | Replay::WrongBundleChain { .. }
             | Replay::ChainFile { .. }
             | Replay::ReadChainFile { .. }
             | Replay::ReadTrace { .. }
             | Replay::Trace { .. } => Self::usage(message),
             _ => Self::new(ErrorKind::Failed, message),
+        }
+    }
+}
+
+#[cfg(feature = "replay")]
+impl From<txgraph_replay::BundleError> for Error {
+    fn from(error: txgraph_replay::BundleError) -> Self {
+        use std::io::ErrorKind as Io;
+        use txgraph_replay::BundleError as Bundle;
+        let message = error.to_string();
+        match &error {
+            Bundle::Io { source, .. } if source.kind() == Io::AlreadyExists => {
+                Self::usage(message).advise(Advice::Overwrite)
+            }
+            Bundle::Io { source, .. } if source.kind() != Io::NotFound => {
+                Self::new(ErrorKind::Failed, message)
+            }
+            _ => Self::usage(message),
         }
     }
 }

@@ -46,6 +46,8 @@ pub use config::{
 pub use error::{Advice, Error, ErrorKind, Result};
 pub use protected::Protected;
 pub use select::Selection;
+#[cfg(feature = "replay")]
+pub use source::Bundles;
 pub use source::{
     Backend, Capabilities, Capability, Control, Explain, RethNode, Source, SourceBuilder,
     SourceSpec,
@@ -56,7 +58,7 @@ pub use sources::{SourceKind, source_kinds};
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table};
 #[cfg(feature = "replay")]
-pub use txgraph_evm::{Halt, Outcome, Status};
+pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
     DiscardedFiles, DocumentFormat, GraphFormat, LineWriter, Metadata, Schema, TableFormat, Target,

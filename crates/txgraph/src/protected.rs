@@ -44,6 +44,15 @@ impl Protected {
         protected
     }
 
+    /// Files that are read.
+    #[cfg(feature = "replay")]
+    pub(crate) fn files(files: &[PathBuf]) -> Self {
+        Self {
+            directories: Vec::new(),
+            files: files.iter().map(|file| resolve(file)).collect(),
+        }
+    }
+
     /// Refuses a path that is inside a data directory, directly or through links: this one
     /// or any other that is recognised by its `db/mdbx.dat`.
     ///
@@ -59,7 +68,7 @@ impl Protected {
         for place in places.into_iter().flatten() {
             if self.files.contains(&place) {
                 return Err(Error::usage(format!(
-                    "{} is a file of the data directory, where nothing is written",
+                    "{} is a file of the source, where nothing is written",
                     path.display()
                 )));
             }

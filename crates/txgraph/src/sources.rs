@@ -1,5 +1,7 @@
 //! The kinds of sources. A new kind is one crate, a line in `Cargo.toml`, and an entry here.
 
+#[cfg(feature = "replay")]
+use crate::source::Bundles;
 use crate::{
     Config, Control, Error, Result,
     source::{Backend, RethNode, SourceSpec},
@@ -18,12 +20,21 @@ pub struct SourceKind {
 }
 
 /// Every kind of source that this build can open.
-pub(crate) const KINDS: &[SourceKind] = &[SourceKind {
-    word: "reth",
-    location: "data directory of a reth node",
-    is_path: true,
-    open: |spec, config, control| Ok(Box::new(RethNode::open(spec, config, control)?)),
-}];
+pub(crate) const KINDS: &[SourceKind] = &[
+    SourceKind {
+        word: "reth",
+        location: "data directory of a reth node",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(RethNode::open(spec, config, control)?)),
+    },
+    #[cfg(feature = "replay")]
+    SourceKind {
+        word: "bundle",
+        location: "file with a block and the state that it reads, or directory of such files",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(Bundles::open(spec, config, control)?)),
+    },
+];
 
 impl SourceKind {
     pub(crate) fn open(

@@ -16,7 +16,7 @@ pub(crate) mod transfers;
 
 use crate::{args::Global, output::Terminal, progress};
 use std::sync::Arc;
-use txgraph::{Control, Explain, Result, Source, text::Query};
+use txgraph::{Config, Control, Explain, Result, Source, SourceSpec, text::Query};
 
 /// What every verb runs with.
 #[derive(Debug)]
@@ -28,6 +28,18 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Opens the source of the configuration, with progress, and stopped by Ctrl-C.
     pub(crate) fn open(&self) -> Result<Source> {
+        self.open_with(&self.global.config()?)
+    }
+
+    /// Opens another source with the settings of the configuration.
+    pub(crate) fn open_source(&self, source: SourceSpec) -> Result<Source> {
+        self.open_with(&Config {
+            source: Some(source),
+            ..self.global.config()?
+        })
+    }
+
+    fn open_with(&self, config: &Config) -> Result<Source> {
         let explain =
             || -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) };
         let control = Control {
@@ -36,7 +48,7 @@ impl Context<'_> {
             cancel: self.terminal.cancel.clone(),
             ..Control::default()
         };
-        Source::with_config(&self.global.config()?, &control)
+        Source::with_config(config, &control)
     }
 }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     EngineKind, Error, ErrorKind, PreparedReplay, ReplayOutput, ReplaySummary, Result, Source,
-    Target, Trace,
+    SourceSpec, Target, Trace,
     text::{self, Checksum},
 };
 
@@ -25,6 +25,30 @@ use txgraph::{
 pub(crate) struct ReplayArgs {
     #[command(flatten, next_help_heading = "What")]
     blocks: BlockArgs,
+
+    /// Replay a bundle, or all bundles of a directory, instead of blocks of a node
+    ///
+    /// A bundle is a file with a block and the state that it reads: accounts and slots, or an
+    /// execution witness (docs/bundles.md). For a witness, the state root after the block is compared
+    /// with the header. State that a bundle lacks is an error.
+    #[arg(
+        long, value_name = "PATH", conflicts_with_all = ["datadir", "source"], help_heading = "What"
+    )]
+    bundle: Option<PathBuf>,
+
+    /// Write bundles of the blocks into a directory, instead of transfers
+    ///
+    /// Each file, NUMBER.json.zst, contains everything that --bundle needs to replay the block
+    /// without the node. A file that exists is replaced with --overwrite only.
+    #[arg(
+        long, value_name = "DIR",
+        conflicts_with_all = [
+            "bundle", "tx", "trace", "fees", "verify_only", "verify_balances", "against", "output",
+            "format",
+        ],
+        help_heading = "Output"
+    )]
+    write_bundle: Option<PathBuf>,
 
     /// One transaction: its hash, or BLOCK:INDEX
     ///
@@ -116,6 +140,10 @@ Examples (for the small chain in testdata/):
     $ txgraph replay --verify-balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \\
         --chain testdata/small/v2/genesis.json
 
+  Write a block with the state that it reads, and replay it without the node:
+    $ txgraph replay --blocks 20 --write-bundle bundles --chain testdata/small/v2/genesis.json
+    $ txgraph replay --bundle bundles --verify-only
+
   Transfers of the native coin, including those inside transactions:
     $ txgraph transfers --with-internal -t eth --chain testdata/small/v2/genesis.json
 ";
@@ -136,21 +164,35 @@ const fn engine_word(engine: EngineKind) -> &'static str {
 pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
-    let source = context.open()?;
+    let source = match &args.bundle {
+        Some(path) => context.open_source(SourceSpec::bundle(path))?,
+        None => context.open()?,
+    };
     let (question, output) = prepare(args, &source)?;
-    if !args.verify_only && args.against.is_none() {
+    let writes_bundles = args.write_bundle.is_some();
+    if !writes_bundles && !args.verify_only && args.against.is_none() {
         terminal.check_stdout([&output.target])?;
     }
-    if args.tx.is_none() {
-        terminal.blocks(question.blocks());
+    if let Some(blocks) = question.blocks() {
+        terminal.blocks(blocks);
     }
     let ReplaySummary {
         report,
         mismatches,
         steps,
         written,
-    } = question.write(&output)?;
+    } = match &args.write_bundle {
+        Some(directory) => question.write_bundles(directory, args.overwrite)?,
+        None => question.write(&output)?,
+    };
     terminal.written(written.as_slice());
+    if let Some(directory) = &args.write_bundle {
+        terminal.note(format_args!(
+            "wrote {} bundles into {}",
+            thousands(report.blocks),
+            directory.display()
+        ));
+    }
     let seconds = start.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = report.gas_used as f64 / 1e6 / seconds.max(1e-9);
@@ -175,7 +217,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         ),
         (
             report.without_changes,
-            "blocks without change sets to compare with",
+            "blocks whose changes could not be compared: no change sets or trie nodes are there",
         ),
         (
             report.balances_unanswered,

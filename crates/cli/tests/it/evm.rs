@@ -1,5 +1,6 @@
 //! `txgraph evm`: needs no node.
 
+use crate::harness::{bare, run};
 use std::{
     io::Write,
     path::{Path, PathBuf},
@@ -301,4 +302,30 @@ fn help_names_the_default_fork() {
         txgraph_evm::Fork::LATEST
     );
     assert!(help.contains(&default), "{help}");
+}
+
+/// One transaction of a bundle: the outcome of the replay, and a trace.
+#[test]
+fn runs_one_transaction_of_a_bundle() {
+    let file = txgraph_testkit::fixtures::testdata().join("bundles/20.json.zst");
+    let folder = tempfile::tempdir().unwrap();
+    let evm = |line: &str| {
+        let mut command = bare(folder.path());
+        command.args(["evm", "run", "--bundle"]).arg(&file);
+        run(command.args(line.split_whitespace()))
+    };
+    let ran = evm("--tx 0 --json --trace=trace.jsonl");
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(json["gas_used"].as_u64().unwrap() >= 21_000, "{json}");
+    let trace = std::fs::read_to_string(folder.path().join("trace.jsonl")).unwrap();
+    let last: serde_json::Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
+    assert!(last["gasUsed"].is_string(), "{last}");
+    let beyond = evm("--tx 10000");
+    assert_eq!(beyond.status, 3, "{beyond:?}");
+    assert!(
+        beyond.stderr.contains("has no transaction 10000"),
+        "{beyond:?}"
+    );
+    assert_eq!(evm("").status, 2, "the index is required");
 }

@@ -54,6 +54,24 @@ impl ChainRules {
         KnownChain::by_genesis(&genesis_hash).and_then(known::rules)
     }
 
+    /// The rules of a chain of which one block is known. They hold for this block only.
+    pub(crate) fn of_block(
+        chain_id: u64,
+        genesis_hash: B256,
+        number: u64,
+        rules: &BlockRules,
+    ) -> Self {
+        Self {
+            chain_id,
+            genesis_hash,
+            by_number: vec![(0, rules.fork)],
+            by_time: vec![(0, rules.fork)],
+            blobs: vec![(0, rules.blobs)],
+            dao_block: rules.moves_dao.then_some(number),
+            deposit_contract: rules.deposit_contract,
+        }
+    }
+
     /// Checks that a database contains this chain.
     pub(crate) fn check_genesis(&self, db: &NodeDb, found: B256) -> Result<()> {
         if self.genesis_hash == found {

@@ -168,7 +168,7 @@ fn damaged_chain_id_is_not_blamed_on_the_rules() {
         let db = Arc::new(database(copy.path()));
         let state = StateDb::new(Arc::clone(&db), StateOptions::default());
         let rules = genesis(&fixture).rules;
-        let replayer = Replayer::new(rules, &db, &state, options.clone()).unwrap();
+        let replayer = Replayer::new(rules, &*db, &state, options.clone()).unwrap();
         match replayer.block(block) {
             Err(Error::WrongChainId { .. }) => panic!("byte {byte}"),
             Err(Error::NodeDb(txgraph_nodedb::Error::Inconsistent { what, .. }))
@@ -312,7 +312,7 @@ fn pruned_range_is_an_error() {
     assert!(text.contains("pruned up to block 449"), "{text}");
     let replayer = Replayer::new(
         opened.rules.clone(),
-        &opened.db,
+        &*opened.db,
         &opened.state,
         ReplayOptions::default(),
     );

@@ -54,7 +54,7 @@ fn replay(
         threads: Threads::new(2).unwrap(),
         ..ReplayOptions::default()
     };
-    let replayer = Replayer::new(rules, &db, states, options).unwrap();
+    let replayer = Replayer::new(rules, &*db, states, options).unwrap();
     let blocks = BlockRange {
         first: 1,
         last: BLOCKS,

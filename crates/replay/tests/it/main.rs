@@ -2,10 +2,13 @@
 
 mod bad_input;
 mod balance_check;
+mod bundle_rules;
+mod bundles;
 mod executed;
 mod forward;
 mod history;
 mod indexed;
+mod mainnet;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outputs;
@@ -13,3 +16,4 @@ mod soak;
 mod source;
 mod support;
 mod traces;
+mod witness;

@@ -197,6 +197,7 @@ fn pass(db: &NodeDb, state: &StateDb, rules: &ChainRules, seen: &mut Seen) -> Re
     };
     let failed = |source: txgraph_state::Error| Error::State {
         block: blocks.first,
+        transaction: None,
         source: source.into(),
     };
     let states = state.range(BlockRange {

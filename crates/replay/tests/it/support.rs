@@ -86,7 +86,7 @@ impl Opened {
             last: self.blocks.last,
         };
         let range = self.state.range(after).unwrap();
-        Replayer::new(self.rules.clone(), &self.db, range, options).unwrap()
+        Replayer::new(self.rules.clone(), &*self.db, range, options).unwrap()
     }
 }
 

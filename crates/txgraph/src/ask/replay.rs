@@ -4,8 +4,10 @@
 #[cfg(feature = "export")]
 mod against;
 mod call;
+mod origin;
 #[cfg(feature = "export")]
 mod rows;
+mod to_bundles;
 #[cfg(feature = "export")]
 mod to_file;
 mod token;
@@ -15,19 +17,22 @@ pub use call::{Call, CallResult};
 pub use to_file::ReplayOutput;
 pub use token::{TokenNames, Tokens};
 
+use origin::Origin;
+
 use crate::{
-    Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, select::resolve,
-    source::RethNode,
+    Advice, BlockSpec, Error, ErrorKind, Result, Source, select::resolve, source::RethNode,
 };
 use alloy_primitives::{Address, B256};
 use std::{ops::ControlFlow, path::PathBuf};
+use txgraph_evm::Inspector;
+use txgraph_nodedb::NodeDb;
 #[cfg(feature = "export")]
 use txgraph_reader::{ScanOptions, find_transaction};
 #[cfg(feature = "export")]
 use txgraph_replay::TransactionLocation;
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, RangeReport, Record,
-    ReplayOptions, Replayer, Verify,
+    ReplayOptions, Replayer, TransactionReplay,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRange, BlockRanges};
@@ -200,7 +205,7 @@ impl<'s> Replay<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedReplay<'s>> {
-        let node = self.source.node(Capability::Replay)?;
+        let origin = Origin::of(self.source)?;
         if !self.balances.is_empty() && self.engine != EngineKind::Own {
             return Err(Error::usage(
                 "balances can be compared by txgraph's own engine only",
@@ -220,12 +225,14 @@ impl<'s> Replay<'s> {
             }
         }
         let blocks = match &self.transaction {
-            None => self.find_blocks()?,
-            Some(_) => BlockRanges::default(),
+            // All bundles, whatever their blocks are.
+            None if matches!(origin, Origin::Bundles(_)) && self.blocks.is_empty() => None,
+            None => Some(self.find_blocks()?),
+            Some(_) => None,
         };
         Ok(PreparedReplay {
             question: self,
-            node,
+            origin,
             blocks,
         })
     }
@@ -255,6 +262,25 @@ impl<'s> Replay<'s> {
         self.prepare()?.for_each(each)
     }
 
+    /// Replays the transaction of the question, observed by `inspector`. Returns it with its
+    /// differences from what the source stores.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prepare`], and if the question is not about one transaction or it cannot be
+    /// replayed.
+    pub fn one(
+        self,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
+        let prepared = self.prepare()?;
+        let Some(name) = prepared.question.transaction else {
+            return Err(Error::usage("no transaction is named").advise(Advice::NameTransaction));
+        };
+        let one = (prepared.origin).transaction(&prepared.question, name, inspector)?;
+        Ok((one.replay, one.mismatches))
+    }
+
     /// Replays, and only compares with what the node stored.
     ///
     /// # Errors
@@ -270,14 +296,16 @@ impl<'s> Replay<'s> {
 #[must_use = "nothing is replayed yet"]
 pub struct PreparedReplay<'s> {
     question: Replay<'s>,
-    node: &'s RethNode,
-    blocks: BlockRanges,
+    origin: Origin<'s>,
+    /// None for one transaction, and for all bundles.
+    blocks: Option<BlockRanges>,
 }
 
 impl PreparedReplay<'_> {
-    /// The blocks; none if the question is about one transaction.
-    pub const fn blocks(&self) -> &BlockRanges {
-        &self.blocks
+    /// The blocks; `None` if the question is about one transaction, or about all blocks of a
+    /// source that is not a chain.
+    pub const fn blocks(&self) -> Option<&BlockRanges> {
+        self.blocks.as_ref()
     }
 
     /// Whether balances are compared with the logs of tokens.
@@ -296,11 +324,17 @@ impl PreparedReplay<'_> {
     ) -> Result<ReplaySummary> {
         let Self {
             question,
-            node,
+            origin,
             blocks,
         } = self;
+        let node = match origin {
+            Origin::Node(node) => node,
+            Origin::Bundles(bundles) => {
+                return question.for_each_bundle(bundles, blocks.as_ref(), each);
+            }
+        };
         let mut summary = ReplaySummary::default();
-        let Some(span) = blocks.span() else {
+        let Some((blocks, span)) = blocks.as_ref().and_then(|it| Some((it, it.span()?))) else {
             return Ok(summary);
         };
         // One state for all ranges: its change sets are walked once. A block is executed on
@@ -349,12 +383,9 @@ impl PreparedReplay<'_> {
 }
 
 impl Replay<'_> {
-    fn replayer<'a>(
-        &self,
-        node: &'a RethNode,
-        state: &'a StateRange<'a>,
-    ) -> Result<Replayer<'a, &'a StateRange<'a>>> {
-        let record = match self.trace {
+    /// What the outputs of the question need.
+    fn record(&self) -> Record {
+        match self.trace {
             _ if self.verify_only => Record::default(),
             // Frames are not needed, or recorded when tokens are asked.
             None if self.against.is_some() || !self.balances.is_empty() => Record::default(),
@@ -371,19 +402,7 @@ impl Replay<'_> {
                 transitions: true,
                 ..Record::default()
             },
-        };
-        let options = ReplayOptions {
-            record,
-            verify: Verify {
-                transactions: self.verify_only || node.config.verify.unwrap_or(false),
-                ..Verify::default()
-            },
-            threads: node.control.threads.clone(),
-            cancel: node.control.cancel.clone(),
-            engine: self.engine,
-            tokens: self.balances.clone(),
-        };
-        Ok(Replayer::new(node.rules()?, node.db(), state, options)?)
+        }
     }
 }
 
@@ -441,7 +460,8 @@ impl RethNode {
             first: block,
             last: block,
         })?;
-        let replayer = Replayer::new(self.rules()?, self.db(), &state, ReplayOptions::default())?;
+        let db: &NodeDb = self.db();
+        let replayer = Replayer::new(self.rules()?, db, &state, ReplayOptions::default())?;
         Ok((block, ask(&replayer, block)?))
     }
 }

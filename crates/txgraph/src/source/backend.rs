@@ -1,5 +1,7 @@
 //! What each kind of source implements.
 
+#[cfg(feature = "replay")]
+use super::Bundles;
 use super::{Capabilities, RethNode};
 use crate::{Protected, Result};
 use std::fmt;
@@ -25,6 +27,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// The data directory of a reth node, if that is what the source is: for state, replay,
     /// calls, and building an index.
     fn node(&self) -> Option<&RethNode> {
+        None
+    }
+
+    /// The files, if the source is blocks with the state that they read.
+    #[cfg(feature = "replay")]
+    fn bundles(&self) -> Option<&Bundles> {
         None
     }
 }

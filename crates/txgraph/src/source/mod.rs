@@ -1,11 +1,15 @@
 //! A source: anything that can be asked for transfers.
 
 mod backend;
+#[cfg(feature = "replay")]
+mod bundles;
 mod capability;
 mod reth;
 mod spec;
 
 pub use backend::Backend;
+#[cfg(feature = "replay")]
+pub use bundles::Bundles;
 pub use capability::{Capabilities, Capability};
 pub use reth::RethNode;
 pub use spec::SourceSpec;
@@ -214,6 +218,13 @@ impl Source {
         self.require(needed)?;
         let node = self.backend.node();
         node.ok_or_else(|| Error::unsupported(&self.spec, needed))
+    }
+
+    /// The bundles behind the source, if it consists of them.
+    #[cfg(feature = "replay")]
+    pub(crate) fn bundles(&self, needed: Capability) -> Result<Option<&Bundles>> {
+        self.require(needed)?;
+        Ok(self.backend.bundles())
     }
 
     /// Ends work that was asked to stop, between steps that do not check the flag.

@@ -38,6 +38,14 @@ impl SourceSpec {
         }
     }
 
+    /// A file with a bundle, or a directory of such files.
+    pub fn bundle(path: impl Into<PathBuf>) -> Self {
+        Self {
+            kind: "bundle".to_owned(),
+            location: path.into().into(),
+        }
+    }
+
     /// The kind of the source.
     pub fn kind(&self) -> &str {
         &self.kind

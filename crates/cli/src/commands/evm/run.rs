@@ -7,8 +7,9 @@ use clap::Args;
 use std::{
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
+    time::Instant,
 };
-use txgraph::{Error, Result};
+use txgraph::{Config, Control, Error, Result, Source, SourceSpec, TransactionName};
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
 use txgraph_evm_tools::{
@@ -24,7 +25,7 @@ use txgraph_evm_tools::{
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// Bytecode; `-` is standard input
-    #[arg(value_name = "FILE", required_unless_present_any = ["program", "code"])]
+    #[arg(value_name = "FILE", required_unless_present_any = ["program", "code", "bundle"])]
     file: Option<PathBuf>,
 
     /// How the file contains the bytecode
@@ -47,6 +48,22 @@ pub(crate) struct RunArgs {
     /// slot ADDRESS KEY VALUE; hex, `-` for empty.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "code"])]
     program: Option<PathBuf>,
+
+    /// A transaction of a block instead of code: a file with the block and the state that it reads,
+    /// see `txgraph replay --write-bundle`
+    ///
+    /// The transactions before it are executed first, and the time includes theirs.
+    #[arg(
+        long, value_name = "FILE", requires = "tx",
+        conflicts_with_all = [
+            "file", "code", "program", "calldata", "value", "gas", "fork", "caller", "state", "create",
+        ]
+    )]
+    bundle: Option<PathBuf>,
+
+    /// Index of the transaction in the block of the bundle
+    #[arg(long, value_name = "INDEX", requires = "bundle")]
+    tx: Option<u32>,
 
     /// Input of the call
     #[arg(long, value_name = "HEX", value_parser = bytes)]
@@ -118,10 +135,88 @@ Examples:
     $ txgraph evm run --code 0x60016002015f5260205ff3
     $ txgraph evm run --code 5f356008575f5ffd5b00 --calldata 0x01 --fork Shanghai --trace
     $ echo 60016002015f5260205ff3 | txgraph evm run - --json
+    $ txgraph evm run --bundle testdata/bundles/20.json.zst --tx 0
 ";
 
 /// Runs the command.
 pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
+    let memory = args.trace_memory;
+    let (json, trace, overwrite) = (args.json, args.trace.clone(), args.overwrite);
+    let execute = match (&args.bundle, args.tx) {
+        (Some(path), Some(index)) => Execution::Bundled(bundle(path, global)?, index),
+        _ => Execution::Call(call(args)?),
+    };
+    let options = TraceOptions {
+        memory,
+        return_data: false,
+        fork: execute.fork(),
+    };
+    let ran = match trace {
+        None => execute.run(None)?,
+        Some(None) => {
+            let stderr = BufWriter::with_capacity(1 << 16, io::stderr().lock());
+            traced(execute, stderr, Path::new("standard error"), options)?.0
+        }
+        Some(Some(path)) => {
+            let file = open(&path, overwrite, global)?;
+            let (ran, file) = traced(execute, file, &path, options)?;
+            file.finish()?;
+            ran
+        }
+    };
+    let text = match json {
+        true => format!("{:#}\n", ran.to_json()),
+        false => page(&ran),
+    };
+    print_page(&text)
+}
+
+/// What is executed.
+enum Execution {
+    /// A bare frame.
+    Call((Call, Fork)),
+    /// A transaction of the block of a bundle.
+    Bundled(Source, u32),
+}
+
+impl Execution {
+    /// The fork whose opcodes a trace names. No block in a bundle has later ones.
+    const fn fork(&self) -> Fork {
+        match self {
+            Self::Call((_, fork)) => *fork,
+            Self::Bundled(..) => Fork::LATEST,
+        }
+    }
+
+    fn run(self, inspector: Option<&mut dyn Inspector>) -> Result<CallResult> {
+        let (source, index) = match self {
+            Self::Call((call, fork)) => {
+                let ran = call.run(fork, inspector);
+                return ran.map_err(|error| Error::usage("the state").because(error));
+            }
+            Self::Bundled(source, index) => (source, index),
+        };
+        let block = source.tip()?;
+        let start = Instant::now();
+        let name = TransactionName::Position { block, index };
+        let (replay, _) = source.replay().transaction(name).one(inspector)?;
+        Ok(CallResult {
+            outcome: replay.outcome,
+            time: start.elapsed(),
+        })
+    }
+}
+
+fn bundle(path: &Path, global: &Global) -> Result<Source> {
+    let config = Config {
+        source: Some(SourceSpec::bundle(path)),
+        ..global.config()?
+    };
+    Source::with_config(&config, &Control::default())
+}
+
+/// The call that the arguments describe, and its fork.
+fn call(args: RunArgs) -> Result<(Call, Fork)> {
     let (mut call, default_fork) = match &args.program {
         Some(path) => (Program::open(path).map_err(tool_error)?.call, PROGRAM_FORK),
         None => (of_code(&args)?, Fork::LATEST),
@@ -133,29 +228,7 @@ pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
     call.value = args.value.unwrap_or(call.value);
     call.gas = args.gas.unwrap_or(call.gas);
     call.caller = args.caller.unwrap_or(call.caller);
-    let options = TraceOptions {
-        fork,
-        memory: args.trace_memory,
-        return_data: false,
-    };
-    let ran = match args.trace {
-        None => execute(call, fork, None)?,
-        Some(None) => {
-            let stderr = BufWriter::with_capacity(1 << 16, io::stderr().lock());
-            traced(call, fork, stderr, Path::new("standard error"), options)?.0
-        }
-        Some(Some(path)) => {
-            let file = open(&path, args.overwrite, global)?;
-            let (ran, file) = traced(call, fork, file, &path, options)?;
-            file.finish()?;
-            ran
-        }
-    };
-    let text = match args.json {
-        true => format!("{:#}\n", ran.to_json()),
-        false => page(&ran),
-    };
-    print_page(&text)
+    Ok((call, fork))
 }
 
 fn of_code(args: &RunArgs) -> Result<Call> {
@@ -171,20 +244,14 @@ fn of_code(args: &RunArgs) -> Result<Call> {
     Ok(Call::of_code(code, state))
 }
 
-fn execute(call: Call, fork: Fork, inspector: Option<&mut dyn Inspector>) -> Result<CallResult> {
-    call.run(fork, inspector)
-        .map_err(|error| Error::usage("the state").because(error))
-}
-
 fn traced<W: Write>(
-    call: Call,
-    fork: Fork,
+    execution: Execution,
     out: W,
     path: &Path,
     options: TraceOptions,
 ) -> Result<(CallResult, W)> {
     let mut trace = Trace::new(out, options);
-    let ran = execute(call, fork, Some(&mut trace))?;
+    let ran = execution.run(Some(&mut trace))?;
     let out = trace.finish(&ran.outcome);
     Ok((ran, out.map_err(|error| Error::io(path, error))?))
 }

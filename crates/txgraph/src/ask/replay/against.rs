@@ -1,26 +1,24 @@
 //! One transaction compared with the trace that another client made of it.
 
-use super::{Location, Replay, ReplaySummary, TransactionName};
-use crate::{Error, ErrorKind, Result, source::RethNode};
+use super::{Origin, Replay, ReplaySummary, TransactionName, origin::OneTransaction};
+use crate::{Error, ErrorKind, Result};
 use std::path::Path;
-use txgraph_replay::{ReferenceTrace, TraceComparer, TransactionLocation};
+use txgraph_replay::{ReferenceTrace, TraceComparer};
 
 /// Replays the transaction, and fails at the first instruction that differs.
 pub(super) fn compare(
     question: &Replay<'_>,
-    node: &RethNode,
+    origin: Origin<'_>,
     name: TransactionName,
     path: &Path,
 ) -> Result<ReplaySummary> {
     let trace = ReferenceTrace::open(path)?;
-    let location = Location::find(question, node, name)?;
-    let states = node.state();
-    let state = states.range(location.before()?)?;
-    let replayer = question.replayer(node, &state)?;
     let mut comparer = TraceComparer::new(&trace);
-    let (replay, mismatches) = replayer.transaction(location.0, Some(&mut comparer))?;
+    let OneTransaction {
+        replay, mismatches, ..
+    } = origin.transaction(question, name, Some(&mut comparer))?;
     let steps = comparer.finish().map_err(|difference| {
-        let TransactionLocation { block, index, .. } = location.0;
+        let (block, index) = (replay.block, replay.index);
         let message = format!(
             "block {block}, transaction {index} ({}), compared with {}: {difference}",
             replay.hash,

@@ -1,7 +1,7 @@
 //! Writing what a replay finds.
 
 use super::{
-    Location, PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
+    PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
     rows::{Content, Rows},
 };
 use crate::{Advice, Error, ErrorKind, Result, ask::restarting, outputs::Planned};
@@ -58,7 +58,7 @@ impl PreparedReplay<'_> {
         question.source.check_outputs([output], output.overwrite)?;
         if let Some(name) = question.transaction {
             return match &question.against {
-                Some(trace) => against::compare(question, self.node, name, trace),
+                Some(trace) => against::compare(question, self.origin, name, trace),
                 None => self.write_one(name, output),
             };
         }
@@ -90,31 +90,24 @@ impl PreparedReplay<'_> {
     }
 
     fn write_one(&self, name: TransactionName, output: &ReplayOutput) -> Result<ReplaySummary> {
-        let (question, node) = (&self.question, self.node);
-        let location = Location::find(question, node, name)?;
-        let states = node.state();
-        let state = states.range(location.before()?)?;
-        let replayer = question.replayer(node, &state)?;
-        let (replay, mismatches, written) = if question.verify_only {
-            let (replay, mismatches) = replayer.transaction(location.0, None)?;
-            (replay, mismatches, None)
+        let (question, origin) = (&self.question, self.origin);
+        let (one, written) = if question.verify_only {
+            (origin.transaction(question, name, None)?, None)
         } else if question.trace == Some(Trace::Struct) {
             let out = LineWriter::new(&output.target, output.overwrite)?;
             let mut trace = Eip3155::new(out, TraceOptions::default());
-            let (replay, mismatches) = replayer.transaction(location.0, Some(&mut trace))?;
-            let out = trace.finish(&replay.outcome);
+            let one = origin.transaction(question, name, Some(&mut trace))?;
+            let out = trace.finish(&one.replay.outcome);
             let name = output.target.to_string();
             let out = out.map_err(|error| Error::io(Path::new(&name), error))?;
-            (replay, mismatches, Some(out.finish()?))
+            (one, Some(out.finish()?))
         } else {
-            let (replay, mismatches) = replayer.transaction(location.0, None)?;
+            let one = origin.transaction(question, name, None)?;
             let mut rows = Rows::new(question.content(), output)?;
-            let header = node.db().snapshot()?.header(location.0.block)?;
-            let environment = replayer.environment(&header)?;
-            rows.transaction(&replay, &environment)?;
-            (replay, mismatches, Some(rows.finish()?))
+            rows.transaction(&one.replay, &one.environment)?;
+            (one, Some(rows.finish()?))
         };
-        let mut summary = ReplaySummary::of_one(&replay, &mismatches);
+        let mut summary = ReplaySummary::of_one(&one.replay, &one.mismatches);
         summary.written = written;
         Ok(summary)
     }

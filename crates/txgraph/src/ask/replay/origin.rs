@@ -1,0 +1,241 @@
+//! What a replay reads: a node, or bundles.
+
+#[cfg(feature = "export")]
+use super::Location;
+use super::{Replay, ReplaySummary, TransactionName};
+use crate::{
+    Config, Control, Error, ErrorKind, Result, Source,
+    source::{Bundles, Capability, RethNode},
+};
+use std::{ops::ControlFlow, path::PathBuf};
+use txgraph_evm::Inspector;
+use txgraph_nodedb::NodeDb;
+use txgraph_replay::{
+    BlockReplay, Bundle, ChainRules, Mismatch, RangeReport, ReplayOptions, Replayer,
+    TransactionLocation, TransactionReplay, Verify,
+};
+use txgraph_state::StateRange;
+use txgraph_transfers::BlockRanges;
+use txgraph_work::{Ordered, ProgressGuard, ordered};
+
+/// Bundles that are replayed and not yet delivered, per thread.
+const BUNDLES_AHEAD: usize = 4;
+
+/// Where blocks and the states before them come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin<'s> {
+    /// The data directory of a node.
+    Node(&'s RethNode),
+    /// Files with one block each.
+    Bundles(&'s Bundles),
+}
+
+/// A replayed transaction with the environment of its block.
+pub(super) struct OneTransaction {
+    pub(super) replay: TransactionReplay,
+    pub(super) mismatches: Vec<Mismatch>,
+    pub(super) environment: txgraph_evm::Block,
+}
+
+impl<'s> Origin<'s> {
+    pub(super) fn of(source: &'s Source) -> Result<Self> {
+        match source.bundles(Capability::Replay)? {
+            Some(bundles) => Ok(Self::Bundles(bundles)),
+            None => Ok(Self::Node(source.node(Capability::Replay)?)),
+        }
+    }
+
+    /// Replays one transaction, observed by `inspector`.
+    pub(super) fn transaction(
+        self,
+        question: &Replay<'_>,
+        name: TransactionName,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<OneTransaction> {
+        match self {
+            #[cfg(feature = "export")]
+            Self::Node(node) => {
+                let location = Location::find(question, node, name)?;
+                let states = node.state();
+                let state = states.range(location.before()?)?;
+                let replayer = question.replayer(node, &state)?;
+                let (replay, mismatches) = replayer.transaction(location.0, inspector)?;
+                let header = node.db().snapshot()?.header(location.0.block)?;
+                Ok(OneTransaction {
+                    replay,
+                    mismatches,
+                    environment: replayer.environment(&header)?,
+                })
+            }
+            #[cfg(not(feature = "export"))]
+            Self::Node(_) => Err(Error::usage("this build replays whole blocks only")),
+            Self::Bundles(bundles) => {
+                let (bundle, location) = find(bundles, name)?;
+                let replayer = question.bundle_replayer(bundles, &bundle)?;
+                let (replay, mismatches) = replayer.transaction(location, inspector)?;
+                let header = txgraph_replay::BlockSource::header(&bundle, location.block)?;
+                Ok(OneTransaction {
+                    replay,
+                    mismatches,
+                    environment: replayer.environment(&header)?,
+                })
+            }
+        }
+    }
+}
+
+/// Finds the bundle with a transaction.
+fn find(bundles: &Bundles, name: TransactionName) -> Result<(Bundle, TransactionLocation)> {
+    let location = |bundle: &Bundle| {
+        let block = bundle.block();
+        let number = block.header.number;
+        match name {
+            TransactionName::Position { block, index } => {
+                (block == number).then_some(TransactionLocation {
+                    block,
+                    index,
+                    hash: None,
+                })
+            }
+            TransactionName::Hash(hash) => {
+                let mut transactions = block.transactions.iter();
+                let index = transactions.position(|signed| *signed.tx_hash() == hash)?;
+                Some(TransactionLocation {
+                    block: number,
+                    index: u32::try_from(index).ok()?,
+                    hash: Some(hash),
+                })
+            }
+        }
+    };
+    let found = bundles.find(|bundle| match location(&bundle) {
+        Some(location) => ControlFlow::Break((bundle, location)),
+        None => ControlFlow::Continue(()),
+    })?;
+    found.ok_or_else(|| {
+        let what = match name {
+            TransactionName::Hash(hash) => format!("transaction {hash}"),
+            TransactionName::Position { block, .. } => format!("block {block}"),
+        };
+        Error::new(ErrorKind::Unavailable, format!("no bundle contains {what}"))
+    })
+}
+
+impl Replay<'_> {
+    /// A replayer of blocks of a node, for the outputs of the question.
+    pub(super) fn replayer<'a>(
+        &self,
+        node: &'a RethNode,
+        state: &'a StateRange<'a>,
+    ) -> Result<Replayer<'a, &'a StateRange<'a>>> {
+        let options = self.options(&node.config, &node.control);
+        let db: &NodeDb = node.db();
+        Ok(Replayer::new(node.rules()?, db, state, options)?)
+    }
+
+    /// The same for a bundle.
+    fn bundle_replayer<'a>(
+        &self,
+        bundles: &Bundles,
+        bundle: &'a Bundle,
+    ) -> Result<Replayer<'a, &'a Bundle, Bundle>> {
+        let rules = ChainRules::of_bundle(bundle, bundles.config.chain.as_deref())?;
+        let options = self.options(&bundles.config, &bundles.control);
+        let options = ReplayOptions {
+            // The receipts root of the header stands for all receipts.
+            verify: Verify {
+                receipts: false,
+                ..options.verify
+            },
+            ..options
+        };
+        Ok(Replayer::new(rules, bundle, bundle, options)?)
+    }
+
+    fn options(&self, config: &Config, control: &Control) -> ReplayOptions {
+        ReplayOptions {
+            record: self.record(),
+            verify: Verify {
+                transactions: self.verify_only || config.verify.unwrap_or(false),
+                ..Verify::default()
+            },
+            threads: control.threads.clone(),
+            cancel: control.cancel.clone(),
+            engine: self.engine,
+            tokens: self.balances.clone(),
+        }
+    }
+
+    /// Replays the bundles of these blocks, on several threads, and passes them to `each` in the
+    /// order of the files.
+    pub(super) fn for_each_bundle(
+        &self,
+        bundles: &Bundles,
+        blocks: Option<&BlockRanges>,
+        mut each: impl FnMut(&BlockReplay) -> Result<()>,
+    ) -> Result<ReplaySummary> {
+        let control = &bundles.control;
+        let files = bundles.files();
+        let progress = control.progress.as_deref();
+        let watched = ProgressGuard::start(progress, files.len() as u64, "transactions");
+        let mut summary = ReplaySummary::default();
+        let run = |(): &mut (), file: &PathBuf| match self.bundle(bundles, file, blocks) {
+            Ok(replayed) => ControlFlow::Continue(Ok(replayed)),
+            Err(error) => ControlFlow::Break(Err(error)),
+        };
+        let deliver = |replayed: Result<Option<(BlockReplay, RangeReport)>>| {
+            let done = replayed.and_then(|replayed| {
+                let Some((block, report)) = replayed else {
+                    return Ok(());
+                };
+                summary.note(&block.mismatches);
+                summary.report += report;
+                watched.advance(1, block.transactions.len() as u64);
+                self.source.check_interrupted()?;
+                each(&block)
+            });
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        };
+        let ahead = BUNDLES_AHEAD * control.threads.count();
+        let end = ordered(
+            &control.threads,
+            ahead,
+            &control.cancel,
+            files,
+            || (),
+            run,
+            deliver,
+        )
+        .map_err(txgraph_replay::Error::from)?;
+        match end {
+            Ordered::Done if summary.report.blocks == 0 => Err(Error::new(
+                ErrorKind::Unavailable,
+                "no bundle contains one of these blocks",
+            )),
+            Ordered::Done => Ok(summary),
+            Ordered::Broken(error) => Err(error),
+            Ordered::Cancelled => Err(txgraph_replay::Error::Interrupted.into()),
+        }
+    }
+
+    /// Replays one file; `None` if its block is not one of `blocks`.
+    fn bundle(
+        &self,
+        bundles: &Bundles,
+        file: &PathBuf,
+        blocks: Option<&BlockRanges>,
+    ) -> Result<Option<(BlockReplay, RangeReport)>> {
+        let bundle = Bundle::open(file)?;
+        let number = bundle.block().header.number;
+        if blocks.is_some_and(|blocks| !blocks.contains(number)) {
+            return Ok(None);
+        }
+        let replayer = self.bundle_replayer(bundles, &bundle)?;
+        let replay = replayer.block(number)?;
+        let report = replayer.report(&replay);
+        Ok(Some((replay, report)))
+    }
+}

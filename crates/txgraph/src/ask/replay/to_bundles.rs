@@ -1,0 +1,83 @@
+//! Writes bundles: blocks with the state that they read.
+
+use super::{PreparedReplay, ReplaySummary, origin::Origin};
+use crate::{Error, Result, source::Capability};
+use std::{ops::ControlFlow, path::Path};
+use txgraph_replay::{BundleWriter, RecordedBlock};
+use txgraph_transfers::BlockRange;
+use txgraph_work::{Ordered, ProgressGuard, ordered};
+
+/// Blocks that are recorded and not yet written, per thread.
+const BLOCKS_AHEAD: usize = 4;
+
+impl PreparedReplay<'_> {
+    /// Replays blocks of a node, and writes each with the state that it reads into a file of the
+    /// directory, which is created if necessary. Bundles of blocks whose replay differs from what
+    /// the node stored are written, too.
+    ///
+    /// # Errors
+    ///
+    /// The source is not a node, the question is about one transaction, a block cannot be
+    /// replayed, or a file cannot be written.
+    pub fn write_bundles(&self, directory: &Path, overwrite: bool) -> Result<ReplaySummary> {
+        let question = &self.question;
+        let Origin::Node(node) = self.origin else {
+            return Err(Error::unsupported(
+                question.source.spec(),
+                Capability::State,
+            ));
+        };
+        let Some((blocks, span)) = self.blocks.as_ref().and_then(|it| Some((it, it.span()?)))
+        else {
+            return Err(Error::usage("bundles contain whole blocks"));
+        };
+        question.source.protected().check(directory)?;
+        let writer = BundleWriter::new(directory, overwrite)?;
+        let states = node.state();
+        let state = states.range(BlockRange {
+            first: span.first.saturating_sub(1),
+            last: span.last.saturating_sub(1),
+        })?;
+        let replayer = question.replayer(node, &state)?;
+        let progress = node.control.progress.as_deref();
+        let watched = ProgressGuard::start(progress, blocks.blocks(), "transactions");
+        let mut summary = ReplaySummary::default();
+        let run = |(): &mut (), number: u64| match replayer.record(number) {
+            Ok(recorded) => ControlFlow::Continue(Ok(Box::new(recorded))),
+            Err(error) => ControlFlow::Break(Err(error)),
+        };
+        let deliver = |recorded: Result<Box<RecordedBlock>, txgraph_replay::Error>| {
+            let write = || -> Result<()> {
+                let recorded = recorded?;
+                writer.write(&recorded.chain, &recorded.block, &recorded.state)?;
+                let replay = &recorded.replay;
+                summary.note(&replay.mismatches);
+                summary.report += replayer.report(replay);
+                watched.advance(1, replay.transactions.len() as u64);
+                Ok(())
+            };
+            match write() {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        };
+        let numbers = blocks.iter().flat_map(|range| range.first..=range.last);
+        let threads = &node.control.threads;
+        let ahead = BLOCKS_AHEAD * threads.count();
+        let end = ordered(
+            threads,
+            ahead,
+            &node.control.cancel,
+            numbers,
+            || (),
+            run,
+            deliver,
+        )
+        .map_err(txgraph_replay::Error::from)?;
+        match end {
+            Ordered::Done => Ok(summary),
+            Ordered::Broken(error) => Err(error),
+            Ordered::Cancelled => Err(txgraph_replay::Error::Interrupted.into()),
+        }
+    }
+}
