@@ -57,6 +57,21 @@ pub struct Touching {
     pub direction: Direction,
 }
 
+impl Touching {
+    /// Whether one of the addresses is on the side that is compared.
+    fn includes(&self, from: &Address, to: &Address) -> bool {
+        let Self {
+            addresses,
+            direction,
+        } = self;
+        match direction {
+            Direction::Out => addresses.contains(from),
+            Direction::In => addresses.contains(to),
+            Direction::Both => addresses.contains(from) || addresses.contains(to),
+        }
+    }
+}
+
 /// All conditions on a transfer. It must meet every one.
 #[derive(Clone, Debug, Default)]
 pub struct TransferFilter {
@@ -80,17 +95,8 @@ impl TransferFilter {
     /// Whether transfers with this sender and receiver can be wanted.
     #[inline]
     pub fn wants_ends(&self, from: &Address, to: &Address) -> bool {
-        match &self.touching {
-            None => true,
-            Some(Touching {
-                addresses,
-                direction,
-            }) => match direction {
-                Direction::Out => addresses.contains(from),
-                Direction::In => addresses.contains(to),
-                Direction::Both => addresses.contains(from) || addresses.contains(to),
-            },
-        }
+        let touching = self.touching.as_ref();
+        touching.is_none_or(|touching| touching.includes(from, to))
     }
 
     /// Whether transfers of this standard and kind can be wanted.
