@@ -39,12 +39,12 @@ pub(crate) struct ReplayArgs {
     /// Write bundles of the blocks into a directory, instead of transfers
     ///
     /// Each file, NUMBER.json.zst, contains everything that --bundle needs to replay the block
-    /// without the node. A file that exists is replaced with --overwrite only.
+    /// without the node; with --verify-balances also the balances of these tokens. A file that exists
+    /// is replaced with --overwrite only.
     #[arg(
         long, value_name = "DIR",
         conflicts_with_all = [
-            "bundle", "tx", "trace", "fees", "verify_only", "verify_balances", "against", "output",
-            "format",
+            "bundle", "tx", "trace", "fees", "verify_only", "against", "output", "format",
         ],
         help_heading = "Output"
     )]

@@ -4,6 +4,7 @@
 mod harness;
 
 mod analyze;
+mod bundles;
 mod config;
 mod determinism;
 mod evm;

@@ -1,0 +1,192 @@
+//! `txgraph replay` on bundles, and writing them.
+
+use crate::{
+    harness::{Run, Sample, bare, run},
+    replay::chain,
+};
+use serde_json::Value;
+use std::fs;
+use txgraph_testkit::fixtures;
+
+/// The bundles of all blocks have the outputs of the node, and need no genesis file.
+#[test]
+fn bundles_replay_without_the_node() {
+    let sample = Sample::small();
+    let chain = chain();
+    let written = sample.ok(&format!("replay --write-bundle bundles {chain}"));
+    assert_eq!(written.stdout, "");
+    assert!(
+        written.stderr.contains("wrote 40 bundles into bundles"),
+        "{written:?}"
+    );
+    let again = sample.run(&format!("replay --blocks 3 --write-bundle bundles {chain}"));
+    assert_eq!(again.status, 2, "{again:?}");
+    assert!(
+        again.stderr.contains("3.json.zst") && again.stderr.contains("--overwrite"),
+        "{again:?}"
+    );
+    sample.ok(&format!(
+        "replay --blocks 3 --write-bundle bundles --overwrite {chain}"
+    ));
+
+    let folder = tempfile::tempdir().unwrap();
+    let bundles = sample.path("bundles");
+    let bundle = |line: &str| {
+        let mut command = bare(folder.path());
+        command.arg("replay").arg("--bundle").arg(&bundles);
+        run(command.args(line.split_whitespace()))
+    };
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    for outputs in [
+        "-q --fees",
+        "-q --trace call",
+        "-q --trace diff",
+        "-q --trace gas",
+        "-q --tx 20:3 --trace struct",
+        "-q --blocks 5:8",
+    ] {
+        let node = sample.ok(&format!("replay {outputs} {chain}"));
+        let run = bundle(outputs);
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(!run.stdout.is_empty());
+        // Files are read in the order of their names.
+        assert_eq!(sorted(&run.stdout), sorted(&node.stdout), "{outputs}");
+    }
+    sample.ok(&format!(
+        "replay -q --tx 20:3 --trace struct -o trace.jsonl {chain}"
+    ));
+    let trace = sample.path("trace.jsonl");
+    let against = bundle(&format!("--tx 20:3 --against {}", trace.display()));
+    assert_eq!(against.status, 0, "{against:?}");
+    assert!(against.stderr.contains("steps agree"), "{against:?}");
+    let verified = bundle("--verify-only");
+    assert_eq!(verified.status, 0, "{verified:?}");
+    assert!(
+        verified
+            .stderr
+            .contains("replayed 40 blocks, 521 transactions"),
+        "{verified:?}"
+    );
+    assert!(
+        verified
+            .stderr
+            .contains("40 blocks whose changes could not be compared"),
+        "{verified:?}"
+    );
+    let absent = bundle("--blocks 100");
+    assert_ne!(absent.status, 0, "{absent:?}");
+    let other = bundle("--tx 99:0 --trace call");
+    assert_eq!(other.status, 3, "{other:?}");
+    assert!(
+        other.stderr.contains("no bundle contains block 99"),
+        "{other:?}"
+    );
+}
+
+#[test]
+fn bundles_are_not_overwritten_by_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = fixtures::testdata().join("bundles/20.json.zst");
+    let file = folder.path().join("20.jsonl");
+    fs::copy(from, &file).unwrap();
+    let mut command = bare(folder.path());
+    let line = "replay --bundle 20.jsonl --trace call --output 20.jsonl --overwrite";
+    let run = run(command.args(line.split_whitespace()));
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.stderr.contains("file of the source"), "{run:?}");
+}
+
+/// Execution witnesses prove the state root before and after.
+#[test]
+fn witness_is_verified_completely() {
+    let file = fixtures::testdata().join("bundles/11-witness.json.zst");
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bare(folder.path());
+    let run = run(command
+        .args(["replay", "--verify-only", "--bundle"])
+        .arg(file));
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(!run.stderr.contains("warning"), "{run:?}");
+}
+
+/// A bundle without a slot that a transaction reads: the error names all of it.
+#[test]
+fn missing_state_is_named_with_status_3() {
+    let bytes = fs::read(fixtures::testdata().join("bundles/20.json.zst")).unwrap();
+    let text = zstd::decode_all(&bytes[..]).unwrap();
+    let mut json: Value = serde_json::from_slice(&text).unwrap();
+    let accounts = json["pre"].as_object_mut().unwrap();
+    let with_slots = accounts.iter_mut().find(|(address, account)| {
+        // Contracts of the protocol are called around the transactions.
+        if address.starts_with("0x000") {
+            return false;
+        }
+        let storage = account.get("storage").and_then(Value::as_object);
+        storage.is_some_and(|storage| !storage.is_empty())
+    });
+    let (address, account) = with_slots.unwrap();
+    let address = address.clone();
+    account.as_object_mut().unwrap().remove("storage");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.json"), json.to_string()).unwrap();
+    let mut command = bare(folder.path());
+    let run = run(command.args(["replay", "--bundle", "x.json"]));
+    assert_eq!(run.status, 3, "{run:?}");
+    let error = run.stderr.to_lowercase();
+    assert!(
+        error.contains("block 20") && error.contains("transaction"),
+        "{run:?}"
+    );
+    assert!(
+        error.contains(&address.to_lowercase()) && error.contains("slot 0x"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn bundles_have_no_transfers_to_list() {
+    let file = fixtures::testdata().join("bundles/20.json.zst");
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bare(folder.path());
+    let source = format!("bundle:{}", file.display());
+    let run = run(command.args(["transfers", "--source", &source]));
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.stderr.contains("cannot list transfers"), "{run:?}");
+}
+
+/// `balanceOf` reads slots that the block does not: bundles have them if they were asked for.
+#[test]
+fn bundles_have_the_balances_that_they_were_written_with() {
+    const TOKEN: &str = "0x5d0099f6bff140a5de14430d77f1f2faa7aa60df";
+    let sample = Sample::small();
+    let chain = chain();
+    let compared = |run: &Run| {
+        let note = run.stderr.lines().find(|line| line.contains("compared"));
+        note.unwrap_or_else(|| panic!("{run:?}")).to_owned()
+    };
+    let balances = format!("--verify-balances {TOKEN}");
+    let node = sample.ok(&format!("replay {balances} {chain}"));
+    assert!(!compared(&node).contains("compared 0 "), "{node:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = |name: &str| {
+        let mut command = bare(folder.path());
+        command.args(["replay", "--bundle"]).arg(sample.path(name));
+        run(command.args(balances.split_whitespace()))
+    };
+    let written = sample.ok(&format!("replay --write-bundle with {balances} {chain}"));
+    assert_eq!(compared(&written), compared(&node));
+    let with = bundle("with");
+    assert_eq!((with.status, &with.stdout), (0, &node.stdout), "{with:?}");
+    assert_eq!(compared(&with), compared(&node));
+    sample.ok(&format!("replay --write-bundle without {chain}"));
+    let without = bundle("without");
+    assert_eq!(without.status, 3, "{without:?}");
+    assert!(
+        without.stderr.contains("is not in the bundle"),
+        "{without:?}"
+    );
+}
