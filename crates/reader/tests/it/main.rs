@@ -4,6 +4,7 @@
 mod support;
 
 mod find;
+mod mainnet;
 mod missing;
 mod mutations;
 mod options;
