@@ -11,6 +11,11 @@
 //!
 //! State that a bundle lacks is an error, never zero. `docs/bundles.md` describes the format.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "an error of the state ends the replay of its block"
+)]
+
 mod block;
 mod bundle;
 mod error;

@@ -7,7 +7,12 @@ use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, address};
 use alloy_rlp::Decodable;
 use alloy_trie::{TrieAccount, nodes::TrieNode};
 use serde_json::Value;
-use std::{path::PathBuf, sync::Mutex, thread};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    sync::Mutex,
+    thread,
+};
 use txgraph_bundle::{Bundle, Missing};
 use txgraph_evm::StateSource;
 use txgraph_replay::{BlockReplay, Difference, Error, ReplayOptions};
@@ -261,7 +266,10 @@ fn frames_of_block_22244135_are_those_of_geth() {
     let Some(files) = files() else { return };
     let name = |file: &&PathBuf| file.to_string_lossy().contains("/22244135-");
     let Some(path) = files.iter().find(name) else {
-        eprintln!("skipped: the fixtures contain no file of block 22244135");
+        let _ = writeln!(
+            io::stderr(),
+            "skipped: the fixtures contain no file of block 22244135"
+        );
         return;
     };
     let bundle = Bundle::open(path).unwrap();

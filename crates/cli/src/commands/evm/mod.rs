@@ -28,7 +28,7 @@ pub(crate) struct EvmArgs {
 
 #[derive(Debug, Subcommand)]
 enum EvmCommand {
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     Asm(asm::AsmArgs),
     Disasm(asm::DisasmArgs),
     Test(test::TestArgs),
@@ -39,7 +39,7 @@ enum EvmCommand {
 pub(crate) fn run(args: EvmArgs, context: &Context<'_>) -> Result<()> {
     let global = context.global;
     match args.command {
-        EvmCommand::Run(args) => run::run(args, global),
+        EvmCommand::Run(args) => run::run(*args, global),
         EvmCommand::Asm(args) => asm::assemble(args, global),
         EvmCommand::Disasm(args) => asm::disassemble(args, global),
         EvmCommand::Test(args) => test::run(args),

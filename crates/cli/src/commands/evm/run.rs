@@ -143,7 +143,7 @@ pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
     let memory = args.trace_memory;
     let (json, trace, overwrite) = (args.json, args.trace.clone(), args.overwrite);
     let execute = match (&args.bundle, args.tx) {
-        (Some(path), Some(index)) => Execution::Bundled(bundle(path, global)?, index),
+        (Some(path), Some(index)) => Execution::Bundled(Box::new(bundle(path, global)?), index),
         _ => Execution::Call(call(args)?),
     };
     let options = TraceOptions {
@@ -176,7 +176,7 @@ enum Execution {
     /// A bare frame.
     Call((Call, Fork)),
     /// A transaction of the block of a bundle.
-    Bundled(Source, u32),
+    Bundled(Box<Source>, u32),
 }
 
 impl Execution {

@@ -7,7 +7,10 @@ use crate::{
     Config, Control, Error, ErrorKind, Result, Source,
     source::{Bundles, Capability, RethNode},
 };
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 use txgraph_evm::Inspector;
 use txgraph_nodedb::NodeDb;
 use txgraph_replay::{
@@ -225,7 +228,7 @@ impl Replay<'_> {
     fn bundle(
         &self,
         bundles: &Bundles,
-        file: &PathBuf,
+        file: &Path,
         blocks: Option<&BlockRanges>,
     ) -> Result<Option<(BlockReplay, RangeReport)>> {
         let bundle = Bundle::open(file)?;
