@@ -27,7 +27,7 @@ pub(crate) fn transfers(count: usize, seed: u64) -> Vec<Transfer> {
     (0..count as u64)
         .map(|number| {
             let place = number % PER_BLOCK;
-            if place % 2 == 0 {
+            if place.is_multiple_of(2) {
                 hash = keccak256(number.to_be_bytes());
             }
             let token_address = *busy(&mut random, &tokens);
