@@ -6,6 +6,7 @@
 #   ./bench.sh            everything (about ten minutes on 2 cores, after the build)
 #   ./bench.sh --quick    a few settings, within 5 minutes
 #   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
+#   ./bench.sh mainnet    the interpreter on real blocks: scripts/bench-mainnet.sh
 #   ./bench.sh index      the index against scans: scripts/bench-index.sh
 #   ./bench.sh replay     replay compared with revm: scripts/bench-replay.sh
 #   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
@@ -18,7 +19,7 @@ cd "$(dirname "$0")"
 . scripts/lib.sh
 
 case "${1:-}" in
-    evm | index | replay | writers)
+    evm | index | mainnet | replay | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
@@ -31,7 +32,7 @@ blocks=200000
 case "${1:-}" in
     "") ;;
     --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|replay|writers [--quick]" ;;
+    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|mainnet|replay|writers [--quick]" ;;
 esac
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}

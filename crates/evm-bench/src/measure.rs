@@ -4,8 +4,8 @@ use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::hint::black_box;
 
-/// CPU time of this thread in nanoseconds. Other load on the machine does not count.
-fn cpu_ns() -> u64 {
+/// Returns the CPU time of this thread in nanoseconds. Other load on the machine does not count.
+pub fn cpu_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux has this clock");
     let (seconds, nanos) = (now.tv_sec(), now.tv_nsec());
     u64::try_from(seconds).unwrap_or(0) * 1_000_000_000 + u64::try_from(nanos).unwrap_or(0)

@@ -10,8 +10,11 @@ use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use revm::{
     Context, Database, ExecuteCommitEvm, InspectCommitEvm, MainBuilder, MainContext, MainnetEvm,
     SystemCallCommitEvm,
-    context::result::{EVMError, ExecutionResult},
-    database::{State, states::bundle_state::BundleRetention},
+    context::{
+        TxEnv,
+        result::{EVMError, ExecutionResult},
+    },
+    database::{BundleState, State, states::bundle_state::BundleRetention},
     database_interface::{DatabaseCommitExt, bal::EvmDatabaseError},
     handler::MainnetContext,
     state::AccountInfo,
@@ -107,8 +110,13 @@ impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
         if let Some(inspector) = inspector {
             return self.with_inspector(transaction, inspector);
         }
+        self.execute(translate::transaction(transaction))
+    }
+
+    /// Executes a transaction that was translated before.
+    pub fn execute(&mut self, transaction: TxEnv) -> Result<Outcome, Failure> {
         let evm = self.evm().map_err(Failure::Source)?;
-        outcome_of(evm.transact_commit(translate::transaction(transaction)))
+        outcome_of(evm.transact_commit(transaction))
     }
 
     /// Executes a call by the protocol.
@@ -136,14 +144,18 @@ impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
         Ok(drained.into_iter().map(U256::from).sum())
     }
 
-    /// Returns what differs from the state before the block, and forgets it.
-    pub fn changes(&mut self) -> Vec<AccountChange> {
+    /// Returns what differs from the state before the block in the form of revm, and forgets it.
+    pub fn bundle(&mut self) -> BundleState {
         let Ok(state) = self.state() else {
-            return Vec::new();
+            return BundleState::default();
         };
         state.merge_transitions(BundleRetention::Reverts);
-        let mut bundle = state.take_bundle();
-        let accounts = std::mem::take(&mut bundle.state);
+        state.take_bundle()
+    }
+
+    /// Returns what differs from the state before the block, and forgets it.
+    pub fn changes(&mut self) -> Vec<AccountChange> {
+        let accounts = self.bundle().state;
         let mut changes: Vec<AccountChange> = accounts
             .into_iter()
             .map(|(address, account)| {

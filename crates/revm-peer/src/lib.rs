@@ -3,6 +3,7 @@
 //! ```text
 //! configuration, block, transaction   our types ─► revm's: one translation for all uses
 //! BlockEvm                            revm on the state of one block, for replay (feature `oracle` there)
+//! JournalEvm                          revm with one journal for a block, for timings
 //! case, differential                  random cases, executed by both (feature `cases`)
 //! runner, flat                        revm in the runner of public tests, and a state in
 //!                                     memory for both (feature `runner`)
@@ -20,6 +21,7 @@ pub mod differential;
 #[cfg(feature = "runner")]
 pub mod flat;
 mod inspector;
+mod journal_evm;
 mod outcome;
 #[cfg(feature = "runner")]
 pub mod runner;
@@ -27,4 +29,6 @@ mod translate;
 
 pub use block_evm::{BlockEvm, Failure};
 pub use database::{RevmCodes, SourceError};
+pub use journal_evm::JournalEvm;
+pub use revm::context::TxEnv;
 pub use translate::{block, configuration, fees_fit, spec, transaction};
