@@ -37,6 +37,7 @@ pub(super) enum Origin<'s> {
 pub(super) struct OneTransaction {
     pub(super) replay: TransactionReplay,
     pub(super) mismatches: Vec<Mismatch>,
+    #[cfg(feature = "export")]
     pub(super) environment: txgraph_evm::Block,
 }
 
@@ -76,10 +77,12 @@ impl<'s> Origin<'s> {
                 let (bundle, location) = find(bundles, name)?;
                 let replayer = question.bundle_replayer(bundles, &bundle)?;
                 let (replay, mismatches) = replayer.transaction(location, inspector)?;
+                #[cfg(feature = "export")]
                 let header = txgraph_replay::BlockSource::header(&bundle, location.block)?;
                 Ok(OneTransaction {
                     replay,
                     mismatches,
+                    #[cfg(feature = "export")]
                     environment: replayer.environment(&header)?,
                 })
             }
