@@ -21,8 +21,8 @@ use txgraph_state::StateRange;
 use txgraph_transfers::BlockRanges;
 use txgraph_work::{Ordered, ProgressGuard, ordered};
 
-/// Bundles that are replayed and not yet delivered, per thread.
-const BUNDLES_AHEAD: usize = 4;
+/// Blocks that are replayed and not yet delivered, per thread.
+const BLOCKS_AHEAD: usize = 4;
 
 /// Where blocks and the states before them come from.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +127,37 @@ fn find(bundles: &Bundles, name: TransactionName) -> Result<(Bundle, Transaction
     })
 }
 
+/// Replays blocks on several threads, and passes the results to `deliver` in the order of `items`.
+/// The first error in that order ends it.
+pub(super) fn in_order<T: Send, R: Send>(
+    control: &Control,
+    items: impl IntoIterator<Item = T>,
+    replay: impl Fn(T) -> Result<R> + Sync,
+    mut deliver: impl FnMut(R) -> Result<()>,
+) -> Result<()> {
+    let end = ordered(
+        &control.threads,
+        BLOCKS_AHEAD * control.threads.count(),
+        &control.cancel,
+        items,
+        || (),
+        |(), item| match replay(item) {
+            Ok(replayed) => ControlFlow::Continue(Ok(replayed)),
+            Err(error) => ControlFlow::Break(Err(error)),
+        },
+        |replayed: Result<R>| match replayed.and_then(&mut deliver) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        },
+    )
+    .map_err(txgraph_replay::Error::from)?;
+    match end {
+        Ordered::Done => Ok(()),
+        Ordered::Broken(error) => Err(error),
+        Ordered::Cancelled => Err(txgraph_replay::Error::Interrupted.into()),
+    }
+}
+
 impl Replay<'_> {
     /// A replayer of blocks of a node, for the outputs of the question.
     pub(super) fn replayer<'a>(
@@ -185,45 +216,23 @@ impl Replay<'_> {
         let progress = control.progress.as_deref();
         let watched = ProgressGuard::start(progress, files.len() as u64, "transactions");
         let mut summary = ReplaySummary::default();
-        let run = |(): &mut (), file: &PathBuf| match self.bundle(bundles, file, blocks) {
-            Ok(replayed) => ControlFlow::Continue(Ok(replayed)),
-            Err(error) => ControlFlow::Break(Err(error)),
-        };
-        let deliver = |replayed: Result<Option<(BlockReplay, RangeReport)>>| {
-            let done = replayed.and_then(|replayed| {
-                let Some((block, report)) = replayed else {
-                    return Ok(());
-                };
-                summary.note(&block.mismatches);
-                summary.report += report;
-                watched.advance(1, block.transactions.len() as u64);
-                self.source.check_interrupted()?;
-                each(&block)
-            });
-            match done {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
-            }
-        };
-        let ahead = BUNDLES_AHEAD * control.threads.count();
-        let end = ordered(
-            &control.threads,
-            ahead,
-            &control.cancel,
-            files,
-            || (),
-            run,
-            deliver,
-        )
-        .map_err(txgraph_replay::Error::from)?;
-        match end {
-            Ordered::Done if summary.report.blocks == 0 => Err(Error::new(
+        let replay = |file: &PathBuf| self.bundle(bundles, file, blocks);
+        in_order(control, files, replay, |replayed| {
+            let Some((block, report)) = replayed else {
+                return Ok(());
+            };
+            summary.note(&block.mismatches);
+            summary.report += report;
+            watched.advance(1, block.transactions.len() as u64);
+            self.source.check_interrupted()?;
+            each(&block)
+        })?;
+        match summary.report.blocks {
+            0 => Err(Error::new(
                 ErrorKind::Unavailable,
                 "no bundle contains one of these blocks",
             )),
-            Ordered::Done => Ok(summary),
-            Ordered::Broken(error) => Err(error),
-            Ordered::Cancelled => Err(txgraph_replay::Error::Interrupted.into()),
+            _ => Ok(summary),
         }
     }
 

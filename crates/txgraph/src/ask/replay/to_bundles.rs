@@ -1,14 +1,14 @@
 //! Writes bundles: blocks with the state that they read.
 
-use super::{PreparedReplay, ReplaySummary, origin::Origin};
+use super::{
+    PreparedReplay, ReplaySummary,
+    origin::{Origin, in_order},
+};
 use crate::{Error, Result, source::Capability};
-use std::{ops::ControlFlow, path::Path};
-use txgraph_replay::{BundleWriter, RecordedBlock};
+use std::path::Path;
+use txgraph_replay::BundleWriter;
 use txgraph_transfers::BlockRange;
-use txgraph_work::{Ordered, ProgressGuard, ordered};
-
-/// Blocks that are recorded and not yet written, per thread.
-const BLOCKS_AHEAD: usize = 4;
+use txgraph_work::ProgressGuard;
 
 impl PreparedReplay<'_> {
     /// Replays blocks of a node, and writes each with the state that it reads into a file of the
@@ -42,42 +42,16 @@ impl PreparedReplay<'_> {
         let progress = node.control.progress.as_deref();
         let watched = ProgressGuard::start(progress, blocks.blocks(), "transactions");
         let mut summary = ReplaySummary::default();
-        let run = |(): &mut (), number: u64| match replayer.record(number) {
-            Ok(recorded) => ControlFlow::Continue(Ok(Box::new(recorded))),
-            Err(error) => ControlFlow::Break(Err(error)),
-        };
-        let deliver = |recorded: Result<Box<RecordedBlock>, txgraph_replay::Error>| {
-            let write = || -> Result<()> {
-                let recorded = recorded?;
-                writer.write(&recorded.chain, &recorded.block, &recorded.state)?;
-                let replay = &recorded.replay;
-                summary.note(&replay.mismatches);
-                summary.report += replayer.report(replay);
-                watched.advance(1, replay.transactions.len() as u64);
-                Ok(())
-            };
-            match write() {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
-            }
-        };
+        let record = |number| Ok(Box::new(replayer.record(number)?));
         let numbers = blocks.iter().flat_map(|range| range.first..=range.last);
-        let threads = &node.control.threads;
-        let ahead = BLOCKS_AHEAD * threads.count();
-        let end = ordered(
-            threads,
-            ahead,
-            &node.control.cancel,
-            numbers,
-            || (),
-            run,
-            deliver,
-        )
-        .map_err(txgraph_replay::Error::from)?;
-        match end {
-            Ordered::Done => Ok(summary),
-            Ordered::Broken(error) => Err(error),
-            Ordered::Cancelled => Err(txgraph_replay::Error::Interrupted.into()),
-        }
+        in_order(&node.control, numbers, record, |recorded| {
+            writer.write(&recorded.chain, &recorded.block, &recorded.state)?;
+            let replay = &recorded.replay;
+            summary.note(&replay.mismatches);
+            summary.report += replayer.report(replay);
+            watched.advance(1, replay.transactions.len() as u64);
+            Ok(())
+        })?;
+        Ok(summary)
     }
 }
