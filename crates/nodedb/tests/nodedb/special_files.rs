@@ -1,12 +1,11 @@
 //! Named pipes, devices, directories and unreadable files where a node keeps regular files.
 
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::{
     fs::{self, File, Permissions},
+    io::ErrorKind,
     ops::ControlFlow,
-    os::unix::{
-        fs::{PermissionsExt, symlink},
-        process::CommandExt,
-    },
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
     sync::mpsc::channel,
@@ -15,11 +14,6 @@ use std::{
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::{edit::put, fixtures::committed};
-
-/// Set for a process that this test binary starts as an ordinary user.
-const ORDINARY_USER_ENV: &str = "TXGRAPH_ORDINARY_USER";
-/// `nobody`.
-const ORDINARY_USER: u32 = 65534;
 
 /// No read may take longer. Opening a named pipe without care never ends.
 const TIME_MAX: Duration = Duration::from_secs(120);
@@ -213,64 +207,60 @@ fn reads_what_is_committed_after_a_crash_during_a_reorganisation() {
     assert_eq!(read_all(copy.path()).unwrap(), 31);
 }
 
-/// Runs `work` as a user without the rights of root, in another process if need be.
-fn as_ordinary_user(test: &str, work: impl FnOnce()) {
+/// Takes the right of root to open any file from the calling thread.
+///
+/// The other threads keep it, and so do the user and the owner of new files.
+fn drop_root_access() {
+    let override_access = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    let mut sets = capabilities(None).unwrap();
+    sets.effective.remove(override_access);
+    set_capabilities(None, sets).unwrap();
     let probe = tempfile::NamedTempFile::new().unwrap();
     fs::set_permissions(probe.path(), Permissions::from_mode(0o000)).unwrap();
-    if std::env::var_os(ORDINARY_USER_ENV).is_some() || File::open(probe.path()).is_err() {
-        return work();
-    }
-    let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(ORDINARY_USER_ENV, "1")
-        .uid(ORDINARY_USER)
-        .gid(ORDINARY_USER)
-        .status()
-        .unwrap();
-    assert!(status.success());
+    let error = File::open(probe.path()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
 }
 
 #[test]
 fn names_the_unreadable_file() {
-    as_ordinary_user("special_files::names_the_unreadable_file", || {
-        let [_, v2] = committed();
-        let copy = v2.unpack();
-        let readable = |path: &Path, is_readable| {
-            let mode = if is_readable { 0o644 } else { 0 };
-            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        };
-        let data_file = copy.path().join("db/mdbx.dat");
-        readable(&data_file, false);
-        let text = read_all(copy.path()).unwrap_err().to_string();
-        assert!(
-            text.contains("db/mdbx.dat: Permission denied") && !text.contains("lck"),
-            "{text}"
-        );
-        readable(&data_file, true);
-        let lock_file = copy.path().join("db/mdbx.lck");
-        fs::set_permissions(&lock_file, Permissions::from_mode(0o444)).unwrap();
-        let text = read_all(copy.path()).unwrap_err().to_string();
-        assert!(text.contains("db/mdbx.lck"), "{text}");
-        readable(&lock_file, true);
-        assert_eq!(read_all(copy.path()).unwrap(), 41);
+    let [_, v2] = committed();
+    let copy = v2.unpack();
+    drop_root_access();
+    let readable = |path: &Path, is_readable| {
+        let mode = if is_readable { 0o644 } else { 0 };
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    let data_file = copy.path().join("db/mdbx.dat");
+    readable(&data_file, false);
+    let text = read_all(copy.path()).unwrap_err().to_string();
+    assert!(
+        text.contains("db/mdbx.dat: Permission denied") && !text.contains("lck"),
+        "{text}"
+    );
+    readable(&data_file, true);
+    let lock_file = copy.path().join("db/mdbx.lck");
+    fs::set_permissions(&lock_file, Permissions::from_mode(0o444)).unwrap();
+    let text = read_all(copy.path()).unwrap_err().to_string();
+    assert!(text.contains("db/mdbx.lck"), "{text}");
+    readable(&lock_file, true);
+    assert_eq!(read_all(copy.path()).unwrap(), 41);
 
-        let receipts = copy
-            .path()
-            .join("static_files/static_file_receipts_0_499999");
-        readable(&receipts, false);
-        let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
-        let info = db.snapshot().unwrap().info().unwrap();
-        // Blocks 0 and 40 have no transactions.
-        let empty = [0, 40].map(|block| BlockRange {
-            first: block,
-            last: block,
-        });
-        assert_eq!(info.receipts, empty);
-        assert_eq!(info.transactions, [BlockRange { first: 0, last: 40 }]);
-        let notes = info.notes.join("\n");
-        assert!(
-            notes.contains("static_file_receipts_0_499999: Permission denied"),
-            "{notes}"
-        );
+    let receipts = copy
+        .path()
+        .join("static_files/static_file_receipts_0_499999");
+    readable(&receipts, false);
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    let info = db.snapshot().unwrap().info().unwrap();
+    // Blocks 0 and 40 have no transactions.
+    let empty = [0, 40].map(|block| BlockRange {
+        first: block,
+        last: block,
     });
+    assert_eq!(info.receipts, empty);
+    assert_eq!(info.transactions, [BlockRange { first: 0, last: 40 }]);
+    let notes = info.notes.join("\n");
+    assert!(
+        notes.contains("static_file_receipts_0_499999: Permission denied"),
+        "{notes}"
+    );
 }
