@@ -15,7 +15,7 @@ use txgraph_bundle::{Bundle, FlatState, Recorder};
 use txgraph_evm::{Account, Block, CodeCache, Error, Evm, Fork, State, StateSource, Transaction};
 use txgraph_nodedb::Scratch;
 use txgraph_replay::{BlockSource, ChainRules};
-use txgraph_revm_peer::{BlockEvm, JournalEvm, RevmCodes, TxEnv, transaction};
+use txgraph_revm_peer::{BlockEvm, Failure, JournalEvm, RevmCodes, TxEnv, transaction};
 
 /// A block that is timed.
 #[derive(Debug)]
@@ -178,12 +178,7 @@ impl BlockCase {
             &self.block,
             self.before(),
         );
-        let mut gas = 0;
-        for transaction in transactions {
-            let used = evm.transaction(transaction);
-            gas += used.map_err(|error| anyhow!("block {}: revm: {error}", self.number))?;
-        }
-        Ok(gas)
+        self.peer_gas(transactions, |transaction| evm.transaction(transaction))
     }
 
     /// Executes the transactions on revm as reth does: with `State` and a bundle of the changes.
@@ -204,13 +199,24 @@ impl BlockCase {
             &self.block,
             self.before(),
         );
+        let gas = self.peer_gas(transactions, |transaction| {
+            Ok::<_, Failure>(evm.execute(transaction)?.gas_used)
+        })?;
+        Ok((gas, evm.bundle().state.len()))
+    }
+
+    /// Returns the gas of all transactions. `execute` returns that of one.
+    fn peer_gas<E: std::fmt::Debug>(
+        &self,
+        transactions: Vec<TxEnv>,
+        mut execute: impl FnMut(TxEnv) -> Result<u64, E>,
+    ) -> Result<u64> {
         let mut gas = 0;
         for transaction in transactions {
-            let used = evm.execute(transaction);
-            let used = used.map_err(|error| anyhow!("block {}: revm: {error:?}", self.number))?;
-            gas += used.gas_used;
+            let used = execute(transaction);
+            gas += used.map_err(|error| anyhow!("block {}: revm: {error:?}", self.number))?;
         }
-        Ok((gas, evm.bundle().state.len()))
+        Ok(gas)
     }
 }
 
