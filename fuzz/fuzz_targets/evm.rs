@@ -5,10 +5,9 @@
 
 use alloy_primitives::{Bytes, U256};
 use libfuzzer_sys::fuzz_target;
-use txgraph_evm::Evm;
 use txgraph_revm_peer::{
-    case::{CHAIN_ID, case, contract},
-    differential::assert_agreement,
+    case::{case, contract},
+    differential::{Forms, assert_agreement},
 };
 
 fuzz_target!(|input: &[u8]| {
@@ -24,5 +23,5 @@ fuzz_target!(|input: &[u8]| {
     let code = Bytes::copy_from_slice(code);
     case.state.insert(target, U256::ZERO, 1, code);
     case.transactions[0].to = Some(target);
-    assert_agreement(&mut Evm::new(case.fork, CHAIN_ID), &case, true);
+    assert_agreement(&mut Forms::default(), &case, true);
 });

@@ -1,11 +1,11 @@
-//! Prepared code: padded, with its jump destinations, and decoded on demand ([`Decoded`]). A
-//! [`CodeCache`] shares it between threads.
+//! Prepared code: padded, with its jump destinations, and decoded once that is worth its cost
+//! ([`Decoded`]). A [`CodeCache`] shares it between threads.
 
-use crate::{decode::Decoded, fork::Fork, opcode};
+use crate::{decode::Decoded, destinations::Destinations, fork::Fork, opcode};
 use alloy_primitives::{Address, B256, Bytes, map::HashMap};
 use std::sync::{
     Arc, OnceLock, RwLock,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicI64, Ordering},
 };
 
 /// The bytes before the address of a delegation (EIP-7702).
@@ -15,38 +15,74 @@ const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 /// end check: they read `STOP`.
 const PADDING: usize = 33;
 
+/// Decides when code is decoded: after it has executed this many times its length.
+///
+/// Decoded code is faster, but decoding costs about as much as it gains in this much execution.
+/// So code that is executed once or rarely, as most code of a block, is not decoded; and code
+/// that is executed often costs at most twice the minimum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeAfter(u32);
+
+impl DecodeAfter {
+    /// Decodes code before its first execution.
+    pub const AT_ONCE: Self = Self(0);
+    /// Never decodes code.
+    pub const NEVER: Self = Self(u32::MAX);
+
+    /// Decodes code that has executed `times` its length.
+    pub const fn executed(times: u32) -> Self {
+        Self(times)
+    }
+
+    /// The number of bytes that code of `len` bytes executes before it is decoded.
+    fn bytes(self, len: usize) -> i64 {
+        match self {
+            Self::AT_ONCE => 0,
+            Self::NEVER => i64::MAX / 2,
+            Self(times) => i64::from(times) * (len as i64 + 64),
+        }
+    }
+}
+
+impl Default for DecodeAfter {
+    fn default() -> Self {
+        Self(16)
+    }
+}
+
 /// Prepared code.
 #[derive(Debug)]
 pub(crate) struct Code {
     /// The code, then [`PADDING`] zeros.
-    padded: Box<[u8]>,
-    /// The code without padding.
+    padded: Bytes,
+    /// The code without padding: a part of `padded`.
     bytes: Bytes,
-    /// One bit per byte of the code: set for a `JUMPDEST` that is not data.
-    destinations: Box<[u64]>,
+    destinations: Destinations,
     /// The decoded forms, by fork.
     decoded: [OnceLock<Box<Decoded>>; Fork::ALL.len()],
-    /// How often it ran, until it was decoded.
-    runs: AtomicU32,
+    /// The bytes that are executed before it is decoded ([`DecodeAfter`]). Threads may lose
+    /// updates of each other, which delays the decoding.
+    budget: AtomicI64,
     /// The address to which it delegates, if it is a delegation.
     pub(crate) delegate: Option<Address>,
 }
 
 impl Code {
-    pub(crate) fn new(bytes: Bytes) -> Self {
+    pub(crate) fn new(bytes: &[u8], decode_after: DecodeAfter) -> Self {
         let mut padded = Vec::with_capacity(bytes.len() + PADDING);
-        padded.extend_from_slice(&bytes);
+        padded.extend_from_slice(bytes);
         padded.resize(bytes.len() + PADDING, opcode::STOP);
+        let padded = Bytes::from(padded);
         let delegate = match bytes.strip_prefix(&DELEGATION) {
             Some(address) if address.len() == 20 => Some(Address::from_slice(address)),
             _ => None,
         };
         Self {
-            destinations: jump_destinations(&bytes),
-            padded: padded.into(),
-            bytes,
+            bytes: padded.slice(..bytes.len()),
+            padded,
+            destinations: Destinations::new(bytes.len()),
             decoded: [const { OnceLock::new() }; Fork::ALL.len()],
-            runs: AtomicU32::new(0),
+            budget: AtomicI64::new(decode_after.bytes(bytes.len())),
             delegate,
         }
     }
@@ -56,8 +92,8 @@ impl Code {
         [&DELEGATION[..], address.as_slice()].concat().into()
     }
 
-    /// Bytes that code of `len` bytes uses at most: two copies, and up to 36 bytes for each byte
-    /// of the code once it is decoded.
+    /// Bytes that code of `len` bytes uses at most: a copy, and up to 36 bytes for each byte of
+    /// the code once it is decoded.
     pub(crate) const fn footprint_of(len: usize) -> usize {
         OVERHEAD + 40 * len
     }
@@ -72,13 +108,14 @@ impl Code {
     }
 
     /// The code with padding.
+    #[inline(always)]
     pub(crate) fn padded(&self) -> &[u8] {
         &self.padded
     }
 
     #[inline(always)]
     pub(crate) fn is_destination(&self, pc: u64) -> bool {
-        pc < self.bytes.len() as u64 && self.destinations[(pc / 64) as usize] >> (pc % 64) & 1 == 1
+        self.destinations.contains(&self.bytes, pc)
     }
 
     /// The form decoded for `fork`, if it exists.
@@ -92,37 +129,26 @@ impl Code {
         self.decoded[fork as usize].get_or_init(|| Box::new(Decoded::new(self, fork)))
     }
 
-    /// Counts a run, and decodes the code on its second run. Decoding is not worth its cost for
-    /// code that runs once, such as init code and most contracts of a block.
+    /// Returns the decoded form, which is created if the budget is spent.
+    #[inline]
     pub(crate) fn begin_run(&self, fork: Fork) -> Option<&Decoded> {
-        if let Some(decoded) = self.decoded(fork) {
-            return Some(decoded);
+        match self.decoded(fork) {
+            None if self.budget() <= 0 => Some(self.decode(fork)),
+            decoded => decoded,
         }
-        let runs = self.runs.load(Ordering::Relaxed);
-        self.runs.store(runs.saturating_add(1), Ordering::Relaxed);
-        (runs > 0).then(|| self.decode(fork))
     }
 
-    /// The number of backward jumps after which a first run is decoded. Decoding costs about as
-    /// much as executing one instruction per byte of code.
-    pub(crate) fn jumps_before_decoding(&self) -> u32 {
-        u32::try_from(self.bytes.len() / 8).unwrap_or(u32::MAX) + 16
+    /// The bytes that may be executed before it is decoded.
+    #[inline(always)]
+    pub(crate) fn budget(&self) -> i64 {
+        self.budget.load(Ordering::Relaxed)
     }
-}
 
-/// See [`Code::destinations`].
-fn jump_destinations(code: &[u8]) -> Box<[u64]> {
-    let mut bits = vec![0u64; code.len().div_ceil(64)].into_boxed_slice();
-    let mut pc = 0;
-    while let Some(&byte) = code.get(pc) {
-        if byte == opcode::JUMPDEST {
-            bits[pc / 64] |= 1 << (pc % 64);
-        } else if let opcode::PUSH1..=opcode::PUSH32 = byte {
-            pc += usize::from(byte - opcode::PUSH1) + 1;
-        }
-        pc += 1;
+    /// Sets [`budget`](Self::budget).
+    #[inline(always)]
+    pub(crate) fn set_budget(&self, bytes: i64) {
+        self.budget.store(bytes, Ordering::Relaxed);
     }
-    bits
 }
 
 /// The bytes that the [`CodeCache`] counts for each code in addition to its bytes: tables, those of
@@ -136,6 +162,7 @@ const OVERHEAD: usize = 1 << 10;
 pub struct CodeCache {
     codes: RwLock<Entries>,
     bytes_max: usize,
+    decode_after: DecodeAfter,
 }
 
 #[derive(Debug, Default)]
@@ -151,7 +178,21 @@ impl CodeCache {
         Self {
             codes: RwLock::default(),
             bytes_max,
+            decode_after: DecodeAfter::default(),
         }
+    }
+
+    /// Changes when code is decoded. Results are the same at any setting.
+    pub fn with_decode_after(self, decode_after: DecodeAfter) -> Self {
+        Self {
+            decode_after,
+            ..self
+        }
+    }
+
+    /// Prepares code that is not cached, for example init code.
+    pub(crate) fn prepare(&self, bytes: &[u8]) -> Code {
+        Code::new(bytes, self.decode_after)
     }
 
     pub(crate) fn get(&self, hash: &B256) -> Option<Arc<Code>> {
@@ -188,25 +229,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jump_destinations_exclude_data() {
-        let code = Code::new(Bytes::from_static(&[0x5b, 0x61, 0x5b, 0x5b, 0x5b, 0x60]));
-        let found: Vec<_> = (0..50).filter(|pc| code.is_destination(*pc)).collect();
-        assert_eq!(found, [0, 4]);
-        assert!(!code.is_destination(u64::MAX));
-    }
-
-    #[test]
     fn delegations_have_23_bytes() {
         let to = Address::repeat_byte(7);
-        assert_eq!(Code::new(Code::delegation(to)).delegate, Some(to));
+        let delegate = |code: &[u8]| Code::new(code, DecodeAfter::default()).delegate;
+        assert_eq!(delegate(&Code::delegation(to)), Some(to));
         let longer = [&Code::delegation(to)[..], &[0]].concat();
-        assert_eq!(Code::new(longer.into()).delegate, None);
+        assert_eq!(delegate(&longer), None);
     }
 
     #[test]
     fn full_cache_is_emptied() {
         let cache = CodeCache::new(2 * OVERHEAD + 10);
-        let code = |byte| Code::new(Bytes::from(vec![byte; 6]));
+        let code = |byte| cache.prepare(&[byte; 6]);
         cache.insert(B256::repeat_byte(1), code(1));
         assert!(cache.get(&B256::repeat_byte(1)).is_some());
         cache.insert(B256::repeat_byte(2), code(2));
@@ -226,10 +260,9 @@ mod tests {
         ] {
             let bytes = piece.repeat(6_000 / piece.len());
             let footprint = Code::footprint_of(bytes.len());
-            let code = Code::new(bytes.into());
-            let fork = Fork::Amsterdam;
-            let used =
-                2 * code.padded.len() + 8 * code.destinations.len() + code.decode(fork).footprint();
+            let code = Code::new(&bytes, DecodeAfter::default());
+            let decoded = code.decode(Fork::Amsterdam);
+            let used = code.padded.len() + code.destinations.footprint() + decoded.footprint();
             assert!(
                 used <= footprint,
                 "{piece:?}: {used} bytes, counted {footprint}"
@@ -238,10 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn second_run_is_decoded() {
-        let code = Code::new(Bytes::from_static(&[0x00]));
+    fn decoded_once_the_budget_is_spent() {
+        let code = Code::new(&[0x00], DecodeAfter::default());
         assert!(code.begin_run(Fork::Cancun).is_none());
+        code.set_budget(0);
         assert!(code.begin_run(Fork::Cancun).is_some());
         assert!(code.decoded(Fork::London).is_none());
+        let code = |after| Code::new(&[0x00], after);
+        assert!(code(DecodeAfter::AT_ONCE).begin_run(Fork::Cancun).is_some());
+        assert!(code(DecodeAfter::NEVER).budget() > 1 << 60);
     }
 }

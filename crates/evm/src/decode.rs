@@ -15,6 +15,7 @@
 
 use crate::{
     code::Code,
+    destinations::instruction_len,
     fork::Fork,
     fused,
     gas::Schedule,
@@ -246,8 +247,9 @@ impl<'a> Decoder<'a> {
     /// Skips unreachable code from `pc` to the next `JUMPDEST`.
     fn skip_unreachable(&mut self, mut pc: usize, end: usize) -> usize {
         let bytes = self.code.padded();
-        while pc < end - 1 && !self.code.is_destination(pc as u64) {
-            pc += 1 + usize::from(FACTS[usize::from(bytes[pc])].immediate);
+        // `pc` begins an instruction, so a `JUMPDEST` here is not data.
+        while pc < end - 1 && bytes[pc] != opcode::JUMPDEST {
+            pc += instruction_len(bytes[pc]);
         }
         if pc < end - 1 {
             self.begin_block(pc);

@@ -400,8 +400,8 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
         let code = Code::delegation(address);
         (keccak256(&code), code)
     };
-    cx.journal
-        .set_code(account, hash, Arc::new(Code::new(code)));
+    let code = Arc::new(cx.codes.prepare(&code));
+    cx.journal.set_code(account, hash, code);
     cx.journal.set_nonce(account, nonce + 1);
     Ok(())
 }

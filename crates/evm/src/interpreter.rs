@@ -53,7 +53,10 @@ pub(crate) enum Exit {
 }
 
 /// What the careful instance checks before an instruction, for one opcode at one fork.
+///
+/// Aligned, so that its address is a scaled index.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
 struct Check {
     gas: u16,
     /// The minimum height of the stack, in bytes.
@@ -145,6 +148,12 @@ impl<T: Copy> Cursor<T> {
         Self(unsafe { self.0.add(by) })
     }
 
+    /// The address, for differences between positions.
+    #[inline(always)]
+    fn address(self) -> i64 {
+        self.0.addr() as i64
+    }
+
     /// The index within `items`, from which the cursor was made.
     #[inline(always)]
     fn position(self, items: &[T]) -> usize {
@@ -153,6 +162,21 @@ impl<T: Copy> Cursor<T> {
 }
 
 impl Cursor<u8> {
+    /// As [`constant`](Self::constant), for at most 8 bytes.
+    ///
+    /// # Safety
+    /// - The code is alive.
+    /// - At least 8 more bytes follow this one, padding included.
+    /// - `len` is between 1 and 8.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "code is padded with more than 8 bytes")]
+    unsafe fn short_constant(self, len: usize) -> Word {
+        debug_assert!((1..=8).contains(&len), "constant of {len} bytes");
+        // SAFETY: by the contract, 8 bytes follow; bytes need no alignment.
+        let bytes = unsafe { self.0.add(1).cast::<[u8; 8]>().read() };
+        Word::new(u64::from_be_bytes(bytes) >> (64 - 8 * len as u32))
+    }
+
     /// The `len` bytes after this one, as a number.
     ///
     /// # Safety
@@ -211,7 +235,6 @@ fn execute<const DECODED: bool, const TRACED: bool>(
         None => (&[], &[], &[]),
     };
     let checks = &CHECKS[cx.fork as usize];
-    let mut jumps_left = code.jumps_before_decoding();
 
     let mut gas = frame.gas;
     let mut stack = frame.stack;
@@ -225,6 +248,13 @@ fn execute<const DECODED: bool, const TRACED: bool>(
         // within the padded code; `code` outlives the loop.
         pc = unsafe { Cursor::of(bytes, frame.position) };
     }
+    // Where the budget of the code (`Code::budget`) would end if the code had no jumps. A jump
+    // moves it with the position, so that one addition counts all executed bytes.
+    let mut budget_end = if DECODED || TRACED {
+        0
+    } else {
+        pc.address().wrapping_add(code.budget())
+    };
 
     /// Reads word `$n` from the top.
     macro_rules! word {
@@ -299,6 +329,9 @@ fn execute<const DECODED: bool, const TRACED: bool>(
         ($exit:expr) => {{
             frame.gas = gas;
             frame.stack = stack;
+            if !DECODED && !TRACED {
+                code.set_budget(budget_end.wrapping_sub(pc.address()));
+            }
             return $exit;
         }};
     }
@@ -468,18 +501,27 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                 if !code.is_destination(target) {
                     halt!(Halt::InvalidJump);
                 }
-                if TRACED {
-                    report_step_end(cx, gas);
-                } else if target as usize <= pc.position(bytes) {
-                    jumps_left -= 1;
-                    if jumps_left == 0 {
-                        frame.position = code.decode(cx.fork).targets()[target as usize] as usize;
-                        frame.decoded = true;
-                        leave!(Exit::Again);
-                    }
-                }
+                let from = pc;
                 // SAFETY: a jump destination is within the code.
                 pc = unsafe { Cursor::of(bytes, target as usize) };
+                if TRACED {
+                    report_step_end(cx, gas);
+                    continue;
+                }
+                let change = pc.address().wrapping_sub(from.address());
+                budget_end = budget_end.wrapping_add(change);
+                if budget_end.wrapping_sub(pc.address()) <= 0 {
+                    frame.position = code.decode(cx.fork).targets()[target as usize] as usize;
+                    frame.decoded = true;
+                    leave!(Exit::Again);
+                }
+                // The `JUMPDEST` here needs no operands and no room.
+                gas -= i64::from(checks[usize::from(JUMPDEST)].gas);
+                if gas < 0 {
+                    halt!(Halt::OutOfGas);
+                }
+                pc = skip!(pc, 1);
+                keep_arm_separate!();
                 continue;
             }
         }};
@@ -707,12 +749,40 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                 pc = skip!(pc, 1);
                 advance!(1)
             }
-            // Not a range pattern, which would be compared before the indirect jump.
-            0x61 | 0x62 | 0x63 | 0x64 | 0x65 | 0x66 | 0x67 | 0x68 | 0x69 | 0x6a | 0x6b | 0x6c
-            | 0x6d | 0x6e | 0x6f | 0x70 | 0x71 | 0x72 | 0x73 | 0x74 | 0x75 | 0x76 | 0x77 | 0x78
-            | 0x79 | 0x7a | 0x7b | 0x7c | 0x7d | 0x7e | 0x7f => {
+            // Not range patterns, which would be compared before the indirect jump.
+            0x61 | 0x62 | 0x63 | 0x64 | 0x65 | 0x66 | 0x67 => {
                 let len = usize::from(instruction.op - PUSH1) + 1;
-                // SAFETY: the code is alive and padded with 33 bytes; `len` is 2 to 32.
+                // SAFETY: the code is alive and padded with 33 bytes; `len` is 2 to 8.
+                let constant = unsafe { pc.short_constant(len) };
+                // Nearly every jump follows the `PUSH` of its target. Both are executed at once
+                // if the jump can be paid and has its condition. Otherwise it fails by itself.
+                let following = if TRACED { STOP } else { ahead!(pc, len + 1) };
+                if following == JUMP && gas >= i64::from(checks[usize::from(JUMP)].gas) {
+                    gas -= i64::from(checks[usize::from(JUMP)].gas);
+                    pc = skip!(pc, len + 1);
+                    jump!(constant)
+                }
+                if following == JUMPI
+                    && gas >= i64::from(checks[usize::from(JUMPI)].gas)
+                    && stack.height_bytes() > 0
+                {
+                    gas -= i64::from(checks[usize::from(JUMPI)].gas);
+                    pc = skip!(pc, len + 1);
+                    let condition = word!(0);
+                    move_top!(-1);
+                    if !condition.is_zero() {
+                        jump!(constant)
+                    }
+                    advance!(0)
+                }
+                put_above!(0, constant);
+                pc = skip!(pc, len);
+                advance!(1)
+            }
+            0x68 | 0x69 | 0x6a | 0x6b | 0x6c | 0x6d | 0x6e | 0x6f | 0x70 | 0x71 | 0x72 | 0x73
+            | 0x74 | 0x75 | 0x76 | 0x77 | 0x78 | 0x79 | 0x7a | 0x7b | 0x7c | 0x7d | 0x7e | 0x7f => {
+                let len = usize::from(instruction.op - PUSH1) + 1;
+                // SAFETY: the code is alive and padded with 33 bytes; `len` is 9 to 32.
                 put_above!(0, unsafe { pc.constant(len) });
                 pc = skip!(pc, len);
                 advance!(1)

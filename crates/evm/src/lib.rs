@@ -48,6 +48,7 @@ mod word;
 
 mod code;
 mod decode;
+mod destinations;
 mod fused;
 
 mod source;
@@ -66,7 +67,7 @@ mod evm;
 mod inspect;
 mod transaction;
 
-pub use code::CodeCache;
+pub use code::{CodeCache, DecodeAfter};
 pub use env::{
     AccessListItem, Authorization, BlobSchedule, Block, Message, Transaction, TransactionType,
 };
@@ -75,4 +76,4 @@ pub use fork::{Fork, UnknownFork};
 pub use inspect::{FrameEnd, FrameKind, FrameStart, Inspector, Step};
 pub use outcome::{BlockGas, Error, Halt, InvalidTransaction, Outcome, Status};
 pub use source::{Account, MemoryState, MemoryStateError, StateSource};
-pub use state::{AccountChange, SlotChange, State, Transition};
+pub use state::{AccountChange, SlotChange, State, StateMemory, Transition};

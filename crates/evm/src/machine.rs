@@ -237,7 +237,7 @@ impl Machine {
             cx.journal.set_nonce(account, 1);
         }
         transfer(cx, account);
-        let code = Arc::new(Code::new(Bytes::copy_from_slice(input.bytes())));
+        let code = Arc::new(cx.codes.prepare(input.bytes()));
         cx.init_code_bytes += footprint;
         cx.request.input = crate::frame::Input::NONE;
         let frame = self.frame(cx.depth, &code);
@@ -267,8 +267,7 @@ impl Frame {
         memory_start: usize,
         checkpoint: crate::state::Checkpoint,
     ) {
-        let creates = is_creation(cx.request.kind);
-        self.decoded = !cx.steps && !creates && code.begin_run(cx.fork).is_some();
+        self.decoded = !cx.steps && code.begin_run(cx.fork).is_some();
         self.position = if self.decoded { interpreter::FIRST } else { 0 };
         cx.journal.state_gas.begin_frame();
         self.begin(self.stack, &cx.request, code, memory_start, checkpoint);
@@ -349,7 +348,7 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
         let hash = keccak256(&code);
         let code = match cx.codes.get(&hash) {
             Some(code) => code,
-            None => Arc::new(Code::new(code)),
+            None => Arc::new(cx.codes.prepare(&code)),
         };
         cx.journal.set_code(frame.account, hash, code);
     } else {

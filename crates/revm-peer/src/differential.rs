@@ -11,10 +11,10 @@ use revm::{
     Context, DatabaseRef, ExecuteEvm, MainBuilder, MainContext, bytecode::Bytecode,
     context::result::ExecutionResult, database_interface::WrapDatabaseRef, state::AccountInfo,
 };
-use std::{collections::BTreeMap, convert::Infallible};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 use txgraph_evm::{
-    Account, AccountChange, Error, Evm, Fork, Inspector, MemoryState, Outcome, State, StateSource,
-    Status,
+    Account, AccountChange, CodeCache, DecodeAfter, Error, Evm, Fork, Inspector, MemoryState,
+    Outcome, State, StateSource, Status,
 };
 
 /// The results of a case.
@@ -44,32 +44,70 @@ pub struct TransactionResult {
 /// Balance, nonce, code hash and storage of all existing accounts.
 pub type World = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
 
-/// Executes `case` on revm and in each form of our interpreter: with new code, with decoded
-/// code that ran before, and, if `with_inspector`, instruction by instruction. `evm` may be
-/// reused for many cases.
+/// Our interpreter in each of its forms: they must not differ in any result.
+#[derive(Debug)]
+pub struct Forms([Form; 4]);
+
+#[derive(Debug)]
+struct Form {
+    name: &'static str,
+    evm: Evm,
+    inspects: bool,
+}
+
+impl Default for Forms {
+    fn default() -> Self {
+        let form = |name, decode_after, inspects| {
+            let codes = Arc::new(CodeCache::default().with_decode_after(decode_after));
+            let evm = Evm::with_code_cache(Fork::LATEST, CHAIN_ID, codes);
+            Form {
+                name,
+                evm,
+                inspects,
+            }
+        };
+        Self([
+            form("not decoded", DecodeAfter::NEVER, false),
+            form("decoded while it runs", DecodeAfter::executed(1), false),
+            form("decoded", DecodeAfter::AT_ONCE, false),
+            form("with an inspector", DecodeAfter::NEVER, true),
+        ])
+    }
+}
+
+impl Forms {
+    /// Executes a case in each form, with an inspector only if `with_inspector`. Returns the
+    /// results with the names of the forms.
+    pub fn results(
+        &mut self,
+        case: &Case,
+        with_inspector: bool,
+    ) -> impl Iterator<Item = (&'static str, CaseResult)> {
+        let forms = self.0.iter_mut();
+        forms
+            .filter(move |form| with_inspector || !form.inspects)
+            .map(|form| (form.name, ours(&mut form.evm, case, form.inspects)))
+    }
+}
+
+/// Executes `case` on revm and in each form of our interpreter.
 ///
 /// # Panics
 ///
 /// If the results differ.
-pub fn assert_agreement(evm: &mut Evm, case: &Case, with_inspector: bool) {
+pub fn assert_agreement(forms: &mut Forms, case: &Case, with_inspector: bool) {
     let theirs = theirs(case);
-    let forms = [
-        ("new", false),
-        ("decoded", false),
-        ("with an inspector", true),
-    ];
-    for (how, inspects) in forms.into_iter().filter(|form| with_inspector || !form.1) {
-        let ours = ours(evm, case, inspects);
+    for (form, ours) in forms.results(case, with_inspector) {
         assert_eq!(
             ours, theirs,
-            "seed {} ({how}), ours first\n{case:#?}",
+            "seed {} ({form}), ours first\n{case:#?}",
             case.seed
         );
     }
 }
 
 /// Executes a case on our interpreter, with or without an inspector.
-pub fn ours(evm: &mut Evm, case: &Case, with_inspector: bool) -> CaseResult {
+fn ours(evm: &mut Evm, case: &Case, with_inspector: bool) -> CaseResult {
     evm.set_fork(case.fork);
     let mut state = State::new(Source(case.state.clone()));
     let transactions = case.transactions.iter().map(|transaction| {

@@ -253,7 +253,7 @@ impl Journal {
         } else if let Some(code) = cache.get(&hash) {
             code
         } else {
-            cache.insert(hash, Code::new(source.code(hash)?))
+            cache.insert(hash, cache.prepare(&source.code(hash)?))
         };
         self.entry(account).code = Some(Arc::clone(&code));
         Ok(code)

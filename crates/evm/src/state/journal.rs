@@ -11,7 +11,11 @@ use super::{
     state_gas::{Spent, StateGas},
     storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
 };
-use crate::{code::Code, fork::Fork, word::Word};
+use crate::{
+    code::{Code, DecodeAfter},
+    fork::Fork,
+    word::Word,
+};
 use alloy_primitives::{
     Address, B256, Log, U256, address,
     map::{AddressMap, HashMap},
@@ -125,7 +129,7 @@ impl Default for Journal {
             changes: Vec::new(),
             touched: Vec::new(),
             announced: Announced::default(),
-            no_code: Arc::new(Code::new(alloy_primitives::Bytes::new())),
+            no_code: Arc::new(Code::new(&[], DecodeAfter::default())),
             transitions: None,
             transaction: 1,
             logs: Vec::new(),
@@ -284,6 +288,10 @@ impl Journal {
         self.logs.clear();
         self.bytes_kept = 0;
         self.refund = 0;
+        self.state_gas = StateGas::default();
+        if let Some(transitions) = &mut self.transitions {
+            transitions.clear();
+        }
     }
 
     pub(super) fn accesses(&self) -> Vec<(Address, Vec<U256>)> {

@@ -29,13 +29,28 @@ pub struct State<S> {
     pub(crate) source: S,
 }
 
+/// The memory of a [`State`], for reuse by the next one. Without it, each state of a loop over
+/// blocks allocates and clears new pages.
+#[derive(Debug, Default)]
+pub struct StateMemory(Journal);
+
 impl<S: StateSource> State<S> {
     /// Creates a state without changes.
     pub fn new(source: S) -> Self {
-        Self {
-            journal: Journal::default(),
-            source,
-        }
+        Self::with_memory(source, StateMemory::default())
+    }
+
+    /// Creates a state without changes in the memory of an earlier one.
+    pub fn with_memory(source: S, memory: StateMemory) -> Self {
+        let StateMemory(journal) = memory;
+        Self { journal, source }
+    }
+
+    /// Discards everything that was read and changed, and returns the memory.
+    pub fn into_memory(mut self) -> StateMemory {
+        self.journal.clear();
+        self.journal.keep_transitions(false);
+        StateMemory(self.journal)
     }
 
     /// The source.

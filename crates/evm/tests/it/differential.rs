@@ -4,10 +4,10 @@
 //! `TXGRAPH_EVM_WATCHED=N` traces only every N-th case, because tracing takes longer than all other
 //! executions.
 
-use txgraph_evm::{Evm, Fork};
+use txgraph_evm::Fork;
 use txgraph_revm_peer::{
-    case::{CHAIN_ID, case},
-    differential::{assert_agreement, ours},
+    case::case,
+    differential::{Forms, assert_agreement},
 };
 
 fn number(variable: &str, otherwise: u64) -> u64 {
@@ -18,12 +18,12 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 }
 
 /// Runs `check` for `otherwise` cases, or as many as the environment sets.
-fn for_cases(otherwise: u64, mut check: impl FnMut(&mut Evm, u64)) {
+fn for_cases(otherwise: u64, mut check: impl FnMut(&mut Forms, u64)) {
     let first = number("TXGRAPH_EVM_SEED", 0);
     let cases = number("TXGRAPH_EVM_CASES", otherwise);
-    let mut evm = Evm::new(Fork::LATEST, CHAIN_ID);
+    let mut forms = Forms::default();
     for seed in first..first + cases {
-        check(&mut evm, seed);
+        check(&mut forms, seed);
     }
 }
 
@@ -31,8 +31,8 @@ fn for_cases(otherwise: u64, mut check: impl FnMut(&mut Evm, u64)) {
 #[cfg_attr(miri, ignore = "runs revm, and takes too long")]
 fn agrees_with_revm() {
     let traced_every = number("TXGRAPH_EVM_WATCHED", 1).max(1);
-    for_cases(20_000, |evm, seed| {
-        assert_agreement(evm, &case(seed), seed.is_multiple_of(traced_every));
+    for_cases(20_000, |forms, seed| {
+        assert_agreement(forms, &case(seed), seed.is_multiple_of(traced_every));
     });
 }
 
@@ -46,7 +46,7 @@ const WITHOUT_PEER: [(Fork, Fork); 2] = [
 /// What miri and valgrind run: new, decoded and traced code give the same results, at all forks.
 #[test]
 fn agrees_with_itself() {
-    for_cases(if cfg!(miri) { 8 } else { 1_000 }, |evm, seed| {
+    for_cases(if cfg!(miri) { 8 } else { 1_000 }, |forms, seed| {
         let mut case = case(seed);
         if seed.is_multiple_of(2) {
             let other = WITHOUT_PEER.iter().find(|(fork, _)| *fork == case.fork);
@@ -58,9 +58,10 @@ fn agrees_with_itself() {
                 transaction.gas_limit = transaction.gas_limit.min(80_000);
             }
         }
-        let new = ours(evm, &case, false);
-        let fork = case.fork;
-        assert_eq!(ours(evm, &case, false), new, "decoded, {fork}, seed {seed}");
-        assert_eq!(ours(evm, &case, true), new, "traced, {fork}, seed {seed}");
+        let mut results = forms.results(&case, true);
+        let (_, first) = results.next().expect("there are several forms");
+        for (form, result) in results {
+            assert_eq!(result, first, "{form}, {}, seed {seed}", case.fork);
+        }
     });
 }

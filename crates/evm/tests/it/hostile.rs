@@ -2,9 +2,13 @@
 
 use crate::heap::peak_of;
 use alloy_primitives::{Address, Bytes, U256, hex};
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use txgraph_evm::{
-    Block, Evm, Fork, Halt, MemoryState, Message, Outcome, State, Status, opcode::*,
+    Block, CodeCache, DecodeAfter, Evm, Fork, Halt, MemoryState, Message, Outcome, State, Status,
+    opcode::*,
 };
 
 const ATTACKER: Address = Address::repeat_byte(0xaa);
@@ -23,21 +27,27 @@ fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
     let mut source = MemoryState::default();
     source.insert(ATTACKER, U256::from(1_000_000), 1, code.into());
     let mut state = State::new(source);
-    let mut evm = Evm::new(fork, 1);
     let message = Message {
         to: Some(ATTACKER),
         gas_limit,
         ..Message::default()
     };
     let started = Instant::now();
-    // Two runs: new code, then decoded.
-    let ([first, second], heap) = peak_of(|| {
-        [(); 2].map(|()| {
+    let forms = [
+        DecodeAfter::NEVER,
+        DecodeAfter::default(),
+        DecodeAfter::AT_ONCE,
+    ];
+    let ([first, second, third], heap) = peak_of(|| {
+        forms.map(|decode_after| {
+            let codes = CodeCache::default().with_decode_after(decode_after);
+            let mut evm = Evm::with_code_cache(fork, 1, Arc::new(codes));
             state.clear();
             evm.call(&mut state, &Block::default(), &message).unwrap()
         })
     });
     assert_eq!(first, second);
+    assert_eq!(first, third);
     assert!(heap <= HEAP_MAX, "{heap} bytes on the heap");
     let time = started.elapsed();
     assert!(time <= TIME_MAX || cfg!(miri), "{time:?} exceed the limit");
@@ -236,7 +246,7 @@ fn init_code_of_maximum_size() {
     assert_eq!(outcome.status, Status::Halt(Halt::InitCodeTooLarge));
 }
 
-/// Underflow and overflow of the stack, in new and in decoded code.
+/// Underflow and overflow of the stack, with and without decoding.
 #[test]
 fn stack_limits() {
     assert!(run(vec![PUSH0; 1024]).is_success());
