@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::{FrameDetail, FrameRecorder, engine::OurEvm};
     use alloy_primitives::{B256, keccak256};
-    use txgraph_evm::{Evm, Fork, MemoryState, Transaction};
+    use txgraph_evm::{Evm, Fork, MemoryState, StateMemory, Transaction};
     use txgraph_evm_tools::asm::assemble;
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
             ..Block::default()
         };
         let mut evm = Evm::new(Fork::London, 1);
-        let mut engine = OurEvm::new(&mut evm, Fork::London, state, true);
+        let mut engine = OurEvm::new(&mut evm, Fork::London, state, true, StateMemory::default());
         let mut checker = BalanceChecker::new(&[TOKEN], 1, block.clone());
         let mut differing = Vec::new();
         for nonce in 0..2 {

@@ -175,8 +175,11 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         }
         match self.engine {
             EngineKind::Own => {
-                let source = source()?;
-                self.execute_with(&mut OurEvm::new(evm, fork, source, transitions))
+                let memory = std::mem::take(&mut worker.state_memory);
+                let mut engine = OurEvm::new(evm, fork, source()?, transitions, memory);
+                let executed = self.execute_with(&mut engine);
+                worker.state_memory = engine.state.into_memory();
+                executed
             }
             #[cfg(feature = "oracle")]
             EngineKind::Revm => {
@@ -196,7 +199,8 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
                 let (own, peer) = (source()?, source()?);
                 let block = self.block.environment(&self.rules);
                 let peer = BlockEvm::new(&worker.peer_codes, fork, evm.chain_id(), &block, peer);
-                let own = OurEvm::new(evm, fork, own, transitions);
+                let memory = txgraph_evm::StateMemory::default();
+                let own = OurEvm::new(evm, fork, own, transitions, memory);
                 self.execute_with(&mut Both::new(own, peer))
             }
         }

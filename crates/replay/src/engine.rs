@@ -4,7 +4,7 @@ use crate::{error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_evm::{
     AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Message, Outcome, State,
-    StateSource, Transaction, Transition,
+    StateMemory, StateSource, Transaction, Transition,
 };
 
 /// The reason why an engine refuses a transaction.
@@ -88,9 +88,16 @@ impl<'a, S> OurEvm<'a, S>
 where
     S: StateSource<Error: Into<StateError>>,
 {
-    pub(crate) fn new(evm: &'a mut Evm, fork: Fork, source: S, transitions: bool) -> Self {
+    /// Creates an engine whose state uses the memory of an earlier one.
+    pub(crate) fn new(
+        evm: &'a mut Evm,
+        fork: Fork,
+        source: S,
+        transitions: bool,
+        memory: StateMemory,
+    ) -> Self {
         evm.set_fork(fork);
-        let mut state = State::new(source);
+        let mut state = State::with_memory(source, memory);
         state.keep_transitions(transitions);
         Self { evm, state }
     }

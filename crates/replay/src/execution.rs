@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::{block::testing::header, engine::OurEvm};
     use txgraph_block::dao;
-    use txgraph_evm::{BlobSchedule, Evm, MemoryState};
+    use txgraph_evm::{BlobSchedule, Evm, MemoryState, StateMemory};
     use txgraph_nodedb::{Header, Withdrawal};
 
     struct NoObserver;
@@ -208,7 +208,7 @@ mod tests {
             receipts: None,
         };
         let mut evm = Evm::new(fork, 1);
-        let mut engine = OurEvm::new(&mut evm, fork, state, false);
+        let mut engine = OurEvm::new(&mut evm, fork, state, false, StateMemory::default());
         let end = execute(&mut engine, &rules, &block, &mut NoObserver).unwrap();
         assert!(matches!(end, ExecutionEnd::Complete(Ok(_))));
         let changes = engine.changes();

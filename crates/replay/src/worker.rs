@@ -2,13 +2,15 @@
 
 use crate::{BlockRules, BlockSource, ChainRules, Error, Result, StateHistory, StoredBlock};
 use std::sync::Arc;
-use txgraph_evm::{CodeCache, Evm, Fork, StateSource};
+use txgraph_evm::{CodeCache, Evm, Fork, StateMemory, StateSource};
 use txgraph_nodedb::{BlockRange, Header, Scratch};
 
 /// The interpreter and the buffers of one thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) evm: Evm,
+    /// The memory of the state of the last block.
+    pub(crate) state_memory: StateMemory,
     #[cfg(feature = "oracle")]
     pub(crate) peer_codes: crate::oracle::RevmCodes,
     scratch: Scratch,
@@ -26,6 +28,7 @@ impl Worker {
     pub(crate) fn new(rules: &ChainRules, codes: &Codes) -> Self {
         Self {
             evm: Evm::with_code_cache(Fork::Frontier, rules.chain_id, Arc::clone(&codes.own)),
+            state_memory: StateMemory::default(),
             #[cfg(feature = "oracle")]
             peer_codes: codes.peer.clone(),
             scratch: Scratch::default(),

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 use txgraph_bundle::Bundle;
-use txgraph_evm::{CodeCache, State};
+use txgraph_evm::{CodeCache, DecodeAfter, Evm, State, StateMemory};
 use txgraph_evm_bench::{
     blocks::{BlockCase, Era, Incomplete},
     measure::{cpu_ns, geometric_mean},
@@ -20,12 +20,13 @@ use txgraph_revm_peer::RevmCodes;
 
 const USAGE: &str = "\
 usage: txgraph-evm-mainnet --bundles FOLDER [--filter TEXT] [--rounds N] [--out FOLDER]
-                           [--setup TEXT] [--own PASSES]
+                           [--setup TEXT] [--own PASSES] [--decode-after TIMES]
 
 Executes the transactions of each bundle on our interpreter and on revm, block by block in
 alternation: once with an empty cache of code (one pass), and once with prepared code (warm).
 The gas of both engines is compared with the header before anything is timed. `--own N` runs
-only our interpreter, N passes over all blocks, for a profiler.
+only our interpreter, N passes over all blocks, for a profiler. `--decode-after TIMES` decodes
+code that has executed TIMES its length.
 ";
 
 struct Args {
@@ -35,6 +36,7 @@ struct Args {
     out: Option<PathBuf>,
     setup: String,
     own: Option<usize>,
+    decode_after: DecodeAfter,
 }
 
 fn args() -> Result<Args> {
@@ -45,6 +47,7 @@ fn args() -> Result<Args> {
         out: None,
         setup: String::new(),
         own: None,
+        decode_after: DecodeAfter::default(),
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -58,6 +61,10 @@ fn args() -> Result<Args> {
             "--rounds" => parsed.rounds = value()?.parse().context("--rounds")?,
             "--out" => parsed.out = Some(value()?.into()),
             "--setup" => parsed.setup = value()?,
+            "--decode-after" => {
+                let times = value()?.parse().context("--decode-after")?;
+                parsed.decode_after = DecodeAfter::executed(times);
+            }
             "--own" => parsed.own = Some(value()?.parse().context("--own")?),
             _ => bail!("{USAGE}"),
         }
@@ -91,7 +98,7 @@ fn main() -> Result<()> {
         args.filter
     );
     if let Some(passes) = args.own {
-        return own(&cases, passes);
+        return own(&cases, passes, args.decode_after);
     }
     for case in &cases {
         let (codes, transactions) = (RevmCodes::default(), case.peer_transactions());
@@ -105,16 +112,21 @@ fn main() -> Result<()> {
     let mut samples: Vec<Samples> = cases.iter().map(|_| Samples::default()).collect();
     for round in 0..args.rounds.max(1) {
         // One pass over all blocks: contracts are prepared when the first block calls them.
-        let caches = Caches::default();
+        let mut kept = Kept {
+            own: Own::new(&cases[0], args.decode_after),
+            own_with_changes: Own::new(&cases[0], args.decode_after),
+            peer: RevmCodes::default(),
+            peer_with_bundle: RevmCodes::default(),
+        };
         for (case, samples) in cases.iter().zip(&mut samples) {
-            samples.one_pass.push(time(case, &caches, round)?);
+            samples.one_pass.push(time(case, &mut kept, round)?);
         }
-        // The same caches, now filled. Another pass, because code is decoded in later runs.
+        // Another pass, because code is decoded in later runs.
         for case in &cases {
-            time(case, &caches, round)?;
+            time(case, &mut kept, round)?;
         }
         for (case, samples) in cases.iter().zip(&mut samples) {
-            samples.warm.push(time(case, &caches, round)?);
+            samples.warm.push(time(case, &mut kept, round)?);
         }
         let _ = write!(
             std::io::stderr(),
@@ -159,57 +171,80 @@ fn open(args: &Args) -> Result<Vec<BlockCase>> {
 }
 
 /// Runs our interpreter alone.
-fn own(cases: &[BlockCase], passes: usize) -> Result<()> {
+fn own(cases: &[BlockCase], passes: usize, decode_after: DecodeAfter) -> Result<()> {
     let mut gas = 0;
     for _ in 0..passes {
-        let mut evm = cases[0].evm(Arc::new(CodeCache::default()));
+        let mut own = Own::new(&cases[0], decode_after);
         for case in cases {
-            gas += case.execute(&mut evm, &mut State::new(case.before()))?;
+            gas += own.execute(case, false)?;
         }
     }
     writeln!(std::io::stdout(), "{gas} gas")?;
     Ok(())
 }
 
-/// Prepared code. Each kind of run has caches of its own, so that none warms those of another.
-#[derive(Default)]
-struct Caches {
-    own: Arc<CodeCache>,
-    own_with_changes: Arc<CodeCache>,
+/// Our interpreter with its memory and prepared code, as a thread of a replay keeps them.
+struct Own {
+    evm: Evm,
+    memory: StateMemory,
+}
+
+impl Own {
+    fn new(case: &BlockCase, decode_after: DecodeAfter) -> Self {
+        let codes = CodeCache::default().with_decode_after(decode_after);
+        Self {
+            evm: case.evm(Arc::new(codes)),
+            memory: StateMemory::default(),
+        }
+    }
+
+    /// Executes a block, and collects its changes if they are wanted. Returns the gas.
+    fn execute(&mut self, case: &BlockCase, with_changes: bool) -> Result<u64> {
+        let memory = std::mem::take(&mut self.memory);
+        let mut state = State::with_memory(case.before(), memory);
+        let gas = case.execute(&mut self.evm, &mut state)?;
+        if with_changes {
+            std::hint::black_box(state.changes());
+        }
+        self.memory = state.into_memory();
+        Ok(gas)
+    }
+}
+
+/// What is kept from block to block. Each kind of run has its own, so that none warms the code
+/// of another.
+struct Kept {
+    own: Own,
+    own_with_changes: Own,
     peer: RevmCodes,
     peer_with_bundle: RevmCodes,
 }
 
 /// Times a block on all engines, in an order that changes with the round.
-fn time(case: &BlockCase, caches: &Caches, round: usize) -> Result<Times> {
+fn time(case: &BlockCase, kept: &mut Kept, round: usize) -> Result<Times> {
     let mut times = Times::default();
     for turn in 0..4 {
         match (turn + round) % 4 {
             0 => {
-                let mut evm = case.evm(Arc::clone(&caches.own));
                 let start = cpu_ns();
-                case.execute(&mut evm, &mut State::new(case.before()))?;
+                kept.own.execute(case, false)?;
                 times.own = cpu_ns() - start;
             }
             1 => {
                 let transactions = case.peer_transactions();
                 let start = cpu_ns();
-                case.execute_on_peer(&caches.peer, transactions)?;
+                case.execute_on_peer(&kept.peer, transactions)?;
                 times.peer = cpu_ns() - start;
             }
             2 => {
-                let mut evm = case.evm(Arc::clone(&caches.own_with_changes));
                 let start = cpu_ns();
-                let mut state = State::new(case.before());
-                case.execute(&mut evm, &mut state)?;
-                std::hint::black_box(state.changes());
-                drop(state);
+                kept.own_with_changes.execute(case, true)?;
                 times.own_with_changes = cpu_ns() - start;
             }
             _ => {
                 let transactions = case.peer_transactions();
                 let start = cpu_ns();
-                case.execute_on_peer_with_bundle(&caches.peer_with_bundle, transactions)?;
+                case.execute_on_peer_with_bundle(&kept.peer_with_bundle, transactions)?;
                 times.peer_with_bundle = cpu_ns() - start;
             }
         }

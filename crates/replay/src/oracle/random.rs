@@ -15,7 +15,9 @@ use std::{
     collections::BTreeMap,
     ops::{AddAssign, ControlFlow},
 };
-use txgraph_evm::{BlobSchedule, Evm, Fork, Inspector, MemoryState, State, Transaction};
+use txgraph_evm::{
+    BlobSchedule, Evm, Fork, Inspector, MemoryState, State, StateMemory, Transaction,
+};
 use txgraph_nodedb::{Header, Withdrawal};
 use txgraph_revm_peer::case::{CHAIN_ID, Case, case};
 use txgraph_testkit::fixtures;
@@ -170,7 +172,7 @@ fn compare(cases: &[Case], protocol: &MemoryState, evm: &mut Evm) -> Compared {
         let wanted = cases.iter().flat_map(|case| case.transactions.clone());
         block.transactions = executable(evm, &environment, &state, wanted.collect());
 
-        let own = OurEvm::new(evm, fork, state.clone(), false);
+        let own = OurEvm::new(evm, fork, state.clone(), false, StateMemory::default());
         let peer = BlockEvm::new(&codes, fork, CHAIN_ID, &environment, state.clone());
         let mut engine = Both::new(own, peer);
         let mut judge = Judge::default();

@@ -15,7 +15,7 @@ use std::{
 };
 use txgraph_bundle::{Bundle, Missing};
 use txgraph_evm::StateSource;
-use txgraph_replay::{BlockReplay, Difference, Error, ReplayOptions};
+use txgraph_replay::{BlockReplay, Difference, Error};
 use txgraph_testkit::fixtures;
 
 /// A witness that lacks an account which its block reads.
@@ -94,7 +94,7 @@ fn every_block_has_the_results_of_its_header() {
 fn both_engines_agree_on_every_block() {
     let Some(files) = files() else { return };
     for_each(&complete(files), |bundle| {
-        let options = ReplayOptions {
+        let options = txgraph_replay::ReplayOptions {
             engine: txgraph_replay::EngineKind::Both,
             ..options()
         };
