@@ -8,7 +8,7 @@
 //! operands. General division is ruint's. The tests compare every operation with ruint.
 
 use alloy_primitives::{Address, B256, U256};
-use std::cmp::Ordering;
+use std::hint::select_unpredictable;
 
 /// A word of 256 bits, least significant limb first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -256,6 +256,15 @@ impl Word {
 
     #[inline(never)]
     pub(crate) fn addmod(self, other: Self, modulus: Self) -> Self {
+        // Arithmetic in a field, where both are reduced.
+        if self.lt(modulus) && other.lt(modulus) {
+            let sum = self.wrapping_add(other);
+            let carry = sum.lt(self);
+            if carry || !sum.lt(modulus) {
+                return sum.wrapping_sub(modulus);
+            }
+            return sum;
+        }
         wide::add_mod(self.u256(), other.u256(), modulus.u256()).into()
     }
 
@@ -454,24 +463,22 @@ impl Word {
             return self;
         };
         // Without a branch on the size, which a predictor could not follow.
-        let Self(limbs) = self;
-        let (at, above) = (size / 8, 56 - size % 8 * 8);
-        let [a, b, c, d] = limbs;
-        let low = if at == 0 { a } else { b };
-        let high = if at == 2 { c } else { d };
-        let signed = if at < 2 { low } else { high };
-        let fill = ((signed << above) as i64 >> 63) as u64;
-        let keep = |n: u64| match n.cmp(&at) {
-            Ordering::Less => u64::MAX,
-            Ordering::Equal => u64::MAX >> above,
-            Ordering::Greater => 0,
+        let Self([a, b, c, d]) = self;
+        let (at, shift) = (size / 8, 56 - size % 8 * 8);
+        let low = select_unpredictable(at == 0, a, b);
+        let high = select_unpredictable(at == 2, c, d);
+        let limb = select_unpredictable(at < 2, low, high);
+        let signed = ((limb << shift) as i64 >> shift) as u64;
+        let fill = (signed as i64 >> 63) as u64;
+        let extended = |n: u64, limb: u64| {
+            let above = select_unpredictable(n == at, signed, fill);
+            select_unpredictable(n < at, limb, above)
         };
-        let [a, b, c, d] = [0, 1, 2, 3].map(keep);
         Self([
-            limbs[0] & a | fill & !a,
-            limbs[1] & b | fill & !b,
-            limbs[2] & c | fill & !c,
-            limbs[3] & d | fill & !d,
+            extended(0, a),
+            extended(1, b),
+            extended(2, c),
+            extended(3, d),
         ])
     }
 
