@@ -255,6 +255,7 @@ mod tests {
             &[opcode::JUMPI][..],
             &[opcode::CALL],
             &[opcode::JUMPDEST, opcode::GAS],
+            &[opcode::JUMPDEST],
             &[opcode::PUSH1 + 4, 1, 1, 1, 1, 1],
             &[opcode::SLOAD],
         ] {

@@ -123,6 +123,8 @@ struct Decoder<'a> {
     blocks: Vec<(u32, u32)>,
     /// The slots of jumps, whose `imm` is still a position in the code.
     jumps: Vec<usize>,
+    /// The first and the last position of each run of two or more `JUMPDEST`s.
+    runs: Vec<(usize, usize)>,
     block: Block,
 }
 
@@ -138,6 +140,7 @@ impl<'a> Decoder<'a> {
             targets: vec![INVALID_TARGET; len],
             blocks: Vec::with_capacity(len / 8 + 1),
             jumps: Vec::with_capacity(len / 8 + 1),
+            runs: Vec::new(),
             block: Block::default(),
         }
     }
@@ -162,6 +165,10 @@ impl<'a> Decoder<'a> {
                     self.begin_block(pc);
                 }
                 self.targets[pc] = self.block.header as u32;
+                if bytes[pc + 1] == opcode::JUMPDEST {
+                    pc = self.begin_run(pc);
+                    continue;
+                }
             }
             if !facts.exists(self.fork) || byte == opcode::INVALID {
                 self.emit(fused::UNKNOWN, u16::from(byte), 0);
@@ -242,6 +249,37 @@ impl<'a> Decoder<'a> {
         // A push that the end of the code cuts short leaves the last block open.
         self.emit(opcode::STOP, 0, 0);
         self.end_block();
+        self.end_runs();
+    }
+
+    /// Makes one block of a run of `JUMPDEST`s, which pays for all but the last one. The last
+    /// one begins the block of the instructions after it. Returns its position.
+    fn begin_run(&mut self, first: usize) -> usize {
+        let run = self.code.bytes()[first..].iter();
+        let len = run.take_while(|byte| **byte == opcode::JUMPDEST).count();
+        let last = first + len - 1;
+        self.block.gas += self.jumpdest_gas() * (last - first) as u64;
+        self.runs.push((first, last));
+        last
+    }
+
+    /// Adds the blocks for jumps into the middle of runs. They pay for the rest of the run and
+    /// go to its last `JUMPDEST`.
+    fn end_runs(&mut self) {
+        for (first, last) in std::mem::take(&mut self.runs) {
+            for pc in first + 1..last {
+                self.begin_block(pc);
+                self.targets[pc] = self.block.header as u32;
+                self.block.gas = self.jumpdest_gas() * (last - pc) as u64;
+                self.jumps.push(self.out.len());
+                self.emit(fused::JUMP_TO, 0, last as u32);
+                self.end_block();
+            }
+        }
+    }
+
+    fn jumpdest_gas(&self) -> u64 {
+        u64::from(self.schedule.base[usize::from(opcode::JUMPDEST)])
     }
 
     /// Skips unreachable code from `pc` to the next `JUMPDEST`.

@@ -221,6 +221,20 @@ fn code_of_jump_destinations() {
     code.extend([PUSH0, JUMP]);
     let outcome = run(code);
     assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
+    // A jump to each of a run, with all its gas and with too little.
+    for target in 4..10 {
+        let mut code = vec![PUSH1, target, JUMP, STOP];
+        code.extend([JUMPDEST; 6]);
+        code.push(PUSH0);
+        let gas = 3 + 8 + u64::from(10 - target) + 2;
+        let outcome = run_with(code.clone(), gas);
+        assert!(outcome.is_success());
+        assert_eq!(outcome.gas_used, gas);
+        for gas in 0..gas {
+            let outcome = run_with(code.clone(), gas);
+            assert_eq!(outcome.status, Status::Halt(Halt::OutOfGas));
+        }
+    }
     // Data of a push is not a destination.
     let mut code = vec![PUSH1, 4, JUMP, PUSH1, JUMPDEST];
     code.resize(24_576, JUMPDEST);
