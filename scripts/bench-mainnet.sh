@@ -1,26 +1,27 @@
 #!/usr/bin/env bash
-# Times the embedded interpreter beside revm on real mainnet blocks: same build, same state in
+# Times the embedded interpreter and revm on real mainnet blocks: same build, same state in
 # memory, CPU time, blocks in alternation. One pass starts with an empty cache of code; warm has
 # all code prepared. The gas of both engines is compared with the headers before anything is
-# timed. Called by `./bench.sh mainnet`.
+# timed. The real blocks are years apart, so few contracts repeat. A range of consecutive blocks
+# of the contract-heavy chain shows the other extreme. Called by `./bench.sh mainnet`.
 #
 #   ./bench.sh mainnet               all blocks (about five minutes)
 #   ./bench.sh mainnet --quick       a minute
 #   ./bench.sh mainnet --filter pevm
 #
 # Blocks: ../shared/fixtures/mainnet/blocks (or TXGRAPH_FIXTURES, or BUNDLES). Any folder of
-# bundles will do: `txgraph replay --write-bundle` makes one. Results:
-# benchmarks/results/mainnet/summary.md and raw JSON.
+# bundles will do: `txgraph replay --write-bundle` makes one. The profile needs `perf`. Results:
+# summary.md and raw.json in benchmarks/results/mainnet and .../mainnet-consecutive.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-settings=(--rounds 11)
+rounds=11
 rest=()
 for arg in "$@"; do
     case $arg in
-        --quick) settings=(--rounds 3) ;;
+        --quick) rounds=3 ;;
         *) rest+=("$arg") ;;
     esac
 done
@@ -29,11 +30,33 @@ bundles=${BUNDLES:-${TXGRAPH_FIXTURES:-../shared/fixtures}/mainnet/blocks}
 [ -d "$bundles" ] || die "no folder $bundles; set BUNDLES to a folder of bundles"
 
 need_build
-say "building the interpreter and its peer (release)"
+say "building the interpreter, its peer and the chain writer (release)"
 cargo build --release --locked -p txgraph-evm-bench
+cargo build --release --locked -p txgraph-cli
+cargo build --release --locked -p txgraph-chaingen --features executed
+bench=$CARGO_TARGET_DIR/release/txgraph-evm-mainnet
+scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-mainnet.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
 
 setup="$(bench_setup); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock)"
 
-say "timing (blocks of $bundles)"
-"$CARGO_TARGET_DIR/release/txgraph-evm-mainnet" --bundles "$bundles" \
-    --out benchmarks/results/mainnet --setup "$setup" "${settings[@]}" "${rest[@]}"
+# measure NAME RESULTS BUNDLES [ARGS...]
+measure() {
+    local name=$1 out=benchmarks/results/$2 folder=$3
+    shift 3
+    say "timing $name"
+    "$bench" --bundles "$folder" --out "$out" --setup "$setup" --rounds "$rounds" "$@"
+    command -v perf >/dev/null 2>&1 || return 0
+    say "profiling $name"
+    perf record -q -F 999 -o "$scratch/perf" -- "$bench" --bundles "$folder" --own 60 "$@" >/dev/null
+    { printf '\n'; perf_shares "$scratch/perf" "Profile of our interpreter, one pass"; } |
+        tee -a "$out/summary.md"
+}
+
+measure "real blocks" mainnet "$bundles" "${rest[@]}"
+
+contract_chain v1 150
+say "writing bundles of 100 consecutive blocks"
+"$CARGO_TARGET_DIR/release/txgraph" replay --datadir "$chain" --chain "$chain/genesis.json" \
+    --blocks 1-100 --write-bundle "$scratch/bundles" >/dev/null
+measure "consecutive blocks" mainnet-consecutive "$scratch/bundles"

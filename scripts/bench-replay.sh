@@ -21,8 +21,6 @@ case "${1:-}" in
     --quick) blocks=150 layouts=(v1) rounds=${ROUNDS:-5} ;;
     *) die "usage: ./bench.sh replay [--quick]" ;;
 esac
-seed=$(sed -n 's/^seed = //p' benchmarks/replay.toml)
-mgas=$(sed -n 's/^mgas_per_block = //p' benchmarks/replay.toml)
 
 need_build
 say "building the replay and the chain writer (release)"
@@ -34,20 +32,6 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir -p benchmarks/results
 result=$scratch/replay.md
 
-# tip_of NUMBER: the tip hash that the definition in benchmarks/replay.toml expects.
-tip_of() { sed -n "s/^tip_$1 = \"\(.*\)\"/\1/p" benchmarks/replay.toml; }
-
-# contracts LAYOUT: sets $chain to the contract-heavy chain in that layout.
-contracts() {
-    chain=$CARGO_TARGET_DIR/bench-contracts-$seed-$mgas-$blocks-$1
-    [ ! -e "$chain/.tip" ] || return 0
-    say "writing the contract-heavy chain: $blocks blocks of $mgas Mgas ($1)"
-    rm -rf "$chain"
-    "$CARGO_TARGET_DIR/release/execgen" --out "$chain" --blocks "$blocks" \
-        --mgas-per-block "$mgas" --seed "$seed" --layout "$1" 2>&1 | tee "$scratch/execgen.log" >&2
-    sed -n 's/.*tip \(0x[0-9a-f]*\).*/\1/p' "$scratch/execgen.log" >"$chain/.tip"
-}
-
 measure() { # NAME DATADIR GENESIS
     say "timing $1 ($rounds rounds)"
     "$replay" --name "$1" --chain "$3" --rounds "$rounds" ${THREADS:+--threads "$THREADS"} \
@@ -58,28 +42,7 @@ measure() { # NAME DATADIR GENESIS
 shares() { # NAME DATADIR GENESIS
     perf record -q -F 999 -o "$scratch/perf" -- "$replay" --name "$1" --chain "$3" \
         --engine own --threads 1 --rounds "$rounds" "$2" >/dev/null
-    perf report -i "$scratch/perf" --stdio --no-children --sort symbol 2>/dev/null |
-        awk '
-            $1 !~ /%$/ { next }
-            { share = $1 + 0 }
-            /\[k\]/ { sum["the kernel"] += share; next }
-            /secp256k1|ecmult|recover_signer/ { sum["signatures"] += share; next }
-            /[Kk]eccak|KECCAK|sha256/ { sum["hashing"] += share; next }
-            /txgraph_evm::state|txgraph_evm::evm|txgraph_evm::transaction|Journal/ {
-                sum["journal and frames"] += share; next }
-            /txgraph_evm|ruint|revm_precompile|blst|bn254/ { sum["interpretation"] += share; next }
-            /txgraph_state|txgraph_nodedb|mdbx|page_|cursor_|node_search|tree_search|cmp_lexical|txn_|cursor|signet|roaring|ZSTD|HUF_|FSE_|lz4|__memcmp/ {
-                sum["state and block reads"] += share; next }
-            /txgraph_replay|alloy_trie|alloy_rlp|alloy_consensus|[Bb]loom/ {
-                sum["course and comparison"] += share; next }
-            /malloc|free|realloc|calloc|memmove|memset|memcpy|__rust|unlink_chunk/ {
-                sum["memory"] += share; next }
-            { sum["other"] += share }
-            END { for (kind in sum) printf "%s|%.1f\n", kind, sum[kind] }' |
-        sort -t'|' -k2,2nr | awk -F'|' -v name="$1" '
-            BEGIN { printf "%s: ", name }
-            { printf "%s%s %s %%", (NR > 1 ? ", " : ""), $1, $2 }
-            END { print ".\n" }' | tee -a "$result"
+    perf_shares "$scratch/perf" "$1" | tee -a "$result"
 }
 
 {
@@ -89,20 +52,17 @@ shares() { # NAME DATADIR GENESIS
     cat <<'EOF'
 
 Each round runs every engine with every number of threads, one after the other; ratios are
-of pairs of one round: median (least to most). Before, each engine replayed everything once,
-held against receipts, headers and change sets, and all outcomes were the same. In the
-timed runs every transaction is held against its receipt; the walk that makes an overlay
-is not timed.
+of pairs of one round: median (minimum to maximum). Before that, each engine replays everything
+once and compares it with receipts, headers and change sets, and all outcomes are the same. In
+the timed runs every transaction is compared with its receipt. The walk that makes an overlay is
+not timed.
 
 EOF
 } >"$result"
 
 subjects=()
 for layout in "${layouts[@]}"; do
-    contracts "$layout"
-    expected=$(tip_of "$blocks")
-    [ "$(cat "$chain/.tip")" = "$expected" ] ||
-        die "the tip of the chain is $(cat "$chain/.tip"), benchmarks/replay.toml expects $expected"
+    contract_chain "$layout" "$blocks"
     subjects+=("contracts, $layout|$chain|$chain/genesis.json")
 done
 fixtures=${TXGRAPH_FIXTURES:-../shared/fixtures}

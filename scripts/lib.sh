@@ -55,6 +55,54 @@ bench_chain() {
     touch "$chain/.complete"
 }
 
+# contract_chain LAYOUT BLOCKS: sets $chain to the contract-heavy chain of benchmarks/replay.toml,
+# whose contracts repeat from block to block. `execgen` writes it; the build cache keeps it.
+contract_chain() {
+    local seed mgas expected log
+    seed=$(sed -n 's/^seed = //p' benchmarks/replay.toml)
+    mgas=$(sed -n 's/^mgas_per_block = //p' benchmarks/replay.toml)
+    chain=$CARGO_TARGET_DIR/bench-contracts-$seed-$mgas-$2-$1
+    if [ ! -e "$chain/.tip" ]; then
+        say "writing the contract-heavy chain: $2 blocks of $mgas Mgas ($1)"
+        rm -rf "$chain"
+        log=$("$CARGO_TARGET_DIR/release/execgen" --out "$chain" --blocks "$2" \
+            --mgas-per-block "$mgas" --seed "$seed" --layout "$1" 2>&1)
+        sed -n 's/.*tip \(0x[0-9a-f]*\).*/\1/p' <<<"$log" >"$chain/.tip"
+    fi
+    expected=$(sed -n "s/^tip_$2 = \"\(.*\)\"/\1/p" benchmarks/replay.toml)
+    [ "$(cat "$chain/.tip")" = "$expected" ] ||
+        die "the tip of the chain is $(cat "$chain/.tip"), benchmarks/replay.toml expects $expected"
+}
+
+# perf_shares PERF_DATA NAME: prints the share of each kind of work, classified by function name.
+perf_shares() {
+    perf report -i "$1" --stdio --no-children --sort symbol 2>/dev/null |
+        awk '
+            $1 !~ /%$/ { next }
+            { share = $1 + 0 }
+            /\[k\]/ { sum["the kernel"] += share; next }
+            /recover_signer|v0_10/ { sum["senders"] += share; next }
+            /secp256k1|ecmult|bn254|ark_|blst|_mont_|modexp|revm_precompile/ {
+                sum["precompiled contracts"] += share; next }
+            /[Kk]eccak|KECCAK|sha256/ { sum["hashing"] += share; next }
+            /code::|decode::|destinations::/ { sum["preparation of code"] += share; next }
+            /txgraph_evm::state|txgraph_evm::evm|txgraph_evm::transaction|Journal/ {
+                sum["journal and frames"] += share; next }
+            /txgraph_evm::|ruint/ { sum["interpretation"] += share; next }
+            /txgraph_state|txgraph_nodedb|mdbx|page_|cursor_|node_search|tree_search|cmp_lexical|txn_|cursor|signet|roaring|ZSTD|HUF_|FSE_|lz4|__memcmp|Before/ {
+                sum["state and block reads"] += share; next }
+            /txgraph_replay|alloy_trie|alloy_rlp|alloy_consensus|[Bb]loom/ {
+                sum["execution of blocks and comparison"] += share; next }
+            /malloc|free|realloc|calloc|memmove|memset|memcpy|__rust|unlink_chunk/ {
+                sum["memory"] += share; next }
+            { sum["other"] += share }
+            END { for (kind in sum) printf "%s|%.1f\n", kind, sum[kind] }' |
+        sort -t'|' -k2,2nr | awk -F'|' -v name="$2" '
+            BEGIN { printf "%s: ", name }
+            { printf "%s%s %s %%", (NR > 1 ? ", " : ""), $1, $2 }
+            END { print ".\n" }'
+}
+
 # bench_setup: prints the commit, date, machine and compiler of a run.
 bench_setup() {
     local changes=

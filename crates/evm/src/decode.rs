@@ -9,7 +9,7 @@
 //! Most time is lost between blocks, so a jump checks the header of its target itself instead of
 //! executing a `BLOCK` instruction. A jump to a constant contains the slot of that header. A jump
 //! to anything but a destination goes to [`INVALID_TARGET`], a block with one instruction that
-//! halts.
+//! halts. A run of `JUMPDEST`s is one block, however long it is.
 //!
 //! Sequences that compilers often generate are fused into one instruction ([`fused`]).
 
