@@ -12,6 +12,7 @@ use crate::{
     machine::{Ended, Machine},
     memory::Memory,
     outcome::{BlockGas, Error, InvalidTransaction, Outcome, Status},
+    precompiles::LineCache,
     source::{Erased, Failed, Source, StateSource},
     state::{Checkpoint, Journal, State, StateGas},
     transaction::{self, Bill, Intrinsic},
@@ -37,6 +38,7 @@ struct Parts {
     codes: Arc<CodeCache>,
     memory: Memory,
     keccaks: KeccakCache,
+    lines: LineCache,
     memory_limit: Option<usize>,
 }
 
@@ -63,6 +65,7 @@ impl Parts {
             codes: &self.codes,
             memory: &mut self.memory,
             keccaks: &mut self.keccaks,
+            lines: &mut self.lines,
             steps: (inspector.as_ref()).is_some_and(|inspector| inspector.wants_steps()),
             inspector,
             state_byte: gas::state_byte(self.fork, block.gas_limit),
@@ -110,6 +113,7 @@ impl Evm {
                 codes,
                 memory: Memory::default(),
                 keccaks: KeccakCache::default(),
+                lines: LineCache::default(),
                 memory_limit: None,
             },
             machine: Machine::default(),

@@ -9,6 +9,7 @@ use crate::{
     keccak::KeccakCache,
     memory::{Memory, growth_cost},
     outcome::Halt,
+    precompiles::LineCache,
     source::{Failed, Source},
     stack::Stack,
     state::{Checkpoint, Journal},
@@ -52,6 +53,7 @@ pub(crate) struct Context<'a> {
     pub(crate) codes: &'a CodeCache,
     pub(crate) memory: &'a mut Memory,
     pub(crate) keccaks: &'a mut KeccakCache,
+    pub(crate) lines: &'a mut LineCache,
     pub(crate) inspector: Option<&'a mut dyn Inspector>,
     /// Whether the inspector receives every instruction.
     pub(crate) steps: bool,

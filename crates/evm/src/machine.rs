@@ -151,7 +151,9 @@ impl Machine {
             && let Some(precompile) = precompiles::get(cx.fork, &cx.request.code_address)
         {
             let input = cx.request.input;
-            let ended = match precompiles::run(precompile, input.bytes(), gas.cast_unsigned()) {
+            let (fork, gas_limit) = (cx.fork, gas.cast_unsigned());
+            let ran = precompiles::run(fork, precompile, cx.lines, input.bytes(), gas_limit);
+            let ended = match ran {
                 Ok((used, output)) => Ended {
                     status: Status::Success,
                     gas_left: gas - used.cast_signed(),

@@ -1,8 +1,12 @@
-//! The precompiled contracts of each fork, implemented by revm.
+//! The precompiled contracts of each fork: those of BN254 are ours, the others revm's.
+
+mod bn254;
+
+pub(crate) use bn254::LineCache;
 
 use crate::{fork::Fork, outcome::Halt};
 use alloy_primitives::{Address, Bytes};
-use revm_precompile::{Precompile, PrecompileSpecId, PrecompileStatus, Precompiles};
+use revm_precompile::{Precompile, PrecompileId, PrecompileSpecId, PrecompileStatus, Precompiles};
 
 /// The highest of the addresses that are numbered from 1, by fork.
 const fn highest(fork: Fork) -> u16 {
@@ -50,10 +54,40 @@ pub(crate) fn get(fork: Fork, address: &Address) -> Option<&'static Precompile> 
 
 /// Runs a precompiled contract; returns the gas used and the output.
 pub(crate) fn run(
+    fork: Fork,
     precompile: &Precompile,
+    lines: &mut LineCache,
     input: &[u8],
     gas_limit: u64,
 ) -> Result<(u64, Bytes), Halt> {
+    match precompile.id() {
+        PrecompileId::Bn254Add => priced(bn254::add_gas(fork), gas_limit, || bn254::add(input)),
+        PrecompileId::Bn254Mul => priced(bn254::multiply_gas(fork), gas_limit, || {
+            bn254::multiply(input)
+        }),
+        PrecompileId::Bn254Pairing => {
+            let gas = bn254::pairing_gas(fork, input.len());
+            priced(gas, gas_limit, || bn254::pairing(lines, input))
+        }
+        _ => run_revm(precompile, input, gas_limit),
+    }
+}
+
+/// Runs one of our contracts if `gas` is within the limit. `None` is invalid input.
+fn priced<const N: usize>(
+    gas: u64,
+    gas_limit: u64,
+    contract: impl FnOnce() -> Option<[u8; N]>,
+) -> Result<(u64, Bytes), Halt> {
+    if gas > gas_limit {
+        return Err(Halt::OutOfGas);
+    }
+    let output = contract().ok_or(Halt::PrecompileFailed)?;
+    Ok((gas, Bytes::copy_from_slice(&output)))
+}
+
+/// Runs a contract of revm's crate.
+fn run_revm(precompile: &Precompile, input: &[u8], gas_limit: u64) -> Result<(u64, Bytes), Halt> {
     // Only contracts of other chains have fatal errors.
     let output = precompile
         .execute(input, gas_limit, 0)
