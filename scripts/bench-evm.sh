@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Times the embedded interpreter beside revm, on whole transactions: same build, same
 # state in memory, CPU time, interleaved rounds. Gas and return data of all engines are
-# compared before anything is timed. Called by `./bench.sh evm`.
+# compared before anything is timed. Then times our precompiled contracts beside revm's.
+# Called by `./bench.sh evm`.
 #
 #   ./bench.sh evm               all programs (about ten minutes)
 #   ./bench.sh evm --quick       a minute
 #   ./bench.sh evm --filter weth
 #
 # Programs: ../shared/fixtures/evm/programs (or TXGRAPH_FIXTURES) when present, else
-# the ones in testdata/. Results: benchmarks/results/evm/summary.md and raw JSON.
+# the ones in testdata/. Results: benchmarks/results/evm/{summary,precompiles}.md and raw JSON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -34,3 +35,7 @@ setup="$(bench_setup); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \
 say "timing (programs of $programs)"
 "$CARGO_TARGET_DIR/release/txgraph-evm-bench" --programs "$programs" \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}" "${rest[@]}"
+
+say "timing precompiled contracts"
+"$CARGO_TARGET_DIR/release/txgraph-evm-precompiles" \
+    --out benchmarks/results/evm --setup "$setup" "${settings[@]}"
