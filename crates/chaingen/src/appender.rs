@@ -17,7 +17,7 @@ use super::{
     jar::Segment,
     segments::Segments,
     state::{Accounts, Before},
-    tables::Tables,
+    tables::{StateRows, Tables},
     truth::Truth,
     world::World,
 };
@@ -39,7 +39,7 @@ use txgraph_transfers::Transfer;
 const BATCH_TXS: u64 = 1 << 14;
 
 /// The newest block of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tip {
     /// Block number.
     pub number: u64,
@@ -103,6 +103,7 @@ impl Appender {
                 config.layout,
                 config.blocks_per_file,
                 config.durable,
+                StateRows::Changes,
             ),
             accounts: Accounts::new(config.layout),
             hash: header.hash_slow(),

@@ -8,7 +8,7 @@ use super::{
     executed::genesis_file,
     histories::Histories,
     segments::{self, Row, Segments},
-    tables::{Changes, Tables},
+    tables::{Changes, StateRows, Tables},
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use reth_codecs::Compact;
@@ -19,14 +19,22 @@ use std::{
     time::Duration,
 };
 
+/// The prune segments of senders, receipts, logs of contracts, and bodies (reth
+/// `crates/prune/types/src/segment.rs`).
+const PRUNED_WITH_BODIES: [u8; 4] = [0, 2, 3, 9];
+
 /// A data directory whose blocks are executed by the caller.
 ///
 /// Appends and unwinds like [`Appender`](super::Appender). In layout v1 the history
 /// indices are written too. In v2 they would be in RocksDB, so their stages are at block
 /// 0. There are no tries.
+///
+/// [`Self::create`] starts a chain with its state. [`Self::create_from`] writes blocks from the
+/// middle of a chain, without state.
 #[derive(Debug)]
 pub struct BlockWriter {
     storage: Storage,
+    rows: StateRows,
     tables: Tables,
     segments: Segments,
     account_history: Histories,
@@ -60,38 +68,81 @@ impl BlockWriter {
         header: alloy_consensus::Header,
         accounts: &BTreeMap<Address, FirstAccount>,
     ) -> Result<Self, Error> {
-        super::appender::check_empty(folder)?;
-        let files = folder.join("static_files");
-        std::fs::create_dir_all(&files).io(&files, "create")?;
+        let rows = match storage.layout {
+            Layout::V1 => StateRows::Indexed,
+            Layout::V2 => StateRows::Changes,
+        };
+        let mut writer = Self::begin(folder, storage, rows, Tip::default())?;
         let file = folder.join("genesis.json");
         let json = serde_json::to_vec_pretty(&genesis_file(chain_id, header.gas_limit, accounts));
         let json = json.map_err(|e| Error::Config(e.to_string()))?;
         std::fs::write(&file, json).io(&file, "write")?;
 
-        let layout = storage.layout;
-        let tables = Tables::create(&folder.join("db"), layout, storage.durable)?;
-        let changes = tables.begin()?;
-        tables.identify(&changes, header.timestamp)?;
-        let mut writer = Self {
-            segments: Segments::new(&files, layout, storage.blocks_per_file, storage.durable),
-            tip: Tip {
-                number: 0,
-                hash: header.hash_slow(),
-                timestamp: header.timestamp,
-                transactions: 0,
-            },
+        let changes = writer.tables.begin()?;
+        writer.tables.identify(&changes, header.timestamp)?;
+        writer.write(&changes, first_block(header, accounts))?;
+        writer.finish(changes, 1)?;
+        Ok(writer)
+    }
+
+    /// Creates a data directory in `folder`, which must be empty or not exist, with `blocks`
+    /// from the middle of a chain. `first_tx` is the number of their first transaction.
+    ///
+    /// Nothing is stored of earlier blocks, as in a node whose chain has a first block other
+    /// than 0 (`number` of its genesis): the first static files are those of the block ranges
+    /// that contain the first block, and their `block_range` begins with it (reth
+    /// `crates/storage/db-common/src/init.rs`). In a node, the first block has no transactions,
+    /// and `first_tx` is 0.
+    ///
+    /// There is no state, so blocks must not change any. Stages that need state are at block 0,
+    /// as after `reth import --no-state`. Ommers are not written.
+    pub fn create_from(
+        folder: &Path,
+        storage: Storage,
+        first_tx: u64,
+        blocks: Vec<ExecutedBlock>,
+    ) -> Result<Self, Error> {
+        let Some(first) = blocks.first().map(|block| &block.header) else {
+            return Err(Error::Config("a directory without a block".to_owned()));
+        };
+        let before = Tip {
+            number: first.number.saturating_sub(1),
+            hash: first.parent_hash,
+            timestamp: 0,
+            transactions: first_tx,
+        };
+        let (number, timestamp) = (first.number, first.timestamp);
+        let mut writer = Self::begin(folder, storage, StateRows::None, before)?;
+        writer.finalized = number;
+        let changes = writer.tables.begin()?;
+        writer.tables.identify(&changes, timestamp)?;
+        writer.append_in(changes, blocks)?;
+        Ok(writer)
+    }
+
+    /// Creates the files of a directory without blocks. `before` is the block before the first.
+    fn begin(folder: &Path, storage: Storage, rows: StateRows, before: Tip) -> Result<Self, Error> {
+        super::appender::check_empty(folder)?;
+        let files = folder.join("static_files");
+        std::fs::create_dir_all(&files).io(&files, "create")?;
+        let Storage {
+            layout,
+            blocks_per_file,
+            durable,
+            ..
+        } = storage;
+        Ok(Self {
+            segments: Segments::new(&files, layout, blocks_per_file, durable, rows),
+            tables: Tables::create(&folder.join("db"), layout, durable)?,
+            tip: before,
             storage,
-            tables,
+            rows,
             account_history: Histories::new("AccountsHistory"),
             slot_history: Histories::new("StoragesHistory"),
             recent: VecDeque::new(),
             finalized: 0,
             pause: Duration::ZERO,
-        };
-        let first = first_block(header, accounts);
-        writer.write(&changes, first)?;
-        writer.finish(changes, 1)?;
-        Ok(writer)
+        })
     }
 
     /// The newest block.
@@ -107,10 +158,19 @@ impl BlockWriter {
     /// Appends consecutive blocks after the tip, in one commit.
     pub fn append(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
         let changes = self.tables.begin()?;
+        self.append_in(changes, blocks)
+    }
+
+    fn append_in(&mut self, changes: Changes, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
         let count = blocks.len();
         for block in blocks {
+            let number = block.header.number;
             if block.header.parent_hash != self.tip.hash {
-                let problem = format!("block {} does not follow the tip", block.header.number);
+                let problem = format!("block {number} does not follow the tip");
+                return Err(Error::Impossible(problem));
+            }
+            if self.rows == StateRows::None && block.changes_state() {
+                let problem = format!("block {number} changes state in a directory without state");
                 return Err(Error::Impossible(problem));
             }
             self.write(&changes, block)?;
@@ -146,6 +206,26 @@ impl BlockWriter {
         }
         self.segments.truncate(to, self.tip.transactions)?;
         Ok(gone)
+    }
+
+    /// Deletes the transactions, receipts and senders files that contain only blocks below
+    /// `below`, like the pruner of a v2 node. Returns the last pruned block if a file was
+    /// deleted. Never deletes the newest file.
+    pub fn prune_bodies(&mut self, below: u64) -> Result<Option<u64>, Error> {
+        if self.storage.layout == Layout::V1 {
+            let why = "pruning static receipts in v1, where pruned receipts live in MDBX";
+            return Err(Error::Impossible(why.to_owned()));
+        }
+        let Some((block, tx)) = self.segments.prune_bodies(below)? else {
+            return Ok(None);
+        };
+        let changes = self.tables.begin()?;
+        let checkpoint = encode::prune_checkpoint(block, tx, below);
+        for segment in PRUNED_WITH_BODIES {
+            changes.put("PruneCheckpoints", &[segment], &checkpoint)?;
+        }
+        changes.commit()?;
+        Ok(Some(block))
     }
 
     /// Flushes everything to the disk.
@@ -215,7 +295,7 @@ impl BlockWriter {
             .collect();
         self.segments
             .write_before(changes, number, &accounts, &slots)?;
-        if self.storage.layout == Layout::V1 {
+        if self.rows == StateRows::Indexed {
             for address in block.accounts.keys() {
                 self.account_history.note(address.to_vec(), number);
             }
@@ -253,9 +333,8 @@ impl BlockWriter {
     }
 
     fn write_checkpoints(&self, changes: &Changes) -> Result<(), Error> {
-        let indexed = self.storage.layout == Layout::V1;
         self.tables
-            .checkpoints(changes, self.tip.number, self.finalized, indexed)
+            .checkpoints(changes, self.tip.number, self.finalized, self.rows)
     }
 
     fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {

@@ -12,6 +12,9 @@ pub enum Error {
     /// The target exists and is not empty.
     #[error("{} exists and is not an empty folder; choose another or delete it", .0.display())]
     Exists(PathBuf),
+    /// A block of an archive cannot be decoded.
+    #[error("cannot decode a recorded block: {0}")]
+    Recorded(String),
     /// A node would never do this.
     #[error("a node does not do this: {0}")]
     Impossible(String),

@@ -5,12 +5,16 @@
 //! after.
 
 use super::{
+    Error,
     encode::Account,
     header::{self, blob_params},
 };
-use alloy_consensus::{EthereumReceipt, EthereumTxEnvelope, Header, TxEip4844};
-use alloy_eips::eip4895::Withdrawal;
+use alloy_consensus::{
+    EthereumReceipt, EthereumTxEnvelope, Header, TxEip4844, TxType, transaction::SignerRecoverable,
+};
+use alloy_eips::{eip2718::Decodable2718, eip4895::Withdrawal};
 use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_rlp::Decodable;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -49,6 +53,77 @@ pub struct ExecutedBlock {
     pub slots: BTreeMap<(Address, B256), Changed<U256>>,
     /// New code in this block, by hash.
     pub codes: Vec<(B256, Bytes)>,
+}
+
+impl ExecutedBlock {
+    /// Decodes a block without its state changes, ommers and withdrawals, as archives of a chain
+    /// contain it. Senders are recovered from the signatures.
+    ///
+    /// `header` is RLP, each of `transactions` is an EIP-2718 envelope, and `receipts` is an RLP
+    /// list of receipts without blooms: type, status, cumulative gas, logs (the form of eth/69,
+    /// EIP-7642).
+    pub fn decode(
+        mut header: &[u8],
+        transactions: &[Bytes],
+        receipts: &[u8],
+    ) -> Result<Self, Error> {
+        let header = Header::decode(&mut header).map_err(|e| undecodable("header", &e))?;
+        let number = header.number;
+        let receipts = decode_receipts(receipts)
+            .map_err(|e| undecodable(&format!("receipts of block {number}"), &e))?;
+        if receipts.len() != transactions.len() {
+            return Err(Error::Recorded(format!(
+                "block {number} has {} transactions and {} receipts",
+                transactions.len(),
+                receipts.len()
+            )));
+        }
+        let pairs = transactions.iter().zip(receipts).enumerate();
+        let transactions = pairs.map(|(index, (bytes, receipt))| {
+            let what = || format!("transaction {index} of block {number}");
+            let transaction = EthereumTxEnvelope::decode_2718(&mut &bytes[..])
+                .map_err(|e| undecodable(&what(), &e))?;
+            let sender = transaction
+                .recover_signer_unchecked()
+                .map_err(|e| undecodable(&what(), &e))?;
+            Ok(ExecutedTransaction {
+                sender,
+                transaction,
+                receipt,
+            })
+        });
+        Ok(Self {
+            transactions: transactions.collect::<Result<_, _>>()?,
+            header,
+            ..Self::default()
+        })
+    }
+
+    /// Whether the block changes accounts, slots or code.
+    pub(super) fn changes_state(&self) -> bool {
+        !(self.accounts.is_empty() && self.slots.is_empty() && self.codes.is_empty())
+    }
+}
+
+fn undecodable(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::Recorded(format!("{what}: {error}"))
+}
+
+fn decode_receipts(mut rlp: &[u8]) -> alloy_rlp::Result<Vec<EthereumReceipt>> {
+    let mut list = alloy_rlp::Header::decode_bytes(&mut rlp, true)?;
+    let mut receipts = Vec::new();
+    while !list.is_empty() {
+        let mut fields = alloy_rlp::Header::decode_bytes(&mut list, true)?;
+        let tx_type = u8::decode(&mut fields)?;
+        receipts.push(EthereumReceipt {
+            tx_type: TxType::try_from(tx_type)
+                .map_err(|_| alloy_rlp::Error::Custom("unknown transaction type"))?,
+            success: bool::decode(&mut fields)?,
+            cumulative_gas_used: u64::decode(&mut fields)?,
+            logs: Vec::decode(&mut fields)?,
+        });
+    }
+    Ok(receipts)
 }
 
 /// An account of block 0.

@@ -13,7 +13,9 @@
 //! because a process can open a database only once.
 //!
 //! [`BlockWriter`] writes chains whose blocks the caller executes. It also writes storage, code,
-//! complete change sets and, in v1, history indices.
+//! complete change sets and, in v1, history indices. [`BlockWriter::create_from`] writes blocks
+//! of an existing chain, such as mainnet, with their transactions and receipts
+//! ([`ExecutedBlock::decode`]) and without state. The first block can have any number.
 
 mod anomalies;
 mod appender;

@@ -5,7 +5,7 @@ use super::{
     config::Layout,
     encode,
     jar::{Kind, Segment},
-    tables::Changes,
+    tables::{Changes, StateRows},
 };
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
@@ -30,22 +30,30 @@ pub(super) struct Segments {
     pub(super) receipts: Segment,
     /// In layout v2 only.
     senders: Option<Segment>,
+    /// In layout v2 only, and only with state.
     account_changes: Option<Segment>,
     storage_changes: Option<Segment>,
 }
 
 impl Segments {
     /// Creates segments without files.
-    pub(super) fn new(folder: &Path, layout: Layout, blocks_per_file: u64, durable: bool) -> Self {
+    pub(super) fn new(
+        folder: &Path,
+        layout: Layout,
+        blocks_per_file: u64,
+        durable: bool,
+        rows: StateRows,
+    ) -> Self {
         let segment = |kind| Segment::new(folder, kind, blocks_per_file, durable);
-        let only_v2 = |kind| (layout == Layout::V2).then(|| segment(kind));
+        let is_v2 = layout == Layout::V2;
+        let changes = |kind| (is_v2 && rows != StateRows::None).then(|| segment(kind));
         Self {
             headers: segment(Kind::Headers),
             transactions: segment(Kind::Transactions),
             receipts: segment(Kind::Receipts),
-            senders: only_v2(Kind::Senders),
-            account_changes: only_v2(Kind::AccountChanges),
-            storage_changes: only_v2(Kind::StorageChanges),
+            senders: is_v2.then(|| segment(Kind::Senders)),
+            account_changes: changes(Kind::AccountChanges),
+            storage_changes: changes(Kind::StorageChanges),
         }
     }
 
@@ -175,6 +183,21 @@ impl Segments {
             }
         }
         Ok(())
+    }
+
+    /// Deletes the transactions, receipts and senders files that contain only blocks below
+    /// `block`, but never the newest file. Returns the last deleted block and transaction.
+    pub(super) fn prune_bodies(&mut self, block: u64) -> Result<Option<(u64, Option<u64>)>, Error> {
+        let bodies = [
+            Some(&mut self.transactions),
+            Some(&mut self.receipts),
+            self.senders.as_mut(),
+        ];
+        let mut pruned = None;
+        for segment in bodies.into_iter().flatten() {
+            pruned = segment.prune(block)?;
+        }
+        Ok(pruned)
     }
 
     /// Removes all blocks above `to` from the files. `next_tx` is the number of the first

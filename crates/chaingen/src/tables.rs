@@ -56,18 +56,18 @@ const TABLES: [(&str, bool); 31] = [
 ];
 
 /// Stages that writing a block completes.
-const STAGES: [&str; 12] = [
+const BLOCK_STAGES: [&str; 5] = ["Bodies", "Era", "Finish", "Headers", "SenderRecovery"];
+
+/// Stages that writing a block with its state completes. Without state they stay at block 0, as
+/// after `reth import --no-state` (`StageId::STATE_REQUIRED` in
+/// `crates/stages/types/src/id.rs`).
+const STATE_STAGES: [&str; 7] = [
     "AccountHashing",
-    "Bodies",
-    "Era",
     "Execution",
-    "Finish",
-    "Headers",
     "MerkleExecute",
     "MerkleUnwind",
     "Prune",
     "PruneSenderRecovery",
-    "SenderRecovery",
     "StorageHashing",
 ];
 
@@ -77,6 +77,17 @@ const HISTORY_STAGES: [&str; 2] = ["IndexAccountHistory", "IndexStorageHistory"]
 
 /// Complete in v1. In v2 it writes to RocksDB and stays at block 0.
 const LOOKUP_STAGE: &str = "TransactionLookup";
+
+/// What a writer stores in addition to blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StateRows {
+    /// Nothing: no accounts and no change sets.
+    None,
+    /// Accounts and change sets.
+    Changes,
+    /// Accounts, change sets and history indices.
+    Indexed,
+}
 
 /// The database, open for writing.
 #[derive(Debug)]
@@ -151,20 +162,25 @@ impl Tables {
         changes.put("VersionHistory", &timestamp.to_be_bytes(), &version)
     }
 
-    /// Sets the checkpoints of all stages and of finality. `indexed`: whether history
-    /// indices are written.
+    /// Sets the checkpoints of all stages and of finality.
     pub(super) fn checkpoints(
         &self,
         changes: &Changes,
         tip: u64,
         finalized: u64,
-        indexed: bool,
+        rows: StateRows,
     ) -> Result<(), Error> {
-        let lookup = if self.layout == Layout::V1 { tip } else { 0 };
-        let history = if indexed { tip } else { 0 };
-        let done = STAGES.iter().map(|stage| (*stage, tip));
-        let indices = HISTORY_STAGES.iter().map(|stage| (*stage, history));
-        for (stage, block) in done.chain(indices).chain([(LOOKUP_STAGE, lookup)]) {
+        let at_tip = |done| if done { tip } else { 0 };
+        let groups = [
+            (&BLOCK_STAGES[..], tip),
+            (&STATE_STAGES, at_tip(rows != StateRows::None)),
+            (&HISTORY_STAGES, at_tip(rows == StateRows::Indexed)),
+            (&[LOOKUP_STAGE], at_tip(self.layout == Layout::V1)),
+        ];
+        let stages = groups
+            .iter()
+            .flat_map(|(stages, block)| stages.iter().map(|stage| (*stage, *block)));
+        for (stage, block) in stages {
             let value = encode::stage_checkpoint(block);
             changes.put("StageCheckpoints", stage.as_bytes(), &value)?;
         }

@@ -1,6 +1,6 @@
 //! Support for tests: data directories of real nodes ([`fixtures`]), edits of them
-//! (`edit`, with the feature of that name), and slow, obvious implementations of what the
-//! fast crates do ([`naive`]).
+//! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), and slow, obvious
+//! implementations of what the fast crates do ([`naive`]).
 //!
 //! Only tests use this crate. It does not use the fast code that it checks: the naive
 //! implementations read a node's JSON answers.
@@ -8,4 +8,5 @@
 #[cfg(feature = "edit")]
 pub mod edit;
 pub mod fixtures;
+pub mod mainnet;
 pub mod naive;

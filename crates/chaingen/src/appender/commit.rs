@@ -10,7 +10,7 @@ use super::{
         jar::Segment,
         segments::{self, Row, Segments},
         state::Before,
-        tables::Changes,
+        tables::{Changes, StateRows},
         world::CONTRACT_CODE,
     },
     Appender, Recent,
@@ -143,8 +143,12 @@ impl Appender {
     }
 
     pub(super) fn write_checkpoints(&self, changes: &Changes) -> Result<(), Error> {
-        self.tables
-            .checkpoints(changes, self.header.number, self.finalized, false)
+        self.tables.checkpoints(
+            changes,
+            self.header.number,
+            self.finalized,
+            StateRows::Changes,
+        )
     }
 
     pub(super) fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "small chains")]
 
 mod chain;
+mod first_block;
 mod live;
 mod program;
 mod raw;

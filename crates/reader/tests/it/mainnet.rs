@@ -1,111 +1,94 @@
-//! Logs of 20 consecutive blocks of mainnet, decoded by our decoder, by the naive one, and by an
-//! independent product (`fixtures/mainnet/README.md`).
+//! 20 consecutive blocks of mainnet: their logs decoded by our decoder, by the naive one and by
+//! an independent product, and a data directory of them in both layouts
+//! (`fixtures/mainnet/README.md`).
 
-use alloy_primitives::{Address, B256, Bytes, U256, address};
-use alloy_rlp::{Decodable, Header};
-use serde_json::{Value, json};
-use std::{path::Path, process::Command};
-use txgraph_testkit::{
-    fixtures,
-    naive::{Decoded, decode_logs},
+use crate::support::{answer, ask, assert_same, everything, open_with, range};
+use alloy_primitives::{B256, Bytes};
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
 };
-use txgraph_transfers::{Decoder, LogView, Transfer, TransferFilter, WrappedNative, testing};
+use tempfile::TempDir;
+use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, Storage};
+use txgraph_nodedb::{BlockRange, Error as NodeDbError, Parts};
+use txgraph_reader::ScanOptions;
+use txgraph_testkit::{
+    mainnet::{self, FIRST_BLOCK, LAST_BLOCK, RecordedBlock},
+    naive::quantity,
+};
+use txgraph_transfers::{
+    Decoder, LogView, SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
+};
 
-const USDT: Address = address!("dac17f958d2ee523a2206206994597c13d831ec7");
+/// The number of the first transaction, as if earlier ones were pruned. Mainnet had about this
+/// many at block 15,000,001.
+const FIRST_TX: u64 = 1_600_000_000;
 
-/// A log: address, topics, data.
-type RawLog = (Address, Vec<B256>, Bytes);
+/// The blocks of the directory.
+const BLOCKS: BlockRange = BlockRange {
+    first: FIRST_BLOCK,
+    last: LAST_BLOCK,
+};
 
-/// Reads `[[type, status, cumulative gas, [[address, topics, data]…]]…]`.
-fn receipts(mut rlp: &[u8]) -> Vec<Vec<RawLog>> {
-    let list = |rlp: &mut &[u8]| Header::decode_bytes(rlp, true).unwrap().to_vec();
-    let all = list(&mut rlp);
-    let mut all = &all[..];
-    let mut receipts = Vec::new();
-    while !all.is_empty() {
-        let receipt = list(&mut all);
-        let mut receipt = &receipt[..];
-        for _ in 0..3 {
-            u64::decode(&mut receipt).unwrap();
-        }
-        let logs = list(&mut receipt);
-        let mut logs = &logs[..];
-        let mut read = Vec::new();
-        while !logs.is_empty() {
-            let log = list(&mut logs);
-            let mut log = &log[..];
-            let address = Address::decode(&mut log).unwrap();
-            let topics = Vec::<B256>::decode(&mut log).unwrap();
-            read.push((address, topics, Bytes::decode(&mut log).unwrap()));
-        }
-        receipts.push(read);
-    }
-    receipts
+fn executed(blocks: &[RecordedBlock]) -> Vec<ExecutedBlock> {
+    let decode = |block: &RecordedBlock| {
+        ExecutedBlock::decode(&block.header, &block.transactions, &block.receipts).unwrap()
+    };
+    blocks.iter().map(decode).collect()
 }
 
-/// Decodes base64 (RFC 4648).
-fn base64(text: &str) -> Vec<u8> {
-    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
-    for digit in text.trim_end_matches('=').chars() {
-        bits = bits << 6 | u32::try_from(DIGITS.find(digit).unwrap()).unwrap();
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).unwrap());
-        }
-    }
-    bytes
+/// Writes a data directory of the blocks.
+fn write(blocks: &[RecordedBlock], storage: Storage) -> (TempDir, BlockWriter) {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = BlockWriter::create_from(folder.path(), storage, FIRST_TX, executed(blocks));
+    (folder, writer.unwrap())
 }
 
-/// The USDT transfers of the reference: block, transaction, sender, recipient, amount.
-fn reference(archive: &Path) -> Vec<(u64, u64, Address, Address, U256)> {
-    let file = "reference/USDT_token_transfers.json";
-    let output = Command::new("tar")
-        .args(["--zstd", "-xOf"])
-        .arg(archive)
-        .arg("--wildcards")
-        .arg(format!("*{file}"))
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let rows = text.lines().map(|line| {
-        let row: Value = serde_json::from_str(line).unwrap();
-        let address = |key: &str| Address::from_slice(&base64(row[key].as_str().unwrap()));
-        assert_eq!(address("tokenAddress"), USDT);
-        (
-            row["blockId"].as_u64().unwrap(),
-            row["transactionIndex"].as_u64().unwrap(),
-            address("from"),
-            address("to"),
-            U256::from(row["value"].as_u64().unwrap()),
-        )
-    });
-    rows.collect()
+/// Writes directories of the blocks in both layouts.
+fn both(blocks: &[RecordedBlock]) -> [(TempDir, Layout); 2] {
+    [Layout::V1, Layout::V2].map(|layout| (write(blocks, layout.into()).0, layout))
 }
 
+fn scan(path: &Path, blocks: BlockRange, verify: bool) -> Result<Vec<Transfer>, SourceError> {
+    let options = ScanOptions {
+        verify,
+        ..ScanOptions::default()
+    };
+    ask(&open_with(path, options), &everything(blocks)).map(|(transfers, _)| transfers)
+}
+
+/// Our decoder without a database, the naive decoder and GraphSense.
 #[test]
 fn transfers_of_mainnet_blocks_agree_with_other_decoders() {
-    let Some(root) = fixtures::require_root() else {
+    let Some(blocks) = mainnet::blocks() else {
         return;
     };
-    let folder = root.join("mainnet");
-    let file = std::fs::File::open(folder.join("receipts-15000001-15000020.json.zst")).unwrap();
-    let file: Value = serde_json::from_reader(zstd::Decoder::new(file).unwrap()).unwrap();
     let everything = TransferFilter::default();
     let mut decoder = Decoder::new(1, &WrappedNative::Any, &everything);
-    let (mut ours, mut naive) = (Vec::<Transfer>::new(), Decoded::default());
-    for block in file["blocks"].as_array().unwrap() {
-        let number = block["number"].as_u64().unwrap();
-        let rlp: Bytes = serde_json::from_value(block["slim_receipts_rlp"].clone()).unwrap();
-        decoder.begin_block(number, None);
-        let mut log_index = 0;
-        for (index, logs) in (0..).zip(receipts(&rlp)) {
-            let topics: Vec<Vec<[u8; 32]>> = logs
+    let mut ours = Vec::<Transfer>::new();
+    for block in &blocks {
+        decoder.begin_block(block.number(), None);
+        let (_, receipts) = block.answers();
+        for (index, receipt) in (0..).zip(receipts.as_array().unwrap()) {
+            let logs = receipt["logs"].as_array().unwrap();
+            let parsed: Vec<(_, Vec<B256>, Bytes)> = logs
+                .iter()
+                .map(|log| {
+                    let topics = serde_json::from_value(log["topics"].clone()).unwrap();
+                    let data = serde_json::from_value(log["data"].clone()).unwrap();
+                    (
+                        serde_json::from_value(log["address"].clone()).unwrap(),
+                        topics,
+                        data,
+                    )
+                })
+                .collect();
+            let topics: Vec<Vec<[u8; 32]>> = parsed
                 .iter()
                 .map(|(_, topics, _)| topics.iter().map(|topic| topic.0).collect())
                 .collect();
-            let views = logs
+            let views = parsed
                 .iter()
                 .zip(&topics)
                 .map(|((address, _, data), topics)| LogView {
@@ -114,53 +97,287 @@ fn transfers_of_mainnet_blocks_agree_with_other_decoders() {
                     data,
                 });
             decoder.transaction(index, None, views, &mut ours);
-            let json: Vec<Value> = logs
-                .iter()
-                .map(|(address, topics, data)| {
-                    let log = json!({ "address": address, "topics": topics, "data": data,
-                        "logIndex": format!("{log_index:#x}") });
-                    log_index += 1;
-                    log
-                })
-                .collect();
-            let row = Transfer {
-                transaction_index: index,
-                ..testing::transfer(number)
-            };
-            decode_logs(&row, &Value::Array(json), &mut naive);
         }
     }
-    for transfers in [&mut ours, &mut naive.transfers] {
+    let mut naive = mainnet::transfers(&blocks).transfers;
+    naive.retain(|transfer| transfer.log_index.is_some());
+    for transfers in [&mut ours, &mut naive] {
         for transfer in transfers {
             (transfer.block_timestamp, transfer.transaction_hash) = (None, None);
         }
     }
     assert!(ours.len() > 2_000, "{} transfers", ours.len());
-    assert_eq!(ours, naive.transfers);
-
-    let expected = reference(&folder.join("graphsense-15000000-15000004.tar.zst"));
-    let expected: Vec<_> = expected
-        .into_iter()
-        .filter(|row| row.0 > 15_000_000)
-        .collect();
-    let usdt = ours
-        .iter()
-        .filter(|it| it.token_address == Some(USDT) && it.block_number <= 15_000_004);
-    let mut usdt: Vec<_> = usdt
-        .map(|it| {
-            let index = u64::from(it.transaction_index);
-            (
-                it.block_number,
-                index,
-                it.from_address,
-                it.to_address,
-                it.value,
-            )
-        })
-        .collect();
-    let mut expected = expected;
-    usdt.sort_unstable();
-    expected.sort_unstable();
+    assert_same(&ours, &naive, "logs of mainnet");
+    let expected = mainnet::usdt_reference().unwrap();
     assert_eq!(expected.len(), 99);
-    assert_eq!(usdt, expected);
+    assert_eq!(mainnet::usdt_rows(&ours), expected);
+}
+
+#[test]
+fn scan_of_a_mainnet_directory_equals_the_naive_decoder() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    let expected = mainnet::transfers(&blocks);
+    let native = |it: &&Transfer| it.token_address.is_none();
+    assert!(expected.transfers.iter().filter(native).count() > 1_000);
+    for (folder, layout) in both(&blocks) {
+        let options = ScanOptions::default();
+        let source = open_with(folder.path(), options);
+        assert_eq!(source.chain().chain_id, 1, "{layout:?}");
+        let (found, report) = answer(&source, &everything(BLOCKS));
+        assert_same(&found, &expected.transfers, &format!("{layout:?}"));
+        assert_eq!(report.counts.transactions, expected.receipts);
+        assert_eq!(report.counts.logs, expected.logs);
+        let usdt = mainnet::usdt_rows(&found);
+        assert_eq!(usdt.len(), 99);
+        assert_eq!(usdt, mainnet::usdt_reference().unwrap());
+        // A scan by token uses the bloom filters of the headers.
+        let mut only_usdt = everything(BLOCKS);
+        only_usdt.filter.tokens = txgraph_transfers::TokenFilter::Only {
+            tokens: [mainnet::USDT].into_iter().collect(),
+            native: false,
+        };
+        let (found, _) = answer(&source, &only_usdt);
+        assert_eq!(mainnet::usdt_rows(&found), usdt);
+
+        let verified = scan(folder.path(), BLOCKS, true).unwrap();
+        assert_same(&verified, &expected.transfers, "verified");
+    }
+}
+
+/// The writer recovers senders from signatures, the fixture has those that its origin found.
+#[test]
+fn senders_headers_and_bodies_of_a_mainnet_directory_are_those_of_the_blocks() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    for (folder, layout) in both(&blocks) {
+        let source = open_with(folder.path(), ScanOptions::default());
+        let snapshot = source.db().snapshot().unwrap();
+        assert_eq!(snapshot.tip(), LAST_BLOCK);
+        let mut expected = blocks.iter();
+        let mut first_tx = FIRST_TX;
+        let parts = Parts {
+            headers: true,
+            receipts: true,
+            transactions: true,
+            senders: true,
+            ..Parts::default()
+        };
+        assert_eq!(snapshot.gaps(BLOCKS, parts).unwrap(), []);
+        let mut scratch = txgraph_nodedb::Scratch::default();
+        snapshot
+            .for_each_block(BLOCKS, parts, &mut scratch, &mut |block| {
+                let known = expected.next().unwrap();
+                let header = block.check_header()?;
+                assert_eq!((header.number, header.hash), (known.number(), known.hash));
+                assert_eq!(block.body.first_tx, first_tx);
+                first_tx += block.body.tx_count;
+                for (index, sender) in (0..).zip(&known.senders) {
+                    assert_eq!(block.sender(index)?, *sender, "{layout:?}");
+                }
+                block.check_roots()?;
+                Ok(std::ops::ControlFlow::Continue(()))
+            })
+            .unwrap();
+        assert!(expected.next().is_none());
+    }
+}
+
+/// The first receipts jar and, in it, the range of the row of a transaction.
+fn receipt_row(folder: &Path, tx: u64) -> (PathBuf, std::ops::Range<u64>) {
+    let jar = folder.join("static_files/static_file_receipts_15000000_15499999");
+    let offsets = fs::read(jar.with_extension("off")).unwrap();
+    let offset = |at: u64| {
+        let at = 1 + 8 * usize::try_from(at).unwrap();
+        u64::from_le_bytes(offsets[at..at + 8].try_into().unwrap())
+    };
+    let row = tx - FIRST_TX;
+    (jar, offset(row)..offset(row + 1))
+}
+
+/// Changes a byte of a file.
+fn flip(path: &Path, at: u64, bits: u8) {
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ bits], at).unwrap();
+}
+
+/// A failed transaction that is stored as successful decodes without an error, and would move
+/// its value. Only the receipts root shows it.
+#[test]
+fn verify_rejects_a_mainnet_receipt_with_another_status() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    // A failed transaction with a value.
+    let (place, failed) = blocks
+        .iter()
+        .enumerate()
+        .find_map(|(place, block)| {
+            let (answer, receipts) = block.answers();
+            let receipts = receipts.as_array().unwrap();
+            let failed = receipts
+                .iter()
+                .zip(answer["transactions"].as_array().unwrap());
+            let failed = failed.map(|(receipt, transaction)| {
+                receipt["status"] == "0x0" && !quantity(&transaction["value"]).is_zero()
+            });
+            Some((place, failed.collect::<Vec<_>>().iter().position(|it| *it)?))
+        })
+        .unwrap();
+    let before: usize = blocks[..place].iter().map(|it| it.transactions.len()).sum();
+    let tx = FIRST_TX + (before + failed) as u64;
+    let number = blocks[place].number();
+    for (folder, layout) in both(&blocks) {
+        let right = scan(folder.path(), BLOCKS, true).unwrap();
+        let (jar, row) = receipt_row(folder.path(), tx);
+        // Bit 2 of a receipt is its success.
+        flip(&jar, row.start, 4);
+        let plain = scan(folder.path(), BLOCKS, false).unwrap();
+        assert_eq!(plain.len(), right.len() + 1, "{layout:?}");
+        let text = scan(folder.path(), BLOCKS, true).unwrap_err().to_string();
+        let expected = format!("block {number} is inconsistent");
+        assert!(
+            text.contains(&expected) && text.contains("receipts root"),
+            "{layout:?}: {text}"
+        );
+    }
+}
+
+/// Every byte of a compressed receipt with a log is changed. A scan reports damage, or returns
+/// other rows; with `verify` it never returns other rows.
+#[test]
+fn verify_rejects_a_mainnet_receipt_with_any_changed_byte() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    let first = range(FIRST_BLOCK, FIRST_BLOCK);
+    let (folder, _) = write(&blocks, Layout::V2.into());
+    let right = scan(folder.path(), first, false).unwrap();
+    let with_log = right.iter().find(|it| it.log_index.is_some()).unwrap();
+    let tx = FIRST_TX + u64::from(with_log.transaction_index);
+    let (jar, row) = receipt_row(folder.path(), tx);
+    let mut unnoticed = 0;
+    for at in row {
+        flip(&jar, at, 1);
+        let plain = scan(folder.path(), first, false);
+        match scan(folder.path(), first, true) {
+            Ok(rows) => assert_same(&rows, &right, &format!("byte {at}")),
+            Err(error) => {
+                let text = error.to_string();
+                let precise = text.contains("block 15000001");
+                assert!(precise, "byte {at}: {text}");
+                if plain.is_ok_and(|plain| plain != right) {
+                    assert!(
+                        text.contains("receipts root") || text.contains("logs bloom"),
+                        "byte {at}: {text}"
+                    );
+                    unnoticed += 1;
+                }
+            }
+        }
+        flip(&jar, at, 1);
+    }
+    assert!(unnoticed > 0, "no byte changed a row without an error");
+}
+
+#[test]
+fn blocks_before_the_first_of_a_mainnet_directory_are_missing() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    for (folder, layout) in both(&blocks) {
+        let source = open_with(folder.path(), ScanOptions::default());
+        for asked in [
+            range(0, LAST_BLOCK),
+            range(FIRST_BLOCK - 1, FIRST_BLOCK + 1),
+            range(3, 4),
+        ] {
+            let error = ask(&source, &everything(asked)).unwrap_err();
+            let SourceError::Unavailable { missing, available } = &error else {
+                panic!("{layout:?}: {error}");
+            };
+            assert_eq!(*available, BLOCKS.into());
+            assert_eq!(missing[0].blocks.first, asked.first);
+            assert_eq!(missing[0].blocks.last, asked.last.min(FIRST_BLOCK - 1));
+            let text = error.to_string();
+            assert!(
+                text.contains("before the first block of the chain, 15000001")
+                    && text.contains("available: 15000001..=15000020"),
+                "{text}"
+            );
+        }
+        let mut partial = everything(range(0, LAST_BLOCK));
+        partial.allow_partial = true;
+        let (transfers, report) = answer(&source, &partial);
+        assert_eq!(report.covered, BLOCKS.into());
+        assert_same(
+            &transfers,
+            &scan(folder.path(), BLOCKS, false).unwrap(),
+            "partial",
+        );
+    }
+}
+
+/// Static files of five blocks each. The pruner deletes the oldest transactions, receipts and
+/// senders, and keeps headers and tables, as in a pruned node.
+#[test]
+fn pruned_mainnet_directory_has_the_newest_blocks() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    let storage = Storage {
+        blocks_per_file: 5,
+        ..Layout::V2.into()
+    };
+    let (folder, mut writer) = write(&blocks, storage);
+    assert_eq!(writer.prune_bodies(15_000_012).unwrap(), Some(15_000_009));
+    drop(writer);
+    let source = open_with(folder.path(), ScanOptions::default());
+    assert_eq!(source.chain().chain_id, 1);
+    let error = ask(&source, &everything(BLOCKS)).unwrap_err().to_string();
+    assert!(
+        error.contains("15000001..=15000009 (receipts pruned up to block 15000009")
+            && error.contains("available: 15000010..=15000020"),
+        "{error}"
+    );
+    let kept = range(15_000_010, LAST_BLOCK);
+    let mut expected = mainnet::transfers(&blocks).transfers;
+    expected.retain(|transfer| transfer.block_number >= kept.first);
+    for verify in [false, true] {
+        let found = scan(folder.path(), kept, verify).unwrap();
+        assert_same(&found, &expected, "kept blocks");
+    }
+}
+
+/// Rows of accounts and slots would read as zero, so state must not count as available.
+#[test]
+fn mainnet_directory_without_state_has_no_state() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    for (folder, layout) in both(&blocks) {
+        let source = open_with(folder.path(), ScanOptions::default());
+        let snapshot = source.db().snapshot().unwrap();
+        let state = snapshot.state_coverage().unwrap();
+        assert_eq!((state.accounts, state.storage), (None, None), "{layout:?}");
+        let obstacle = state.obstacle.unwrap();
+        assert!(
+            obstacle.contains("stage Execution is at block 0"),
+            "{obstacle}"
+        );
+        let info = snapshot.info().unwrap();
+        let all = vec![BLOCKS];
+        assert_eq!(info.headers, all);
+        assert_eq!(info.transactions, all);
+        assert_eq!(info.senders, all);
+        assert_eq!(info.receipts, all);
+        assert!(matches!(
+            snapshot.header(FIRST_BLOCK - 1),
+            Err(NodeDbError::Missing { .. })
+        ));
+    }
 }
