@@ -2,10 +2,12 @@
 //! of single lookups.
 
 use crate::{
-    BlockRange, BodyIndices, Error, Part, Result, Snapshot,
+    BlockRange, BodyIndices, Error, Gap, Part, Result, Snapshot,
+    conf::Segment,
     mdbx::{Batches, Row},
     tables::{self, Table},
 };
+use alloy_consensus::constants::EMPTY_ROOT_HASH;
 
 /// Reads the body indices of a range block by block. A missing block is an error.
 #[derive(Debug)]
@@ -80,5 +82,62 @@ impl Snapshot<'_> {
             block,
             reason: "table BlockBodyIndices has no row for it".into(),
         }
+    }
+}
+
+/// Why blocks below the first imported one have no bodies.
+const NOT_IMPORTED: &str = "not stored: the node began with the state of a later block \
+                            (reth init-state), or table BlockBodyIndices is damaged";
+
+/// Why the block whose state the node began with has no body.
+const HEADER_ONLY: &str =
+    "only the header is stored: the node began with the state after this block (reth init-state)";
+
+impl Snapshot<'_> {
+    /// Returns the blocks without body indices, and those of which only the header is stored.
+    ///
+    /// A node that began with the state after block N (`reth init-state --without-evm`) has
+    /// dummy headers below N, and of N the header and an empty body (reth
+    /// `crates/cli/commands/src/init_state/without_evm.rs`). A complete table costs only a few
+    /// lookups.
+    pub(crate) fn body_gaps(&self, inside: BlockRange) -> Result<Vec<Gap>> {
+        let mut absent = Vec::new();
+        let table = Table::BlockBodyIndices;
+        // One more block, because the first one may be the first after a hole.
+        let from = BlockRange {
+            first: inside.first.saturating_sub(1),
+            ..inside
+        };
+        self.without_rows(vec![from], table, &mut |blocks| {
+            absent.push(blocks);
+            Ok(())
+        })?;
+        let mut gaps = Vec::new();
+        for run in absent {
+            if let Some(blocks) = run.intersect(&inside) {
+                let reason = NOT_IMPORTED.to_owned();
+                gaps.push(Gap { blocks, reason });
+            }
+            let next = run.last + 1;
+            if inside.contains(next) && self.has_header_only(next)? {
+                let blocks = BlockRange {
+                    first: next,
+                    last: next,
+                };
+                let reason = HEADER_ONLY.to_owned();
+                gaps.push(Gap { blocks, reason });
+            }
+        }
+        Ok(gaps)
+    }
+
+    /// Returns whether a block has transactions by its header, and none by its body indices.
+    fn has_header_only(&self, block: u64) -> Result<bool> {
+        if self.body(block)?.tx_count > 0 || self.files.find(Segment::Headers, block).is_none() {
+            return Ok(false);
+        }
+        let scratch = &mut self.own_scratch.borrow_mut();
+        let header = self.unchecked_header_of(block, scratch, block)?;
+        Ok(header.transactions_root != EMPTY_ROOT_HASH)
     }
 }

@@ -39,13 +39,19 @@ impl Snapshot<'_> {
         if let Some(inside) = self.inside(wanted) {
             let headers = self.covered_by(Segment::Headers, inside);
             by_part.push(self.explained(complement(inside, &headers), Part::Header)?);
-            if parts.receipts {
-                by_part.push(self.explained(self.receipt_gaps(inside)?, Part::Receipts)?);
-            }
-            if parts.transactions {
-                by_part.push(self.explained(self.transaction_gaps(inside)?, Part::Transactions)?);
-            } else if parts.senders {
-                by_part.push(self.explained(self.sender_gaps(inside)?, Part::Transactions)?);
+            let bodies = self.body_gaps(inside)?;
+            let absent: Vec<_> = bodies.iter().map(|gap| gap.blocks).collect();
+            by_part.push(bodies);
+            for inside in complement(inside, &absent) {
+                if parts.receipts {
+                    by_part.push(self.explained(self.receipt_gaps(inside)?, Part::Receipts)?);
+                }
+                if parts.transactions {
+                    let gaps = self.transaction_gaps(inside)?;
+                    by_part.push(self.explained(gaps, Part::Transactions)?);
+                } else if parts.senders {
+                    by_part.push(self.explained(self.sender_gaps(inside)?, Part::Transactions)?);
+                }
             }
         }
         let genesis = self.genesis_block();
@@ -177,7 +183,7 @@ impl Snapshot<'_> {
     }
 
     /// Passes every run of numbers that are not keys of a table to `missing`, ascending.
-    fn without_rows(
+    pub(crate) fn without_rows(
         &self,
         ranges: Vec<TxRange>,
         table: Table,

@@ -118,9 +118,15 @@ impl Snapshot<'_> {
             let jars = unreadable.iter().map(|(jar, _)| *jar);
             jars.filter(move |jar| jar.segment == segment)
         };
+        let bodies: Vec<_> = self
+            .body_gaps(whole)?
+            .iter()
+            .map(|gap| gap.blocks)
+            .collect();
         let readable = |segment, gaps: &[BlockRange]| -> Result<Vec<BlockRange>> {
             let lost = self.blocks_in_jars(whole, jars(segment))?;
-            Ok(without(&complement(whole, gaps), &lost))
+            let present = without(&complement(whole, gaps), &lost);
+            Ok(without(&present, &bodies))
         };
         let lost_headers: Vec<_> = jars(Segment::Headers)
             .filter_map(|jar| jar.conf.blocks)
@@ -294,6 +300,9 @@ impl Snapshot<'_> {
             notes.push(format!(
                 "static files have rows up to block {highest}, above the tip: {cause}; they are not read"
             ));
+        }
+        for gap in self.body_gaps(whole)? {
+            notes.push(format!("blocks {}: {}", gap.blocks, gap.reason));
         }
         let receipts = self.receipt_gaps(whole)?;
         if let Some(last) = receipts.last() {

@@ -3,6 +3,7 @@
 
 use crate::support::{answer, ask, assert_same, everything, open, range};
 use txgraph_testkit::{
+    edit,
     fixtures::{self, Fixture},
     naive::decode_fixture,
 };
@@ -160,4 +161,57 @@ fn crashed_node_has_all_blocks_up_to_its_tip() {
         return;
     };
     assert_eq!(check(&fixture, range(20, 30)), range(0, 28).into());
+}
+
+/// The form of `reth init-state --without-evm` for block 30: headers below it without bodies, and
+/// block 30 with an empty body, although its header has transactions.
+#[test]
+fn bodies_below_an_imported_state_are_missing() {
+    for fixture in fixtures::committed() {
+        let copy = fixture.unpack();
+        let first_tx = {
+            let source = open(copy.path());
+            let snapshot = source.db().snapshot().unwrap();
+            assert!(snapshot.body(30).unwrap().tx_count > 0);
+            snapshot.body(31).unwrap().first_tx
+        };
+        let table = "BlockBodyIndices";
+        for block in 1..30_u64 {
+            edit::delete(copy.path(), table, &block.to_be_bytes());
+        }
+        // Two bytes of number, no bytes of count.
+        let [high, low] = u16::try_from(first_tx).unwrap().to_be_bytes();
+        let empty = [2, high, low];
+        edit::put(copy.path(), table, &30_u64.to_be_bytes(), &empty);
+
+        let source = open(copy.path());
+        let error = ask(&source, &everything(range(0, 40))).unwrap_err();
+        let text = error.to_string();
+        for part in [
+            "1..=29 (not stored: the node began with the state of a later block",
+            "30..=30 (only the header is stored: the node began with the state after this block",
+            "available: 0..=0, 31..=40",
+        ] {
+            assert!(text.contains(part), "{}: {text}", fixture.name);
+        }
+        // A question that begins after the hole, at the block with the header only.
+        let error = ask(&source, &everything(range(30, 40))).unwrap_err();
+        assert!(error.to_string().contains("30..=30 (only the"), "{error}");
+
+        let mut partial = everything(range(0, 40));
+        partial.allow_partial = true;
+        let (transfers, report) = answer(&source, &partial);
+        let (expected, _) = answer(&source, &everything(range(31, 40)));
+        assert_same(&transfers, &expected, &fixture.name);
+        assert!(!transfers.is_empty());
+        assert_eq!(
+            report.covered,
+            BlockRanges::new(vec![range(0, 0), range(31, 40)])
+        );
+        let info = source.db().snapshot().unwrap().info().unwrap();
+        assert_eq!(info.receipts, [range(0, 0), range(31, 40)]);
+        assert_eq!(info.headers, [range(0, 40)]);
+        let note = info.notes.iter().find(|note| note.contains("1..=29"));
+        assert!(note.is_some(), "{:?}", info.notes);
+    }
 }
