@@ -39,6 +39,12 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
                 newest.first, newest.last
             ));
         }
+        Advice::IndexExisting { newest } => {
+            return Cow::Owned(format!(
+                "index only blocks that exist: --from-block {} (they end with block {})",
+                newest.first, newest.last
+            ));
+        }
         Advice::NameRoot => {
             "add --root 0x… or --root @FILE; without a root, `txgraph analyze` measures all \
              transfers, and options of a search have no meaning"

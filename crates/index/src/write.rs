@@ -301,6 +301,8 @@ impl<'a> Build<'a> {
                 true => self.origin.prepare_available(&request, manifest.internal)?,
                 false => {
                     let prepared = self.origin.prepare(&missing, manifest.internal)?;
+                    // Fails with all missing blocks, before any are read.
+                    self.origin.source.check_available(&request)?;
                     (prepared, BlockRanges::default())
                 }
             };

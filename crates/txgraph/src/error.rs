@@ -69,6 +69,11 @@ pub enum Advice {
         /// The newest range of blocks that exist.
         newest: BlockRange,
     },
+    /// Index only blocks that exist.
+    IndexExisting {
+        /// The newest range of blocks that exist.
+        newest: BlockRange,
+    },
     /// Name an address to search from.
     NameRoot,
     /// Choose one direction.
@@ -125,6 +130,9 @@ impl fmt::Display for Advice {
                     f,
                     "accept a partial answer, or ask for blocks that exist: {newest}"
                 );
+            }
+            Self::IndexExisting { newest } => {
+                return write!(f, "index only blocks that exist: {newest}");
             }
             Self::NameRoot => "give at least one root",
             Self::ChooseDirection => "choose one direction, out or in",

@@ -6,6 +6,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, Stdio},
 };
+use txgraph_chaingen::{Appender, Config, Layout};
 use txgraph_testkit::fixtures;
 
 #[test]
@@ -77,6 +78,34 @@ fn a_missing_source_is_reported() {
     let answer = run(bare(folder.path()).args(["info", "--datadir", "nowhere"]));
     assert_eq!(answer.status, 1);
     assert!(answer.stderr.contains("nowhere"), "{answer:?}");
+}
+
+/// A node that pruned the receipts of its first blocks. An index has no partial answers.
+#[test]
+fn index_build_of_a_pruned_node_advises_blocks_that_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config {
+        blocks_per_file: 10,
+        ..Config::small(7, Layout::V2)
+    };
+    let mut node = Appender::create(&folder.path().join("data"), config).unwrap();
+    node.append(60).unwrap();
+    assert_eq!(node.prune_receipts(30).unwrap(), Some(29));
+    drop(node);
+    let build = |line: &str| {
+        let line = format!("index build --datadir data --index index --reorg-buffer 0 {line}");
+        run(bare(folder.path()).args(line.split_whitespace()))
+    };
+    let answer = build("");
+    assert_eq!(answer.status, 3, "{answer:?}");
+    for part in [
+        "..=29 (receipts pruned up to block 29)",
+        "hint: index only blocks that exist: --from-block 30 (they end with block 60)",
+    ] {
+        assert!(answer.stderr.contains(part), "{}", answer.stderr);
+    }
+    let answer = build("--from-block 30");
+    assert_eq!(answer.status, 0, "{answer:?}");
 }
 
 #[test]

@@ -10,12 +10,12 @@ use std::{
 };
 use txgraph_chaingen::{Appender, Config, Layout, Profile};
 use txgraph_graph::{SearchRequest, search};
-use txgraph_index::{BuildOptions, Index, Indexed, build, verify};
+use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Batch, ChainInfo, Direction, Pin, ScanReport, ScanRequest, SourceError, Touching, Transfer,
-    TransferSource, WrappedNative,
+    Batch, BlockRanges, ChainInfo, Direction, Pin, ScanReport, ScanRequest, SourceError, Touching,
+    Transfer, TransferSource, WrappedNative,
 };
 
 /// Writes a chain of a profile to a folder.
@@ -204,6 +204,34 @@ fn blocks_without_an_index_are_answered_by_the_node() {
     });
     let covered = report.unwrap().covered;
     assert!(covered.contains(100) && !covered.contains(149), "{covered}");
+}
+
+/// The error has all missing blocks, not those of the segment that was read first.
+#[test]
+fn build_reports_missing_blocks_before_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config {
+        blocks_per_file: 10,
+        ..Config::small(7, Layout::V2)
+    };
+    let mut writer = Appender::create(folder.path(), config).unwrap();
+    writer.append(100).unwrap();
+    assert_eq!(writer.prune_receipts(50).unwrap(), Some(49));
+    drop(writer);
+    let node = node(folder.path());
+    let place = tempfile::tempdir().unwrap();
+    let error = build(place.path(), &node, &options(8)).unwrap_err();
+    let Error::Source(SourceError::Unavailable { missing, available }) = error else {
+        panic!("{error}");
+    };
+    let missing: BlockRanges = missing.iter().map(|gap| gap.blocks).collect();
+    assert_eq!(missing.span().unwrap().last, 49);
+    assert_eq!(
+        BlockRanges::from(range(0, 100)).subtract(&missing),
+        available
+    );
+    assert!(available.contains(50));
+    assert!(open(place.path(), &node).segments().is_empty());
 }
 
 #[test]

@@ -106,6 +106,14 @@ pub struct DeletedIndex {
     pub foreign: Vec<OsString>,
 }
 
+/// An index cannot have gaps that its build did not ask for, so a partial answer is no advice.
+fn advise_for_build(error: Error) -> Error {
+    match error.advice {
+        Some(Advice::AllowPartial { newest }) => error.advise(Advice::IndexExisting { newest }),
+        _ => error,
+    }
+}
+
 /// Threads, cancellation and progress of a source, for its index.
 pub(crate) fn index_work(source: &NodeSource) -> Work {
     let options = source.options();
@@ -163,7 +171,8 @@ impl IndexHandle<'_> {
         let directory = self.writable()?;
         self.with_origin(options.internal, |origin| {
             let options = self.build_options(options);
-            Ok(txgraph_index::build(&directory, origin, &options)?)
+            txgraph_index::build(&directory, origin, &options)
+                .map_err(|error| advise_for_build(error.into()))
         })
     }
 
