@@ -12,6 +12,7 @@ mod graph;
 mod help;
 mod index;
 mod info;
+mod mainnet;
 mod outputs;
 mod query;
 mod replay;

@@ -6,6 +6,7 @@ mod answers;
 mod damage;
 mod follow;
 mod killed;
+mod mainnet;
 mod mutations;
 mod support;
 

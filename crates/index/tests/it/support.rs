@@ -98,6 +98,7 @@ pub(crate) struct Reference {
     pub(crate) all: Vec<Transfer>,
     addresses: Vec<Address>,
     tokens: Vec<Address>,
+    first: u64,
     pub(crate) tip: u64,
 }
 
@@ -106,6 +107,11 @@ impl Reference {
     pub(crate) fn of(node: &NodeSource) -> Self {
         let tip = node.tip().unwrap();
         let (all, _) = ask(node, &everything(range(0, tip))).unwrap();
+        Self::among(all, range(0, tip))
+    }
+
+    /// Uses all transfers of a range of blocks.
+    pub(crate) fn among(all: Vec<Transfer>, blocks: BlockRange) -> Self {
         let ends = |t: &Transfer| [t.from_address, t.to_address];
         let addresses: BTreeSet<_> = all.iter().flat_map(ends).collect();
         let tokens: BTreeSet<_> = all.iter().filter_map(|t| t.token_address).collect();
@@ -113,7 +119,8 @@ impl Reference {
             all,
             addresses: addresses.into_iter().collect(),
             tokens: tokens.into_iter().collect(),
-            tip,
+            first: blocks.first,
+            tip: blocks.last,
         }
     }
 
@@ -163,7 +170,7 @@ impl Reference {
         let ranges = chance.random_range(1..4);
         let blocks: BlockRanges = (0..ranges)
             .map(|_| {
-                let first = chance.random_range(0..=self.tip);
+                let first = chance.random_range(self.first..=self.tip);
                 let last = match chance.random_range(0..3) {
                     0 => first,
                     1 => self.tip,
@@ -173,7 +180,7 @@ impl Reference {
             })
             .collect();
         let blocks = match chance.random_bool(0.3) {
-            true => range(0, self.tip).into(),
+            true => range(self.first, self.tip).into(),
             false => blocks,
         };
         ScanRequest {
