@@ -58,5 +58,5 @@ measure "real blocks" mainnet "$bundles" "${rest[@]}"
 contract_chain v1 150
 say "writing bundles of 100 consecutive blocks"
 "$CARGO_TARGET_DIR/release/txgraph" replay --datadir "$chain" --chain "$chain/genesis.json" \
-    --blocks 1-100 --write-bundle "$scratch/bundles" >/dev/null
+    --blocks 1:101 --write-bundle "$scratch/bundles" >/dev/null
 measure "consecutive blocks" mainnet-consecutive "$scratch/bundles"
