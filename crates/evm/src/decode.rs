@@ -424,15 +424,15 @@ impl<'a> Decoder<'a> {
             self.out.pop();
         }
         let last = self.last(1).map_or(fused::END, |last| last.op);
-        let (taken, op) = match opcode_of(last) {
+        let (taken, op) = match fused::opcode_of(last) {
             Some(opcode::ISZERO) => {
-                let before = self.last(2).and_then(|before| opcode_of(before.op));
-                match before.and_then(|before| compare(before, false)) {
+                let before = self.last(2).and_then(|before| fused::opcode_of(before.op));
+                match before.and_then(|before| fused::compare(before, false)) {
                     Some(op) => (2, op),
                     None => (1, fused::JUMPI_TO_IF_ZERO),
                 }
             }
-            Some(last) => match compare(last, true) {
+            Some(last) => match fused::compare(last, true) {
                 Some(op) => (1, op),
                 None => (0, fused::JUMPI_TO),
             },
@@ -467,13 +467,13 @@ impl<'a> Decoder<'a> {
             self.emit(byte, 0, 0);
             return;
         };
-        if let Some(op) = pushed_first(byte)
+        if let Some(op) = fused::pushed_first(byte)
             && let Some(constant) = self.take_constant()
         {
             self.emit(op, 0, constant);
             return;
         }
-        let fused = match (opcode_of(last.op), byte) {
+        let fused = match (fused::opcode_of(last.op), byte) {
             (Some(opcode::SWAP1), opcode::SUB | opcode::DIV) => {
                 self.out.pop();
                 match self.take_constant() {
@@ -500,7 +500,7 @@ impl<'a> Decoder<'a> {
             }
             (Some(dup @ opcode::DUP1..=opcode::DUP16), _) => {
                 let n = u16::from(dup - opcode::DUP1) + 1;
-                match dup_with(byte) {
+                match fused::dup_with(byte) {
                     Some(op) => {
                         self.out.pop();
                         let m = match byte {
@@ -545,59 +545,6 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The opcode of an instruction that is not fused.
-fn opcode_of(op: u8) -> Option<u8> {
-    (!(fused::FIRST..fused::END).contains(&op)).then_some(op)
-}
-
 fn is_dup(op: u8) -> bool {
     (opcode::DUP1..=opcode::DUP16).contains(&op)
-}
-
-/// The fused form of `byte PUSH JUMPI`; with `ISZERO` in between if not `holds`.
-fn compare(byte: u8, holds: bool) -> Option<u8> {
-    Some(match (byte, holds) {
-        (opcode::LT, true) => fused::JUMPI_TO_IF_LT,
-        (opcode::GT, true) => fused::JUMPI_TO_IF_GT,
-        (opcode::SLT, true) => fused::JUMPI_TO_IF_SLT,
-        (opcode::SGT, true) => fused::JUMPI_TO_IF_SGT,
-        (opcode::EQ, true) => fused::JUMPI_TO_IF_EQ,
-        (opcode::LT, false) => fused::JUMPI_TO_UNLESS_LT,
-        (opcode::GT, false) => fused::JUMPI_TO_UNLESS_GT,
-        (opcode::SLT, false) => fused::JUMPI_TO_UNLESS_SLT,
-        (opcode::SGT, false) => fused::JUMPI_TO_UNLESS_SGT,
-        (opcode::EQ, false) => fused::JUMPI_TO_UNLESS_EQ,
-        _ => return None,
-    })
-}
-
-/// The fused form of `PUSH byte`.
-fn pushed_first(byte: u8) -> Option<u8> {
-    Some(match byte {
-        opcode::ADD => fused::PUSH_ADD,
-        opcode::MUL => fused::PUSH_MUL,
-        opcode::SUB => fused::PUSH_SUB,
-        opcode::AND => fused::PUSH_AND,
-        opcode::OR => fused::PUSH_OR,
-        opcode::SHL => fused::PUSH_SHL,
-        opcode::SHR => fused::PUSH_SHR,
-        opcode::SAR => fused::PUSH_SAR,
-        opcode::EQ => fused::PUSH_EQ,
-        opcode::LT => fused::PUSH_LT,
-        opcode::GT => fused::PUSH_GT,
-        opcode::MLOAD => fused::PUSH_MLOAD,
-        opcode::MSTORE => fused::PUSH_MSTORE,
-        _ => return None,
-    })
-}
-
-/// The fused form of `DUPn byte`.
-fn dup_with(byte: u8) -> Option<u8> {
-    Some(match byte {
-        opcode::MLOAD => fused::DUP_MLOAD,
-        opcode::ADD => fused::DUP_ADD,
-        opcode::SUB => fused::DUP_SUB,
-        opcode::DUP1..=opcode::DUP16 => fused::DUP_DUP,
-        _ => return None,
-    })
 }

@@ -3,7 +3,7 @@
 //! They use a range of bytes that no opcode has. So every byte has an arm in the loop, and the
 //! loop needs no bounds check.
 
-use crate::opcode::FACTS;
+use crate::opcode::{self, FACTS};
 
 // The byte alone distinguishes opcodes from fused instructions.
 const _: () = {
@@ -90,3 +90,56 @@ pub(crate) const SWAP_SUB: u8 = 0xd1;
 pub(crate) const IS_NOT_ZERO: u8 = 0xd2;
 /// The byte after the last.
 pub(crate) const END: u8 = 0xd3;
+
+/// The opcode of an instruction that is not fused.
+pub(crate) fn opcode_of(op: u8) -> Option<u8> {
+    (!(FIRST..END).contains(&op)).then_some(op)
+}
+
+/// The fused form of `byte PUSH JUMPI`; with `ISZERO` in between if not `holds`.
+pub(crate) fn compare(byte: u8, holds: bool) -> Option<u8> {
+    Some(match (byte, holds) {
+        (opcode::LT, true) => JUMPI_TO_IF_LT,
+        (opcode::GT, true) => JUMPI_TO_IF_GT,
+        (opcode::SLT, true) => JUMPI_TO_IF_SLT,
+        (opcode::SGT, true) => JUMPI_TO_IF_SGT,
+        (opcode::EQ, true) => JUMPI_TO_IF_EQ,
+        (opcode::LT, false) => JUMPI_TO_UNLESS_LT,
+        (opcode::GT, false) => JUMPI_TO_UNLESS_GT,
+        (opcode::SLT, false) => JUMPI_TO_UNLESS_SLT,
+        (opcode::SGT, false) => JUMPI_TO_UNLESS_SGT,
+        (opcode::EQ, false) => JUMPI_TO_UNLESS_EQ,
+        _ => return None,
+    })
+}
+
+/// The fused form of `PUSH byte`.
+pub(crate) fn pushed_first(byte: u8) -> Option<u8> {
+    Some(match byte {
+        opcode::ADD => PUSH_ADD,
+        opcode::MUL => PUSH_MUL,
+        opcode::SUB => PUSH_SUB,
+        opcode::AND => PUSH_AND,
+        opcode::OR => PUSH_OR,
+        opcode::SHL => PUSH_SHL,
+        opcode::SHR => PUSH_SHR,
+        opcode::SAR => PUSH_SAR,
+        opcode::EQ => PUSH_EQ,
+        opcode::LT => PUSH_LT,
+        opcode::GT => PUSH_GT,
+        opcode::MLOAD => PUSH_MLOAD,
+        opcode::MSTORE => PUSH_MSTORE,
+        _ => return None,
+    })
+}
+
+/// The fused form of `DUPn byte`.
+pub(crate) fn dup_with(byte: u8) -> Option<u8> {
+    Some(match byte {
+        opcode::MLOAD => DUP_MLOAD,
+        opcode::ADD => DUP_ADD,
+        opcode::SUB => DUP_SUB,
+        opcode::DUP1..=opcode::DUP16 => DUP_DUP,
+        _ => return None,
+    })
+}
