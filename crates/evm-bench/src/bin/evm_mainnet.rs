@@ -304,6 +304,9 @@ fn report(cases: &[BlockCase], samples: &[Samples], setup: &str) -> Result<Strin
             .filter(|(case, _)| wanted(case))
             .map(|(_, ratios)| ratios)
             .collect();
+        if chosen.is_empty() {
+            return Ok(());
+        }
         write!(text, "| {name} | {} |", chosen.len())?;
         for column in columns {
             let mean = geometric_mean(chosen.iter().map(|ratios| column(ratios)));
