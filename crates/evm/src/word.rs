@@ -7,7 +7,7 @@
 //! Addition, multiplication, shifts and comparisons are implemented here, with fast paths for common
 //! operands. General division is ruint's. The tests compare every operation with ruint.
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, U256, U512};
 use std::hint::select_unpredictable;
 
 /// A word of 256 bits, least significant limb first.
@@ -270,6 +270,17 @@ impl Word {
 
     #[inline(never)]
     pub(crate) fn mulmod(self, other: Self, modulus: Self) -> Self {
+        // With this modulus contracts compute products of 512 bits (Remco Bloemen, "Mathemagic:
+        // full multiply"). As 2^256 is 1, the remainder is the sum of both halves.
+        if modulus.same(Self::MAX) {
+            let product: U512 = self.u256().widening_mul(other.u256());
+            let [low @ .., a, b, c, d] = *product.as_limbs();
+            let (low, high) = (Self(low), Self([a, b, c, d]));
+            let sum = low.wrapping_add(high);
+            let carry = Self::from_bool(sum.lt(low));
+            let sum = sum.wrapping_add(carry);
+            return if sum.same(Self::MAX) { Self::ZERO } else { sum };
+        }
         wide::mul_mod(self.u256(), other.u256(), modulus.u256()).into()
     }
 
@@ -631,6 +642,7 @@ mod tests {
             prop_assert_eq!(a.rem(b).u256(), x.checked_rem(y).unwrap_or_default());
             prop_assert_eq!(a.addmod(b, c).u256(), x.add_mod(y, z));
             prop_assert_eq!(a.mulmod(b, c).u256(), x.mul_mod(y, z));
+            prop_assert_eq!(a.mulmod(b, Word::MAX).u256(), x.mul_mod(y, U256::MAX));
             prop_assert_eq!(a.pow(b).u256(), x.wrapping_pow(y));
             prop_assert_eq!(a.lt(b), x < y);
             prop_assert_eq!(a.same(b), x == y);
