@@ -44,6 +44,7 @@ mod fork;
 mod gas;
 pub mod opcode;
 mod outcome;
+mod wide;
 mod word;
 
 mod code;

@@ -7,6 +7,7 @@
 //! Addition, multiplication, shifts and comparisons are implemented here, with fast paths for common
 //! operands. General division is ruint's. The tests compare every operation with ruint.
 
+use crate::wide;
 use alloy_primitives::{Address, B256, U256, U512};
 use std::hint::select_unpredictable;
 
@@ -526,82 +527,6 @@ impl From<Address> for Word {
         let mut bytes = [0; 32];
         bytes[12..].copy_from_slice(value.as_slice());
         Self::from_be_bytes(&bytes)
-    }
-}
-
-/// Divisions of any width, by ruint.
-#[cfg(not(miri))]
-mod wide {
-    use alloy_primitives::U256;
-
-    #[inline(always)]
-    pub(super) fn div(a: U256, b: U256) -> U256 {
-        a / b
-    }
-
-    #[inline(always)]
-    pub(super) fn rem(a: U256, b: U256) -> U256 {
-        a % b
-    }
-
-    #[inline(always)]
-    pub(super) fn add_mod(a: U256, b: U256, modulus: U256) -> U256 {
-        a.add_mod(b, modulus)
-    }
-
-    #[inline(always)]
-    pub(super) fn mul_mod(a: U256, b: U256, modulus: U256) -> U256 {
-        a.mul_mod(b, modulus)
-    }
-}
-
-/// The same, bit by bit. ruint divides in assembly, which miri cannot execute.
-#[cfg(miri)]
-mod wide {
-    use alloy_primitives::U256;
-
-    fn div_rem(a: U256, b: U256) -> (U256, U256) {
-        let (mut quotient, mut rest) = (U256::ZERO, U256::ZERO);
-        for bit in (0..256).rev() {
-            let carry = rest.bit(255);
-            rest = rest << 1 | U256::from(a.bit(bit));
-            if carry || rest >= b {
-                rest = rest.wrapping_sub(b);
-                quotient.set_bit(bit, true);
-            }
-        }
-        (quotient, rest)
-    }
-
-    pub(super) fn div(a: U256, b: U256) -> U256 {
-        div_rem(a, b).0
-    }
-
-    pub(super) fn rem(a: U256, b: U256) -> U256 {
-        div_rem(a, b).1
-    }
-
-    pub(super) fn add_mod(a: U256, b: U256, modulus: U256) -> U256 {
-        if modulus.is_zero() {
-            return modulus;
-        }
-        let (a, b) = (rem(a, modulus), rem(b, modulus));
-        let (sum, carry) = a.overflowing_add(b);
-        if carry || sum >= modulus {
-            return sum.wrapping_sub(modulus);
-        }
-        sum
-    }
-
-    pub(super) fn mul_mod(a: U256, b: U256, modulus: U256) -> U256 {
-        let mut product = U256::ZERO;
-        for bit in (0..b.bit_len()).rev() {
-            product = add_mod(product, product, modulus);
-            if b.bit(bit) {
-                product = add_mod(product, a, modulus);
-            }
-        }
-        product
     }
 }
 
