@@ -3,6 +3,7 @@
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::hint::black_box;
+use txgraph_evm::Outcome;
 
 /// Returns the CPU time of this thread in nanoseconds. Other load on the machine does not count.
 pub fn cpu_ns() -> u64 {
@@ -32,6 +33,16 @@ pub struct Answer {
     pub gas_used: u64,
     /// Return data.
     pub output: Vec<u8>,
+}
+
+impl From<Outcome> for Answer {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            success: outcome.is_success(),
+            gas_used: outcome.gas_used,
+            output: outcome.output.into(),
+        }
+    }
 }
 
 /// Times of one run in nanoseconds.

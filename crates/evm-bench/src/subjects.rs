@@ -100,12 +100,7 @@ impl Subject for OurTransaction {
     }
 
     fn answer(&mut self) -> Answer {
-        let outcome = self.outcome();
-        Answer {
-            success: outcome.is_success(),
-            gas_used: outcome.gas_used,
-            output: outcome.output.to_vec(),
-        }
+        self.outcome().into()
     }
 
     fn run(&mut self) -> u64 {
@@ -148,12 +143,7 @@ impl Subject for OurFrame {
     }
 
     fn answer(&mut self) -> Answer {
-        let outcome = self.outcome();
-        Answer {
-            success: outcome.is_success(),
-            gas_used: outcome.gas_used,
-            output: outcome.output.to_vec(),
-        }
+        self.outcome().into()
     }
 
     fn run(&mut self) -> u64 {

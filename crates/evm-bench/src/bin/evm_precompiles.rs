@@ -181,12 +181,7 @@ impl Subject for Own {
     }
 
     fn answer(&mut self) -> Answer {
-        let outcome = self.outcome();
-        Answer {
-            success: outcome.is_success(),
-            gas_used: outcome.gas_used,
-            output: outcome.output.to_vec(),
-        }
+        self.outcome().into()
     }
 
     fn run(&mut self) -> u64 {
