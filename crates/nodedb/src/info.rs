@@ -2,7 +2,8 @@
 //! exist.
 
 use crate::{
-    BlockRange, Chain, Error, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint, TxRange,
+    BlockRange, Chain, Error, Gap, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
+    TxRange,
     conf::Segment,
     coverage::complement,
     escape::escaped,
@@ -118,11 +119,8 @@ impl Snapshot<'_> {
             let jars = unreadable.iter().map(|(jar, _)| *jar);
             jars.filter(move |jar| jar.segment == segment)
         };
-        let bodies: Vec<_> = self
-            .body_gaps(whole)?
-            .iter()
-            .map(|gap| gap.blocks)
-            .collect();
+        let body_gaps = self.body_gaps(whole)?;
+        let bodies: Vec<_> = body_gaps.iter().map(|gap| gap.blocks).collect();
         let readable = |segment, gaps: &[BlockRange]| -> Result<Vec<BlockRange>> {
             let lost = self.blocks_in_jars(whole, jars(segment))?;
             let present = without(&complement(whole, gaps), &lost);
@@ -171,7 +169,7 @@ impl Snapshot<'_> {
             prune_checkpoints: self.prune_checkpoints()?,
             stage_checkpoints: self.stage_checkpoints()?,
             static_files: self.static_files(),
-            notes: self.notes(whole, &unreadable)?,
+            notes: self.notes(whole, &unreadable, &body_gaps)?,
         })
     }
 
@@ -258,7 +256,12 @@ impl Snapshot<'_> {
         .collect()
     }
 
-    fn notes(&self, whole: BlockRange, unreadable: &[(&Arc<Jar>, Error)]) -> Result<Vec<String>> {
+    fn notes(
+        &self,
+        whole: BlockRange,
+        unreadable: &[(&Arc<Jar>, Error)],
+        body_gaps: &[Gap],
+    ) -> Result<Vec<String>> {
         let tip = self.tip();
         let bad_meta_pages = self.db.env().bad_meta_pages()?;
         let mut notes: Vec<String> = bad_meta_pages.iter().map(ToString::to_string).collect();
@@ -301,7 +304,7 @@ impl Snapshot<'_> {
                 "static files have rows up to block {highest}, above the tip: {cause}; they are not read"
             ));
         }
-        for gap in self.body_gaps(whole)? {
+        for gap in body_gaps {
             notes.push(format!("blocks {}: {}", gap.blocks, gap.reason));
         }
         let receipts = self.receipt_gaps(whole)?;
