@@ -17,9 +17,8 @@ const PADDING: usize = 33;
 
 /// Decides when code is decoded: after it has executed this many times its length.
 ///
-/// Decoded code is faster, but decoding costs about as much as it gains in this much execution.
-/// So code that is executed once or rarely, as most code of a block, is not decoded; and code
-/// that is executed often costs at most twice the minimum.
+/// Decoding costs more than it gains for code that is executed once or rarely, as most code of a
+/// block is. Any factor from 6 to 64 takes the same time on real blocks (`docs/performance.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeAfter(u32);
 

@@ -7,7 +7,7 @@
 //! bytes could be such a `PUSH`. Otherwise the reading starts at the nearest byte that certainly
 //! begins an instruction.
 
-use crate::opcode;
+use crate::opcode::{self, FACTS};
 use std::sync::{
     OnceLock,
     atomic::{AtomicU64, Ordering},
@@ -100,10 +100,7 @@ pub(crate) fn instruction_len(byte: u8) -> usize {
 }
 
 fn constant_len(byte: u8) -> usize {
-    match byte {
-        opcode::PUSH1..=opcode::PUSH32 => usize::from(byte - opcode::PUSH1) + 1,
-        _ => 0,
-    }
+    usize::from(FACTS[usize::from(byte)].immediate)
 }
 
 /// Returns a position at or before `at` that begins an instruction; `None` if there is none within
