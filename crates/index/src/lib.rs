@@ -43,7 +43,6 @@ mod cached_rest;
 mod question;
 mod source;
 mod verify;
-mod work;
 mod worker;
 mod write;
 
@@ -56,5 +55,4 @@ pub use manifest::SegmentInfo;
 pub use origin::Origin;
 pub use source::Indexed;
 pub use verify::{VerifyReport, verify};
-pub use work::Work;
 pub use write::{BuildOptions, BuildReport, build, drop_index, update};

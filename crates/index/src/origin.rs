@@ -1,13 +1,11 @@
 //! The source that an index is built from and verified against.
 
-use crate::{
-    error::{Error, Result},
-    work::Work,
-};
+use crate::error::{Error, Result};
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockReader, BlockRun, Indexable, InternalReader, InternalSource,
     InternalTransfers, ScanRequest, SourceError, Transfer,
 };
+use txgraph_work::Work;
 
 /// The maximum number of blocks that are replayed at a time.
 const REPLAYED_MAX: u64 = 1024;

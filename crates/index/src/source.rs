@@ -11,7 +11,6 @@ use crate::{
     error::Error,
     question::{BATCH_ROWS, PieceResult, Question},
     segment::Segment,
-    work::Work,
 };
 use alloy_primitives::{Address, B256};
 use rayon::prelude::*;
@@ -20,6 +19,7 @@ use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable, Pin,
     ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
 };
+use txgraph_work::Work;
 
 /// The number of pieces that are looked up before the first of them is delivered, for each
 /// thread and at most. Each waits with a batch of transfers or a list of rows.

@@ -7,6 +7,7 @@
 //!   [`Line`] and [`run_tasks`] are its two halves, for callers that need more control
 //!   over which task runs next.
 //! - [`CancelFlag`] stops work, [`Progress`] and [`ProgressGuard`] report it.
+//! - [`Work`] is the threads, flag and progress of one caller.
 //! - [`Retry`] repeats what failed because a node changed its files.
 //!
 //! The crate knows nothing of blocks, files or transfers.
@@ -18,6 +19,7 @@ mod progress;
 mod retry;
 mod runner;
 mod threads;
+mod work;
 
 pub use cancel::CancelFlag;
 pub use line::{Head, Line, Started};
@@ -26,3 +28,4 @@ pub use progress::{Progress, ProgressGuard};
 pub use retry::{Attempts, Next, Retry};
 pub use runner::{TaskRunner, Wait, run_tasks};
 pub use threads::{Threads, ThreadsError};
+pub use work::Work;

@@ -8,7 +8,7 @@ use alloy_primitives::Address;
 use std::{collections::BTreeSet, sync::Arc};
 use txgraph_chaingen::Layout;
 use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
-use txgraph_index::{BuildOptions, Index, Indexed, Origin, Work, build, update, verify};
+use txgraph_index::{BuildOptions, Index, Indexed, Origin, build, update, verify};
 use txgraph_reader::NodeSource;
 use txgraph_replay::{ChainRules, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
@@ -16,7 +16,7 @@ use txgraph_transfers::{
     Direction, Kind, ScanRequest, SourceError, TokenFilter, Touching, TransferFilter,
     TransferSource,
 };
-use txgraph_work::{CancelFlag, Threads};
+use txgraph_work::{CancelFlag, Threads, Work};
 
 /// Requests with and without internal transfers, for all addresses and for some.
 fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {

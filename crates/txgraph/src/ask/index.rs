@@ -6,9 +6,10 @@ use crate::{
 };
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
-use txgraph_index::{BuildOptions, BuildReport, Index, Origin, Status, VerifyReport, Work};
+use txgraph_index::{BuildOptions, BuildReport, Index, Origin, Status, VerifyReport};
 use txgraph_reader::NodeSource;
 use txgraph_transfers::{Indexable, InternalSource, WrappedNative};
+use txgraph_work::Work;
 
 /// What an index contains. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! How work on an index is done.
+//! How work on a source is done.
 
+use crate::{CancelFlag, Progress, Threads};
 use std::{fmt, sync::Arc};
-use txgraph_work::{CancelFlag, Progress, Threads};
 
 /// Threads, cancellation and progress. The default has one thread per core.
 #[derive(Clone, Default)]
@@ -10,7 +10,7 @@ pub struct Work {
     pub threads: Threads,
     /// Stops work when it is set.
     pub cancel: CancelFlag,
-    /// Receives the progress of builds, updates and verifications.
+    /// Receives the progress.
     pub progress: Option<Arc<dyn Progress>>,
 }
 
