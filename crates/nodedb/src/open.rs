@@ -58,7 +58,7 @@ impl NodeDb {
     }
 
     /// Begins a read transaction, then lists the static files: the protocol of
-    /// `docs/node-reader.md`. Full jars are cached, so this is cheap.
+    /// `docs/node-reader.md`. The listing is kept until the directory changes, so this is cheap.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         retry_stale(|| Snapshot::begin(self))
     }
@@ -83,8 +83,13 @@ impl NodeDb {
         }
     }
 
-    pub(crate) fn list_static_files(&self) -> Result<StaticFiles> {
+    pub(crate) fn list_static_files(&self) -> Result<Arc<StaticFiles>> {
         self.sealed.list(&self.dir.static_files_path())
+    }
+
+    /// Makes the next snapshot list the static files, although their directory looks unchanged.
+    pub(crate) fn forget_listing(&self) {
+        self.sealed.forget_listing();
     }
 }
 

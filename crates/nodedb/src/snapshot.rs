@@ -30,7 +30,7 @@ use txgraph_keccak::{LANES_MAX, keccak256_parts};
 pub struct Snapshot<'db> {
     pub(crate) db: &'db NodeDb,
     pub(crate) txn: Txn,
-    pub(crate) files: StaticFiles,
+    pub(crate) files: Arc<StaticFiles>,
     tip: u64,
     /// Cached because it is needed for every account and slot.
     pub(crate) layout: OnceCell<Layout>,
@@ -70,7 +70,10 @@ impl<'db> Snapshot<'db> {
             first_indexed: Default::default(),
             own_scratch: RefCell::default(),
         };
-        let stale = |what: String| Err(Error::stale(db.dir().static_files_path(), what));
+        let stale = |what: String| {
+            db.forget_listing();
+            Err(Error::stale(db.dir().static_files_path(), what))
+        };
         if snapshot.files.find(Segment::Headers, tip).is_none() {
             return stale(format!(
                 "no headers file has block {tip}, the tip of the database"
@@ -158,6 +161,7 @@ impl<'db> Snapshot<'db> {
             Error::Corrupt { .. } | Error::Inconsistent { .. } | Error::WrongSender { .. }
                 if !self.files.are_current() =>
             {
+                self.db.forget_listing();
                 Error::stale(self.db.dir().static_files_path(), error.to_string())
             }
             error => error,

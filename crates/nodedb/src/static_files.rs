@@ -1,12 +1,18 @@
 //! The static files of a directory, as listed by one snapshot.
 
-use crate::{Error, Result, conf::Segment, escape::escaped, jar::Jar};
+use crate::{
+    Error, Result,
+    conf::Segment,
+    escape::escaped,
+    jar::{Identity, Jar},
+};
 use std::{
     collections::HashMap,
     ffi::OsString,
     fs,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
 };
 
 /// The jars of all segments, ascending in each segment.
@@ -47,17 +53,70 @@ impl StaticFiles {
     }
 }
 
-/// A cache of full jars between snapshots: their `.conf` is not read again while the files
-/// are the same.
+/// The time between the last change of a directory and a listing of it, from which on the
+/// listing is kept. Two changes within one tick of the clock of the file system have the same
+/// time, so a listing between them would look current. A tick is at most 10 ms.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// A directory at one moment. Each new, replaced or deleted file changes it. reth replaces
+/// the `.conf` of a jar when it commits rows or truncates them (`NippyJar::freeze_config`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DirectoryState {
+    identity: Identity,
+    modified: SystemTime,
+}
+
+impl DirectoryState {
+    fn of(dir: &Path) -> Result<Self> {
+        let state = fs::metadata(dir).and_then(|metadata| {
+            Ok(Self {
+                identity: Identity::of(&metadata),
+                modified: metadata.modified()?,
+            })
+        });
+        state.map_err(|error| Error::io("list", dir, error))
+    }
+
+    /// Whether a change after `now` would give it another time.
+    fn is_settled(&self, now: SystemTime) -> bool {
+        now.duration_since(self.modified)
+            .is_ok_and(|age| age >= SETTLED)
+    }
+}
+
+/// The jars of the last listing. A `.conf` is not read again while its files are the same, and
+/// a directory is not listed again while it is unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Sealed {
     jars: Mutex<HashMap<OsString, Arc<Jar>>>,
+    last: Mutex<Option<(DirectoryState, Arc<StaticFiles>)>>,
 }
 
 impl Sealed {
+    /// Lists a directory, or returns the last listing if the directory is unchanged since then.
+    pub(crate) fn list(&self, dir: &Path) -> Result<Arc<StaticFiles>> {
+        // Both before the listing: a change during it gives the directory another time.
+        let now = SystemTime::now();
+        let state = DirectoryState::of(dir)?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((listed, files)) = &*last
+            && *listed == state
+        {
+            return Ok(Arc::clone(files));
+        }
+        let files = Arc::new(self.read(dir)?);
+        *last = state.is_settled(now).then(|| (state, Arc::clone(&files)));
+        Ok(files)
+    }
+
+    /// Makes the next call list the directory, whatever its state is.
+    pub(crate) fn forget_listing(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Lists a directory. Incomplete jars are left out: the node is creating or deleting
     /// them.
-    pub(crate) fn list(&self, dir: &Path) -> Result<StaticFiles> {
+    fn read(&self, dir: &Path) -> Result<StaticFiles> {
         let mut files = StaticFiles::default();
         let entries = fs::read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
         let mut sealed = self.jars.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,5 +167,54 @@ impl Sealed {
         }
         files.unknown.sort();
         Ok(files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    /// Sets the time of the last change of a directory.
+    fn age(dir: &Path, age: Duration) {
+        let file = File::open(dir).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    #[test]
+    fn a_listing_is_kept_until_the_directory_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let sealed = Sealed::default();
+        age(dir.path(), Duration::from_secs(60));
+        let first = sealed.list(dir.path()).unwrap();
+        assert!(Arc::ptr_eq(&first, &sealed.list(dir.path()).unwrap()));
+
+        fs::write(dir.path().join("static_file_new_0_9"), []).unwrap();
+        let second = sealed.list(dir.path()).unwrap();
+        assert_eq!(second.unknown, ["static_file_new_0_9"]);
+
+        age(dir.path(), Duration::from_secs(60));
+        let third = sealed.list(dir.path()).unwrap();
+        assert!(Arc::ptr_eq(&third, &sealed.list(dir.path()).unwrap()));
+        sealed.forget_listing();
+        assert!(!Arc::ptr_eq(&third, &sealed.list(dir.path()).unwrap()));
+    }
+
+    #[test]
+    fn a_listing_of_a_directory_that_just_changed_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let sealed = Sealed::default();
+        // A later change could have the same time.
+        for modified in [Duration::ZERO, Duration::from_millis(500)] {
+            age(dir.path(), modified);
+            let first = sealed.list(dir.path()).unwrap();
+            assert!(!Arc::ptr_eq(&first, &sealed.list(dir.path()).unwrap()));
+        }
+        // The clock was set back.
+        let file = File::open(dir.path()).unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_secs(3600))
+            .unwrap();
+        let first = sealed.list(dir.path()).unwrap();
+        assert!(!Arc::ptr_eq(&first, &sealed.list(dir.path()).unwrap()));
     }
 }
