@@ -92,7 +92,7 @@ impl Index {
         check_chain(folder, &manifest, chain)?;
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for info in &manifest.segments {
-            let segment = Segment::open(&folder.join(&info.file))?;
+            let segment = Segment::open(&folder.join(&info.file), manifest.internal)?;
             let head = segment.head();
             if head.genesis_hash != manifest.genesis_hash
                 || head.chain_id != manifest.chain_id

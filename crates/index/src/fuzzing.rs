@@ -4,13 +4,13 @@ use crate::{
     builder::{Builder, Capacity},
     checked::Checksums,
     layout::{Geometry, HEAD_BYTES, Head, PARTS, Part},
-    segment::Segment,
+    segment::{Segment, Wanted},
 };
 use alloy_primitives::{Address, B256, U256};
 use std::{io::Cursor, ops::Range, path::Path};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Direction, Kind,
-    TokenStandard, Transfer, TransferFilter, testing,
+    TokenStandard, Transfer, testing,
 };
 
 /// Returns a segment of a few blocks with transfers of all kinds, made by the real writer.
@@ -104,8 +104,9 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
         answered += u64::from(segment.counts(blocks).is_ok());
         answered += u64::from(segment.block(blocks.first).is_ok());
     }
-    let mut wanted = segment.wanted(&TransferFilter::default());
-    answered += wanted.len() as u64;
+    let classes = segment.classes().map_or(0, <[_]>::len);
+    answered += classes as u64;
+    let mut wanted = vec![true; classes];
     let mut addresses = vec![Address::ZERO, Address::repeat_byte(0xff)];
     if let Ok(rows) = segment.rows() {
         // A forged head may promise 2^64 rows.
@@ -123,9 +124,11 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
     for direction in [Direction::Out, Direction::In, Direction::Both] {
         for blocks in some {
             let mut rows = Vec::new();
+            let some = Wanted::Some(wanted.clone());
             if let Ok(within) = segment.rows_of(blocks)
+                && let Ok(numbers) = segment.numbers_of(&addresses)
                 && segment
-                    .rows_touching(&addresses, direction, &wanted, within, &mut rows)
+                    .rows_touching(&numbers, direction, &some, within, &mut rows)
                     .is_ok()
             {
                 answered += rows.len() as u64;

@@ -1,6 +1,9 @@
 //! A request to one segment: which of its rows are wanted.
 
-use crate::{error::Error, segment::Segment};
+use crate::{
+    error::Error,
+    segment::{Segment, Wanted},
+};
 use alloy_primitives::{Address, U256, map::HashSet};
 use std::ops::{ControlFlow, Range};
 use txgraph_transfers::{BlockRange, Direction, ScanRequest, SourceError, Transfer};
@@ -23,8 +26,7 @@ pub(crate) enum PieceResult {
 
 /// Rows of a segment that include all that are wanted.
 pub(crate) struct SelectedRows {
-    /// By number of a class: whether it is wanted.
-    wanted: Vec<bool>,
+    wanted: Wanted,
     rows: RowList,
 }
 
@@ -71,18 +73,28 @@ impl<'a> Question<'a> {
         segment: &Segment,
         blocks: BlockRange,
     ) -> Result<SelectedRows, Error> {
-        let wanted = segment.wanted(&self.request.filter);
-        let rows = if !wanted.contains(&true) {
-            RowList::All(0..0)
-        } else if self.request.filter.touching.is_none() {
-            RowList::All(segment.rows_of(blocks)?)
-        } else {
-            let within = segment.rows_of(blocks)?;
-            let mut rows = Vec::new();
-            let addresses = &self.addresses;
-            segment.rows_touching(addresses, self.direction, &wanted, within, &mut rows)?;
-            RowList::Some(rows)
-        };
+        let filter = &self.request.filter;
+        if filter.touching.is_none() {
+            let wanted = segment.wanted(filter)?;
+            let rows = match wanted.any() {
+                true => segment.rows_of(blocks)?,
+                false => 0..0,
+            };
+            let rows = RowList::All(rows);
+            return Ok(SelectedRows { wanted, rows });
+        }
+        // First the addresses: most segments have none of a few, and nothing else is read then.
+        let numbers = segment.numbers_of(&self.addresses)?;
+        let mut rows = Vec::new();
+        let mut wanted = Wanted::All(0);
+        if !numbers.is_empty() {
+            wanted = segment.wanted(filter)?;
+            if wanted.any() {
+                let within = segment.rows_of(blocks)?;
+                segment.rows_touching(&numbers, self.direction, &wanted, within, &mut rows)?;
+            }
+        }
+        let rows = RowList::Some(rows);
         Ok(SelectedRows { wanted, rows })
     }
 
@@ -119,7 +131,7 @@ impl<'a> Question<'a> {
         }
         let rows = segment.rows()?;
         let mut one = |row: usize| -> Result<ControlFlow<()>, SourceError> {
-            if !selected.wanted[rows.class(row)?] {
+            if selected.wanted.get(rows.class(row)?) != Some(true) {
                 return Ok(ControlFlow::Continue(()));
             }
             let transfer = rows.transfer(row)?;
@@ -151,22 +163,23 @@ impl<'a> Question<'a> {
             })?;
             return Ok(count);
         }
-        let wanted = segment.wanted(&self.request.filter);
+        let wanted = segment.wanted(&self.request.filter)?;
         if min_value == U256::ZERO && blocks == segment.blocks() {
-            let classes = segment.classes().iter().zip(&wanted);
-            return Ok(classes
-                .filter(|(_, wanted)| **wanted)
-                .map(|(class, _)| class.rows)
-                .sum());
+            if wanted.all() {
+                return Ok(segment.row_count() as u64);
+            }
+            let classes = segment.classes()?.iter().enumerate();
+            let classes = classes.filter(|(number, _)| wanted.get(*number) == Some(true));
+            return Ok(classes.map(|(_, class)| class.rows).sum());
         }
         let within = segment.rows_of(blocks)?;
-        if min_value == U256::ZERO && !wanted.contains(&false) {
+        if min_value == U256::ZERO && wanted.all() {
             return Ok(within.len() as u64);
         }
         let rows = segment.rows()?;
         let mut count = 0;
         for row in within {
-            if wanted[rows.class(row)?]
+            if wanted.get(rows.class(row)?) == Some(true)
                 && (min_value == U256::ZERO || rows.value(row)? >= min_value)
             {
                 count += 1;
@@ -180,13 +193,14 @@ impl<'a> Question<'a> {
     pub(crate) fn has_more_counterparties(
         &self,
         address: Address,
-        pieces: &[(&Segment, BlockRange, Vec<bool>)],
+        pieces: &[(&Segment, BlockRange, Wanted)],
         degree_max: u32,
     ) -> Result<bool, Error> {
         let mut touching = Vec::new();
-        let select = |segment: &Segment, blocks, wanted: &[bool], touching: &mut Vec<u32>| {
+        let select = |segment: &Segment, blocks, wanted: &Wanted, touching: &mut Vec<u32>| {
+            let numbers = segment.numbers_of(&[address])?;
             let within = segment.rows_of(blocks)?;
-            segment.rows_touching(&[address], self.direction, wanted, within, touching)?;
+            segment.rows_touching(&numbers, self.direction, wanted, within, touching)?;
             Ok::<_, Error>(())
         };
         // There are no more counterparties than rows, and nearly always few rows.

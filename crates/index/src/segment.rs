@@ -21,12 +21,12 @@ use crate::{
 };
 use alloy_primitives::Address;
 use dictionary::{ADDRESS_BYTES, Adjacency, Choice, Dictionary};
-pub(crate) use rows::Rows;
-use std::{ops::Range, path::Path};
+use std::{ops::Range, path::Path, sync::OnceLock};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, Kind, TokenFilter,
     TokenStandard, TransferFilter,
 };
+pub(crate) use {dictionary::Wanted, rows::Rows};
 
 /// An open segment.
 pub(crate) struct Segment {
@@ -34,7 +34,12 @@ pub(crate) struct Segment {
     head: Head,
     /// CRC-32 of the head.
     checksum: u32,
-    classes: Vec<Class>,
+    /// The number of classes.
+    class_count: usize,
+    /// Decoded at the first use: most segments have no row of an ordinary address.
+    classes: OnceLock<Box<[Class]>>,
+    /// Whether it may have rows that are movements inside of transactions.
+    may_have_internal: bool,
     /// The number of rows.
     rows: usize,
     /// The number of addresses.
@@ -66,9 +71,12 @@ pub(crate) struct Class {
 }
 
 impl Segment {
-    /// Maps a file, checks its head and reads its classes.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        Self::new(CheckedFile::open(path)?)
+    /// Maps a file and checks its head. `may_have_internal` is false if its manifest excludes
+    /// movements inside of transactions.
+    pub(crate) fn open(path: &Path, may_have_internal: bool) -> Result<Self> {
+        let mut segment = Self::new(CheckedFile::open(path)?)?;
+        segment.may_have_internal = may_have_internal;
+        Ok(segment)
     }
 
     /// The same for bytes in memory.
@@ -82,17 +90,17 @@ impl Segment {
         if head.bucket_bits > BUCKET_BITS_MAX || head.blocks.blocks() > BLOCKS_MAX {
             return Err(invalid());
         }
-        let span = file.span(Part::Classes);
-        let (entries, rest) = span.read(0, span.len())?.as_chunks::<CLASS_BYTES>();
-        let classes: Option<Vec<_>> = entries.iter().map(Class::decode).collect();
-        let classes = classes
-            .filter(|_| rest.is_empty())
-            .ok_or_else(|| span.invalid())?;
+        let class_bytes = file.span(Part::Classes).len();
+        if !class_bytes.is_multiple_of(CLASS_BYTES) {
+            return Err(invalid());
+        }
         Ok(Self {
+            class_count: class_bytes / CLASS_BYTES,
+            classes: OnceLock::new(),
+            may_have_internal: true,
             rows: count(head.rows)?,
             addresses: count(head.addresses)?,
             block_count: count(head.blocks.blocks())?,
-            classes,
             checksum,
             head,
             file,
@@ -117,8 +125,16 @@ impl Segment {
         self.head.blocks
     }
 
-    pub(crate) fn classes(&self) -> &[Class] {
-        &self.classes
+    /// The classes, ascending.
+    pub(crate) fn classes(&self) -> Result<&[Class], Fault<'_>> {
+        if let Some(classes) = self.classes.get() {
+            return Ok(classes);
+        }
+        let span = self.file.span(Part::Classes);
+        let (entries, _) = span.read(0, span.len())?.as_chunks::<CLASS_BYTES>();
+        let classes: Option<Box<[_]>> = entries.iter().map(Class::decode).collect();
+        let classes = classes.ok_or_else(|| span.invalid())?;
+        Ok(self.classes.get_or_init(|| classes))
     }
 
     pub(crate) const fn row_count(&self) -> usize {
@@ -268,24 +284,38 @@ impl Segment {
         Ok((time, self.counts(blocks)?))
     }
 
-    /// Returns by number of a class whether a filter wants it.
-    pub(crate) fn wanted(&self, filter: &TransferFilter) -> Vec<bool> {
+    /// Returns the classes that a filter wants.
+    pub(crate) fn wanted(&self, filter: &TransferFilter) -> Result<Wanted, Fault<'_>> {
+        let everything = matches!(filter.tokens, TokenFilter::All)
+            && filter.standards.is_empty()
+            && filter.kinds.is_empty()
+            && (filter.internal || !self.may_have_internal);
+        if everything {
+            return Ok(Wanted::All(self.class_count));
+        }
         let wants = |class: &Class| {
             filter.tokens.wants(class.token.as_ref())
                 && filter.wants_sort(class.standard, class.kind)
                 && (filter.internal || !class.is_internal)
         };
-        self.classes.iter().map(wants).collect()
+        Ok(Wanted::Some(self.classes()?.iter().map(wants).collect()))
     }
 
-    /// Fills `rows` with the rows in `within` that have a class that is `wanted` and one of
-    /// `addresses`, which are sorted, on the side that `direction` selects. The rows are
-    /// ascending and distinct.
+    /// Returns the numbers of those of `addresses` that the segment has, in their order.
+    pub(crate) fn numbers_of(&self, addresses: &[Address]) -> Result<Vec<usize>, Fault<'_>> {
+        let dictionary = self.dictionary()?;
+        let found = addresses.iter().map(|address| dictionary.find(address));
+        found.filter_map(Result::transpose).collect()
+    }
+
+    /// Fills `rows` with the rows in `within` that have a class that is `wanted` and one of the
+    /// addresses with these `numbers`, which are ascending, on the side that `direction`
+    /// selects. The rows are ascending and distinct.
     pub(crate) fn rows_touching(
         &self,
-        addresses: &[Address],
+        numbers: &[usize],
         direction: Direction,
-        wanted: &[bool],
+        wanted: &Wanted,
         within: Range<usize>,
         rows: &mut Vec<u32>,
     ) -> Result<(), Fault<'_>> {
@@ -296,17 +326,13 @@ impl Segment {
             Direction::In => &[&into],
             Direction::Both => &[&out, &into],
         };
-        let dictionary = self.dictionary()?;
         let classes = self.column(Part::RowClass, self.rows)?;
         let choice = Choice::new(classes, wanted, within, self.rows);
         rows.clear();
         let mut runs = 0;
-        for address in addresses {
-            let Some(number) = dictionary.find(address)? else {
-                continue;
-            };
+        for number in numbers {
             for side in sides {
-                runs += side.choose(side.of(number)?, &choice, rows)?;
+                runs += side.choose(side.of(*number)?, &choice, rows)?;
             }
         }
         if runs > 1 {
@@ -372,6 +398,7 @@ impl Segment {
         column(Part::RowLength)?;
         Ok(Rows {
             segment: self,
+            classes: self.classes()?,
             block: column(Part::RowBlock)?,
             transaction: column(Part::RowTransaction)?,
             log: column(Part::RowLog)?,

@@ -429,9 +429,9 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             .iter()
             .filter_map(|part| Some(self.pieces(part, part.run?)))
             .flatten()
-            .map(|(segment, blocks)| (segment, blocks, segment.wanted(&request.filter)))
-            .filter(|(_, _, wanted)| wanted.contains(&true))
-            .collect();
+            .map(|(segment, blocks)| Ok((segment, blocks, segment.wanted(&request.filter)?)))
+            .filter(|piece| !matches!(piece, Ok((_, _, wanted)) if !wanted.any()))
+            .collect::<Result<_, Error>>()?;
         let question = Question::new(request);
         let addresses = &question.addresses;
         let threads = &self.work.threads;

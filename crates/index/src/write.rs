@@ -472,7 +472,7 @@ impl<'a> Build<'a> {
         let chain = self.origin.source.chain();
         let mut builder: Option<Builder> = None;
         for info in old {
-            let segment = Segment::open(&self.folder.join(&info.file))?;
+            let segment = Segment::open(&self.folder.join(&info.file), true)?;
             // Damage must not get new checksums. Reading checks every block that it uses; this
             // also checks the others.
             segment.check()?;

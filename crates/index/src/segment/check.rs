@@ -45,12 +45,13 @@ impl Segment {
                 return Err(self.damaged(format!("{order:?} does not have every row")));
             }
         }
-        let mut class_rows = vec![0; self.classes.len()];
+        let classes = self.classes()?;
+        let mut class_rows = vec![0; classes.len()];
         for row in 0..self.rows {
             class_rows[rows.class(row)?] += 1;
         }
-        let stored: Vec<_> = self.classes.iter().map(|class| class.rows).collect();
-        if class_rows != stored || !self.classes.is_sorted_by(|a, b| a < b) {
+        let stored: Vec<_> = classes.iter().map(|class| class.rows).collect();
+        if class_rows != stored || !classes.is_sorted_by(|a, b| a < b) {
             return Err(self.damaged("the row counts of its classes are wrong"));
         }
         let whole = self.rows_of(self.head.blocks)?;

@@ -89,7 +89,7 @@ impl<'a> Adjacency<'a> {
             }
             let end = self.end_of_class(at..run.end, class, choice)?;
             let wanted = choice.wanted.get(class);
-            if *wanted.ok_or_else(|| choice.classes.invalid())? {
+            if wanted.ok_or_else(|| choice.classes.invalid())? {
                 let mut chosen = at..end;
                 // Most questions are about all blocks.
                 if choice.within.len() < choice.rows {
@@ -135,12 +135,58 @@ impl<'a> Adjacency<'a> {
     }
 }
 
+/// The classes of a segment that a filter wants, by number.
+pub(crate) enum Wanted {
+    /// All, of which there are this many.
+    All(usize),
+    /// Those with `true`.
+    Some(Vec<bool>),
+}
+
+impl Wanted {
+    /// Whether a class is wanted; `None` if there is no such class.
+    #[inline]
+    pub(crate) fn get(&self, class: usize) -> Option<bool> {
+        match self {
+            Self::All(count) => (class < *count).then_some(true),
+            Self::Some(wanted) => wanted.get(class).copied(),
+        }
+    }
+
+    /// Whether any class is wanted.
+    pub(crate) fn any(&self) -> bool {
+        match self {
+            Self::All(count) => *count > 0,
+            Self::Some(wanted) => wanted.contains(&true),
+        }
+    }
+
+    /// Whether every class is wanted.
+    pub(crate) fn all(&self) -> bool {
+        match self {
+            Self::All(_) => true,
+            Self::Some(wanted) => !wanted.contains(&false),
+        }
+    }
+
+    /// From the first to the last class that is wanted.
+    fn span(&self) -> Range<usize> {
+        match self {
+            Self::All(count) => 0..*count,
+            Self::Some(wanted) => {
+                let first = wanted.iter().position(|wanted| *wanted);
+                let last = wanted.iter().rposition(|wanted| *wanted);
+                first.unwrap_or(0)..last.map_or(0, |last| last + 1)
+            }
+        }
+    }
+}
+
 /// Which rows of an address are wanted.
 pub(super) struct Choice<'a, 'w> {
     /// The class of each row.
     classes: Column<'a>,
-    /// By class.
-    wanted: &'w [bool],
+    wanted: &'w Wanted,
     /// From the first to the last class that is wanted.
     span: Range<usize>,
     /// The rows of the wanted blocks.
@@ -153,16 +199,14 @@ impl<'a, 'w> Choice<'a, 'w> {
     /// Of `rows` rows with these classes, those in `within` whose class is `wanted`.
     pub(super) fn new(
         classes: Column<'a>,
-        wanted: &'w [bool],
+        wanted: &'w Wanted,
         within: Range<usize>,
         rows: usize,
     ) -> Self {
-        let first = wanted.iter().position(|wanted| *wanted);
-        let last = wanted.iter().rposition(|wanted| *wanted);
         Self {
             classes,
             wanted,
-            span: first.unwrap_or(0)..last.map_or(0, |last| last + 1),
+            span: wanted.span(),
             within,
             rows,
         }
