@@ -1,4 +1,5 @@
-//! Breadth-first search over any [`TransferSource`](txgraph_transfers::TransferSource).
+//! Breadth-first search over any [`TransferSource`](txgraph_transfers::TransferSource), and
+//! the merged graph of all transfers of a scan ([`Merger`]).
 //!
 //! Input: a [`SearchRequest`] with roots, a filter and limits. Output: a
 //! [`TransferGraph`]. The search does not depend on whether transfers come from logs, a
@@ -25,6 +26,7 @@ mod assemble;
 mod build;
 mod graph;
 mod merge;
+mod merged;
 mod totals;
 
 pub mod testing;
@@ -34,7 +36,10 @@ pub use csr::Csr;
 pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
 };
+pub use interner::Interner;
+pub use merged::{EdgeSum, MergedGraph, Merger};
 pub use request::{SearchError, SearchRequest};
+pub use scan::scan;
 pub use search::search;
 
 // The type of `TransferGraph::graph`.

@@ -1,52 +1,24 @@
 //! Merges parallel edges: count, sum, first and last per (source, target, asset).
 
-use crate::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId, widen};
-use alloy_primitives::map::{HashMap, HashSet};
-use petgraph::graph::EdgeIndex;
-use rayon::prelude::*;
+use crate::{Asset, MergedEdge, MergedGraph, TransferGraph, VertexId};
+use alloy_primitives::map::HashSet;
 
 impl TransferGraph {
     /// Merges the transfers of one asset between two addresses into one edge each, ordered
     /// by (source, target, asset). Runs on the current rayon pool.
     pub fn merged(&self) -> Vec<MergedEdge> {
-        let assets = self.assets();
-        let ranks: HashMap<Asset, usize> = assets.iter().copied().zip(0..).collect();
-        // Small keys, because there may be millions. The edge index comes last, so that
-        // equal keys keep the total order of transfers.
-        let edges = self.graph.raw_edges().par_iter().enumerate();
-        let mut keys: Vec<_> = edges
-            .map(|(number, edge)| {
-                let rank = ranks.get(&Asset::of(&edge.weight.transfer));
-                let rank = rank.copied().unwrap_or_default();
-                (
-                    edge.source(),
-                    edge.target(),
-                    rank,
-                    EdgeIndex::<u32>::new(number),
-                )
-            })
-            .collect();
-        keys.par_sort_unstable();
-
-        let groups: Vec<_> = keys
-            .chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2))
-            .collect();
-        let merge = |group: &[(VertexId, VertexId, usize, EdgeIndex)]| {
-            let (source, target, rank, _) = group[0];
-            let edges = || group.iter().map(|key| &self.graph[key.3]);
-            let at = || edges().map(|e| (e.transfer.block_number, e.transfer.block_timestamp));
-            MergedEdge {
-                source,
-                target,
-                asset: assets[rank],
-                count: group.len() as u64,
-                sum: edges().fold(AmountSum::ZERO, |sum, e| sum + widen(e.transfer.value)),
-                hop: edges().map(|edge| edge.hop).min().unwrap_or_default(),
-                first: at().min().unwrap_or_default(),
-                last: at().max().unwrap_or_default(),
-            }
-        };
-        groups.into_par_iter().map(merge).collect()
+        let merged = MergedGraph::of(self);
+        let edges = merged.edges().map(|edge| MergedEdge {
+            source: VertexId::new(edge.from as usize),
+            target: VertexId::new(edge.to as usize),
+            asset: merged.asset(edge.asset),
+            count: edge.count,
+            sum: edge.sum,
+            hop: edge.hop,
+            first: merged.block(edge.first),
+            last: merged.block(edge.last),
+        });
+        edges.collect()
     }
 
     /// Returns the assets of all transfers: the native coin first, then by contract.

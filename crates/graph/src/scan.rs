@@ -33,7 +33,7 @@ pub(crate) fn fetch_all(
     // For `wants_ends` only: the scan applies the rest of the filter.
     let of_roots = plan::scan_request(request, Some(roots)).filter;
     let scan_request = plan::scan_request(request, None);
-    let report = scan(source, &scan_request, |transfer| {
+    let mut take = |transfer: &Transfer| {
         if !whole {
             if of_roots.wants_ends(&transfer.from_address, &transfer.to_address) {
                 rows.push(transfer, interned)?;
@@ -52,6 +52,9 @@ pub(crate) fn fetch_all(
             whole = false;
         }
         Ok(())
+    };
+    let report = scan(source, &scan_request, |batch| {
+        batch.iter().try_for_each(&mut take)
     })?;
     Ok(Fetched {
         rows,
@@ -104,13 +107,16 @@ pub(crate) fn fetch_touching(
             }
         }
     }
-    let report = scan(source, &scan_request, |transfer| {
+    let mut take = |transfer: &Transfer| {
         if let Some(degrees) = &mut degrees
             && !degrees.wants(transfer, interned)?
         {
             return Ok(());
         }
         rows.push(transfer, interned)
+    };
+    let report = scan(source, &scan_request, |batch| {
+        batch.iter().try_for_each(&mut take)
     })?;
     if let Some(degrees) = degrees {
         hubs.extend(degrees.hubs());
@@ -209,27 +215,34 @@ impl Degrees {
     }
 }
 
-/// Scans, and passes every transfer to `take`, which may fail.
-fn scan(
+/// Scans, and passes the transfers of every batch to `take`, which may fail.
+///
+/// # Errors
+///
+/// [`SearchError::Order`] if the transfers are not in total order, and the errors of the
+/// source and of `take`.
+pub fn scan(
     source: &dyn TransferSource,
     request: &ScanRequest,
-    mut take: impl FnMut(&Transfer) -> Result<(), SearchError>,
+    mut take: impl FnMut(&[Transfer]) -> Result<(), SearchError>,
 ) -> Result<ScanReport, SearchError> {
     let mut failed = None;
     let mut last: Option<Position> = None;
     let report = source.scan(request, &mut |batch| {
-        for transfer in &batch.transfers {
+        let order = batch.transfers.iter().try_for_each(|transfer| {
             let after = transfer.position();
-            let taken = match last.replace(after) {
+            match last.replace(after) {
                 Some(before) if before >= after => Err(SearchError::Order { before, after }),
-                _ => take(transfer),
-            };
-            if let Err(error) = taken {
+                _ => Ok(()),
+            }
+        });
+        match order.and_then(|()| take(&batch.transfers)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
                 failed = Some(error);
-                return ControlFlow::Break(());
+                ControlFlow::Break(())
             }
         }
-        ControlFlow::Continue(())
     })?;
     failed.map_or(Ok(report), Err)
 }
