@@ -4,10 +4,11 @@
 
 use crate::{CellKind, MeasureResult, Table, ratio::share_of_count};
 use alloy_primitives::Address;
-use petgraph::{graph::NodeIndex, unionfind::UnionFind, visit::EdgeRef};
+use petgraph::unionfind::UnionFind;
 use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_graph::TransferGraph;
+use txgraph_graph::{Interner, SearchError, TransferGraph};
+use txgraph_transfers::Transfer;
 
 /// The components of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,61 +43,179 @@ pub struct Component {
 
 /// Finds the weakly connected components of `graph`, and lists at most `limit` of them.
 /// Near linear.
-pub fn components(graph: &TransferGraph, limit: Option<usize>) -> Components {
-    let address = |vertex: usize| graph.graph[NodeIndex::new(vertex)].address;
-    let connects = |vertex: usize| !address(vertex).is_zero();
-    let edges = || {
-        graph.graph.edge_references().map(|edge| {
-            (
-                edge.source().index(),
-                edge.target().index(),
-                edge.weight().transfer.block_number,
-            )
-        })
+///
+/// # Errors
+///
+/// [`SearchError::TooLarge`] at 2^32 - 1 addresses.
+pub fn components(graph: &TransferGraph, limit: Option<usize>) -> Result<Components, SearchError> {
+    let mut connected = Connected::default();
+    let addresses: Vec<_> = graph.graph.node_weights().map(|v| v.address).collect();
+    connected.number(&addresses)?;
+    for edge in graph.graph.edge_weights() {
+        connected.add(std::slice::from_ref(&edge.transfer))?;
+    }
+    let roots = graph.roots.iter().map(|root| graph.graph[*root].address);
+    Ok(connected.finish(&roots.collect::<Vec<_>>(), limit))
+}
+
+/// Transfers whose ends are numbered at once.
+const CHUNK: usize = 1 << 10;
+
+/// Finds the components of transfers while they are read. It keeps no transfer, only about 60
+/// bytes for each address.
+#[derive(Debug)]
+pub struct Connected {
+    addresses: Interner<Address>,
+    /// By number of an address.
+    sets: UnionFind<u32>,
+    /// By number of an address: its transfers as a sender, or as the receiver of a mint.
+    counts: Vec<Count>,
+    transfers: u64,
+}
+
+/// Transfers, and the blocks of the first and the last.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    transfers: u64,
+    first: u64,
+    last: u64,
+}
+
+impl Count {
+    const NONE: Self = Self {
+        transfers: 0,
+        first: u64::MAX,
+        last: 0,
     };
-    let mut sets = UnionFind::<usize>::new(graph.graph.node_count());
-    for (source, target, _) in edges() {
-        if connects(source) && connects(target) {
-            sets.union(source, target);
+
+    fn add(&mut self, other: Self) {
+        self.transfers += other.transfers;
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
+}
+
+impl Default for Connected {
+    fn default() -> Self {
+        Self {
+            addresses: Interner::default(),
+            sets: UnionFind::new_empty(),
+            counts: Vec::new(),
+            transfers: 0,
         }
     }
+}
 
-    let mut number = vec![usize::MAX; graph.graph.node_count()];
-    let mut found: Vec<Component> = Vec::new();
-    for (vertex, representative) in sets.into_labeling().into_iter().enumerate() {
-        if number[representative] == usize::MAX {
-            number[representative] = found.len();
-            found.push(Component {
-                vertices: 0,
-                transfers: 0,
-                lowest_address: address(vertex),
-                roots: Vec::new(),
-                first_block: None,
-                last_block: None,
-            });
+impl Connected {
+    /// Adds transfers.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses.
+    pub fn add(&mut self, transfers: &[Transfer]) -> Result<(), SearchError> {
+        let mut ends = Vec::new();
+        for chunk in transfers.chunks(CHUNK) {
+            ends.clear();
+            ends.extend(chunk.iter().flat_map(|t| [t.from_address, t.to_address]));
+            let numbers = self.number(&ends)?;
+            for (transfer, numbers) in chunk.iter().zip(numbers.chunks_exact(2)) {
+                let [from, to] = [numbers[0], numbers[1]];
+                let minted = transfer.from_address.is_zero();
+                if !minted && !transfer.to_address.is_zero() {
+                    self.sets.union(from, to);
+                }
+                let end = if minted { to } else { from };
+                self.counts[end as usize].add(Count {
+                    transfers: 1,
+                    first: transfer.block_number,
+                    last: transfer.block_number,
+                });
+            }
         }
-        number[vertex] = number[representative];
-        let component = &mut found[number[vertex]];
-        component.vertices += 1;
-        component.lowest_address = component.lowest_address.min(address(vertex));
-    }
-    for root in &graph.roots {
-        found[number[root.index()]]
-            .roots
-            .push(address(root.index()));
-    }
-    for (source, target, block) in edges() {
-        let end = if connects(source) { source } else { target };
-        let component = &mut found[number[end]];
-        component.transfers += 1;
-        component.first_block = Some(
-            component
-                .first_block
-                .map_or(block, |first| first.min(block)),
-        );
-        component.last_block = component.last_block.max(Some(block));
+        self.transfers += transfers.len() as u64;
+        Ok(())
     }
 
+    /// The number of addresses.
+    pub fn addresses(&self) -> u64 {
+        self.addresses.len() as u64
+    }
+
+    /// The number of transfers.
+    pub const fn transfers(&self) -> u64 {
+        self.transfers
+    }
+
+    /// Numbers addresses. A new one is a component of its own.
+    fn number(&mut self, addresses: &[Address]) -> Result<Vec<u32>, SearchError> {
+        let mut numbers = Vec::with_capacity(addresses.len());
+        self.addresses.intern_all(addresses, &mut numbers)?;
+        self.counts.resize(self.addresses.len(), Count::NONE);
+        while self.sets.len() < self.addresses.len() {
+            self.sets.new_set();
+        }
+        Ok(numbers)
+    }
+
+    /// Returns the components, and lists at most `limit` of them. Each of `roots` that has
+    /// been numbered is listed with its component.
+    pub fn finish(self, roots: &[Address], limit: Option<usize>) -> Components {
+        let Self {
+            addresses,
+            sets,
+            counts,
+            transfers: _,
+        } = self;
+        let roots: Vec<_> = roots
+            .iter()
+            .filter_map(|root| Some((addresses.get(root)?, *root)))
+            .collect();
+        let addresses = addresses.into_values();
+        // By representative, then by vertex.
+        let mut number = vec![u32::MAX; addresses.len()];
+        let mut found: Vec<(Count, Component)> = Vec::new();
+        for (vertex, representative) in sets.into_labeling().into_iter().enumerate() {
+            let representative = representative as usize;
+            if number[representative] == u32::MAX {
+                // There are no more components than addresses, which are numbered in `u32`.
+                number[representative] = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                found.push((
+                    Count::NONE,
+                    Component {
+                        vertices: 0,
+                        transfers: 0,
+                        lowest_address: addresses[vertex],
+                        roots: Vec::new(),
+                        first_block: None,
+                        last_block: None,
+                    },
+                ));
+            }
+            number[vertex] = number[representative];
+            let (count, component) = &mut found[number[vertex] as usize];
+            count.add(counts[vertex]);
+            component.vertices += 1;
+            component.lowest_address = component.lowest_address.min(addresses[vertex]);
+        }
+        for (vertex, root) in roots {
+            let (_, component) = &mut found[number[vertex as usize] as usize];
+            component.roots.push(root);
+        }
+        let found = found.into_iter().map(|(count, component)| {
+            let any = count.transfers > 0;
+            Component {
+                transfers: count.transfers,
+                first_block: any.then_some(count.first),
+                last_block: any.then_some(count.last),
+                ..component
+            }
+        });
+        ranked(found.collect(), addresses.len() as u64, limit)
+    }
+}
+
+/// Counts and orders the components of a graph with this number of vertices.
+fn ranked(mut found: Vec<Component>, vertices: u64, limit: Option<usize>) -> Components {
     let mut sizes = BTreeMap::new();
     for component in &found {
         *sizes.entry(component.vertices).or_insert(0) += 1;
@@ -110,7 +229,7 @@ pub fn components(graph: &TransferGraph, limit: Option<usize>) -> Components {
     let total = found.len() as u64;
     let largest_share = found
         .first()
-        .and_then(|largest| share_of_count(largest.vertices, graph.graph.node_count() as u64));
+        .and_then(|largest| share_of_count(largest.vertices, vertices));
     found.truncate(limit.unwrap_or(usize::MAX));
     Components {
         total,
@@ -170,7 +289,7 @@ mod tests {
 
     fn check(text: &str, expected: &[&str]) {
         let graph = testing::graph(testing::transfers(text));
-        let found = components(&graph, None);
+        let found = components(&graph, None).unwrap();
         let shown: Vec<_> = found
             .components
             .iter()
@@ -208,7 +327,7 @@ mod tests {
             .node_indices()
             .filter(|id| id.index() > 1)
             .collect();
-        let found = components(&graph, Some(2));
+        let found = components(&graph, Some(2)).unwrap();
         assert_eq!((found.total, found.largest_share), (3, Some(0.4)));
         assert_eq!(found.sizes, [(1, 1), (2, 2)]);
         let roots: Vec<_> = found.components.iter().map(|c| c.roots.clone()).collect();
@@ -220,6 +339,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn streamed_components_equal_those_of_the_graph(
+            transfers in crate::oracle::some_transfers(),
+            batch in 1usize..20,
+        ) {
+            let mut connected = Connected::default();
+            for batch in transfers.chunks(batch) {
+                connected.add(batch).unwrap();
+            }
+            prop_assert_eq!(connected.transfers(), transfers.len() as u64);
+            let graph = testing::graph(transfers);
+            prop_assert_eq!(connected.addresses(), graph.graph.node_count() as u64);
+            prop_assert_eq!(connected.finish(&[], None), components(&graph, None).unwrap());
+        }
+
         /// Addresses spread until nothing changes are one component.
         #[test]
         fn components_agree_with_flooding(transfers in crate::oracle::some_transfers()) {
@@ -245,7 +379,7 @@ mod tests {
                 expected.insert(*reached.first().unwrap(), reached.len() as u64);
             }
             let graph = testing::graph(transfers.clone());
-            let found = components(&graph, None);
+            let found = components(&graph, None).unwrap();
             let sizes: BTreeMap<_, _> = found.components.iter().map(|c| (c.lowest_address, c.vertices)).collect();
             prop_assert_eq!(sizes, expected);
             prop_assert_eq!(found.components.iter().map(|c| c.transfers).sum::<u64>(), transfers.len() as u64);

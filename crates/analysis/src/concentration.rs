@@ -7,7 +7,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use serde::Serialize;
-use txgraph_graph::{AmountSum, TransferGraph, VertexId};
+use txgraph_graph::{AmountSum, MergedGraph};
 
 /// For which numbers of largest addresses the share is given.
 pub(crate) const TOP_SHARES: [usize; 3] = [1, 10, 100];
@@ -57,18 +57,14 @@ pub struct TopAddress {
 /// One address on one side, before it is ranked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Participant {
-    pub(crate) vertex: VertexId,
+    pub(crate) vertex: u32,
     pub(crate) transfers: u64,
     pub(crate) amount: AmountSum,
 }
 
 impl Side {
-    pub(crate) fn new(
-        graph: &TransferGraph,
-        mut participants: Vec<Participant>,
-        top: usize,
-    ) -> Self {
-        let address = |participant: &Participant| graph.graph[participant.vertex].address;
+    pub(crate) fn new(graph: &MergedGraph, mut participants: Vec<Participant>, top: usize) -> Self {
+        let address = |participant: &Participant| graph.address(participant.vertex);
         participants.sort_unstable_by(|a, b| {
             (b.amount, b.transfers)
                 .cmp(&(a.amount, a.transfers))
@@ -79,7 +75,7 @@ impl Side {
                 .fold(AmountSum::ZERO, |sum, participant| sum + participant.amount)
         };
         let amount = sum(&participants);
-        let ascending: Vec<_> = participants.iter().rev().map(|each| each.amount).collect();
+        let ascending = participants.iter().rev().map(|each| each.amount);
         let top_shares = TOP_SHARES.map(|n| {
             let largest = n.min(participants.len());
             TopShare {
@@ -90,21 +86,18 @@ impl Side {
         let top = participants
             .iter()
             .take(top)
-            .map(|each| {
-                let vertex = &graph.graph[each.vertex];
-                TopAddress {
-                    address: vertex.address,
-                    label: vertex.label.clone(),
-                    transfers: each.transfers,
-                    amount: each.amount,
-                    share: share(each.amount, amount),
-                }
+            .map(|each| TopAddress {
+                address: address(each),
+                label: graph.labels.get(&each.vertex).cloned(),
+                transfers: each.transfers,
+                amount: each.amount,
+                share: share(each.amount, amount),
             })
             .collect();
         Self {
             addresses: participants.len() as u64,
             amount,
-            gini: gini(&ascending),
+            gini: gini(ascending),
             top_shares,
             top,
         }

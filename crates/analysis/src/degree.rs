@@ -1,9 +1,8 @@
 //! The counterparties and transfers of vertices.
 
 use crate::{CellKind, MeasureResult, Table, ratio::share_of_count};
-use petgraph::visit::EdgeRef;
 use serde::Serialize;
-use txgraph_graph::TransferGraph;
+use txgraph_graph::MergedGraph;
 
 /// The bounds of [`Degrees::at_least`].
 const AT_LEAST: [u64; 11] = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000];
@@ -69,79 +68,111 @@ pub struct AtLeast {
     pub share: Option<f64>,
 }
 
-/// Counts the degrees of `graph`. Sorts five numbers per vertex, otherwise linear.
-pub fn degrees(graph: &TransferGraph) -> Degrees {
-    let vertices = || graph.graph.node_weights();
-    let mut transfers = vec![0u64; graph.graph.node_count()];
-    let (mut received, mut sent) = (transfers.clone(), transfers.clone());
-    for edge in graph.graph.edge_references() {
-        let (source, target) = (edge.source().index(), edge.target().index());
-        sent[source] += 1;
-        received[target] += 1;
-        transfers[source] += 1;
-        transfers[target] += u64::from(source != target);
-    }
-    let mut in_degree: Vec<u64> = vertices().map(|vertex| vertex.in_degree.into()).collect();
-    let mut out_degree: Vec<u64> = vertices().map(|vertex| vertex.out_degree.into()).collect();
-    let stats = [
-        stats("in_degree", &mut in_degree),
-        stats("out_degree", &mut out_degree),
-        stats("in_transfers", &mut received),
-        stats("out_transfers", &mut sent),
-        stats("transfers", &mut transfers),
-    ];
-
-    // All are ascending now.
-    let count = transfers.len() as u64;
+/// Counts the degrees of `graph`. Sorts five numbers per vertex, one after the other, otherwise
+/// linear.
+pub fn degrees(graph: &MergedGraph) -> Degrees {
+    let in_degree = Numbers::of(graph, |count| {
+        graph.pairs().for_each(|(_, to)| count(to, 1))
+    });
+    let out_degree = Numbers::of(graph, |count| {
+        graph.pairs().for_each(|(from, _)| count(from, 1));
+    });
+    let received = Numbers::of(graph, |count| {
+        graph.edges().for_each(|edge| count(edge.to, edge.count));
+    });
+    let sent = Numbers::of(graph, |count| {
+        graph.edges().for_each(|edge| count(edge.from, edge.count));
+    });
+    let transfers = Numbers::of(graph, |count| {
+        graph.edges().for_each(|edge| {
+            count(edge.from, edge.count);
+            if edge.from != edge.to {
+                count(edge.to, edge.count);
+            }
+        });
+    });
+    let vertices = graph.addresses.len() as u64;
     let at_least = AT_LEAST
         .into_iter()
         .map(|least| {
-            let vertices = count - below(&transfers, least);
+            let vertices = vertices - transfers.below(least);
             AtLeast {
                 transfers: least,
                 vertices,
-                share: share_of_count(vertices, count),
+                share: share_of_count(vertices, graph.addresses.len() as u64),
             }
         })
         .collect();
+    let stats = [
+        in_degree.stats("in_degree"),
+        out_degree.stats("out_degree"),
+        received.stats("in_transfers"),
+        sent.stats("out_transfers"),
+        transfers.stats("transfers"),
+    ];
     Degrees {
-        vertices: count,
+        vertices,
         stats: stats.into_iter().flatten().collect(),
         distribution: distribution([&in_degree, &out_degree, &transfers]),
         at_least,
     }
 }
 
-/// Sorts the numbers, and returns their statistics; `None` if there are none.
-fn stats(measure: &'static str, numbers: &mut [u64]) -> Option<DegreeStats> {
-    numbers.sort_unstable();
-    let (min, max) = (*numbers.first()?, *numbers.last()?);
-    let percentile = |percent: usize| numbers[(numbers.len() * percent).div_ceil(100) - 1];
-    let mean = share_of_count(numbers.iter().sum(), numbers.len() as u64)?;
-    let (median, p90, p99) = (percentile(50), percentile(90), percentile(99));
-    Some(DegreeStats {
-        measure,
-        min,
-        mean,
-        median,
-        p90,
-        p99,
-        max,
-    })
+/// One number of every vertex: the distinct ones, ascending, each with the number of vertices
+/// that have it or a smaller one. Few numbers differ, however many vertices there are.
+struct Numbers {
+    ranks: Vec<(u64, u64)>,
+    sum: u64,
 }
 
-/// Returns how many of the ascending numbers are below `bound`.
-fn below(ascending: &[u64], bound: u64) -> u64 {
-    ascending.partition_point(|number| *number < bound) as u64
+impl Numbers {
+    /// Counts by vertex, with a function that passes (vertex, more) to its argument.
+    fn of(graph: &MergedGraph, count: impl FnOnce(&mut dyn FnMut(u32, u64))) -> Self {
+        let mut numbers = vec![0; graph.addresses.len()];
+        count(&mut |vertex, more| numbers[vertex as usize] += more);
+        numbers.sort_unstable();
+        let mut vertices = 0;
+        let rank = |group: &[u64]| {
+            vertices += group.len() as u64;
+            (group[0], vertices)
+        };
+        Self {
+            ranks: numbers.chunk_by(|a, b| a == b).map(rank).collect(),
+            sum: numbers.iter().sum(),
+        }
+    }
+
+    /// Returns the statistics; `None` if there are no vertices.
+    fn stats(&self, measure: &'static str) -> Option<DegreeStats> {
+        let (min, (max, vertices)) = (self.ranks.first()?.0, *self.ranks.last()?);
+        let percentile = |percent: u64| {
+            // Of 2^32 vertices at most.
+            let rank = (vertices * percent).div_ceil(100);
+            self.ranks[self.ranks.partition_point(|(_, up_to)| *up_to < rank)].0
+        };
+        Some(DegreeStats {
+            measure,
+            min,
+            mean: share_of_count(self.sum, vertices)?,
+            median: percentile(50),
+            p90: percentile(90),
+            p99: percentile(99),
+            max,
+        })
+    }
+
+    /// Returns how many vertices have a number below `bound`.
+    fn below(&self, bound: u64) -> u64 {
+        match self.ranks.partition_point(|(number, _)| *number < bound) {
+            0 => 0,
+            place => self.ranks[place - 1].1,
+        }
+    }
 }
 
-fn distribution(ascending: [&[u64]; 3]) -> Vec<DegreeBucket> {
-    let Some(max) = ascending
-        .iter()
-        .filter_map(|numbers| numbers.last())
-        .max()
-        .copied()
-    else {
+fn distribution(numbers: [&Numbers; 3]) -> Vec<DegreeBucket> {
+    let largest = numbers.iter().filter_map(|numbers| numbers.ranks.last());
+    let Some(max) = largest.map(|(number, _)| *number).max() else {
         return Vec::new();
     };
     // Of doubling width: 0, 1, 2, 3..=4, 5..=8, …
@@ -150,8 +181,8 @@ fn distribution(ascending: [&[u64]; 3]) -> Vec<DegreeBucket> {
     });
     let bounds = std::iter::once((0, 0)).chain(doubling.take_while(|(first, _)| *first <= max));
     let bucket = |(first, last): (u64, u64)| {
-        let within = |numbers: &[u64]| below(numbers, last + 1) - below(numbers, first);
-        let [by_in_degree, by_out_degree, by_transfers] = ascending.map(within);
+        let within = |numbers: &Numbers| numbers.below(last + 1) - numbers.below(first);
+        let [by_in_degree, by_out_degree, by_transfers] = numbers.map(within);
         DegreeBucket {
             first,
             last,
@@ -239,7 +270,7 @@ mod tests {
 
     fn check(text: &str, stats: &[&str], distribution: &[&str]) {
         let graph = testing::graph(testing::transfers(text));
-        let degrees = degrees(&graph);
+        let degrees = degrees(&MergedGraph::of(&graph));
         let shown: Vec<_> = degrees
             .stats
             .iter()
@@ -314,7 +345,7 @@ mod tests {
         #[test]
         fn degrees_agree_with_counting(transfers in crate::oracle::some_transfers()) {
             let graph = testing::graph(transfers.clone());
-            let found = degrees(&graph);
+            let found = degrees(&MergedGraph::of(&graph));
             let addresses: Vec<_> = graph.graph.node_weights().map(|v| v.address).collect();
             let touching = |address| {
                 transfers.iter().filter(|t| t.from_address == address || t.to_address == address).count() as u64

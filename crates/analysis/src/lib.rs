@@ -1,6 +1,7 @@
-//! Measures over a finished [`txgraph_graph::TransferGraph`], one file per measure.
+//! Measures of transfers, one file per measure.
 //!
-//! Input: the graph. Output: plain results that implement [`MeasureResult`]: they serialise
+//! Input: a [`MergedGraph`](txgraph_graph::MergedGraph), which comes from the graph of a search
+//! or from all transfers of a scan; for components, the transfers ([`Connected`]). Output: plain results that implement [`MeasureResult`]: they serialise
 //! (amounts as decimal text, addresses as lower-case hex) and turn into [`Table`]s. This
 //! crate reads no chain, prints nothing and has no file formats.
 //!
@@ -21,7 +22,7 @@ mod table;
 #[cfg(test)]
 mod oracle;
 
-pub use components::{Component, Components, components};
+pub use components::{Component, Components, Connected, components};
 pub use concentration::{Side, TopAddress, TopShare};
 pub use degree::{AtLeast, DegreeBucket, DegreeStats, Degrees, degrees};
 pub use loops::{Loop, LoopAsset, Loops, SelfLoop, loops};
@@ -35,17 +36,48 @@ pub use table::{Cell, CellKind, Column, MeasureResult, Table};
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use txgraph_graph::{MergedGraph, Merger, testing};
+
+    /// The measures of a merged graph, as text.
+    fn measured(graph: &MergedGraph) -> [String; 4] {
+        let settings = SummarySettings { top: 3, assets: 2 };
+        [
+            serde_json::to_string(&summary(graph, &settings)),
+            serde_json::to_string(&pairs(graph, &PairSettings::default())),
+            serde_json::to_string(&degrees(graph)),
+            serde_json::to_string(&loops(graph, None)),
+        ]
+        .map(Result::unwrap)
+    }
+
+    proptest! {
+        /// Numbers of addresses and assets differ between the two graphs.
+        #[test]
+        fn streamed_measures_equal_those_of_the_graph(
+            transfers in oracle::some_transfers(),
+            batch in 1usize..20,
+        ) {
+            let mut merger = Merger::default();
+            for batch in transfers.chunks(batch) {
+                merger.add(batch).unwrap();
+            }
+            let streamed = measured(&merger.finish().unwrap());
+            prop_assert_eq!(streamed, measured(&MergedGraph::of(&testing::graph(transfers))));
+        }
+    }
 
     /// Users name tables by id (`--table`), so ids must not change.
     #[test]
     fn table_ids_are_stable() {
-        let graph = txgraph_graph::testing::graph(Vec::new());
+        let graph = testing::graph(Vec::new());
+        let merged = MergedGraph::of(&graph);
         let tables = [
-            summary(&graph, &SummarySettings::default()).tables(),
-            pairs(&graph, &PairSettings::default()).tables(),
-            degrees(&graph).tables(),
-            loops(&graph, None).tables(),
-            components(&graph, None).tables(),
+            summary(&merged, &SummarySettings::default()).tables(),
+            pairs(&merged, &PairSettings::default()).tables(),
+            degrees(&merged).tables(),
+            loops(&merged, None).tables(),
+            components(&graph, None).unwrap().tables(),
         ];
         let ids: Vec<_> = tables.iter().flatten().map(|table| table.id).collect();
         assert_eq!(

@@ -2,14 +2,13 @@
 //! strongly connected components of two or more vertices, over transfers of any assets,
 //! each with its subgraph and one short cycle as an example. No loop runs through the
 //! zero address: what was burned does not come back as what is minted. O(V + E) except
-//! for sorting the edges of each loop.
+//! for sorting the pairs of each loop.
 
 use crate::{CellKind, MeasureResult, Table, scc::strong_components, serial::decimal};
 use alloy_primitives::Address;
-use petgraph::graph::{EdgeIndex, NodeIndex};
 use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_graph::{AmountSum, Asset, SearchError, TransferGraph, VertexId, widen};
+use txgraph_graph::{AmountSum, Asset, Csr, MergedGraph, SearchError, TransferGraph};
 
 mod cycle;
 
@@ -44,9 +43,6 @@ pub struct Loop {
     /// lowest. A shortest cycle if it has two addresses or the loop at most 64, otherwise a
     /// shortest one through one of the 64 busiest addresses of the loop.
     pub cycle: Vec<Address>,
-    /// Its edges in the graph, in order.
-    #[serde(skip)]
-    pub edges: Vec<EdgeIndex<u32>>,
 }
 
 /// One asset in a loop.
@@ -82,13 +78,8 @@ pub struct SelfLoop {
 }
 
 /// Finds the closed loops of `graph`, and lists at most `limit` of them.
-pub fn loops(graph: &TransferGraph, limit: Option<usize>) -> Loops {
-    let zero = |id: VertexId| graph.graph[id].address.is_zero();
-    let edges = graph.graph.edge_indices().filter(|edge| {
-        let ends = graph.graph.edge_endpoints(*edge);
-        ends.is_some_and(|(from, to)| from != to && !zero(from) && !zero(to))
-    });
-    let mut loops = find(graph, &edges.collect::<Vec<_>>());
+pub fn loops(graph: &MergedGraph, limit: Option<usize>) -> Loops {
+    let mut loops = find(graph);
     loops.sort_by_cached_key(|each| {
         (
             Reverse((each.vertices.len(), each.transfers)),
@@ -104,127 +95,147 @@ pub fn loops(graph: &TransferGraph, limit: Option<usize>) -> Loops {
     }
 }
 
-fn self_loops(graph: &TransferGraph) -> Vec<SelfLoop> {
+fn self_loops(graph: &MergedGraph) -> Vec<SelfLoop> {
     let mut self_loops: Vec<_> = graph
-        .merged()
-        .into_iter()
-        .filter(|edge| edge.source == edge.target)
+        .edges()
+        .filter(|edge| edge.from == edge.to)
         .map(|edge| SelfLoop {
-            address: graph.graph[edge.source].address,
-            asset: edge.asset,
+            address: graph.address(edge.from),
+            asset: graph.asset(edge.asset),
             transfers: edge.count,
             amount: edge.sum,
-            first_block: edge.first.0,
-            last_block: edge.last.0,
+            first_block: graph.block(edge.first).0,
+            last_block: graph.block(edge.last).0,
         })
         .collect();
     self_loops.sort_unstable_by_key(|each| (each.address, each.asset));
     self_loops
 }
 
-/// Marks a vertex without a number.
+/// Marks what has no number.
 const NONE: u32 = u32::MAX;
 
-/// Finds the loops that these edges form, in no order. None of the edges is a self-loop.
-fn find(graph: &TransferGraph, edges: &[EdgeIndex]) -> Vec<Loop> {
-    let vertices = graph.graph.node_count();
-    // Vertices are numbered in `u32`.
-    let number = |vertex: NodeIndex| u32::try_from(vertex.index()).unwrap_or(NONE);
-    let ends: Vec<_> = edges
-        .iter()
-        .filter_map(|edge| graph.graph.edge_endpoints(*edge))
-        .map(|(from, to)| (number(from), number(to)))
-        .collect();
-    let (component, components) = strong_components(vertices, &ends);
+/// What moved within a loop.
+#[derive(Default)]
+struct Moved {
+    /// Transfers and amount, by number of the asset.
+    assets: BTreeMap<u32, (u64, AmountSum)>,
+    transfers: u64,
+    /// First and last block.
+    blocks: Option<(u64, u64)>,
+}
 
-    let mut members = vec![Vec::new(); components as usize];
-    for (vertex, component) in graph.graph.node_indices().zip(&component) {
-        members[*component as usize].push(vertex);
+/// Finds the loops of `graph`, in no order.
+fn find(graph: &MergedGraph) -> Vec<Loop> {
+    let vertices = graph.addresses.len();
+    // A transfer of an address to itself is no loop of others.
+    let is_part =
+        |&(from, to): &(u32, u32)| from != to && graph.zero != Some(from) && graph.zero != Some(to);
+    let mut pairs: Vec<(u32, u32)> = graph.pairs().filter(is_part).collect();
+    let (mut place, count) = strong_components(vertices, &pairs);
+
+    // Most components are single vertices. The others are numbered, and are the loops.
+    let mut sizes = vec![0u32; count as usize];
+    place.iter().for_each(|of| sizes[*of as usize] += 1);
+    let mut loops = 0;
+    let numbers = sizes.into_iter().map(|size| {
+        let number = if size > 1 { loops } else { NONE };
+        loops += u32::from(size > 1);
+        number
+    });
+    let numbers: Vec<u32> = numbers.collect();
+    place.iter_mut().for_each(|of| *of = numbers[*of as usize]);
+    drop(numbers);
+    let common = |from: u32, to: u32| {
+        let of = place[from as usize];
+        (of != NONE && of == place[to as usize]).then_some(of)
+    };
+
+    let mut moved: Vec<Moved> = (0..loops).map(|_| Moved::default()).collect();
+    // Transfers of each vertex within its loop.
+    let mut busy = vec![0u64; vertices];
+    for edge in graph.edges().filter(|edge| edge.from != edge.to) {
+        let Some(of) = common(edge.from, edge.to) else {
+            continue;
+        };
+        busy[edge.from as usize] += edge.count;
+        busy[edge.to as usize] += edge.count;
+        let moved = &mut moved[of as usize];
+        let asset = moved.assets.entry(edge.asset).or_default();
+        asset.0 += edge.count;
+        asset.1 += edge.sum;
+        moved.transfers += edge.count;
+        let (first, last) = (graph.block(edge.first).0, graph.block(edge.last).0);
+        let (known_first, known_last) = moved.blocks.unwrap_or((first, last));
+        moved.blocks = Some((first.min(known_first), last.max(known_last)));
     }
-    let mut inside = vec![Vec::new(); components as usize];
-    for (edge, (from, to)) in edges.iter().zip(ends) {
-        let of = component[from as usize];
-        if of == component[to as usize] {
-            inside[of as usize].push(*edge);
-        }
-    }
+
+    pairs.retain(|(from, to)| common(*from, *to).is_some());
+    let members = Csr::group(loops as usize, || {
+        let members = (0u32..).zip(&place).filter(|(_, of)| **of != NONE);
+        members.map(|(vertex, of)| (*of, vertex))
+    });
+    let inside = Csr::group(loops as usize, || {
+        let of = |(from, _): &(u32, u32)| place[*from as usize];
+        (0u32..).zip(&pairs).map(move |(at, pair)| (of(pair), at))
+    });
     // One table for all loops, so that each costs only what it touches.
-    let mut numbers = vec![NONE; vertices];
-    members
-        .into_iter()
-        .zip(inside)
-        .filter(|(members, _)| members.len() > 1)
-        .map(|(members, edges)| describe(graph, members, edges, &mut numbers))
+    let mut ranks = vec![NONE; vertices];
+    (0..loops)
+        .zip(moved)
+        .map(|(of, moved)| {
+            let mut members = members.of(of).to_vec();
+            // Busiest first, because the example starts from those.
+            members.sort_unstable_by_key(|vertex| {
+                (Reverse(busy[*vertex as usize]), graph.address(*vertex))
+            });
+            let inside = inside.of(of).iter().map(|at| pairs[*at as usize]);
+            describe(graph, &members, inside.collect(), moved, &mut ranks)
+        })
         .collect()
 }
 
-/// Describes the loop of these vertices and edges. `numbers` has [`NONE`] for every vertex,
-/// before and after.
+/// Describes the loop of these vertices and pairs. `ranks` is a buffer.
 fn describe(
-    transfers: &TransferGraph,
-    mut members: Vec<NodeIndex>,
-    edges: Vec<EdgeIndex>,
-    numbers: &mut [u32],
+    graph: &MergedGraph,
+    members: &[u32],
+    mut pairs: Vec<(u32, u32)>,
+    moved: Moved,
+    ranks: &mut [u32],
 ) -> Loop {
-    let graph = &transfers.graph;
-    let ends: Vec<_> = edges
-        .iter()
-        .filter_map(|edge| graph.edge_endpoints(*edge))
-        .collect();
-    // Busiest first, because the example starts from those.
-    for end in ends.iter().flat_map(|(from, to)| [from, to]) {
-        let count = &mut numbers[end.index()];
-        *count = count.wrapping_add(1);
+    for (rank, member) in (0..).zip(members) {
+        ranks[*member as usize] = rank;
     }
-    // NONE plus the count, so one less than it: the order is the same.
-    members.sort_unstable_by_key(|id| (Reverse(numbers[id.index()]), graph[*id].address));
-    for (rank, member) in (0..).zip(&members) {
-        numbers[member.index()] = rank;
-    }
-    let mut pairs: Vec<_> = ends
-        .iter()
-        .map(|(from, to)| (numbers[from.index()], numbers[to.index()]))
-        .collect();
-    for member in &members {
-        numbers[member.index()] = NONE;
+    for (from, to) in &mut pairs {
+        (*from, *to) = (ranks[*from as usize], ranks[*to as usize]);
     }
     pairs.sort_unstable();
-    pairs.dedup();
     let mut cycle: Vec<_> = cycle::short(members.len(), &pairs)
         .into_iter()
-        .map(|rank| graph[members[rank as usize]].address)
+        .map(|rank| graph.address(members[rank as usize]))
         .collect();
     if let Some(lowest) = (0..cycle.len()).min_by_key(|place| cycle[*place]) {
         cycle.rotate_left(lowest);
     }
 
-    let mut assets: BTreeMap<Asset, LoopAsset> = BTreeMap::new();
-    let (mut first_block, mut last_block) = (u64::MAX, 0);
-    for edge in &edges {
-        let transfer = &graph[*edge].transfer;
-        first_block = first_block.min(transfer.block_number);
-        last_block = last_block.max(transfer.block_number);
-        let asset = Asset::of(transfer);
-        let total = LoopAsset {
-            asset,
-            transfers: 0,
-            amount: AmountSum::ZERO,
-        };
-        let total = assets.entry(asset).or_insert(total);
-        total.transfers += 1;
-        total.amount += widen(transfer.value);
-    }
-    let mut vertices: Vec<_> = members.iter().map(|id| graph[*id].address).collect();
+    let asset = |(asset, (transfers, amount))| LoopAsset {
+        asset: graph.asset(asset),
+        transfers,
+        amount,
+    };
+    let mut assets: Vec<_> = moved.assets.into_iter().map(asset).collect();
+    assets.sort_unstable_by_key(|each| each.asset);
+    let mut vertices: Vec<_> = members.iter().map(|id| graph.address(*id)).collect();
     vertices.sort_unstable();
+    let (first_block, last_block) = moved.blocks.unwrap_or_default();
     Loop {
         vertices,
         pairs: pairs.len() as u64,
-        transfers: edges.len() as u64,
-        assets: assets.into_values().collect(),
+        transfers: moved.transfers,
+        assets,
         first_block,
         last_block,
         cycle,
-        edges,
     }
 }
 
@@ -232,16 +243,20 @@ impl Loop {
     /// Returns the transfers of this loop as a graph, to draw or export. Every vertex has hop
     /// 0, and there are no roots. Labels are kept. `graph` is the graph of the loop.
     pub fn subgraph(&self, graph: &TransferGraph) -> Result<TransferGraph, SearchError> {
-        let transfers = self
-            .edges
-            .iter()
-            .map(|edge| graph.graph[*edge].transfer.clone())
-            .collect();
+        let is_member = |address: &Address| self.vertices.binary_search(address).is_ok();
+        let transfers = graph
+            .graph
+            .edge_weights()
+            .map(|edge| &edge.transfer)
+            .filter(|transfer| {
+                let (from, to) = (&transfer.from_address, &transfer.to_address);
+                from != to && is_member(from) && is_member(to)
+            });
         let mut part = TransferGraph::from_transfers(
             graph.chain.clone(),
             graph.blocks.clone(),
             graph.scan.clone(),
-            transfers,
+            transfers.cloned().collect(),
         )?;
         let labels: BTreeMap<_, _> = graph
             .graph

@@ -3,7 +3,8 @@
 use crate::{CellKind, MeasureResult, Table, serial::decimal};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
-use txgraph_graph::{AmountSum, Asset, MergedEdge, TransferGraph, VertexId};
+use std::cmp::Ordering;
+use txgraph_graph::{AmountSum, Asset, EdgeSum, MergedGraph};
 use txgraph_transfers::BlockTime;
 
 /// The order of pairs. Ties are ordered by (from, to, asset).
@@ -66,47 +67,94 @@ pub struct Pairs {
     pub pairs: Vec<Pair>,
 }
 
-/// Aggregates the transfers of `graph` by sender, receiver and asset.
-pub fn pairs(graph: &TransferGraph, settings: &PairSettings) -> Pairs {
-    let address = |id: VertexId| graph.graph[id].address;
-    let pair = |edge: MergedEdge| Pair {
-        from_address: address(edge.source),
-        to_address: address(edge.target),
-        asset: edge.asset,
-        count: edge.count,
-        sum: edge.sum,
-        hop: edge.hop,
-        first_block: edge.first.0,
-        first_timestamp: edge.first.1.map(BlockTime::seconds),
-        last_block: edge.last.0,
-        last_timestamp: edge.last.1.map(BlockTime::seconds),
-    };
-    let mut pairs: Vec<_> = graph.merged().into_iter().map(pair).collect();
-    let total = pairs.len() as u64;
-    let limit = settings.limit.unwrap_or(usize::MAX);
-    pairs.sort_unstable_by(|a, b| {
-        let first = match settings.order {
-            PairOrder::Amount => a.asset.cmp(&b.asset).then_with(|| b.sum.cmp(&a.sum)),
-            PairOrder::Count => b.count.cmp(&a.count),
-            PairOrder::Address => std::cmp::Ordering::Equal,
-        };
-        let ends = |pair: &Pair| (pair.from_address, pair.to_address, pair.asset);
-        first.then_with(|| ends(a).cmp(&ends(b)))
-    });
-    match settings.order {
-        PairOrder::Amount => {
-            let (mut asset, mut listed) = (None, 0);
-            pairs.retain(|pair| {
-                if asset.replace(pair.asset) != Some(pair.asset) {
-                    listed = 0;
-                }
-                listed += 1;
-                listed <= limit
-            });
+/// Lists the edges of `graph`.
+pub fn pairs(graph: &MergedGraph, settings: &PairSettings) -> Pairs {
+    let pair = |edge: &EdgeSum| {
+        let (first, last) = (graph.block(edge.first), graph.block(edge.last));
+        Pair {
+            from_address: graph.address(edge.from),
+            to_address: graph.address(edge.to),
+            asset: graph.asset(edge.asset),
+            count: edge.count,
+            sum: edge.sum,
+            hop: edge.hop,
+            first_block: first.0,
+            first_timestamp: first.1.map(BlockTime::seconds),
+            last_block: last.0,
+            last_timestamp: last.1.map(BlockTime::seconds),
         }
-        PairOrder::Count | PairOrder::Address => pairs.truncate(limit),
+    };
+    let ends = |edge: &EdgeSum| {
+        (
+            graph.address(edge.from),
+            graph.address(edge.to),
+            graph.asset(edge.asset),
+        )
+    };
+    let order = |a: &EdgeSum, b: &EdgeSum| {
+        let first = match settings.order {
+            PairOrder::Amount => {
+                let assets = [a, b].map(|edge| graph.asset(edge.asset));
+                assets[0].cmp(&assets[1]).then_with(|| b.sum.cmp(&a.sum))
+            }
+            PairOrder::Count => b.count.cmp(&a.count),
+            PairOrder::Address => Ordering::Equal,
+        };
+        first.then_with(|| ends(a).cmp(&ends(b)))
+    };
+    let mut lists = Lists::new(graph, settings);
+    graph.edges().for_each(|edge| lists.add(edge, &order));
+    Pairs {
+        total: graph.edge_count() as u64,
+        pairs: lists.sorted(&order).iter().map(pair).collect(),
     }
-    Pairs { total, pairs }
+}
+
+/// A list drops no edges until it has this many.
+const DROPPED_MIN: usize = 64;
+
+/// The first edges in an order, of all or of each asset. Beyond twice the limit, a list drops
+/// those that others precede.
+struct Lists {
+    /// By asset, or one for all.
+    lists: Vec<Vec<EdgeSum>>,
+    by_asset: bool,
+    limit: usize,
+}
+
+impl Lists {
+    fn new(graph: &MergedGraph, settings: &PairSettings) -> Self {
+        let by_asset = settings.order == PairOrder::Amount && settings.limit.is_some();
+        Self {
+            lists: vec![Vec::new(); if by_asset { graph.assets.len() } else { 1 }],
+            by_asset,
+            limit: settings.limit.unwrap_or(usize::MAX),
+        }
+    }
+
+    fn add(&mut self, edge: EdgeSum, order: &impl Fn(&EdgeSum, &EdgeSum) -> Ordering) {
+        let list = if self.by_asset { edge.asset } else { 0 };
+        let list = &mut self.lists[list as usize];
+        list.push(edge);
+        // Rarely, also for a small limit.
+        if list.len() > self.limit.saturating_mul(2).max(DROPPED_MIN) {
+            list.select_nth_unstable_by(self.limit, order);
+            list.truncate(self.limit);
+        }
+    }
+
+    fn sorted(self, order: &impl Fn(&EdgeSum, &EdgeSum) -> Ordering) -> Vec<EdgeSum> {
+        let mut all = Vec::new();
+        for mut list in self.lists {
+            if list.len() > self.limit {
+                list.select_nth_unstable_by(self.limit, order);
+                list.truncate(self.limit);
+            }
+            all.append(&mut list);
+        }
+        all.sort_unstable_by(order);
+        all
+    }
 }
 
 impl MeasureResult for Pairs {
@@ -161,7 +209,8 @@ mod tests {
     use txgraph_graph::testing;
 
     fn check(text: &str, settings: &PairSettings, expected: &[&str]) {
-        let result = pairs(&testing::graph(testing::transfers(text)), settings);
+        let graph = testing::graph(testing::transfers(text));
+        let result = pairs(&MergedGraph::of(&graph), settings);
         let rows: Vec<_> = result
             .pairs
             .iter()
@@ -206,7 +255,8 @@ mod tests {
     #[test]
     fn serialises_with_decimal_amounts_and_a_flat_asset() {
         let graph = testing::graph(testing::transfers("a>b:5 a>b:6#200"));
-        let json = serde_json::to_value(pairs(&graph, &PairSettings::default())).unwrap();
+        let json = serde_json::to_value(pairs(&MergedGraph::of(&graph), &PairSettings::default()))
+            .unwrap();
         let pair = &json["pairs"][0];
         assert_eq!(pair["sum"], "11");
         assert_eq!(
@@ -221,6 +271,36 @@ mod tests {
     }
 
     proptest! {
+        /// A limit gives the first pairs of the whole list, of each asset or of all.
+        #[test]
+        fn limits_give_the_first_pairs(
+            transfers in proptest::collection::vec((0u8..40, 0u8..40, 0u8..2, 0u64..5), 0..400),
+            limit in 0usize..50,
+        ) {
+            let transfers: Vec<_> = (100..)
+                .zip(transfers)
+                .map(|(block, (from, to, token, value))| {
+                    let ends = [from, to].map(alloy_primitives::Address::repeat_byte);
+                    let token = ["eth", "T"][usize::from(token)];
+                    testing::transfer((block, 0), token, ends[0], ends[1], alloy_primitives::U256::from(value))
+                })
+                .collect();
+            let graph = MergedGraph::of(&testing::graph(transfers));
+            for order in [PairOrder::Amount, PairOrder::Count, PairOrder::Address] {
+                let all = pairs(&graph, &PairSettings { order, limit: None });
+                let some = pairs(&graph, &PairSettings { order, limit: Some(limit) });
+                let expected: Vec<_> = match order {
+                    PairOrder::Amount => all.pairs
+                        .chunk_by(|a, b| a.asset == b.asset)
+                        .flat_map(|pairs| pairs.iter().take(limit).cloned())
+                        .collect(),
+                    _ => all.pairs.iter().take(limit).cloned().collect(),
+                };
+                prop_assert_eq!(some.pairs, expected);
+                prop_assert_eq!(some.total, all.total);
+            }
+        }
+
         #[test]
         fn sums_agree_with_the_transfers(transfers in crate::oracle::some_transfers()) {
             let mut expected = BTreeMap::new();
@@ -234,7 +314,7 @@ mod tests {
                 *last = transfer.block_number.max(*last);
             }
             let settings = PairSettings { order: PairOrder::Address, limit: None };
-            let found: Vec<_> = pairs(&testing::graph(transfers), &settings)
+            let found: Vec<_> = pairs(&MergedGraph::of(&testing::graph(transfers)), &settings)
                 .pairs
                 .into_iter()
                 .map(|p| ((p.from_address, p.to_address, p.asset), (p.count, p.sum, p.first_block, p.last_block)))

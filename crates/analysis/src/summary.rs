@@ -2,10 +2,9 @@
 
 use crate::{Side, concentration::Participant, ratio::share_of_count, serial::decimal};
 use alloy_primitives::Address;
-use petgraph::visit::EdgeRef;
 use serde::{Deserialize, Serialize};
-use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_graph::{AmountSum, Asset, Expansion, TransferGraph, Vertex, VertexId, widen};
+use std::cmp::Reverse;
+use txgraph_graph::{AmountSum, Asset, Csr, EdgeSum, Expansion, MergedGraph};
 use txgraph_transfers::Kind;
 
 mod tables;
@@ -143,86 +142,80 @@ pub struct BusyAddress {
     pub counterparties: u64,
 }
 
-/// Sums up `graph`. Sorts once, otherwise linear in vertices and transfers.
-pub fn summary(graph: &TransferGraph, settings: &SummarySettings) -> Summary {
-    let mut hops = BTreeMap::new();
-    let mut expansions = Expansions::default();
-    for vertex in graph.graph.node_weights() {
-        at_hop(&mut hops, vertex.hop).vertices += 1;
-        expansions.count(vertex.expansion);
+/// Sums up `graph`. Sorts the participants of one asset at a time, otherwise linear in
+/// vertices and edges.
+pub fn summary(graph: &MergedGraph, settings: &SummarySettings) -> Summary {
+    let mut totals = vec![Totals::default(); graph.assets.len()];
+    let mut sent = vec![0u64; graph.addresses.len()];
+    let mut received = sent.clone();
+    let mut pairs = 0;
+    let mut last = None;
+    for edge in graph.edges() {
+        totals[edge.asset as usize].count(graph, &edge);
+        sent[edge.from as usize] += edge.count;
+        received[edge.to as usize] += edge.count;
+        let ends = (edge.from, edge.to);
+        pairs += u64::from(last.replace(ends) != Some(ends));
     }
+    let top = [
+        busiest(graph, settings, &sent),
+        busiest(graph, settings, &received),
+    ];
+    drop((sent, received));
+    let [top_senders, top_receivers] = with_counterparties(graph, top);
 
-    let assets = graph.assets();
-    let mut totals = vec![Totals::default(); assets.len()];
-    let mut kinds: Vec<_> = Kind::ALL
-        .iter()
-        .map(|&kind| KindCount { kind, transfers: 0 })
-        .collect();
-    for edge in graph.graph.edge_references() {
-        let transfer = &edge.weight().transfer;
-        at_hop(&mut hops, edge.weight().hop).transfers += 1;
-        kinds[transfer.kind as usize].transfers += 1;
-        let rank = assets.partition_point(|asset| *asset < Asset::of(transfer));
-        totals[rank].count(transfer, edge.source() == edge.target());
-    }
-    kinds.retain(|kind| kind.transfers > 0);
-    let merged = graph.merged();
-    for edge in &merged {
-        totals[assets.partition_point(|asset| *asset < edge.asset)].pairs += 1;
-    }
-    let pairs = merged
-        .chunk_by(|a, b| (a.source, a.target) == (b.source, b.target))
-        .count();
-
-    let mut listed: Vec<usize> = (0..assets.len()).collect();
-    listed.sort_by_key(|&rank| (Reverse(totals[rank].transfers), rank));
+    let mut listed: Vec<u32> = (0..).take(graph.assets.len()).collect();
+    listed.sort_unstable_by_key(|&asset| {
+        (
+            Reverse(totals[asset as usize].transfers),
+            graph.asset(asset),
+        )
+    });
     listed.truncate(settings.assets);
-    let transfers = graph.graph.edge_count() as u64;
-    let top = |side| busiest(graph, settings, side, transfers);
-    let (top_senders, top_receivers) = (top(Sends), top(Receives));
-
     let sum = |field: fn(&Totals) -> u64| totals.iter().map(field).sum();
+    let hops = graph.hops.iter();
+    let kinds = Kind::ALL.iter().zip(graph.kinds);
     Summary {
-        vertices: graph.graph.node_count() as u64,
-        roots: graph.roots.len() as u64,
-        transfers,
-        pairs: pairs as u64,
-        merged_edges: merged.len() as u64,
-        zero_value_transfers: sum(|asset| asset.zero_value),
+        vertices: graph.addresses.len() as u64,
+        roots: graph.roots,
+        transfers: graph.transfers,
+        pairs,
+        merged_edges: graph.edge_count() as u64,
+        zero_value_transfers: graph.zero_values.iter().sum(),
         self_transfers: sum(|asset| asset.to_self),
-        first_block: totals.iter().map(|asset| asset.first_block).min(),
-        last_block: totals.iter().map(|asset| asset.last_block).max(),
-        hops: hops.into_values().collect(),
-        expansions: expansions.0,
-        kinds,
-        asset_count: assets.len() as u64,
-        assets: summarise_assets(graph, settings, &assets, &totals, &listed),
+        first_block: totals
+            .iter()
+            .map(|asset| asset.first)
+            .min()
+            .map(|first| graph.block(first).0),
+        last_block: totals
+            .iter()
+            .map(|asset| asset.last)
+            .max()
+            .map(|last| graph.block(last).0),
+        hops: hops
+            .map(|(&hop, &(vertices, transfers))| HopCount {
+                hop,
+                vertices,
+                transfers,
+            })
+            .collect(),
+        expansions: graph
+            .expansions
+            .iter()
+            .map(|&(expansion, vertices)| ExpansionCount {
+                expansion,
+                vertices,
+            })
+            .collect(),
+        kinds: kinds
+            .map(|(&kind, transfers)| KindCount { kind, transfers })
+            .filter(|count| count.transfers > 0)
+            .collect(),
+        asset_count: graph.assets.len() as u64,
+        assets: summarise_assets(graph, settings, &totals, &listed),
         top_senders,
         top_receivers,
-    }
-}
-
-fn at_hop(hops: &mut BTreeMap<u32, HopCount>, hop: u32) -> &mut HopCount {
-    hops.entry(hop).or_insert(HopCount {
-        hop,
-        vertices: 0,
-        transfers: 0,
-    })
-}
-
-/// Expansions, in the order of their first vertices.
-#[derive(Default)]
-struct Expansions(Vec<ExpansionCount>);
-
-impl Expansions {
-    fn count(&mut self, expansion: Expansion) {
-        match self.0.iter_mut().find(|count| count.expansion == expansion) {
-            Some(count) => count.vertices += 1,
-            None => self.0.push(ExpansionCount {
-                expansion,
-                vertices: 1,
-            }),
-        }
     }
 }
 
@@ -234,10 +227,10 @@ struct Totals {
     pairs: u64,
     minted: AmountSum,
     burned: AmountSum,
-    zero_value: u64,
     to_self: u64,
-    first_block: u64,
-    last_block: u64,
+    /// First and last block, by number.
+    first: u32,
+    last: u32,
 }
 
 impl Default for Totals {
@@ -248,143 +241,169 @@ impl Default for Totals {
             pairs: 0,
             minted: AmountSum::ZERO,
             burned: AmountSum::ZERO,
-            zero_value: 0,
             to_self: 0,
-            first_block: u64::MAX,
-            last_block: 0,
+            first: u32::MAX,
+            last: 0,
         }
     }
 }
 
 impl Totals {
-    fn count(&mut self, transfer: &txgraph_transfers::Transfer, to_self: bool) {
-        let amount = widen(transfer.value);
-        self.transfers += 1;
-        self.amount += amount;
-        if transfer.from_address.is_zero() {
-            self.minted += amount;
+    fn count(&mut self, graph: &MergedGraph, edge: &EdgeSum) {
+        self.transfers += edge.count;
+        self.amount += edge.sum;
+        self.pairs += 1;
+        if graph.zero == Some(edge.from) {
+            self.minted += edge.sum;
         }
-        if transfer.to_address.is_zero() {
-            self.burned += amount;
+        if graph.zero == Some(edge.to) {
+            self.burned += edge.sum;
         }
-        self.zero_value += u64::from(transfer.value.is_zero());
-        self.to_self += u64::from(to_self);
-        self.first_block = self.first_block.min(transfer.block_number);
-        self.last_block = self.last_block.max(transfer.block_number);
+        if edge.from == edge.to {
+            self.to_self += edge.count;
+        }
+        self.first = self.first.min(edge.first);
+        self.last = self.last.max(edge.last);
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Activity {
-    Sends,
-    Receives,
-}
-use Activity::{Receives, Sends};
-
-/// Whether a vertex counts among senders and receivers. What the zero address sends is
-/// minted, and what it receives is burned.
-fn counts(vertex: &Vertex) -> bool {
-    !vertex.address.is_zero()
-}
-
+/// Returns the addresses with most transfers, without their counterparties, each with its
+/// number. `counts` has the transfers of each address. The zero address is not among them: what
+/// it sends is minted, and what it receives is burned.
 fn busiest(
-    graph: &TransferGraph,
+    graph: &MergedGraph,
     settings: &SummarySettings,
-    activity: Activity,
-    transfers: u64,
-) -> Vec<BusyAddress> {
-    let mut busy: Vec<(u64, Reverse<Address>, VertexId)> = graph
-        .graph
-        .node_indices()
-        .map(|id| (id, &graph.graph[id]))
-        .filter(|(_, vertex)| counts(vertex))
-        .map(|(id, vertex)| {
-            let count = vertex.totals.iter().map(|totals| match activity {
-                Sends => totals.out_transfers,
-                Receives => totals.in_transfers,
-            });
-            (count.sum(), Reverse(vertex.address), id)
-        })
-        .filter(|(count, ..)| *count > 0)
+    counts: &[u64],
+) -> Vec<(u32, BusyAddress)> {
+    let key = |&(count, vertex): &(u64, u32)| (Reverse(count), graph.address(vertex));
+    let numbered = counts.iter().copied().zip(0u32..);
+    let mut busy: Vec<_> = numbered
+        .filter(|(count, vertex)| *count > 0 && graph.zero != Some(*vertex))
         .collect();
-    busy.sort_unstable_by(|a, b| b.cmp(a));
-    busy.truncate(settings.top);
+    if busy.len() > settings.top {
+        busy.select_nth_unstable_by_key(settings.top, key);
+        busy.truncate(settings.top);
+    }
+    busy.sort_unstable_by_key(key);
     busy.into_iter()
-        .map(|(count, Reverse(address), id)| {
-            let vertex = &graph.graph[id];
-            let counterparties = match activity {
-                Sends => vertex.out_degree,
-                Receives => vertex.in_degree,
-            };
-            BusyAddress {
-                address,
-                label: vertex.label.clone(),
+        .map(|(count, vertex)| {
+            let busy = BusyAddress {
+                address: graph.address(vertex),
+                label: graph.labels.get(&vertex).cloned(),
                 transfers: count,
-                share: share_of_count(count, transfers),
-                counterparties: counterparties.into(),
-            }
+                share: share_of_count(count, graph.transfers),
+                counterparties: 0,
+            };
+            (vertex, busy)
         })
         .collect()
 }
 
+/// Counts the counterparties of the busiest senders and receivers.
+fn with_counterparties(
+    graph: &MergedGraph,
+    top: [Vec<(u32, BusyAddress)>; 2],
+) -> [Vec<BusyAddress>; 2] {
+    let mut counts = vec![[0u32; 2]; graph.addresses.len()];
+    for (from, to) in graph.pairs() {
+        counts[from as usize][0] += 1;
+        counts[to as usize][1] += 1;
+    }
+    let mut side = 0;
+    top.map(|busy| {
+        side += 1;
+        let counted = busy.into_iter().map(|(vertex, busy)| BusyAddress {
+            counterparties: counts[vertex as usize][side - 1].into(),
+            ..busy
+        });
+        counted.collect()
+    })
+}
+
+/// Summarises the listed assets. Only their participants are collected, and those of one
+/// asset at a time: there may be many more.
 fn summarise_assets(
-    graph: &TransferGraph,
+    graph: &MergedGraph,
     settings: &SummarySettings,
-    assets: &[Asset],
     totals: &[Totals],
-    listed: &[usize],
+    listed: &[u32],
 ) -> Vec<AssetSummary> {
-    // Only participants of the listed assets: there may be many more.
-    let mut place = vec![None; assets.len()];
-    for (index, &rank) in listed.iter().enumerate() {
-        place[rank] = Some(index);
+    let mut place = vec![u32::MAX; graph.assets.len()];
+    for (&asset, at) in listed.iter().zip(0..) {
+        place[asset as usize] = at;
     }
-    let mut sides = vec![(Vec::new(), Vec::new()); listed.len()];
-    for vertex in graph.graph.node_indices() {
-        if !counts(&graph.graph[vertex]) {
-            continue;
-        }
-        for total in &graph.graph[vertex].totals {
-            let rank = assets.partition_point(|asset| *asset < total.asset);
-            let Some(index) = place.get(rank).copied().flatten() else {
-                continue;
-            };
-            let (senders, receivers) = &mut sides[index];
-            let add = |side: &mut Vec<Participant>, transfers, amount| {
-                if transfers > 0 {
-                    side.push(Participant {
-                        vertex,
-                        transfers,
-                        amount,
-                    });
-                }
-            };
-            add(senders, total.out_transfers, total.out_amount);
-            add(receivers, total.in_transfers, total.in_amount);
-        }
-    }
-    let side = |participants| Side::new(graph, participants, settings.top);
+    let edges = Csr::group(listed.len(), || {
+        let edges = graph.edges().zip(0u32..);
+        edges
+            .map(|(edge, number)| (place[edge.asset as usize], number))
+            .filter(|(place, _)| *place != u32::MAX)
+    });
+    let mut sides = Sides::new(graph);
     listed
         .iter()
-        .zip(sides)
-        .map(|(&rank, (senders, receivers))| {
-            let totals = &totals[rank];
+        .zip(0..)
+        .map(|(&asset, place)| {
+            let edges = || graph.edges_at(edges.of(place));
+            let mut side = |end: fn(&EdgeSum) -> u32| {
+                let participants = sides.participants(edges().map(|edge| (end(&edge), edge)));
+                Side::new(graph, participants, settings.top)
+            };
+            let (senders, receivers) = (side(|edge| edge.from), side(|edge| edge.to));
+            let totals = &totals[asset as usize];
             AssetSummary {
-                asset: assets[rank],
+                asset: graph.asset(asset),
                 transfers: totals.transfers,
                 amount: totals.amount,
                 pairs: totals.pairs,
                 minted: totals.minted,
                 burned: totals.burned,
-                zero_value_transfers: totals.zero_value,
+                zero_value_transfers: graph.zero_values[asset as usize],
                 self_transfers: totals.to_self,
-                first_block: totals.first_block,
-                last_block: totals.last_block,
-                senders: side(senders),
-                receivers: side(receivers),
+                first_block: graph.block(totals.first).0,
+                last_block: graph.block(totals.last).0,
+                senders,
+                receivers,
             }
         })
         .collect()
+}
+
+/// Collects the participants of one side of one asset.
+struct Sides<'g> {
+    graph: &'g MergedGraph,
+    /// By number of an address: its place in the list of participants, or [`u32::MAX`].
+    places: Vec<u32>,
+}
+
+impl<'g> Sides<'g> {
+    fn new(graph: &'g MergedGraph) -> Self {
+        let places = vec![u32::MAX; graph.addresses.len()];
+        Self { graph, places }
+    }
+
+    /// Adds up edges by the address of the participant. The zero address is none.
+    fn participants(&mut self, edges: impl Iterator<Item = (u32, EdgeSum)>) -> Vec<Participant> {
+        let mut participants: Vec<Participant> = Vec::new();
+        for (vertex, edge) in edges.filter(|(vertex, _)| self.graph.zero != Some(*vertex)) {
+            let place = &mut self.places[vertex as usize];
+            if *place == u32::MAX {
+                // There are no more participants than addresses, which are numbered in `u32`.
+                *place = u32::try_from(participants.len()).unwrap_or(u32::MAX);
+                participants.push(Participant {
+                    vertex,
+                    transfers: 0,
+                    amount: AmountSum::ZERO,
+                });
+            }
+            let participant = &mut participants[*place as usize];
+            participant.transfers += edge.count;
+            participant.amount += edge.sum;
+        }
+        for participant in &participants {
+            self.places[participant.vertex as usize] = u32::MAX;
+        }
+        participants
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
 };
 use txgraph::{
     BlockRanges, CancelFlag, Error, ErrorKind, LimitHit, Progress, Result, ScanReport, Target,
-    TransferGraph, Written, printable,
+    Written, printable,
 };
 
 /// Ranges and gaps that a line lists.
@@ -138,20 +138,13 @@ impl Terminal {
         self.note(format_args!("{line}; {}", pace(counts.blocks, time)));
     }
 
-    /// What a search found.
-    pub(crate) fn graph(&self, graph: &TransferGraph, time: Duration) {
-        let hops = graph
-            .graph
-            .node_weights()
-            .map(|vertex| vertex.hop)
-            .max()
-            .unwrap_or(0);
+    /// What a search found, or what was measured.
+    pub(crate) fn graph(&self, [vertices, transfers]: [u64; 2], hop_max: u32) {
         self.note(format_args!(
-            "graph of {} addresses and {} transfers, up to hop {hops}",
-            thousands(graph.graph.node_count() as u64),
-            thousands(graph.graph.edge_count() as u64),
+            "graph of {} addresses and {} transfers, up to hop {hop_max}",
+            thousands(vertices),
+            thousands(transfers),
         ));
-        self.scanned(&graph.scan, time);
     }
 }
 

@@ -2,11 +2,14 @@ use super::*;
 use crate::{MeasureResult, TopShare, oracle::some_transfers};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use txgraph_graph::testing;
+use txgraph_graph::{testing, widen};
 use txgraph_transfers::Transfer;
 
 fn sum_up(text: &str, settings: &SummarySettings) -> Summary {
-    summary(&testing::graph(testing::transfers(text)), settings)
+    summary(
+        &MergedGraph::of(&testing::graph(testing::transfers(text))),
+        settings,
+    )
 }
 
 fn top(side: &Side) -> Vec<String> {
@@ -122,7 +125,7 @@ fn counts_hops_and_expansions() {
         graph.graph[id].hop = hop;
         graph.graph[id].expansion = expansion;
     }
-    let found = summary(&graph, &SummarySettings::default());
+    let found = summary(&MergedGraph::of(&graph), &SummarySettings::default());
     let hops: Vec<_> = found
         .hops
         .iter()
@@ -194,7 +197,7 @@ proptest! {
     #[test]
     fn summary_agrees_with_adding_up(transfers in some_transfers()) {
         let settings = SummarySettings { top: 100, ..SummarySettings::default() };
-        let found = summary(&testing::graph(transfers.clone()), &settings);
+        let found = summary(&MergedGraph::of(&testing::graph(transfers.clone())), &settings);
         let addresses: BTreeSet<_> = transfers.iter().flat_map(|t| [t.from_address, t.to_address]).collect();
         prop_assert_eq!(found.vertices, addresses.len() as u64);
         prop_assert_eq!(found.transfers, transfers.len() as u64);
@@ -211,6 +214,7 @@ proptest! {
             prop_assert_eq!(asset.minted, sum(&|t| of(t) && t.from_address.is_zero()).1);
             prop_assert_eq!(asset.burned, sum(&|t| of(t) && t.to_address.is_zero()).1);
             prop_assert_eq!(asset.self_transfers, sum(&|t| of(t) && t.from_address == t.to_address).0);
+            prop_assert_eq!(asset.zero_value_transfers, sum(&|t| of(t) && t.value.is_zero()).0);
             for (side, sends) in [(&asset.senders, true), (&asset.receivers, false)] {
                 let end = |t: &Transfer| if sends { t.from_address } else { t.to_address };
                 let counted = |t: &Transfer| of(t) && !end(t).is_zero();

@@ -16,7 +16,8 @@ use txgraph::{Analysis, AnalysisFormat, Measure, Result, TokenList, text::Analyz
 /// Measure the graph around some addresses, or of all transfers
 ///
 /// With --root, the graph is the one that `txgraph graph` finds with the same options. Without, it
-/// is that of all transfers that match the selection, kept in memory.
+/// is that of all transfers that match the selection. The memory depends on how many addresses,
+/// and combinations of sender, receiver and token, there are.
 ///
 /// Measures:
 ///   summary     counts, totals for each token, top senders and receivers, concentration
@@ -132,7 +133,9 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
         Some(written) => terminal.written(&[written]),
         None => print_tables(query, &analysis, &tokens, terminal)?,
     }
-    terminal.graph(&analysis.graph, start.elapsed());
+    let graph = &analysis.graph;
+    terminal.graph([graph.vertices, graph.transfers], graph.hop_max);
+    terminal.scanned(&graph.scan, start.elapsed());
     Ok(())
 }
 

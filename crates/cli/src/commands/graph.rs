@@ -106,7 +106,10 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
     terminal.written(&done.written);
-    terminal.graph(&answer, start.elapsed());
+    let hops = answer.graph.node_weights().map(|vertex| vertex.hop);
+    let (vertices, edges) = (answer.graph.node_count(), answer.graph.edge_count());
+    terminal.graph([vertices as u64, edges as u64], hops.max().unwrap_or(0));
+    terminal.scanned(&answer.scan, start.elapsed());
     // The last failure is the result of the command; the others are printed before it.
     let Some(last) = done.failed.pop() else {
         return Ok(());

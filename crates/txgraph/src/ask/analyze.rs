@@ -1,16 +1,15 @@
 //! Measures of a graph.
 
-use super::{Description, no_root, search::search_methods, transfers::scan};
+use super::{Description, no_root, restarting, search::search_methods};
 use crate::{Error, Result, SearchOptions, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::ops::ControlFlow;
 use txgraph_analysis::{
-    MeasureResult, PairOrder, PairSettings, SummarySettings, Table, components, degrees, loops,
-    pairs, summary,
+    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, components, degrees,
+    loops, pairs, summary,
 };
-use txgraph_graph::{SearchRequest, TransferGraph};
-use txgraph_transfers::{BlockRanges, ScanRequest};
+use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, TransferSource};
 
 /// Rows of a ranking on a page for people.
 const TOP_SHOWN: usize = 20;
@@ -57,7 +56,9 @@ impl Measure {
 /// Asks for a measure of a graph. See [`Source::analyze`].
 ///
 /// With a root, the graph is the one that [`Search`](crate::Search) finds with the same
-/// options. Without, it is that of all transfers that match the selection.
+/// options. Without, it is that of all transfers that match the selection. They are merged
+/// while they are read, so that the memory depends on how many addresses and edges differ, not
+/// on the number of transfers.
 #[derive(Clone, Debug)]
 #[must_use = "a question is asked by `run`"]
 pub struct Analyze<'s> {
@@ -140,7 +141,8 @@ impl<'s> Analyze<'s> {
                 blocks: selection.resolve(self.source.tip()?)?,
                 filter: selection.filter()?,
                 wrapped_native: selection.wrapped_native.clone(),
-                with_times: true,
+                // Other measures show no times, and reading one costs a header per block.
+                with_times: self.measure == Measure::Pairs,
                 with_hashes: false,
                 allow_partial: selection.allow_partial,
             }))
@@ -198,12 +200,22 @@ impl<'s> PreparedAnalysis<'s> {
     /// If reading fails.
     pub fn run(self) -> Result<Analysis<'s>> {
         let source = self.question.source;
-        let graph = match &self.request {
-            Request::Search(request) => super::search::run(source, request)?,
-            Request::Everything(request) => everything(source, request)?,
+        let (graph, answer) = match &self.request {
+            Request::Search(request) => {
+                let graph = super::search::run(source, request)?;
+                source.check_interrupted()?;
+                let answer = source.install(|| self.question.of_search(&graph))??;
+                (MeasuredGraph::of(graph), answer)
+            }
+            Request::Everything(request) => {
+                let from = source.transfer_source(&request.filter)?;
+                let chain = source.chain()?;
+                let ask = || self.question.of_scan(&*from, chain, request);
+                restarting(source, || source.install(ask)?)?
+            }
         };
         source.check_interrupted()?;
-        let (tables, result) = source.install(|| self.question.measure(&graph))??;
+        let (tables, result) = answer;
         Ok(Analysis {
             graph,
             measure: self.question.measure,
@@ -216,9 +228,48 @@ impl<'s> PreparedAnalysis<'s> {
 }
 
 impl Analyze<'_> {
-    fn measure(&self, graph: &TransferGraph) -> Result<(Vec<Table>, Value)> {
-        let limit = self.top.or(self.brief.then_some(TOP_SHOWN));
-        Ok(match self.measure {
+    /// Measures the graph of a search.
+    fn of_search(&self, graph: &TransferGraph) -> Result<(Vec<Table>, Value)> {
+        match self.measure {
+            Measure::Components => answer(&components(graph, self.limit())?),
+            _ => self.measure(&MergedGraph::of(graph)),
+        }
+    }
+
+    /// Measures all transfers of a scan while they are read.
+    fn of_scan(
+        &self,
+        from: &dyn TransferSource,
+        chain: &ChainInfo,
+        request: &ScanRequest,
+    ) -> Result<(MeasuredGraph, (Vec<Table>, Value))> {
+        let about = |scan, vertices, transfers| MeasuredGraph {
+            chain: chain.clone(),
+            blocks: request.blocks.clone(),
+            scan,
+            limits: Vec::new(),
+            vertices,
+            transfers,
+            hop_max: 0,
+        };
+        if self.measure == Measure::Components {
+            let mut connected = Connected::default();
+            let scan = txgraph_graph::scan(from, request, |batch| connected.add(batch))?;
+            let about = about(scan, connected.addresses(), connected.transfers());
+            let components = connected.finish(&[], self.limit());
+            return Ok((about, answer(&components)?));
+        }
+        let mut merger = Merger::default();
+        let scan = txgraph_graph::scan(from, request, |batch| merger.add(batch))?;
+        let graph = merger.finish()?;
+        let about = about(scan, graph.addresses.len() as u64, graph.transfers);
+        Ok((about, self.measure(&graph)?))
+    }
+
+    /// Measures anything but components.
+    fn measure(&self, graph: &MergedGraph) -> Result<(Vec<Table>, Value)> {
+        let limit = self.limit();
+        match self.measure {
             Measure::Summary => {
                 let mut settings = SummarySettings::default();
                 if self.brief {
@@ -226,37 +277,27 @@ impl Analyze<'_> {
                     (settings.top, settings.assets) = (5, 10);
                 }
                 settings.top = self.top.unwrap_or(settings.top);
-                answer(&summary(graph, &settings))?
+                answer(&summary(graph, &settings))
             }
             Measure::Pairs => {
                 let order = self.order;
-                answer(&pairs(graph, &PairSettings { order, limit }))?
+                answer(&pairs(graph, &PairSettings { order, limit }))
             }
-            Measure::Degrees => answer(&degrees(graph))?,
-            Measure::Loops => answer(&loops(graph, limit))?,
-            Measure::Components => answer(&components(graph, limit))?,
-        })
+            Measure::Degrees => answer(&degrees(graph)),
+            Measure::Loops => answer(&loops(graph, limit)),
+            Measure::Components => unreachable!("components are measured without merged edges"),
+        }
+    }
+
+    /// Rows of a ranking.
+    fn limit(&self) -> Option<usize> {
+        self.top.or(self.brief.then_some(TOP_SHOWN))
     }
 }
 
 /// The tables and the whole of a result.
 fn answer(result: &impl MeasureResult) -> Result<(Vec<Table>, Value)> {
     Ok((result.tables(), value(result)?))
-}
-
-/// The graph of all transfers that match a request.
-fn everything(source: &Source, request: &ScanRequest) -> Result<TransferGraph> {
-    let chain = source.chain()?.clone();
-    super::restarting(source, || {
-        let mut all = Vec::new();
-        let report = scan(source, request, |mut batch| {
-            all.append(&mut batch.transfers);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let (chain, blocks) = (chain.clone(), request.blocks.clone());
-        let build = || TransferGraph::from_transfers(chain, blocks, report, all);
-        Ok(source.install(build)??)
-    })
 }
 
 fn value(result: &impl Serialize) -> Result<Value> {
@@ -269,11 +310,45 @@ fn value(result: &impl Serialize) -> Result<Value> {
     serde_json::to_value(result).map_err(failed)
 }
 
+/// The size, the source and the coverage of a graph that was measured.
+#[derive(Clone, Debug)]
+pub struct MeasuredGraph {
+    /// Chain of the transfers.
+    pub chain: ChainInfo,
+    /// Requested blocks.
+    pub blocks: BlockRanges,
+    /// What was read, with gaps.
+    pub scan: ScanReport,
+    /// Limits that were reached.
+    pub limits: Vec<LimitHit>,
+    /// The number of addresses.
+    pub vertices: u64,
+    /// The number of transfers.
+    pub transfers: u64,
+    /// The largest distance of an address from the roots, in hops.
+    pub hop_max: u32,
+}
+
+impl MeasuredGraph {
+    fn of(graph: TransferGraph) -> Self {
+        let hops = graph.graph.node_weights().map(|vertex| vertex.hop);
+        Self {
+            vertices: graph.graph.node_count() as u64,
+            transfers: graph.graph.edge_count() as u64,
+            hop_max: hops.max().unwrap_or_default(),
+            chain: graph.chain,
+            blocks: graph.blocks,
+            scan: graph.scan,
+            limits: graph.limits,
+        }
+    }
+}
+
 /// A measure of a graph.
 #[derive(Debug)]
 pub struct Analysis<'s> {
     /// The graph that was measured.
-    pub graph: TransferGraph,
+    pub graph: MeasuredGraph,
     /// What was measured.
     pub measure: Measure,
     /// The tables of the measure, the main one first.
@@ -319,10 +394,9 @@ pub use to_file::{AnalysisFormat, AnalysisOutput};
 
 #[cfg(feature = "export")]
 mod to_file {
-    use super::{Analysis, Result, value};
+    use super::{Analysis, MeasuredGraph, Result, value};
     use crate::{
         Error,
-        ask::search::about,
         outputs::{self, Planned},
     };
     use serde_json::json;
@@ -395,7 +469,15 @@ mod to_file {
         /// If the output cannot be written, or there is no such table.
         pub fn write(&self, output: &AnalysisOutput) -> Result<Option<Written>> {
             self.source.check_outputs([output], output.overwrite)?;
-            let about = about(&self.description, &self.graph);
+            let MeasuredGraph {
+                chain,
+                blocks,
+                scan,
+                limits,
+                ..
+            } = &self.graph;
+            let mut about = self.description.metadata(chain, blocks, scan);
+            about.limits.clone_from(limits);
             let AnalysisOutput {
                 target,
                 format,

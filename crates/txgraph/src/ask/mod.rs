@@ -9,7 +9,7 @@ pub(crate) mod replay;
 mod search;
 mod transfers;
 
-pub use analyze::{Analysis, Analyze, Measure, PreparedAnalysis};
+pub use analyze::{Analysis, Analyze, Measure, MeasuredGraph, PreparedAnalysis};
 #[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};
 #[cfg(feature = "index")]

@@ -312,8 +312,6 @@ impl GraphAnswer<'_> {
 }
 
 #[cfg(feature = "export")]
-pub(crate) use to_file::about;
-#[cfg(feature = "export")]
 pub use to_file::{GraphOutputs, WrittenGraph};
 
 #[cfg(feature = "export")]
@@ -385,8 +383,8 @@ mod to_file {
         pub failed: Vec<Error>,
     }
 
-    /// The metadata of an answer that is, or comes from, a graph.
-    pub(crate) fn about(description: &Description, graph: &TransferGraph) -> Metadata {
+    /// The metadata of a graph.
+    fn about(description: &Description, graph: &TransferGraph) -> Metadata {
         let mut about = description.metadata(&graph.chain, &graph.blocks, &graph.scan);
         about.limits.clone_from(&graph.limits);
         about
