@@ -9,7 +9,7 @@ use crate::chunk::{Density, sample};
 use alloy_primitives::{Address, Bloom, BloomInput};
 use std::fmt;
 use txgraph_nodedb::{LogsBloom, NodeDb, Result, Scratch};
-use txgraph_transfers::{BlockRanges, TokenFilter, TransferFilter};
+use txgraph_transfers::{BlockRanges, TransferFilter};
 
 /// The maximum number of sampled headers.
 const SAMPLES_MAX: u64 = 256;
@@ -75,24 +75,18 @@ impl TokenBits {
     /// Returns `None` if bloom filters cannot exclude the wanted transfers: native movements
     /// leave no log, and some token is in every block.
     pub(crate) fn of(filter: &TransferFilter) -> Option<Self> {
-        match &filter.tokens {
-            TokenFilter::Only { tokens, .. }
-                if !filter.needs_transactions()
-                    && !filter.needs_withdrawals()
-                    && !filter.tokens.wants(None)
-                    && (1..=TOKENS_MAX).contains(&tokens.len()) =>
-            {
-                let bits = |token: &Address| {
-                    let bloom = Bloom::from(BloomInput::Raw(token.as_slice()));
-                    let bytes = (0..=u8::MAX).zip(bloom.0);
-                    bytes.filter(|(_, bits)| *bits != 0).collect()
-                };
-                let mut tokens: Vec<_> = tokens.iter().map(bits).collect();
-                tokens.sort_unstable();
-                Some(Self(tokens))
-            }
-            _ => None,
+        let tokens = filter.only_logs_of()?;
+        if !(1..=TOKENS_MAX).contains(&tokens.len()) {
+            return None;
         }
+        let bits = |token: &Address| {
+            let bloom = Bloom::from(BloomInput::Raw(token.as_slice()));
+            let bytes = (0..=u8::MAX).zip(bloom.0);
+            bytes.filter(|(_, bits)| *bits != 0).collect()
+        };
+        let mut tokens: Vec<_> = tokens.iter().map(bits).collect();
+        tokens.sort_unstable();
+        Some(Self(tokens))
     }
 
     /// Whether a block with this filter may contain a log of one of the tokens.
@@ -149,6 +143,7 @@ mod tests {
     use alloy_primitives::Log;
     use proptest::prelude::*;
     use std::convert::Infallible;
+    use txgraph_transfers::TokenFilter;
     use txgraph_transfers::{AddressSet, Kind};
 
     fn only(tokens: impl IntoIterator<Item = Address>, native: bool) -> TransferFilter {

@@ -129,6 +129,22 @@ impl TransferFilter {
         self.wants_native(Kind::Withdrawal)
     }
 
+    /// Returns the wanted tokens, if every wanted transfer has a log of one of them. Then a bloom
+    /// filter can show that a block has none: native movements leave no log, and without a
+    /// condition on the token some token is in every block.
+    pub fn only_logs_of(&self) -> Option<&AddressSet> {
+        match &self.tokens {
+            TokenFilter::Only { tokens, .. }
+                if !self.needs_transactions()
+                    && !self.needs_withdrawals()
+                    && !self.tokens.wants(None) =>
+            {
+                Some(tokens)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether `transfer` meets every condition.
     #[inline]
     pub fn wants(&self, transfer: &Transfer) -> bool {
