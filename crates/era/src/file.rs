@@ -1,0 +1,81 @@
+//! One file of an archive.
+
+use crate::{
+    error::{Error, Result},
+    index::Index,
+    name::FileName,
+    records::Fault,
+};
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+/// A file that was opened once, and is opened again by each thread that reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct EraFile {
+    pub(crate) path: PathBuf,
+    pub(crate) name: Option<FileName>,
+    pub(crate) len: u64,
+    pub(crate) index: Index,
+}
+
+impl EraFile {
+    /// Reads the block index of a file.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let io = |source: io::Error| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        };
+        let file = File::open(path).map_err(io)?;
+        let len = file.metadata().map_err(io)?.len();
+        let index = Index::read(&file, len).map_err(|fault| match fault {
+            Fault::Io(source) => io(source),
+            Fault::Malformed(what) => Error::Container {
+                path: path.to_path_buf(),
+                what,
+            },
+        })?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            name: FileName::parse(path),
+            len,
+            index,
+        })
+    }
+
+    /// Opens the file to read blocks.
+    pub(crate) fn reopen(&self) -> Result<File> {
+        let file = File::open(&self.path).map_err(|source| self.io(source))?;
+        match file.metadata().map_err(|source| self.io(source))?.len() == self.len {
+            true => Ok(file),
+            false => Err(Error::Changed {
+                path: self.path.clone(),
+            }),
+        }
+    }
+
+    fn io(&self, source: io::Error) -> Error {
+        Error::Io {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    /// An error of one block.
+    pub(crate) fn block_error(&self, block: u64, what: impl Into<String>) -> Error {
+        Error::Block {
+            path: self.path.clone(),
+            block,
+            what: what.into(),
+        }
+    }
+
+    pub(crate) fn fault(&self, block: u64, fault: Fault) -> Error {
+        match fault {
+            Fault::Io(source) => self.io(source),
+            Fault::Malformed(what) => self.block_error(block, what),
+        }
+    }
+}
