@@ -28,7 +28,8 @@ pub(crate) struct Global {
 
     /// Source of the transfers: a kind and a location, or the data directory of a node
     ///
-    /// The kind `reth` is the data directory of a reth node. Environment: TXGRAPH_SOURCE.
+    /// The kind `reth` is the data directory of a reth node. `era` is a file with archived blocks
+    /// (.ere, .era1), or a directory of such files. Environment: TXGRAPH_SOURCE.
     #[arg(
         long,
         global = true,
@@ -55,7 +56,7 @@ pub(crate) struct Global {
     )]
     rocksdb: Option<PathBuf>,
 
-    /// Chain id, if the data directory does not contain it
+    /// Chain id, if the source does not contain it
     #[arg(long, global = true, value_name = "ID", help_heading = "Node")]
     chain_id: Option<u64>,
 

@@ -44,6 +44,7 @@ enum Command {
     Query(commands::query::QueryArgs),
     Evm(commands::evm::EvmArgs),
     Index(commands::index::IndexArgs),
+    Era(commands::era::EraArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }
@@ -121,6 +122,7 @@ fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
         Command::Token(args) => commands::token::run(&args, context),
         Command::Query(args) => commands::query::run(&args, context),
         Command::Index(args) => commands::index::run(&args, context),
+        Command::Era(args) => commands::era::run(&args, context),
         Command::Evm(args) => commands::evm::run(args, context),
         Command::Completions(args) => commands::completions::run(&args, context),
         Command::Man(args) => commands::man::run(&args, context),

@@ -6,7 +6,9 @@
 use crate::{BlocksError, Capability, SourceSpec, text::AddressError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
-use txgraph_transfers::{BlockRange, BlockRanges, FailureKind, SourceError, Unavailable};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, FailureKind, SourceError, SourceFailure, Unavailable,
+};
 
 /// Result of a user action.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -337,6 +339,23 @@ impl From<txgraph_nodedb::Error> for Error {
             txgraph_nodedb::Error::NoStaticFiles { .. } => ours.advise(Advice::NameStaticFiles),
             txgraph_nodedb::Error::NoRocksDb { .. } => ours.advise(Advice::NameRocksDb),
             _ => ours,
+        }
+    }
+}
+
+impl From<txgraph_era::Error> for Error {
+    fn from(error: txgraph_era::Error) -> Self {
+        use txgraph_era::Error as Era;
+        let advice = match error {
+            Era::UnknownChain { .. } => Some(Advice::NameChainId),
+            Era::Exists { .. } => Some(Advice::Overwrite),
+            Era::ChainContradicts { .. } if error.is_configured() => Some(Advice::DropChainId),
+            _ => None,
+        };
+        let ours = Self::from(SourceError::from(SourceFailure::from(error)));
+        match advice {
+            Some(advice) => ours.advise(advice),
+            None => ours,
         }
     }
 }

@@ -49,7 +49,7 @@ pub use select::Selection;
 #[cfg(feature = "replay")]
 pub use source::Bundles;
 pub use source::{
-    Backend, Capabilities, Capability, Control, Explain, RethNode, Source, SourceBuilder,
+    Backend, Capabilities, Capability, Control, EraFiles, Explain, RethNode, Source, SourceBuilder,
     SourceSpec,
 };
 pub use sources::{SourceKind, source_kinds};

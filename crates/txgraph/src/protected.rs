@@ -45,11 +45,11 @@ impl Protected {
     }
 
     /// Files that are read.
-    #[cfg(feature = "replay")]
-    pub(crate) fn files(files: &[PathBuf]) -> Self {
+    pub(crate) fn files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Self {
+        let files = files.into_iter();
         Self {
             directories: Vec::new(),
-            files: files.iter().map(|file| resolve(file)).collect(),
+            files: files.map(|file| resolve(file.as_ref())).collect(),
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::source::Bundles;
 use crate::{
     Config, Control, Error, Result,
-    source::{Backend, RethNode, SourceSpec},
+    source::{Backend, EraFiles, RethNode, SourceSpec},
 };
 
 /// A kind of source.
@@ -26,6 +26,12 @@ pub(crate) const KINDS: &[SourceKind] = &[
         location: "data directory of a reth node",
         is_path: true,
         open: |spec, config, control| Ok(Box::new(RethNode::open(spec, config, control)?)),
+    },
+    SourceKind {
+        word: "era",
+        location: "file with archived blocks (.ere, .era1), or directory of such files",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(EraFiles::open(spec, config, control)?)),
     },
     #[cfg(feature = "replay")]
     SourceKind {

@@ -7,6 +7,7 @@ mod analyze;
 mod bundles;
 mod config;
 mod determinism;
+mod era;
 mod evm;
 mod graph;
 mod help;

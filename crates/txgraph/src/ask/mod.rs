@@ -2,6 +2,7 @@
 
 mod analyze;
 mod describe;
+mod era;
 #[cfg(feature = "index")]
 mod index;
 #[cfg(feature = "replay")]
@@ -12,6 +13,7 @@ mod transfers;
 pub use analyze::{Analysis, Analyze, Measure, MeasuredGraph, PreparedAnalysis};
 #[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};
+pub use era::{ExportEra, ExportedEra};
 #[cfg(feature = "index")]
 pub(crate) use index::index_work;
 #[cfg(feature = "index")]

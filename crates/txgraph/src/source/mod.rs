@@ -4,6 +4,7 @@ mod backend;
 #[cfg(feature = "replay")]
 mod bundles;
 mod capability;
+mod era;
 mod reth;
 mod spec;
 
@@ -11,6 +12,7 @@ pub use backend::Backend;
 #[cfg(feature = "replay")]
 pub use bundles::Bundles;
 pub use capability::{Capabilities, Capability};
+pub use era::EraFiles;
 pub use reth::RethNode;
 pub use spec::SourceSpec;
 

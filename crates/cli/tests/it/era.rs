@@ -1,0 +1,204 @@
+//! `txgraph era export`, and answers from its files.
+
+use crate::harness::{Run, Sample, bare, rows, run};
+use std::{fs, path::Path};
+use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout};
+use txgraph_testkit::{fixtures, mainnet};
+
+fn ask(folder: &Path, line: &str) -> Run {
+    run(bare(folder).args(line.split_whitespace()))
+}
+
+fn ok(folder: &Path, line: &str) -> Run {
+    let run = ask(folder, line);
+    assert_eq!(run.status, 0, "{line}: {run:?}");
+    run
+}
+
+/// Asks the node and its archive the same questions.
+fn compare(sample: &Sample) {
+    sample.ok("era export -q -o archive");
+    let all = sample.ok("transfers -q").stdout;
+    assert!(
+        rows(&all)
+            .iter()
+            .all(|row| !row["block_timestamp"].is_empty())
+    );
+    let root = rows(&all).swap_remove(all.lines().count() / 2)["from_address"].clone();
+    let token = rows(&all)
+        .into_iter()
+        .find_map(|row| Some(row["token_address"].clone()).filter(|token| !token.is_empty()));
+    let token = token.unwrap();
+    for question in [
+        "transfers -q".to_owned(),
+        "transfers -q --verify".to_owned(),
+        "transfers -q --threads 3 --chunk-blocks 5".to_owned(),
+        format!("transfers -q -t {token} -b 3:"),
+        format!("graph -q -r {root} -n 3 -d both -f csv -o -"),
+        format!("graph -q -r {root} -n 2 -t {token} -f csv -o -"),
+    ] {
+        let node = sample.ok(&question).stdout;
+        let archive = sample
+            .ok(&format!("{question} --source era:archive"))
+            .stdout;
+        assert!(
+            node == archive,
+            "{question}: {}",
+            sample.fixture.path().display()
+        );
+    }
+}
+
+#[test]
+fn archives_of_committed_chains_give_the_answers_of_the_node() {
+    for sample in Sample::both() {
+        compare(&sample);
+    }
+}
+
+#[test]
+fn archives_of_full_chains_give_the_answers_of_the_node() {
+    for fixture in fixtures::full() {
+        compare(&Sample::new(fixture));
+    }
+}
+
+#[test]
+fn an_archive_of_mainnet_gives_the_answers_of_the_node() {
+    let Some(blocks) = mainnet::blocks() else {
+        return;
+    };
+    let count = mainnet::transfers(&blocks).transfers.len();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let executed = blocks.iter().map(|block| {
+        ExecutedBlock::decode(&block.header, &block.transactions, &block.receipts).unwrap()
+    });
+    let data = folder.join("data");
+    let written = BlockWriter::create_from(&data, Layout::V2.into(), 1 << 30, executed.collect());
+    drop(written.unwrap());
+    ok(
+        folder,
+        "era export -q --datadir data -b 15000001: -o archive",
+    );
+    let name = fs::read_dir(folder.join("archive"))
+        .unwrap()
+        .next()
+        .unwrap();
+    let name = name.unwrap().file_name().into_string().unwrap();
+    let hash = &blocks[19].hash.to_string()[2..10];
+    // Without block 0, the name of the network is not known for certain.
+    assert_eq!(name, format!("chain1-01831-{hash}-noproofs.ere"));
+    for options in ["", "--verify", "--wrapped-native any"] {
+        let line = format!("transfers -q --from-block 15000001 {options}");
+        let node = ok(folder, &format!("{line} --datadir data")).stdout;
+        let archive = ok(folder, &format!("{line} --source era:archive")).stdout;
+        assert!(node == archive, "{line}");
+        if options.contains("any") {
+            assert_eq!(rows(&archive).len(), count);
+        }
+    }
+}
+
+#[test]
+fn missing_blocks_and_wrong_files_have_their_status() {
+    let sample = Sample::small();
+    sample.ok("era export -q --blocks 5:10 --blocks 20:30 -o archive");
+    let missing = sample.run("transfers --source era:archive");
+    assert_eq!(missing.status, 3, "{missing:?}");
+    for part in [
+        "0..=4 (not in the files), 10..=19 (not in the files)",
+        "available: 5..=9, 20..=29",
+    ] {
+        assert!(missing.stderr.contains(part), "{missing:?}");
+    }
+    let partial = sample.ok("transfers -q --source era:archive --allow-partial");
+    let expected = sample.ok("transfers -q -b 5:10,20:30");
+    assert_eq!(partial.stdout, expected.stdout);
+    fs::create_dir(sample.path("empty")).unwrap();
+    fs::write(sample.path("page.ere"), "<html></html>").unwrap();
+    let id = sample.fixture.chain_id().unwrap();
+    for (line, status, text) in [
+        ("transfers --source era:empty", 3, "no .ere or .era1 files"),
+        (
+            "transfers --source era:page.ere",
+            1,
+            "page.ere: not a complete .ere",
+        ),
+        ("transfers --source era:none", 1, "none: "),
+        (
+            "replay --verify-only --source era:archive",
+            2,
+            "cannot replay",
+        ),
+        ("info --source era:archive", 2, "cannot describe"),
+        ("index build --source era:archive", 2, "cannot be indexed"),
+        (
+            "era export --source era:archive -o again",
+            2,
+            "cannot read blocks",
+        ),
+        (
+            "transfers --with-internal --source era:archive",
+            2,
+            "cannot replay",
+        ),
+        (
+            "transfers --source era:archive --chain-id 5",
+            2,
+            "the chain id that is set is of chain 5",
+        ),
+        (
+            "transfers --source era:archive --chain-id 5",
+            2,
+            "leave --chain-id out",
+        ),
+        ("era export -b 5:10 -o archive", 2, "--overwrite"),
+    ] {
+        let run = sample.run(line);
+        assert_eq!(run.status, status, "{line}: {run:?}");
+        assert!(run.stderr.contains(text), "{line}: {run:?}");
+        assert_eq!(run.stdout, "");
+    }
+    sample.ok("era export -q -b 5:10 -o archive --overwrite");
+    sample.ok(&format!(
+        "transfers -q -b 5:10 --source era:archive --chain-id {id}"
+    ));
+    // Nothing is written into the files of the source.
+    let name = fs::read_dir(sample.path("archive"))
+        .unwrap()
+        .next()
+        .unwrap();
+    let name = name.unwrap().file_name().into_string().unwrap();
+    let line =
+        format!("transfers -b 5:10 --source era:archive --overwrite -o archive/{name} -f csv");
+    assert_eq!(sample.run(&line).status, 2);
+}
+
+#[test]
+fn an_unknown_chain_needs_its_id() {
+    let sample = Sample::small();
+    // Blocks without transactions, and a name without a chain.
+    sample.ok("era export -q -b 0:1 -o archive");
+    let file = fs::read_dir(sample.path("archive"))
+        .unwrap()
+        .next()
+        .unwrap();
+    let file = file.unwrap().path();
+    let known = sample.ok("transfers -q --source era:archive --format csv");
+    assert_eq!(rows(&known.stdout).len(), 0);
+    fs::rename(file, sample.path("archive/x-00000-00000000.ere")).unwrap();
+    let unknown = sample.run("transfers --source era:archive");
+    let id = sample.fixture.chain_id().unwrap();
+    match unknown.status {
+        // Block 0 of `reth --dev`.
+        0 => assert_eq!(id, 1337),
+        status => {
+            assert_eq!(status, 2, "{unknown:?}");
+            assert!(unknown.stderr.contains("pass --chain-id"), "{unknown:?}");
+            sample.ok(&format!(
+                "transfers -q --source era:archive --chain-id {id}"
+            ));
+        }
+    }
+}

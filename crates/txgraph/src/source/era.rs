@@ -1,0 +1,62 @@
+//! Archives of blocks as a source.
+
+use super::{Backend, Capabilities, Capability, Control, SourceSpec};
+use crate::{Config, Error, ErrorKind, Protected, Result};
+use std::path::Path;
+use txgraph_era::{Archive, EraOptions};
+use txgraph_stored::{StoredBlocks, StoredSource};
+use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
+use txgraph_work::Work;
+
+/// A file with archived blocks (`.ere`, `.era1`), or a directory of such files.
+#[derive(Debug)]
+pub struct EraFiles {
+    source: StoredSource<Archive>,
+    protected: Protected,
+}
+
+impl EraFiles {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+        let options = EraOptions {
+            chain_id: config.chain_id,
+            chunk_blocks: config.chunk_blocks,
+            verify: config.verify.unwrap_or(false),
+        };
+        let archive = Archive::open(Path::new(spec.location()), &options)?;
+        let work = Work {
+            threads: control.threads.clone(),
+            cancel: control.cancel.clone(),
+            progress: control.progress.clone(),
+        };
+        Ok(Self {
+            protected: Protected::files(archive.paths()),
+            source: StoredSource::new(archive, work),
+        })
+    }
+}
+
+impl Backend for EraFiles {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Hashes)
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        Ok(self.source.chain())
+    }
+
+    fn tip(&self) -> Result<u64> {
+        let span = self.source.blocks().available().span();
+        let span = span.ok_or_else(|| Error::new(ErrorKind::Unavailable, "there are no blocks"))?;
+        Ok(span.last)
+    }
+
+    fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
+        Ok(Box::new(&self.source))
+    }
+
+    fn protected(&self) -> &Protected {
+        &self.protected
+    }
+}
