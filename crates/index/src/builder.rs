@@ -9,7 +9,6 @@
 
 use crate::{
     error::{Error, Result},
-    interner::Interner,
     layout::{ANOMALY_BYTES, CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, Part, STEP},
     part_writer::Writer,
 };
@@ -18,6 +17,7 @@ use std::{
     io::{Seek, Write},
     path::Path,
 };
+use txgraph_stored::Interner;
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, Kind, TokenStandard, Transfer,
 };

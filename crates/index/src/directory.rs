@@ -132,7 +132,7 @@ impl Index {
     /// Whether it has everything that a request needs: the same choice of wraps and, if they
     /// are requested, movements inside of transactions. No index has fees.
     pub fn covers(&self, request: &ScanRequest) -> bool {
-        let wraps = resolved(&request.wrapped_native, self.manifest.chain_id);
+        let wraps = request.wrapped_native.resolved(self.manifest.chain_id);
         wraps == self.manifest.wrapped_native && self.covers_filter(&request.filter)
     }
 
@@ -206,25 +206,4 @@ pub(crate) fn runs(segments: &[SegmentInfo]) -> Vec<Run> {
         }
     }
     runs
-}
-
-/// Returns what a choice of wrapped coins means on a chain, in a form that can be compared.
-pub(crate) fn resolved(wrapped: &WrappedNative, chain_id: u64) -> WrappedNative {
-    let only = |addresses: &[alloy_primitives::Address]| {
-        let mut sorted = addresses.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        match sorted.is_empty() {
-            true => WrappedNative::None,
-            false => WrappedNative::Only(sorted),
-        }
-    };
-    match wrapped {
-        WrappedNative::Auto => match WrappedNative::known(chain_id) {
-            [] => WrappedNative::Any,
-            known => only(known),
-        },
-        WrappedNative::Only(addresses) => only(addresses),
-        WrappedNative::Any | WrappedNative::None => wrapped.clone(),
-    }
 }

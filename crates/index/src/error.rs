@@ -3,6 +3,7 @@
 use crate::checked::Fault;
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
+use txgraph_stored::folder::FolderError;
 use txgraph_transfers::{FailureKind, SourceError, SourceFailure};
 use txgraph_work::ThreadsError;
 
@@ -133,6 +134,19 @@ impl Error {
         Self::Damaged {
             path: path.into(),
             what: what.into(),
+        }
+    }
+}
+
+impl From<FolderError> for Error {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Locked { path } => Self::Locked { path },
+            FolderError::Io {
+                action,
+                path,
+                source,
+            } => Self::io(action, path, source),
         }
     }
 }

@@ -29,13 +29,11 @@ mod layout;
 
 // One segment: written and read.
 mod builder;
-mod interner;
 mod segment;
 
 // All segments of an index.
 mod directory;
 mod manifest;
-mod origin;
 mod part_writer;
 
 // Uses of an index.
@@ -52,7 +50,7 @@ pub mod fuzzing;
 pub use directory::{Index, Run, Status};
 pub use error::{Error, Result};
 pub use manifest::SegmentInfo;
-pub use origin::Origin;
 pub use source::Indexed;
+pub use txgraph_stored::Origin;
 pub use verify::{VerifyReport, verify};
 pub use write::{BuildOptions, BuildReport, build, drop_index, update};

@@ -11,10 +11,11 @@ use crate::{
 use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{self, File},
-    io::{ErrorKind, Write},
+    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
+use txgraph_stored::folder;
 use txgraph_transfers::{BlockRange, WrappedNative};
 
 /// The name of the manifest.
@@ -134,21 +135,10 @@ impl Manifest {
     /// Replaces the manifest. When this returns the new one is on disk. On failure the old
     /// one is unchanged.
     pub(crate) fn save(&self, folder: &Path) -> Result<()> {
-        let path = folder.join(NEW_FILE);
         let json = serde_json::to_string_pretty(self)
-            .map_err(|error| Error::io("write", &path, error.into()))?;
+            .map_err(|error| Error::io("write", folder.join(FILE), error.into()))?;
         let text = format!("{WORD} {VERSION} {}\n{json}", checksum(&json));
-        let write = || {
-            let mut file = File::create(&path)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&path, folder.join(FILE))
-        };
-        write().map_err(|error| {
-            discard(&path);
-            Error::io("write", &path, error)
-        })?;
-        sync_folder(folder)
+        Ok(folder::replace(folder, FILE, text.as_bytes())?)
     }
 
     /// Inserts a segment at its place in the order.
@@ -162,22 +152,6 @@ impl Manifest {
 
 fn checksum(json: &str) -> String {
     format!("{:08x}", crc32fast::hash(json.as_bytes()))
-}
-
-/// Deletes a file that could not be completed, so that a full disk does not stay full. The
-/// error that is returned is the one that stopped the writer; the next writer deletes what
-/// this could not.
-pub(crate) fn discard(path: &Path) {
-    if let Err(error) = fs::remove_file(path) {
-        tracing::debug!(path = %path.display(), %error, "an unfinished file was not removed");
-    }
-}
-
-/// Makes the names in a directory durable, as the files are.
-pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|error| Error::io("sync", folder, error))
 }
 
 /// Returns the name of a segment's file. The hash distinguishes segments of two branches.

@@ -3,11 +3,11 @@
 use crate::{
     directory::Index,
     error::{Error, Result},
-    origin::{Origin, PreparedOrigin},
     segment::Segment,
-    write::everything,
+    write::check_internal,
 };
 use std::ops::ControlFlow;
+use txgraph_stored::{Origin, PreparedOrigin, everything};
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockRun, DecodeCounts, ScanRequest, SourceError,
 };
@@ -90,7 +90,7 @@ struct Expected<'a> {
 impl<'a> Expected<'a> {
     fn new(index: &Index, origin: &Origin<'a>, request: &'a ScanRequest) -> Result<Self> {
         let internal = index.manifest.internal;
-        origin.check_internal(internal)?;
+        check_internal(origin, internal)?;
         let (prepared, gone) = origin.prepare_available(request, internal)?;
         Ok(Self {
             prepared,

@@ -3,8 +3,7 @@
 use crate::{
     builder::{Builder, Capacity, FinishedSegment},
     error::{Error, Result},
-    manifest::{Manifest, SegmentInfo, discard, segment_file, sync_folder, unfinished},
-    origin::OriginReader,
+    manifest::{Manifest, SegmentInfo, segment_file, unfinished},
     write::BuildReport,
 };
 use alloy_primitives::B256;
@@ -15,6 +14,10 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+};
+use txgraph_stored::{
+    OriginReader,
+    folder::{discard, sync_folder},
 };
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError};
 use txgraph_work::{Next, ProgressGuard, Retry};

@@ -13,19 +13,17 @@
 
 use crate::{
     builder::{Builder, Capacity},
-    directory::{check_chain, resolved, runs},
+    directory::{check_chain, runs},
     error::{Error, Result},
     layout::BLOCKS_MAX,
-    manifest::{FILE, Manifest, SegmentInfo, is_ours, sync_folder},
-    origin::{Origin, PreparedOrigin},
+    manifest::{FILE, Manifest, SegmentInfo, is_ours},
     segment::Segment,
     worker::{BuildLog, Worker, write},
 };
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::HashSet,
     ffi::OsString,
-    fs::{self, File, TryLockError},
-    io::ErrorKind,
+    fs::{self, File},
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{
@@ -34,14 +32,15 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use txgraph_stored::{
+    Origin, PreparedOrigin, everything,
+    folder::{self, LOCK_FILE, remove, sync_folder},
+    units,
+};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, BlockSummary, ScanRequest, SourceError, Transfer, TransferFilter,
-    WrappedNative,
+    BlockRange, BlockRanges, BlockSummary, SourceError, Transfer, WrappedNative,
 };
 use txgraph_work::{Ordered, ProgressGuard, Retry, ordered};
-
-/// The name of the file that a writer locks.
-const LOCK_FILE: &str = "LOCK";
 
 /// Jobs that are started and not yet done, for each thread.
 const JOBS_AHEAD: usize = 2;
@@ -118,7 +117,7 @@ pub fn build<'a>(
     let build = Build::begin(folder, origin.clone())?;
     let chain = origin.source.chain();
     let internal = origin.internal.is_some();
-    let wrapped = resolved(&options.wrapped_native, chain.chain_id);
+    let wrapped = options.wrapped_native.resolved(chain.chain_id);
     let manifest = match Manifest::load(folder) {
         // An index without segments can still change.
         Ok(manifest) if !manifest.segments.is_empty() => {
@@ -173,7 +172,7 @@ pub fn update<'a>(
     Manifest::load(folder)?;
     let build = Build::begin(folder, origin.clone())?;
     let manifest = Manifest::load(folder)?;
-    origin.check_internal(manifest.internal)?;
+    check_internal(&origin, manifest.internal)?;
     build.run(manifest, options, true)
 }
 
@@ -200,7 +199,7 @@ pub fn drop_index(folder: &Path) -> Result<Vec<OsString>> {
             what: format!("it has no {FILE}"),
         });
     }
-    let _lock = lock(folder)?;
+    let _lock = folder::lock(folder)?;
     // The manifest first: what is left after that is not an index.
     remove(&folder.join(FILE))?;
     sync_folder(folder)?;
@@ -219,50 +218,12 @@ pub fn drop_index(folder: &Path) -> Result<Vec<OsString>> {
     Ok(left)
 }
 
-/// Locks the index for writing, until the returned file is closed.
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join(LOCK_FILE);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(|error| Error::io("open", &path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked {
-            path: folder.to_owned(),
-        }),
-        Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
-    }
-}
-
-/// The names in a directory.
+/// The names in the directory of an index.
 fn names(folder: &Path) -> Result<Vec<OsString>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(Error::NotAnIndex {
-                path: folder.to_owned(),
-                what: "the directory does not exist".to_owned(),
-            });
-        }
-        Err(error) => return Err(Error::io("list", folder, error)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|error| Error::io("list", folder, error))?;
-        names.push(entry.file_name());
-    }
-    Ok(names)
-}
-
-/// Deletes a file, if it exists.
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, error)),
-        _ => Ok(()),
-    }
+    folder::names(folder)?.ok_or_else(|| Error::NotAnIndex {
+        path: folder.to_owned(),
+        what: "the directory does not exist".to_owned(),
+    })
 }
 
 /// A build or an update.
@@ -279,7 +240,7 @@ impl<'a> Build<'a> {
         Ok(Self {
             folder,
             origin,
-            _lock: lock(folder)?,
+            _lock: folder::lock(folder)?,
             began: Instant::now(),
         })
     }
@@ -516,34 +477,14 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Returns the request of workers: every transfer.
-pub(crate) fn everything(blocks: &BlockRanges, wrapped: &WrappedNative) -> ScanRequest {
-    ScanRequest {
-        blocks: blocks.clone(),
-        filter: TransferFilter::default(),
-        wrapped_native: wrapped.clone(),
-        with_times: true,
-        with_hashes: false,
-        allow_partial: false,
+/// Checks that movements inside of transactions can be found if an index has them.
+pub(crate) fn check_internal(origin: &Origin<'_>, internal: bool) -> Result<()> {
+    match (internal, origin.internal) {
+        (true, None) => Err(Error::Options(
+            "the index has internal transfers, which only a replay finds".to_owned(),
+        )),
+        _ => Ok(()),
     }
-}
-
-/// Divides blocks at multiples of `segment_blocks`.
-fn units(blocks: &BlockRanges, segment_blocks: u64) -> VecDeque<BlockRange> {
-    let mut units = VecDeque::new();
-    for range in blocks.iter() {
-        let mut first = range.first;
-        loop {
-            let end = (first / segment_blocks * segment_blocks).saturating_add(segment_blocks - 1);
-            let last = end.min(range.last);
-            units.push_back(BlockRange { first, last });
-            match last.checked_add(1).filter(|next| *next <= range.last) {
-                Some(next) => first = next,
-                None => break,
-            }
-        }
-    }
-    units
 }
 
 /// Returns the next segments to join, if any: consecutive ones of one range, of which the
@@ -591,22 +532,6 @@ mod tests {
 
     fn range(first: u64, last: u64) -> BlockRange {
         BlockRange { first, last }
-    }
-
-    #[test]
-    fn units_are_divided_at_multiples() {
-        let cut =
-            |blocks: &[BlockRange], size| Vec::from(units(&blocks.iter().copied().collect(), size));
-        assert_eq!(
-            cut(&[range(3, 9), range(20, 21)], 4),
-            [range(3, 3), range(4, 7), range(8, 9), range(20, 21)]
-        );
-        assert_eq!(cut(&[range(0, 7)], 8), [range(0, 7)]);
-        assert_eq!(
-            cut(&[range(u64::MAX - 1, u64::MAX)], 8),
-            [range(u64::MAX - 1, u64::MAX)]
-        );
-        assert_eq!(cut(&[], 8), []);
     }
 
     /// Returns a manifest of segments with these numbers of blocks, from block 0 on.

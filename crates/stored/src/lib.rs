@@ -4,11 +4,22 @@
 //! chunks, and how one chunk is read. [`StoredSource`] does the rest, once for all kinds of files:
 //! it checks coverage, reads chunks in parallel, delivers them in order, checks that they link,
 //! and reports.
+//!
+//! The second half serves those that store blocks, the index and the lake: [`Origin`] is the
+//! source that they are built from, [`folder`] a directory with one writer, and [`Interner`]
+//! gives numbers to addresses.
 
 mod blocks;
 mod error;
+pub mod folder;
+mod interner;
+mod origin;
 mod source;
+mod units;
 
 pub use blocks::{StoredBlocks, StoredChunk};
 pub use error::Error;
+pub use interner::Interner;
+pub use origin::{Origin, OriginReader, PreparedOrigin, everything};
 pub use source::StoredSource;
+pub use units::units;

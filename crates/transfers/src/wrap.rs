@@ -30,6 +30,28 @@ impl WrappedNative {
     pub fn known(chain_id: u64) -> &'static [Address] {
         KnownChain::by_id(chain_id).map_or(&[], |chain| chain.wrapped_native)
     }
+
+    /// Returns what the choice means on a chain, in a form that can be compared.
+    #[must_use]
+    pub fn resolved(&self, chain_id: u64) -> Self {
+        let only = |addresses: &[Address]| {
+            let mut sorted = addresses.to_vec();
+            sorted.sort_unstable();
+            sorted.dedup();
+            match sorted.is_empty() {
+                true => Self::None,
+                false => Self::Only(sorted),
+            }
+        };
+        match self {
+            Self::Auto => match Self::known(chain_id) {
+                [] => Self::Any,
+                known => only(known),
+            },
+            Self::Only(addresses) => only(addresses),
+            Self::Any | Self::None => self.clone(),
+        }
+    }
 }
 
 /// [`WrappedNative`] for one chain.

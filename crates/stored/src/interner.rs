@@ -1,4 +1,4 @@
-//! Numbers for addresses while a segment is built.
+//! Numbers for addresses while blocks are stored.
 
 use alloy_primitives::Address;
 use std::hash::{BuildHasher, RandomState};
@@ -21,7 +21,7 @@ const SLOTS_MIN: usize = 1 << 10;
 /// 91 ns; of numbers next to a list of addresses, as in `graph`, 20, 20 and 138 ns with
 /// prefetching and 42, 112 and 447 ns without.
 #[derive(Debug)]
-pub(crate) struct Interner {
+pub struct Interner {
     /// Each address at its hash or at the next free slot. The length is a power of two.
     slots: Vec<(Address, u32)>,
     len: usize,
@@ -36,7 +36,7 @@ impl Default for Interner {
 
 impl Interner {
     /// Creates an interner with capacity for this many addresses.
-    pub(crate) fn with_capacity(addresses: usize) -> Self {
+    pub fn with_capacity(addresses: usize) -> Self {
         let slots = (addresses * 4 / 3 + 1).next_power_of_two().max(SLOTS_MIN);
         let random = RandomState::new();
         Self {
@@ -49,7 +49,7 @@ impl Interner {
     /// Returns the number of `address`, a new one if it was never seen. `hash` must be its
     /// [`hash`](Self::hash). Returns `None` when there are no more numbers.
     #[inline]
-    pub(crate) fn intern(&mut self, address: Address, hash: usize) -> Option<u32> {
+    pub fn intern(&mut self, address: Address, hash: usize) -> Option<u32> {
         let at = self.slot(&address, hash);
         let slot = &mut self.slots[at];
         if slot.1 != NONE {
@@ -69,24 +69,36 @@ impl Interner {
     /// Loads the slots that [`intern`](Self::intern) will read for these hashes into the
     /// cache. These loads wait for memory together; those of lookups wait one after another.
     #[inline]
-    pub(crate) fn touch(&self, hashes: &[usize]) {
+    pub fn touch(&self, hashes: &[usize]) {
         let mask = self.slots.len() - 1;
         let first = |hash: &usize| self.slots[hash & mask].1;
         std::hint::black_box(hashes.iter().map(first).fold(0, u32::wrapping_add));
     }
 
+    /// Returns the number of an address that was seen.
+    #[inline]
+    pub fn find(&self, address: &Address) -> Option<u32> {
+        let (_, number) = self.slots[self.slot(address, self.hash(address))];
+        (number != NONE).then_some(number)
+    }
+
     /// Returns the number of addresses.
-    pub(crate) const fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are no addresses.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Returns the memory in use, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         size_of_val(&self.slots[..])
     }
 
     /// Returns the addresses in ascending order, each with its number.
-    pub(crate) fn sorted(self) -> Vec<(Address, u32)> {
+    pub fn sorted(self) -> Vec<(Address, u32)> {
         let mut all = self.slots;
         all.retain(|(_, number)| *number != NONE);
         all.sort_unstable_by_key(|(address, _)| *address);
@@ -110,7 +122,7 @@ impl Interner {
     /// Hashes with two multiplications, each folding the high half of the product onto the
     /// low half.
     #[inline]
-    pub(crate) fn hash(&self, address: &Address) -> usize {
+    pub fn hash(&self, address: &Address) -> usize {
         let fold = |a: u64, b: u64| {
             let wide = u128::from(a).wrapping_mul(u128::from(b));
             #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
@@ -163,6 +175,7 @@ mod tests {
             address[chance.random_range(0..20)] = chance.random();
             address[chance.random_range(0..20)] = chance.random();
             let next = u32::try_from(map.len()).unwrap();
+            assert_eq!(interner.find(&address), map.get(&address).copied());
             let expected = *map.entry(address).or_insert(next);
             let hash = interner.hash(&address);
             interner.touch(&[hash]);

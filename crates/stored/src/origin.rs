@@ -1,16 +1,15 @@
-//! The source that an index is built from and verified against.
+//! The source that an index or a lake is built from and verified against.
 
-use crate::error::{Error, Result};
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockReader, BlockRun, Indexable, InternalReader, InternalSource,
-    InternalTransfers, ScanRequest, SourceError, Transfer,
+    InternalTransfers, ScanRequest, SourceError, Transfer, TransferFilter, WrappedNative,
 };
 use txgraph_work::Work;
 
 /// The maximum number of blocks that are replayed at a time.
 const REPLAYED_MAX: u64 = 1024;
 
-/// A source and, for an index with movements inside of transactions, the source of these.
+/// A source and, if movements inside of transactions are wanted, the source of these.
 #[derive(Clone)]
 pub struct Origin<'a> {
     /// The source of blocks.
@@ -43,22 +42,16 @@ impl<'a, S: Indexable> From<&'a S> for Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// Checks that movements inside of transactions can be found if an index has them.
-    pub(crate) fn check_internal(&self, internal: bool) -> Result<()> {
-        match (internal, self.internal) {
-            (true, None) => Err(Error::Options(
-                "the index has internal transfers, which only a replay finds".to_owned(),
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// Prepares to read these blocks, with internal movements if `internal`.
-    pub(crate) fn prepare(
+    ///
+    /// # Errors
+    ///
+    /// As [`InternalSource::reader`].
+    pub fn prepare(
         &self,
         blocks: &BlockRanges,
         internal: bool,
-    ) -> Result<PreparedOrigin<'a>> {
+    ) -> Result<PreparedOrigin<'a>, SourceError> {
         let source = self.internal.filter(|_| internal && !blocks.is_empty());
         let internal = source.map(|source| source.reader(blocks)).transpose()?;
         Ok(PreparedOrigin {
@@ -68,47 +61,59 @@ impl<'a> Origin<'a> {
     }
 
     /// Prepares to read those blocks of `request` that are available. Returns the others, too.
-    pub(crate) fn prepare_available(
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn prepare_available(
         &self,
         request: &ScanRequest,
         internal: bool,
-    ) -> Result<(PreparedOrigin<'a>, BlockRanges)> {
+    ) -> Result<(PreparedOrigin<'a>, BlockRanges), SourceError> {
         let mut gone = match self.source.check_available(request) {
             Ok(()) => BlockRanges::default(),
             Err(error) => missing(error)?,
         };
         let prepared = match self.prepare(&request.blocks.subtract(&gone), internal) {
             // The receipts are available, but not the states to replay the blocks.
-            Err(Error::Source(error)) => {
+            Err(error) => {
                 let stateless = missing(error)?;
                 gone = gone.iter().chain(stateless.iter()).collect();
                 self.prepare(&request.blocks.subtract(&gone), internal)?
             }
-            prepared => prepared?,
+            Ok(prepared) => prepared,
         };
         Ok((prepared, gone))
     }
 }
 
 /// Returns the blocks that are missing according to an error.
-fn missing(error: SourceError) -> Result<BlockRanges> {
+fn missing(error: SourceError) -> Result<BlockRanges, SourceError> {
     match error {
         SourceError::Unavailable { missing, .. } => {
             Ok(missing.iter().map(|gap| gap.blocks).collect())
         }
-        error => Err(error.into()),
+        error => Err(error),
     }
 }
 
 /// Blocks that are ready to be read. Shared between threads.
-pub(crate) struct PreparedOrigin<'a> {
+pub struct PreparedOrigin<'a> {
     source: &'a dyn Indexable,
     internal: Option<Box<dyn InternalReader + 'a>>,
 }
 
+impl std::fmt::Debug for PreparedOrigin<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PreparedOrigin")
+            .field("chain", self.source.chain())
+            .finish_non_exhaustive()
+    }
+}
+
 impl PreparedOrigin<'_> {
     /// Returns a reader for one thread.
-    pub(crate) fn reader<'a>(&'a self, request: &'a ScanRequest) -> OriginReader<'a> {
+    pub fn reader<'a>(&'a self, request: &'a ScanRequest) -> OriginReader<'a> {
         OriginReader {
             logs: self.source.block_reader(request),
             internal: self.internal.as_deref(),
@@ -117,15 +122,25 @@ impl PreparedOrigin<'_> {
 }
 
 /// Reads blocks sequentially on the caller's thread.
-pub(crate) struct OriginReader<'a> {
+pub struct OriginReader<'a> {
     logs: Box<dyn BlockReader + 'a>,
     internal: Option<&'a dyn InternalReader>,
+}
+
+impl std::fmt::Debug for OriginReader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OriginReader").finish_non_exhaustive()
+    }
 }
 
 impl OriginReader<'_> {
     /// Reads like [`BlockReader::read`], and merges internal movements into the transfers.
     /// Returns `None` if the blocks were replaced between the two.
-    pub(crate) fn read(&mut self, mut blocks: BlockRange) -> Result<Option<BlockRun>, SourceError> {
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn read(&mut self, mut blocks: BlockRange) -> Result<Option<BlockRun>, SourceError> {
         let Some(internal) = self.internal else {
             return self.logs.read(blocks).map(Some);
         };
@@ -149,5 +164,17 @@ impl OriginReader<'_> {
         // Both runs are sorted, so this sort merges them in linear time.
         run.transfers.sort_by_key(Transfer::position);
         Ok(Some(run))
+    }
+}
+
+/// Returns the request of a build: every transfer of these blocks.
+pub fn everything(blocks: &BlockRanges, wrapped: &WrappedNative) -> ScanRequest {
+    ScanRequest {
+        blocks: blocks.clone(),
+        filter: TransferFilter::default(),
+        wrapped_native: wrapped.clone(),
+        with_times: true,
+        with_hashes: false,
+        allow_partial: false,
     }
 }

@@ -1,0 +1,136 @@
+//! A directory that one process writes at a time.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, TryLockError},
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+/// The name of the file that a writer locks.
+pub const LOCK_FILE: &str = "LOCK";
+
+/// An error of the operating system, or another writer.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The operating system returned an error.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// The operation: "open", "write", "sync" …
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// Another process writes into the directory.
+    #[error("{} is being written by another process", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl FolderError {
+    /// Wraps an error of the system.
+    pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+}
+
+/// Locks a directory for writing, until the returned file is closed.
+///
+/// # Errors
+///
+/// [`FolderError::Locked`] if another process holds the lock.
+pub fn lock(folder: &Path) -> Result<File, FolderError> {
+    let path = folder.join(LOCK_FILE);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|error| FolderError::io("open", &path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(FolderError::Locked {
+            path: folder.to_owned(),
+        }),
+        Err(TryLockError::Error(error)) => Err(FolderError::io("lock", &path, error)),
+    }
+}
+
+/// Returns the names in a directory; `None` if it does not exist.
+///
+/// # Errors
+///
+/// If the directory cannot be listed.
+pub fn names(folder: &Path) -> Result<Option<Vec<OsString>>, FolderError> {
+    let failed = |error| FolderError::io("list", folder, error);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let names = entries.map(|entry| Ok(entry.map_err(failed)?.file_name()));
+    names.collect::<Result<_, _>>().map(Some)
+}
+
+/// Deletes a file, if it exists.
+///
+/// # Errors
+///
+/// If it exists and cannot be deleted.
+pub fn remove(path: &Path) -> Result<(), FolderError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(FolderError::io("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Deletes a file that could not be completed, so that a full disk does not stay full. The
+/// error that is returned is the one that stopped the writer; the next writer deletes what
+/// this could not.
+pub fn discard(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::debug!(path = %path.display(), %error, "an unfinished file was not removed");
+    }
+}
+
+/// Replaces a file as a whole: writes `NAME.tmp`, syncs it and renames it. When this returns
+/// the new content is on disk. On failure the old content is unchanged.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderError> {
+    let path = folder.join(format!("{name}.tmp"));
+    let write = || {
+        let mut file = File::create(&path)?;
+        io::Write::write_all(&mut file, content)?;
+        file.sync_all()?;
+        fs::rename(&path, folder.join(name))
+    };
+    write().map_err(|error| {
+        discard(&path);
+        FolderError::io("write", &path, error)
+    })?;
+    sync_folder(folder)
+}
+
+/// Makes the names in a directory durable, as the files are.
+///
+/// # Errors
+///
+/// If the system cannot sync it.
+pub fn sync_folder(folder: &Path) -> Result<(), FolderError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| FolderError::io("sync", folder, error))
+}
