@@ -1,6 +1,7 @@
 //! Support for tests: data directories of real nodes ([`fixtures`]), edits of them
-//! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), and slow, obvious
-//! implementations of what the fast crates do ([`naive`]).
+//! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), random requests with
+//! a reference for their answers ([`questions`]), and slow, obvious implementations of what the
+//! fast crates do ([`naive`]).
 //!
 //! Only tests use this crate. It does not use the fast code that it checks: the naive
 //! implementations read a node's JSON answers.
@@ -10,3 +11,4 @@ pub mod edit;
 pub mod fixtures;
 pub mod mainnet;
 pub mod naive;
+pub mod questions;

@@ -1,6 +1,6 @@
 //! Answers with an index equal those without.
 
-use crate::support::{Reference, ask, assert_same, everything, node, open, options, range};
+use crate::support::{Reference, ask, assert_same, everything, node, open, options, range, seen};
 use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{
@@ -61,16 +61,6 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         rows += found.len();
     }
     rows
-}
-
-/// Returns a report without the counts that depend on how the answer was found: skipped
-/// blocks, and the transactions and logs of the others.
-pub(crate) fn seen(report: &ScanReport) -> ScanReport {
-    let mut report = report.clone();
-    report.counts.skipped_blocks = 0;
-    report.counts.transactions = 0;
-    report.counts.logs = 0;
-    report
 }
 
 /// Checks that reported hubs are hubs. Not all hubs have to be reported.

@@ -1,7 +1,6 @@
 //! Following a node that appends and replaces blocks.
 
-use crate::answers::seen;
-use crate::support::{Reference, ask, assert_same, everything, node, open, options, range};
+use crate::support::{Reference, ask, assert_same, everything, node, open, options, range, seen};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use txgraph_chaingen::{Config, Layout, LiveNode};
 use txgraph_index::{BuildOptions, Indexed, build, update, verify};

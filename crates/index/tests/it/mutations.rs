@@ -1,9 +1,8 @@
 //! Damaged indexes: an answer is right, or it is an error. Never a wrong answer.
 
 use crate::{
-    answers::seen,
     damage::{Sample, sample, segments},
-    support::{Reference, ask, everything, open, range},
+    support::{Reference, ask, everything, open, range, seen},
 };
 use alloy_primitives::Address;
 use rand::{

@@ -1,0 +1,177 @@
+//! Requests to a source, and a naive reference for their answers: a filter over all transfers.
+
+use alloy_primitives::{Address, U256};
+use rand::{Rng, rngs::SmallRng, seq::IndexedRandom};
+use std::{collections::BTreeSet, ops::ControlFlow};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, Direction, Indexable, Kind, ScanReport, ScanRequest, SourceError,
+    TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, WrappedNative,
+};
+
+/// The blocks `first..=last`.
+pub fn range(first: u64, last: u64) -> BlockRange {
+    BlockRange { first, last }
+}
+
+/// Returns a request for everything in these blocks.
+pub fn everything(blocks: impl Into<BlockRanges>) -> ScanRequest {
+    ScanRequest {
+        blocks: blocks.into(),
+        filter: TransferFilter::default(),
+        wrapped_native: WrappedNative::Auto,
+        with_times: true,
+        with_hashes: false,
+        allow_partial: false,
+    }
+}
+
+/// Scans and collects all transfers.
+pub fn ask(
+    source: &dyn TransferSource,
+    request: &ScanRequest,
+) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
+    let mut transfers = Vec::new();
+    let mut blocks: Vec<BlockRange> = Vec::new();
+    let report = source.scan(request, &mut |mut batch| {
+        assert!(
+            blocks
+                .last()
+                .is_none_or(|before| before.last < batch.blocks.first)
+        );
+        let inside = |t: &Transfer| batch.blocks.contains(t.block_number);
+        assert!(batch.transfers.iter().all(inside));
+        blocks.push(batch.blocks);
+        transfers.append(&mut batch.transfers);
+        ControlFlow::Continue(())
+    })?;
+    assert!(transfers.is_sorted_by(|a, b| a.position() < b.position()));
+    assert_eq!(report.covered, BlockRanges::new(blocks));
+    Ok((transfers, report))
+}
+
+/// Compares long lists, and prints the first difference only.
+#[track_caller]
+pub fn assert_same(found: &[Transfer], expected: &[Transfer], what: &str) {
+    let longest = found.len().max(expected.len());
+    if let Some(at) = (0..longest).find(|&at| found.get(at) != expected.get(at)) {
+        panic!(
+            "{what}: row {at} of {} is {:#?}, expected (of {}) {:#?}",
+            found.len(),
+            found.get(at),
+            expected.len(),
+            expected.get(at)
+        );
+    }
+}
+
+/// The naive reference: a filter over all transfers of the chain, in memory.
+#[derive(Debug)]
+pub struct Reference {
+    /// All transfers, in total order.
+    pub all: Vec<Transfer>,
+    addresses: Vec<Address>,
+    tokens: Vec<Address>,
+    first: u64,
+    /// The last block.
+    pub tip: u64,
+}
+
+impl Reference {
+    /// Reads all transfers of a node.
+    pub fn of(node: &dyn Indexable) -> Self {
+        let tip = node.tip().unwrap();
+        let (all, _) = ask(&node, &everything(range(0, tip))).unwrap();
+        Self::among(all, range(0, tip))
+    }
+
+    /// Uses all transfers of a range of blocks.
+    pub fn among(all: Vec<Transfer>, blocks: BlockRange) -> Self {
+        let ends = |t: &Transfer| [t.from_address, t.to_address];
+        let addresses: BTreeSet<_> = all.iter().flat_map(ends).collect();
+        let tokens: BTreeSet<_> = all.iter().filter_map(|t| t.token_address).collect();
+        Self {
+            all,
+            addresses: addresses.into_iter().collect(),
+            tokens: tokens.into_iter().collect(),
+            first: blocks.first,
+            tip: blocks.last,
+        }
+    }
+
+    /// Returns the answer to a request.
+    pub fn answer(&self, request: &ScanRequest) -> Vec<Transfer> {
+        let wanted =
+            |t: &&Transfer| request.blocks.contains(t.block_number) && request.filter.wants(t);
+        self.all.iter().filter(wanted).cloned().collect()
+    }
+
+    /// Returns a random request, most of which match transfers.
+    pub fn question(&self, chance: &mut SmallRng) -> ScanRequest {
+        let mut filter = TransferFilter::default();
+        let some = |chance: &mut SmallRng, from: &[Address]| -> Address {
+            match chance.random_range(0..8) {
+                0 => Address::from(chance.random::<[u8; 20]>()),
+                1 => Address::ZERO,
+                _ => *from.choose(chance).unwrap(),
+            }
+        };
+        if chance.random_bool(0.8) {
+            let count = [0, 1, 1, 2, 5, 40, 500][chance.random_range(0..7)];
+            filter.touching = Some(Touching {
+                addresses: (0..count).map(|_| some(chance, &self.addresses)).collect(),
+                direction: *[Direction::Out, Direction::In, Direction::Both]
+                    .choose(chance)
+                    .unwrap(),
+            });
+        }
+        if chance.random_bool(0.4) {
+            let count = chance.random_range(0..4);
+            filter.tokens = TokenFilter::Only {
+                tokens: (0..count).map(|_| some(chance, &self.tokens)).collect(),
+                native: chance.random(),
+            };
+        }
+        if chance.random_bool(0.3) {
+            let like = self.all.choose(chance).unwrap().value;
+            filter.min_value = like.saturating_add(U256::from(chance.random_range(0..2)));
+        }
+        if chance.random_bool(0.2) {
+            filter.standards = vec![*TokenStandard::ALL.choose(chance).unwrap()];
+        }
+        if chance.random_bool(0.2) {
+            let kinds = Kind::ALL.iter().filter(|_| chance.random());
+            filter.kinds = kinds.copied().collect();
+        }
+        let ranges = chance.random_range(1..4);
+        let blocks: BlockRanges = (0..ranges)
+            .map(|_| {
+                let first = chance.random_range(self.first..=self.tip);
+                let last = match chance.random_range(0..3) {
+                    0 => first,
+                    1 => self.tip,
+                    _ => chance.random_range(first..=self.tip),
+                };
+                range(first, last)
+            })
+            .collect();
+        let blocks = match chance.random_bool(0.3) {
+            true => range(self.first, self.tip).into(),
+            false => blocks,
+        };
+        ScanRequest {
+            filter,
+            with_hashes: chance.random_bool(0.2),
+            ..everything(blocks)
+        }
+    }
+}
+
+/// Returns a report without the counts that depend on how the answer was found: skipped
+/// blocks, and the transactions and logs of the others.
+pub fn seen(report: &ScanReport) -> ScanReport {
+    let mut report = report.clone();
+    report.counts.skipped_blocks = 0;
+    report.counts.transactions = 0;
+    report.counts.logs = 0;
+    report
+}
