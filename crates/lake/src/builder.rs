@@ -1,0 +1,416 @@
+//! Builds a partition: blocks go in, the files of one partition come out.
+
+use crate::{
+    dictionary::{PartitionIds, Place},
+    error::{Error, Result},
+    manifest::{Counts, PartitionInfo},
+    schema::Table,
+    writer::{PartitionWriter, Target},
+};
+use alloy_primitives::{Address, B256};
+use arrow_array::{
+    ArrayRef, DictionaryArray, FixedSizeBinaryArray, Int32Array, StringArray, UInt32Array,
+    UInt64Array, builder::FixedSizeBinaryBuilder,
+};
+use std::{collections::BTreeMap, sync::Arc};
+use txgraph_stored::Interner;
+use txgraph_transfers::{AnomalousLogs, BlockRange, BlockSummary, Kind, TokenStandard, Transfer};
+use txgraph_work::CancelFlag;
+
+/// Stands for the native coin among the numbers of token addresses.
+const NATIVE: u32 = u32::MAX;
+
+/// A partition that is being built.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    first: u64,
+    parent_hash: B256,
+    last_hash: B256,
+    counts: Counts,
+    addresses: Interner,
+    // By block.
+    times: Vec<u64>,
+    hashes: Vec<u8>,
+    transactions: Vec<u32>,
+    logs: Vec<u32>,
+    transfers: Vec<u32>,
+    anomalies: Vec<AnomalousLogs>,
+    // By transaction with a transfer.
+    hashed: Vec<(u64, u32)>,
+    transaction_hashes: Vec<u8>,
+    // By row.
+    row_block: Vec<u64>,
+    row_time: Vec<u64>,
+    row_transaction: Vec<u32>,
+    row_log: Vec<Option<u32>>,
+    row_sub: Vec<u32>,
+    row_token: Vec<u32>,
+    row_from: Vec<u32>,
+    row_to: Vec<u32>,
+    row_value: Vec<u8>,
+    /// With the rows that have one.
+    token_ids: Vec<(usize, [u8; 32])>,
+    row_sort: Vec<(TokenStandard, Kind)>,
+}
+
+impl Builder {
+    /// Starts a partition whose first block is `first`.
+    pub(crate) fn new(first: u64, parent_hash: B256) -> Self {
+        Self {
+            first,
+            parent_hash,
+            last_hash: parent_hash,
+            counts: Counts::default(),
+            addresses: Interner::default(),
+            times: Vec::new(),
+            hashes: Vec::new(),
+            transactions: Vec::new(),
+            logs: Vec::new(),
+            transfers: Vec::new(),
+            anomalies: Vec::new(),
+            hashed: Vec::new(),
+            transaction_hashes: Vec::new(),
+            row_block: Vec::new(),
+            row_time: Vec::new(),
+            row_transaction: Vec::new(),
+            row_log: Vec::new(),
+            row_sub: Vec::new(),
+            row_token: Vec::new(),
+            row_from: Vec::new(),
+            row_to: Vec::new(),
+            row_value: Vec::new(),
+            token_ids: Vec::new(),
+            row_sort: Vec::new(),
+        }
+    }
+
+    /// The number of transfers.
+    pub(crate) fn rows(&self) -> usize {
+        self.row_block.len()
+    }
+
+    /// The blocks that were appended.
+    pub(crate) fn blocks(&self) -> Option<BlockRange> {
+        let last = self
+            .first
+            .checked_add(self.times.len() as u64)?
+            .checked_sub(1)?;
+        BlockRange::new(self.first, last)
+    }
+
+    /// Hash of the last block that was appended.
+    pub(crate) const fn last_hash(&self) -> B256 {
+        self.last_hash
+    }
+
+    /// Appends a block with its transfers in total order.
+    pub(crate) fn push(
+        &mut self,
+        summary: &BlockSummary,
+        hash: B256,
+        anomalies: &[AnomalousLogs],
+        transfers: &[Transfer],
+    ) -> Result<()> {
+        let block = summary.number;
+        let number =
+            |count: u64, what| u32::try_from(count).map_err(|_| Error::TooMany { block, what });
+        self.times.push(summary.timestamp);
+        self.hashes.extend_from_slice(hash.as_slice());
+        self.last_hash = hash;
+        self.transactions
+            .push(number(summary.counts.transactions, "transactions")?);
+        self.logs.push(number(summary.counts.logs, "logs")?);
+        self.transfers
+            .push(number(transfers.len() as u64, "transfers")?);
+        number((self.rows() + transfers.len()) as u64, "transfers")?;
+        self.counts.add(&summary.counts);
+        self.anomalies.extend_from_slice(anomalies);
+        for transfer in transfers {
+            self.row(transfer, summary.timestamp)?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, transfer: &Transfer, time: u64) -> Result<()> {
+        let Transfer {
+            block_number,
+            transaction_index,
+            ..
+        } = *transfer;
+        let too_many = || Error::TooMany {
+            block: block_number,
+            what: "addresses",
+        };
+        let mut intern = |address: Address| {
+            let hash = self.addresses.hash(&address);
+            self.addresses.intern(address, hash).ok_or_else(too_many)
+        };
+        let token = transfer.token_address.map_or(Ok(NATIVE), &mut intern)?;
+        let (from, to) = (intern(transfer.from_address)?, intern(transfer.to_address)?);
+        if let Some(hash) = transfer.transaction_hash
+            && self.hashed.last() != Some(&(block_number, transaction_index))
+        {
+            self.hashed.push((block_number, transaction_index));
+            self.transaction_hashes.extend_from_slice(hash.as_slice());
+        }
+        if let Some(id) = transfer.token_id {
+            self.token_ids.push((self.rows(), id.to_be_bytes()));
+        }
+        self.row_block.push(block_number);
+        self.row_time.push(time);
+        self.row_transaction.push(transaction_index);
+        self.row_log.push(transfer.log_index);
+        self.row_sub.push(transfer.sub_index);
+        self.row_token.push(token);
+        self.row_from.push(from);
+        self.row_to.push(to);
+        self.row_value
+            .extend_from_slice(&transfer.value.to_be_bytes::<32>());
+        self.row_sort.push((transfer.token_standard, transfer.kind));
+        Ok(())
+    }
+
+    /// Writes the partition. Waits for the turn to get ids.
+    pub(crate) fn finish(
+        mut self,
+        target: &Target<'_>,
+        place: &Place<'_>,
+        cancel: &CancelFlag,
+    ) -> Result<PartitionInfo> {
+        let blocks = self
+            .blocks()
+            .ok_or_else(|| Error::Options("a partition without blocks".to_owned()))?;
+        let sorted = std::mem::take(&mut self.addresses).sorted();
+        let addresses: Vec<Address> = sorted.iter().map(|(address, _)| *address).collect();
+        let assigned = place.assign(&addresses, blocks.first, cancel)?;
+        drop(addresses);
+        let PartitionIds {
+            first_new,
+            new,
+            ids,
+        } = assigned;
+        // By the numbers of `addresses`.
+        let mut id_of = vec![0; sorted.len()];
+        for ((_, number), id) in sorted.iter().zip(ids) {
+            id_of[*number as usize] = id;
+        }
+        drop(sorted);
+        let ids = Numbered::new(id_of);
+
+        let mut writer = PartitionWriter::create(blocks, self.last_hash, target)?;
+        writer.table(
+            Table::BySender,
+            self.edges(&ids, &self.row_from, &self.row_to),
+        )?;
+        writer.table(
+            Table::ByReceiver,
+            self.edges(&ids, &self.row_to, &self.row_from),
+        )?;
+        writer.table(Table::Addresses, new_addresses(first_new, &new))?;
+        writer.table(Table::Transactions, self.transaction_table())?;
+        writer.table(Table::Anomalies, self.anomaly_table())?;
+        writer.table(Table::Assets, self.asset_table(&ids))?;
+        writer.table(Table::Blocks, self.block_table())?;
+        let (parent_hash, last_hash, counts) = (self.parent_hash, self.last_hash, self.counts);
+        let transfers = self.rows() as u64;
+        writer.table(Table::Transfers, self.transfer_table(&ids))?;
+        let finished = writer.finish()?;
+        Ok(PartitionInfo {
+            folder: finished.folder,
+            blocks,
+            parent_hash,
+            last_hash,
+            transfers,
+            first_address_id: first_new,
+            new_addresses: new.len() as u64,
+            counts,
+            files: finished.files,
+            checksums_crc32: finished.checksums_crc32,
+        })
+    }
+
+    /// The rows ordered by the id of `key`, and then by row.
+    fn edges(&self, ids: &Numbered, key: &[u32], other: &[u32]) -> Vec<ArrayRef> {
+        let order = ids.order(key);
+        let id = |column: &[u32]| {
+            let id = |row: &u32| ids.id_of[column[*row as usize] as usize];
+            order.iter().map(id).collect::<Vec<u64>>()
+        };
+        let token = |row: &u32| ids.token(self.row_token[*row as usize]);
+        let tokens: UInt64Array = order.iter().map(token).collect();
+        let (key, other) = (id(key), id(other));
+        vec![u64s(key), u64s(other), Arc::new(tokens), u32s(order)]
+    }
+
+    fn transfer_table(self, ids: &Numbered) -> Vec<ArrayRef> {
+        let tokens: UInt64Array = self
+            .row_token
+            .iter()
+            .map(|token| ids.token(*token))
+            .collect();
+        let id = |column: Vec<u32>| {
+            u64s(
+                column
+                    .into_iter()
+                    .map(|number| ids.id_of[number as usize])
+                    .collect(),
+            )
+        };
+        let (standards, kinds) = words(&self.row_sort);
+        let mut token_ids = FixedSizeBinaryBuilder::with_capacity(self.row_block.len(), 32);
+        let mut next = 0;
+        for (row, token_id) in &self.token_ids {
+            token_ids.append_nulls(row - next);
+            // The width fits.
+            let _ = token_ids.append_value(token_id);
+            next = row + 1;
+        }
+        token_ids.append_nulls(self.row_block.len() - next);
+        vec![
+            u64s(self.row_block),
+            u64s(self.row_time),
+            u32s(self.row_transaction),
+            Arc::new(UInt32Array::from(self.row_log)),
+            u32s(self.row_sub),
+            Arc::new(tokens),
+            id(self.row_from),
+            id(self.row_to),
+            bytes(32, self.row_value),
+            Arc::new(token_ids.finish()),
+            standards,
+            kinds,
+        ]
+    }
+
+    fn transaction_table(&mut self) -> Vec<ArrayRef> {
+        let hashed = std::mem::take(&mut self.hashed);
+        vec![
+            u64s(hashed.iter().map(|(block, _)| *block).collect()),
+            u32s(hashed.iter().map(|(_, index)| *index).collect()),
+            bytes(32, std::mem::take(&mut self.transaction_hashes)),
+        ]
+    }
+
+    fn block_table(&mut self) -> Vec<ArrayRef> {
+        let times = std::mem::take(&mut self.times);
+        let numbers = (self.first..).take(times.len()).collect();
+        vec![
+            u64s(numbers),
+            u64s(times),
+            bytes(32, std::mem::take(&mut self.hashes)),
+            u32s(std::mem::take(&mut self.transactions)),
+            u32s(std::mem::take(&mut self.logs)),
+            u32s(std::mem::take(&mut self.transfers)),
+        ]
+    }
+
+    fn anomaly_table(&self) -> Vec<ArrayRef> {
+        let all = &self.anomalies;
+        let count = |of: fn(&AnomalousLogs) -> u64| u64s(all.iter().map(of).collect());
+        let emitters = all.iter().flat_map(|logs| logs.emitter.0.0).collect();
+        vec![
+            count(|logs| logs.block),
+            bytes(20, emitters),
+            count(|logs| logs.counts.malformed),
+            count(|logs| logs.counts.malformed_erc1155),
+            count(|logs| logs.counts.dirty_addresses),
+            count(|logs| logs.counts.wraps_deduplicated),
+        ]
+    }
+
+    /// The number of transfers of each token, standard and kind.
+    fn asset_table(&self, ids: &Numbered) -> Vec<ArrayRef> {
+        let mut assets: BTreeMap<(Option<u64>, TokenStandard, Kind), u64> = BTreeMap::new();
+        for (token, (standard, kind)) in self.row_token.iter().zip(&self.row_sort) {
+            *assets
+                .entry((ids.token(*token), *standard, *kind))
+                .or_default() += 1;
+        }
+        let sorts: Vec<_> = (assets.keys().map(|(_, standard, kind)| (*standard, *kind))).collect();
+        let (standards, kinds) = words(&sorts);
+        let tokens: UInt64Array = assets.keys().map(|(token, ..)| *token).collect();
+        let counts = assets.into_values().collect();
+        vec![Arc::new(tokens), standards, kinds, u64s(counts)]
+    }
+}
+
+/// The addresses of a partition: ids by number.
+struct Numbered {
+    id_of: Vec<u64>,
+    /// The position of each number in the order of ids.
+    rank: Vec<u32>,
+}
+
+impl Numbered {
+    fn new(id_of: Vec<u64>) -> Self {
+        let mut numbers: Vec<u32> = (0..).take(id_of.len()).collect();
+        numbers.sort_unstable_by_key(|number| id_of[*number as usize]);
+        let mut rank = vec![0; id_of.len()];
+        for (at, number) in (0_u32..).zip(numbers) {
+            rank[number as usize] = at;
+        }
+        Self { id_of, rank }
+    }
+
+    fn token(&self, number: u32) -> Option<u64> {
+        (number != NATIVE).then(|| self.id_of[number as usize])
+    }
+
+    /// The rows ordered by the id of their key, and then by row: a counting sort.
+    fn order(&self, key: &[u32]) -> Vec<u32> {
+        let mut starts = vec![0_u32; self.rank.len() + 1];
+        for number in key {
+            starts[self.rank[*number as usize] as usize + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut order = vec![0; key.len()];
+        for (row, number) in (0_u32..).zip(key) {
+            let next = &mut starts[self.rank[*number as usize] as usize];
+            order[*next as usize] = row;
+            *next += 1;
+        }
+        order
+    }
+}
+
+fn new_addresses(first: u64, addresses: &[Address]) -> Vec<ArrayRef> {
+    let ids = (first..).take(addresses.len()).collect();
+    let flat = addresses.iter().flat_map(|address| address.0.0).collect();
+    vec![bytes(20, flat), u64s(ids)]
+}
+
+fn u64s(values: Vec<u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from(values))
+}
+
+fn u32s(values: Vec<u32>) -> ArrayRef {
+    Arc::new(UInt32Array::from(values))
+}
+
+/// Values of `width` bytes each, one after another.
+fn bytes(width: i32, values: Vec<u8>) -> ArrayRef {
+    Arc::new(FixedSizeBinaryArray::new(width, values.into(), None))
+}
+
+/// Columns of the words of standards and kinds.
+fn words(sorts: &[(TokenStandard, Kind)]) -> (ArrayRef, ArrayRef) {
+    fn column(keys: impl Iterator<Item = usize>, words: Vec<&'static str>) -> ArrayRef {
+        let keys: Int32Array = keys.map(|key| i32::try_from(key).ok()).collect();
+        Arc::new(DictionaryArray::new(
+            keys,
+            Arc::new(StringArray::from(words)),
+        ))
+    }
+    // The values of these enums are numbered in the order of `ALL`.
+    let standards = sorts.iter().map(|(standard, _)| *standard as usize);
+    let kinds = sorts.iter().map(|(_, kind)| *kind as usize);
+    (
+        column(
+            standards,
+            TokenStandard::ALL.iter().map(|it| it.as_str()).collect(),
+        ),
+        column(kinds, Kind::ALL.iter().map(|it| it.as_str()).collect()),
+    )
+}

@@ -1,0 +1,163 @@
+//! Ids of addresses while partitions are written: one thread at a time, in the order of the
+//! partitions, so that ids do not depend on threads.
+
+use crate::error::{Error, Result};
+use alloy_primitives::Address;
+use std::{
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use txgraph_stored::Interner;
+use txgraph_transfers::SourceError;
+use txgraph_work::CancelFlag;
+
+/// The longest wait until the cancel flag is checked.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// The ids of all addresses of a lake. An id is the number of an address in the order in which
+/// partitions introduce them, and in ascending order within a partition.
+#[derive(Debug, Default)]
+pub(crate) struct Ids(Interner);
+
+/// The ids of a partition's addresses.
+pub(crate) struct PartitionIds {
+    /// The id of the first new address.
+    pub(crate) first_new: u64,
+    /// The addresses that were not in an earlier partition, ascending.
+    pub(crate) new: Vec<Address>,
+    /// The ids of the addresses that were given, in their order.
+    pub(crate) ids: Vec<u64>,
+}
+
+impl Ids {
+    /// The number of addresses.
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Adds an address, which has the next id if it is new. Returns its id.
+    pub(crate) fn add(&mut self, address: Address) -> Option<u64> {
+        let hash = self.0.hash(&address);
+        self.0.intern(address, hash).map(u64::from)
+    }
+
+    /// Gives ids to the addresses of a partition, which are ascending.
+    pub(crate) fn assign(&mut self, addresses: &[Address]) -> Option<PartitionIds> {
+        let first_new = self.len();
+        let mut new = Vec::new();
+        let mut ids = Vec::with_capacity(addresses.len());
+        for group in addresses.chunks(GROUP) {
+            let mut hashes = [0; GROUP];
+            for (hash, address) in hashes.iter_mut().zip(group) {
+                *hash = self.0.hash(address);
+            }
+            self.0.touch(&hashes[..group.len()]);
+            for (hash, address) in hashes.iter().zip(group) {
+                let before = self.0.len();
+                ids.push(u64::from(self.0.intern(*address, *hash)?));
+                if self.0.len() > before {
+                    new.push(*address);
+                }
+            }
+        }
+        Some(PartitionIds {
+            first_new,
+            new,
+            ids,
+        })
+    }
+}
+
+/// The number of addresses that are looked up together.
+const GROUP: usize = 16;
+
+/// Ids that several threads use in turn.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    state: Mutex<(Ids, Turn)>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// The number of the next one.
+    Next(usize),
+    /// Somebody failed.
+    Failed,
+}
+
+impl Turns {
+    pub(crate) fn new(ids: Ids) -> Self {
+        Self {
+            state: Mutex::new((ids, Turn::Next(0))),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The place of a job in the order. The jobs before it must have begun.
+    pub(crate) const fn place(&self, number: usize) -> Place<'_> {
+        Place {
+            turns: self,
+            number,
+            is_done: false,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Ids, Turn)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a job. The next job waits until it is [done](Self::done). Dropped before that,
+/// it makes all later jobs fail.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    turns: &'a Turns,
+    number: usize,
+    is_done: bool,
+}
+
+impl Place<'_> {
+    /// Waits for the turn and gives ids to the addresses of a partition.
+    pub(crate) fn assign(
+        &self,
+        addresses: &[Address],
+        block: u64,
+        cancel: &CancelFlag,
+    ) -> Result<PartitionIds> {
+        let mut state = self.turns.lock();
+        loop {
+            if state.1 == Turn::Failed || cancel.is_cancelled() {
+                return Err(SourceError::Interrupted.into());
+            }
+            if state.1 == Turn::Next(self.number) {
+                return state.0.assign(addresses).ok_or(Error::TooMany {
+                    block,
+                    what: "addresses",
+                });
+            }
+            let waited = self.turns.changed.wait_timeout(state, WAIT);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends the turn.
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
+        let mut state = self.turns.lock();
+        if state.1 == Turn::Next(self.number) {
+            state.1 = Turn::Next(self.number + 1);
+        }
+        drop(state);
+        self.turns.changed.notify_all();
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.turns.lock().1 = Turn::Failed;
+            self.turns.changed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! An open lake: its partitions, their files and their addresses.
+
+use crate::{
+    checked::{BLOCK_BYTES, CheckedFile},
+    error::{Error, Result},
+    manifest::{CHECKSUMS, Manifest, PARTITIONS, PartitionInfo, hex},
+    schema::Table,
+    table::TableFile,
+    writer::Checksums,
+};
+use alloy_primitives::{Address, B256};
+use serde::Serialize;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+use txgraph_base::KnownChain;
+use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
+
+/// The bytes of addresses that an open lake keeps. With more addresses, those of an answer are
+/// read again for each chunk.
+const ADDRESSES_BYTES_MAX: u64 = 256 << 20;
+
+/// The bytes of an address.
+const ADDRESS_BYTES: u64 = 20;
+
+/// An open lake. It does not change: later partitions are visible after opening it again.
+#[derive(Debug)]
+pub struct Lake {
+    folder: PathBuf,
+    pub(crate) manifest: Manifest,
+    pub(crate) partitions: Vec<Partition>,
+    chain: ChainInfo,
+    blocks: BlockRanges,
+}
+
+/// A partition of an open lake. Its files are opened when they are used.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    path: PathBuf,
+    pub(crate) info: PartitionInfo,
+    checksums: OnceLock<Checksums>,
+    tables: [OnceLock<TableFile>; Table::ALL.len()],
+    /// The new addresses, by id.
+    addresses: OnceLock<Vec<[u8; 20]>>,
+}
+
+/// A summary of a lake for people.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Chain id.
+    pub chain_id: u64,
+    /// Genesis hash.
+    pub genesis_hash: B256,
+    /// The contracts whose events are wraps.
+    pub wrapped_native: WrappedNative,
+    /// Whether it has movements inside of transactions that left no log.
+    pub internal: bool,
+    /// Its blocks.
+    pub blocks: BlockRanges,
+    /// The number of partitions.
+    pub partitions: usize,
+    /// The number of partitions that compaction would rewrite.
+    pub unsettled_partitions: usize,
+    /// The number of transfers.
+    pub transfers: u64,
+    /// The number of addresses.
+    pub addresses: u64,
+    /// The bytes of all files.
+    pub bytes: u64,
+    /// The same for each kind of file.
+    pub files: Vec<FileStatus>,
+}
+
+/// The files of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileStatus {
+    /// The name of the file in each partition.
+    pub name: String,
+    /// The number of rows.
+    pub rows: u64,
+    /// The number of bytes.
+    pub bytes: u64,
+}
+
+impl Lake {
+    /// Opens the lake in a directory.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or its manifest is damaged. Other files are checked when they are
+    /// read.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let manifest = Manifest::load(folder)?;
+        let partition = |info: &PartitionInfo| Partition {
+            path: folder.join(PARTITIONS).join(&info.folder),
+            info: info.clone(),
+            checksums: OnceLock::new(),
+            tables: Default::default(),
+            addresses: OnceLock::new(),
+        };
+        let genesis_hash = manifest.genesis_hash;
+        let name = KnownChain::by_genesis(&genesis_hash).and_then(|chain| chain.name);
+        Ok(Self {
+            folder: folder.to_owned(),
+            partitions: manifest.partitions.iter().map(partition).collect(),
+            chain: ChainInfo {
+                chain_id: manifest.chain_id,
+                genesis_hash,
+                name: name.map(str::to_owned),
+            },
+            blocks: manifest.blocks().into_iter().collect(),
+            manifest,
+        })
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its chain.
+    pub const fn chain(&self) -> &ChainInfo {
+        &self.chain
+    }
+
+    /// Its blocks.
+    pub const fn blocks(&self) -> &BlockRanges {
+        &self.blocks
+    }
+
+    /// Its partitions, ascending.
+    pub fn partitions(&self) -> &[PartitionInfo] {
+        &self.manifest.partitions
+    }
+
+    /// Whether it has movements inside of transactions that left no log.
+    pub const fn has_internal(&self) -> bool {
+        self.manifest.internal
+    }
+
+    /// The path of a file of a partition, for engines that read it.
+    pub fn file_path(&self, partition: &PartitionInfo, name: &str) -> PathBuf {
+        let folder = self.folder.join(PARTITIONS).join(&partition.folder);
+        folder.join(name)
+    }
+
+    /// Returns a summary.
+    pub fn status(&self) -> Status {
+        let partitions = self.partitions();
+        let files = Table::ALL.map(|table| {
+            let all = partitions.iter().flat_map(|partition| &partition.files);
+            let of_table = all.filter(|file| file.name == table.file());
+            let (rows, bytes) = of_table.fold((0, 0), |(rows, bytes), file| {
+                (rows + file.rows, bytes + file.bytes)
+            });
+            FileStatus {
+                name: table.file().to_owned(),
+                rows,
+                bytes,
+            }
+        });
+        Status {
+            path: self.folder.clone(),
+            chain_id: self.chain.chain_id,
+            genesis_hash: self.chain.genesis_hash,
+            wrapped_native: self.manifest.wrapped_native.clone(),
+            internal: self.manifest.internal,
+            blocks: self.blocks.clone(),
+            partitions: partitions.len(),
+            unsettled_partitions: crate::compact::unsettled(&self.manifest).len(),
+            transfers: partitions.iter().map(|it| it.transfers).sum(),
+            addresses: self.manifest.addresses(),
+            bytes: partitions.iter().map(PartitionInfo::bytes).sum(),
+            files: files.into(),
+        }
+    }
+
+    /// Returns the partitions with requested blocks, each with its number and these blocks.
+    pub(crate) fn parts(
+        &self,
+        blocks: &BlockRanges,
+    ) -> impl Iterator<Item = (usize, BlockRange)> + use<'_> {
+        let mut parts = Vec::new();
+        for range in blocks.iter() {
+            let first = (self.partitions)
+                .partition_point(|partition| partition.info.blocks.last < range.first);
+            for (number, partition) in self.partitions.iter().enumerate().skip(first) {
+                match partition.info.blocks.intersect(&range) {
+                    Some(blocks) => parts.push((number, blocks)),
+                    None => break,
+                }
+            }
+        }
+        parts.into_iter()
+    }
+
+    /// Returns the ids of addresses, which are ascending; `None` for those in no transfer.
+    pub(crate) fn ids(&self, addresses: &[Address]) -> Result<Vec<Option<u64>>> {
+        let mut ids = vec![None; addresses.len()];
+        if addresses.is_empty() {
+            return Ok(ids);
+        }
+        for partition in &self.partitions {
+            let table = partition.table(Table::Addresses)?;
+            let rows = table.rows_with(addresses)?;
+            if rows.is_empty() {
+                continue;
+            }
+            let mut next = 0;
+            for batch in table.read(&["address", "id"], Some(rows))? {
+                let batch = batch?;
+                let found = batch.bytes::<20>("address")?.iter().zip(batch.u64s("id")?);
+                for (address, id) in found {
+                    while addresses
+                        .get(next)
+                        .is_some_and(|wanted| wanted.0.0 < *address)
+                    {
+                        next += 1;
+                    }
+                    if addresses
+                        .get(next)
+                        .is_some_and(|wanted| wanted.0.0 == *address)
+                    {
+                        ids[next] = Some(*id);
+                    }
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Whether all addresses are kept in memory once they were read.
+    pub(crate) fn keeps_addresses(&self) -> bool {
+        self.manifest.addresses().saturating_mul(ADDRESS_BYTES) <= ADDRESSES_BYTES_MAX
+    }
+
+    /// The partition that introduced an address.
+    pub(crate) fn partition_of_id(&self, id: u64) -> Option<&Partition> {
+        let after =
+            (self.partitions).partition_point(|partition| partition.info.first_address_id <= id);
+        let partition = self.partitions.get(after.checked_sub(1)?)?;
+        (id - partition.info.first_address_id < partition.info.new_addresses).then_some(partition)
+    }
+}
+
+impl Partition {
+    /// The error for content that contradicts itself although its checksums match.
+    pub(crate) fn damaged(&self, what: impl Into<String>) -> Error {
+        Error::damaged(&self.path, what)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file of a table, opened at the first call.
+    pub(crate) fn table(&self, table: Table) -> Result<&TableFile> {
+        let place = &self.tables[table as usize];
+        if let Some(file) = place.get() {
+            return Ok(file);
+        }
+        let missing = || self.damaged(format!("the manifest does not list {}", table.file()));
+        let info = (self
+            .info
+            .files
+            .iter()
+            .find(|file| file.name == table.file()))
+        .ok_or_else(missing)?;
+        let sums = self.checksums()?.files.iter();
+        let sums = sums.into_iter().find(|file| file.name == table.file());
+        let sums = sums
+            .ok_or_else(|| self.damaged(format!("{CHECKSUMS} does not list {}", table.file())))?;
+        let path = self.path.join(table.file());
+        let file = CheckedFile::open(&path, info.bytes, sums.crc32.clone())?;
+        let file = TableFile::open(file, table, info.rows)?;
+        Ok(place.get_or_init(|| file))
+    }
+
+    fn checksums(&self) -> Result<&Checksums> {
+        if let Some(checksums) = self.checksums.get() {
+            return Ok(checksums);
+        }
+        let path = self.path.join(CHECKSUMS);
+        let json = fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
+        if hex(crc32fast::hash(&json)) != self.info.checksums_crc32 {
+            return Err(Error::damaged(path, "it does not match its checksum"));
+        }
+        let checksums: Checksums = serde_json::from_slice(&json)
+            .map_err(|error| Error::damaged(&path, error.to_string()))?;
+        if checksums.block_bytes != BLOCK_BYTES {
+            return Err(Error::damaged(
+                path,
+                format!("its checksums cover {} bytes each", checksums.block_bytes),
+            ));
+        }
+        Ok(self.checksums.get_or_init(|| checksums))
+    }
+
+    /// The new addresses by id, read at the first call.
+    pub(crate) fn addresses(&self) -> Result<&[[u8; 20]]> {
+        if let Some(addresses) = self.addresses.get() {
+            return Ok(addresses);
+        }
+        let table = self.table(Table::Addresses)?;
+        let mut all = Vec::new();
+        for batch in table.read(&["address"], None)? {
+            all.extend_from_slice(batch?.bytes::<20>("address")?);
+        }
+        if all.len() as u64 != self.info.new_addresses {
+            return Err(table.damaged(format!(
+                "it has {} addresses instead of {}",
+                all.len(),
+                self.info.new_addresses
+            )));
+        }
+        Ok(self.addresses.get_or_init(|| all))
+    }
+}

@@ -1,0 +1,391 @@
+//! Rows of a partition as transfers.
+
+use crate::{
+    error::{Error, Result},
+    lake::{Lake, Partition},
+    schema::Table,
+    table::Batch,
+};
+use alloy_primitives::{Address, U256, map::HashSet};
+use std::ops::Range;
+use txgraph_transfers::{
+    BlockRange, BlockTime, Direction, Kind, ScanRequest, TokenFilter, TokenStandard, Transfer,
+};
+
+/// The rows of a chunk up to which addresses are looked up alone. With more, all are loaded.
+const FEW_ROWS: usize = 1 << 10;
+
+/// The wanted tokens, as ids.
+#[derive(Debug)]
+enum Tokens {
+    All,
+    Only { ids: HashSet<u64>, native: bool },
+}
+
+/// A request, with ids instead of addresses.
+#[derive(Debug)]
+pub(crate) struct Question {
+    tokens: Tokens,
+    /// Ids of the requested addresses, ascending, and the side that is compared.
+    pub(crate) touching: Option<(Vec<u64>, Direction)>,
+}
+
+/// The columns of a transfer.
+const COLUMNS: &[&str] = &[
+    "block_number",
+    "block_timestamp",
+    "transaction_index",
+    "log_index",
+    "sub_index",
+    "token_address_id",
+    "from_address_id",
+    "to_address_id",
+    "value",
+    "token_id",
+    "token_standard",
+    "kind",
+];
+
+impl Question {
+    pub(crate) fn new(lake: &Lake, request: &ScanRequest) -> Result<Self> {
+        let ids = |addresses: &mut dyn Iterator<Item = &Address>| -> Result<Vec<u64>> {
+            let mut sorted: Vec<Address> = addresses.copied().collect();
+            sorted.sort_unstable();
+            let ids = lake.ids(&sorted)?;
+            Ok(ids.into_iter().flatten().collect())
+        };
+        let tokens = match &request.filter.tokens {
+            TokenFilter::All => Tokens::All,
+            TokenFilter::Only { tokens, native } => Tokens::Only {
+                ids: ids(&mut tokens.iter())?.into_iter().collect(),
+                native: *native,
+            },
+        };
+        let touching = match &request.filter.touching {
+            None => None,
+            Some(touching) => {
+                let mut ids = ids(&mut touching.addresses.iter())?;
+                ids.sort_unstable();
+                Some((ids, touching.direction))
+            }
+        };
+        Ok(Self { tokens, touching })
+    }
+
+    fn wants_token(&self, token: Option<u64>) -> bool {
+        match (&self.tokens, token) {
+            (Tokens::All, _) => true,
+            (Tokens::Only { native, .. }, None) => *native,
+            (Tokens::Only { ids, .. }, Some(token)) => ids.contains(&token),
+        }
+    }
+
+    /// Returns the rows of a partition, ascending, that touch the requested addresses with
+    /// wanted tokens; `None` if no addresses are requested.
+    pub(crate) fn rows(&self, partition: &Partition) -> Result<Option<Vec<u32>>> {
+        let Some((ids, direction)) = &self.touching else {
+            return Ok(None);
+        };
+        let tables: &[(Table, &str)] = match direction {
+            Direction::Out => &[(Table::BySender, "from_address_id")],
+            Direction::In => &[(Table::ByReceiver, "to_address_id")],
+            Direction::Both => &[
+                (Table::BySender, "from_address_id"),
+                (Table::ByReceiver, "to_address_id"),
+            ],
+        };
+        let mut rows: Vec<u32> = Vec::new();
+        for (table, key) in tables {
+            let table = partition.table(*table)?;
+            let pages = table.rows_with(ids)?;
+            if pages.is_empty() {
+                continue;
+            }
+            let mut next = 0;
+            for batch in table.read(&[key, "token_address_id", "row"], Some(pages))? {
+                let batch = batch?;
+                let token = batch.optional_u64s("token_address_id")?;
+                let found = batch.u64s(key)?.iter().zip(batch.u32s("row")?);
+                for (at, (id, row)) in found.enumerate() {
+                    while ids.get(next).is_some_and(|wanted| wanted < id) {
+                        next += 1;
+                    }
+                    if ids.get(next) == Some(id) && self.wants_token(token(at)) {
+                        rows.push(*row);
+                    }
+                }
+            }
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        if rows
+            .last()
+            .is_some_and(|last| u64::from(*last) >= partition.info.transfers)
+        {
+            return Err(partition.damaged("an edge refers to a row behind the last"));
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// Wanted rows of one partition.
+pub(crate) struct Wanted<'a> {
+    pub(crate) lake: &'a Lake,
+    pub(crate) partition: &'a Partition,
+    pub(crate) question: &'a Question,
+    pub(crate) request: &'a ScanRequest,
+    pub(crate) blocks: BlockRange,
+    /// The rows that touch the requested addresses, if any are requested.
+    pub(crate) rows: Option<&'a [u32]>,
+}
+
+impl Wanted<'_> {
+    /// Returns a range of rows with all rows of the blocks, and the rows in it that are to be
+    /// read.
+    fn ranges(&self) -> Result<Vec<Range<usize>>> {
+        let table = self.partition.table(Table::Transfers)?;
+        let mut span = 0..table.rows();
+        if self.blocks != self.partition.info.blocks {
+            let pages = table.key_pages::<u64>()?;
+            let within = |(_, min, max): &&(Range<usize>, u64, u64)| {
+                *min <= self.blocks.last && *max >= self.blocks.first
+            };
+            let first = pages.iter().find(within);
+            let last = pages.iter().rev().find(within);
+            span = match (first, last) {
+                (Some((first, ..)), Some((last, ..))) => first.start..last.end,
+                _ => 0..0,
+            };
+        }
+        let Some(rows) = self.rows else {
+            return Ok(match span.is_empty() {
+                true => Vec::new(),
+                false => vec![span],
+            });
+        };
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for row in rows.iter().map(|row| *row as usize) {
+            if span.contains(&row) {
+                match ranges.last_mut() {
+                    // Decoding a few more rows costs less than leaving them out.
+                    Some(before) if row < before.end + GAP => before.end = row + 1,
+                    _ => ranges.push(row..row + 1),
+                }
+            }
+        }
+        Ok(ranges)
+    }
+
+    /// Passes each wanted row to `take`, in total order.
+    fn each(
+        &self,
+        columns: &[&str],
+        mut take: impl FnMut(&Batch<'_>, &mut dyn Iterator<Item = usize>) -> Result<()>,
+    ) -> Result<()> {
+        let ranges = self.ranges()?;
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        let filter = &self.request.filter;
+        let min_value = filter.min_value.to_be_bytes::<32>();
+        let mut numbers = ranges.clone().into_iter().flatten();
+        let mut wanted_rows = self.rows.map(|rows| rows.iter().copied().peekable());
+        let table = self.partition.table(Table::Transfers)?;
+        let mut selected = Vec::new();
+        for batch in table.read(columns, Some(ranges))? {
+            let batch = batch?;
+            let blocks = batch.u64s("block_number")?;
+            let token = batch.optional_u64s("token_address_id")?;
+            let standard = batch.words::<TokenStandard>("token_standard")?;
+            let kind = batch.words::<Kind>("kind")?;
+            let values = match filter.min_value == U256::ZERO {
+                true => None,
+                false => Some(batch.bytes::<32>("value")?),
+            };
+            selected.clear();
+            for (at, block) in blocks.iter().enumerate() {
+                let number = numbers.next();
+                if let Some(rows) = &mut wanted_rows {
+                    let is_before =
+                        |row: &u32| number.is_some_and(|number| (*row as usize) < number);
+                    while rows.next_if(is_before).is_some() {}
+                    if rows.peek().map(|row| *row as usize) != number {
+                        continue;
+                    }
+                }
+                if self.blocks.contains(*block)
+                    && self.question.wants_token(token(at))
+                    && filter.wants_sort(standard(at)?, kind(at)?)
+                    && values.is_none_or(|values| values[at] >= min_value)
+                {
+                    selected.push(at);
+                }
+            }
+            take(&batch, &mut selected.iter().copied())?;
+        }
+        Ok(())
+    }
+
+    /// Counts the wanted transfers.
+    pub(crate) fn count(&self) -> Result<u64> {
+        let filter = &self.request.filter;
+        if self.rows.is_none()
+            && self.blocks == self.partition.info.blocks
+            && filter.min_value == U256::ZERO
+        {
+            return self.count_assets();
+        }
+        let columns = [
+            "block_number",
+            "token_address_id",
+            "token_standard",
+            "kind",
+            "value",
+        ];
+        let columns = match filter.min_value == U256::ZERO {
+            true => &columns[..4],
+            false => &columns[..],
+        };
+        let mut count = 0;
+        self.each(columns, |_, rows| {
+            count += rows.count() as u64;
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
+    /// Counts transfers by token, standard and kind.
+    fn count_assets(&self) -> Result<u64> {
+        let columns = ["token_address_id", "token_standard", "kind", "transfers"];
+        let mut count = 0;
+        for batch in self.partition.table(Table::Assets)?.read(&columns, None)? {
+            let batch = batch?;
+            let token = batch.optional_u64s("token_address_id")?;
+            let standard = batch.words::<TokenStandard>("token_standard")?;
+            let kind = batch.words::<Kind>("kind")?;
+            for (at, transfers) in batch.u64s("transfers")?.iter().enumerate() {
+                let is_wanted = self.question.wants_token(token(at))
+                    && self.request.filter.wants_sort(standard(at)?, kind(at)?);
+                count += if is_wanted { *transfers } else { 0 };
+            }
+        }
+        Ok(count)
+    }
+
+    /// Returns the wanted transfers, without hashes.
+    pub(crate) fn transfers(&self) -> Result<Vec<Transfer>> {
+        let mut transfers: Vec<Transfer> = Vec::new();
+        let mut ends: Vec<Ends> = Vec::new();
+        self.each(COLUMNS, |batch, rows| {
+            let (blocks, times) = (batch.u64s("block_number")?, batch.u64s("block_timestamp")?);
+            let transactions = batch.u32s("transaction_index")?;
+            let log = batch.optional_u32s("log_index")?;
+            let subs = batch.u32s("sub_index")?;
+            let token = batch.optional_u64s("token_address_id")?;
+            let froms = batch.u64s("from_address_id")?;
+            let tos = batch.u64s("to_address_id")?;
+            let values = batch.bytes::<32>("value")?;
+            let token_id = batch.optional_bytes::<32>("token_id")?;
+            let standard = batch.words::<TokenStandard>("token_standard")?;
+            let kind = batch.words::<Kind>("kind")?;
+            for at in rows {
+                ends.push((token(at), froms[at], tos[at]));
+                transfers.push(Transfer {
+                    block_number: blocks[at],
+                    block_timestamp: BlockTime::new(times[at]),
+                    transaction_index: transactions[at],
+                    log_index: log(at),
+                    sub_index: subs[at],
+                    transaction_hash: None,
+                    token_address: None,
+                    from_address: Address::ZERO,
+                    to_address: Address::ZERO,
+                    value: U256::from_be_bytes(values[at]),
+                    token_id: token_id(at).map(U256::from_be_bytes),
+                    token_standard: standard(at)?,
+                    kind: kind(at)?,
+                });
+            }
+            Ok(())
+        })?;
+        let book = AddressBook::new(self.lake, &ends)?;
+        for (transfer, (token, from, to)) in transfers.iter_mut().zip(ends) {
+            transfer.token_address = token.map(|id| book.address(id)).transpose()?;
+            transfer.from_address = book.address(from)?;
+            transfer.to_address = book.address(to)?;
+        }
+        Ok(transfers)
+    }
+}
+
+/// The largest distance of rows that are read together.
+const GAP: usize = 8;
+
+/// The ids of token, sender and receiver.
+type Ends = (Option<u64>, u64, u64);
+
+/// The addresses of some ids.
+enum AddressBook<'a> {
+    /// All addresses of the lake are kept.
+    All(&'a Lake),
+    /// These ids, ascending, and their addresses.
+    Some(Vec<u64>, Vec<[u8; 20]>),
+}
+
+impl<'a> AddressBook<'a> {
+    fn new(lake: &'a Lake, ends: &[Ends]) -> Result<Self> {
+        if ends.len() > FEW_ROWS && lake.keeps_addresses() {
+            return Ok(Self::All(lake));
+        }
+        let ids = ends.iter();
+        let mut ids: Vec<u64> = ids
+            .flat_map(|(token, from, to)| token.iter().copied().chain([*from, *to]))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut addresses = Vec::with_capacity(ids.len());
+        let mut next = 0;
+        while let Some(id) = ids.get(next) {
+            let partition = lake
+                .partition_of_id(*id)
+                .ok_or_else(|| unknown(lake, *id))?;
+            let first = partition.info.first_address_id;
+            let end = first + partition.info.new_addresses;
+            let group = &ids[next..ids.partition_point(|id| *id < end)];
+            let rows = group
+                .iter()
+                .map(|id| usize::try_from(id - first).unwrap_or(usize::MAX));
+            let table = partition.table(Table::Addresses)?;
+            let before = addresses.len();
+            for batch in table.read(&["address"], Some(rows.map(|row| row..row + 1).collect()))? {
+                addresses.extend_from_slice(batch?.bytes::<20>("address")?);
+            }
+            if addresses.len() - before != group.len() {
+                return Err(table.damaged("it has fewer addresses than the manifest lists"));
+            }
+            next += group.len();
+        }
+        Ok(Self::Some(ids, addresses))
+    }
+
+    fn address(&self, id: u64) -> Result<Address> {
+        let address = match self {
+            Self::All(lake) => {
+                let partition = lake.partition_of_id(id).ok_or_else(|| unknown(lake, id))?;
+                let row = usize::try_from(id - partition.info.first_address_id);
+                let addresses = partition.addresses()?;
+                row.ok().and_then(|row| addresses.get(row)).copied()
+            }
+            Self::Some(ids, addresses) => {
+                let at = ids.binary_search(&id).ok();
+                at.and_then(|at| addresses.get(at)).copied()
+            }
+        };
+        let address = address.ok_or_else(|| Error::Options(format!("no address has the id {id}")));
+        address.map(Address::from)
+    }
+}
+
+fn unknown(lake: &Lake, id: u64) -> Error {
+    Error::damaged(lake.path(), format!("no address has the id {id}"))
+}

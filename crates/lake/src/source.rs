@@ -1,0 +1,457 @@
+//! A lake as a source of transfers.
+
+use crate::{
+    error::{Error, Result},
+    lake::{Lake, Partition},
+    rows::{Question, Wanted},
+    schema::Table,
+};
+use alloy_primitives::B256;
+use std::{collections::BTreeMap, ops::ControlFlow, ops::Range};
+use txgraph_stored::{StoredBlocks, StoredChunk, StoredSource};
+use txgraph_transfers::{
+    AnomalousLogs, Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts,
+    EIP7708_LOG_ADDRESS, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure,
+    TokenFilter, Transfer, TransferSource, Unavailable,
+};
+use txgraph_work::{Ordered, Work, ordered};
+
+/// The reason why a block is not available.
+const MISSING: &str = "not in the lake";
+
+/// The number of rows of a chunk, about.
+const CHUNK_ROWS: usize = 1 << 16;
+
+/// Partitions whose rows are looked up before the first of them is used, for each thread.
+const PARTITIONS_AHEAD: usize = 2;
+
+/// Answers requests from a lake.
+#[derive(Clone, Debug)]
+pub struct LakeSource<'a> {
+    lake: &'a Lake,
+    work: Work,
+}
+
+impl<'a> LakeSource<'a> {
+    /// Creates a source.
+    pub const fn new(lake: &'a Lake, work: Work) -> Self {
+        Self { lake, work }
+    }
+
+    /// Refuses requests that the lake cannot answer.
+    fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        let manifest = &self.lake.manifest;
+        let unsupported = |what, reason| Err(SourceError::Unsupported { what, reason });
+        if request.filter.internal && !manifest.internal {
+            return unsupported(
+                "a request for internal transfers",
+                "the lake was built without them",
+            );
+        }
+        if request.filter.internal && request.filter.names_fees() {
+            return unsupported("a request for fees", "a lake does not contain them");
+        }
+        if request.wrapped_native.resolved(manifest.chain_id) != manifest.wrapped_native {
+            return unsupported(
+                "a request with this choice of wrapped coins",
+                "the lake was built with another choice",
+            );
+        }
+        Ok(())
+    }
+
+    /// Translates a request.
+    fn prepare(&self, request: &ScanRequest, is_count: bool) -> Result<Prepared<'a>, SourceError> {
+        self.check(request)?;
+        let lake = self.lake;
+        let mut prepared = Prepared {
+            lake,
+            question: Question::new(lake, request)?,
+            is_count,
+            rows: BTreeMap::new(),
+        };
+        if prepared.question.touching.is_none() {
+            return Ok(prepared);
+        }
+        let mut numbers: Vec<usize> = lake
+            .parts(&request.blocks)
+            .map(|(number, _)| number)
+            .collect();
+        numbers.dedup();
+        let question = &prepared.question;
+        let mut found = BTreeMap::new();
+        let Work {
+            threads, cancel, ..
+        } = &self.work;
+        let end = ordered(
+            threads,
+            PARTITIONS_AHEAD * threads.count(),
+            cancel,
+            numbers,
+            || (),
+            |(), number| match question.rows(&lake.partitions[number]) {
+                Ok(rows) => ControlFlow::Continue(Ok((number, rows.unwrap_or_default()))),
+                Err(error) => ControlFlow::Break(Err(error)),
+            },
+            |rows| match rows {
+                Ok((number, rows)) => {
+                    found.insert(number, rows);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => ControlFlow::Break(error),
+            },
+        );
+        match end.map_err(Error::from)? {
+            Ordered::Done => {}
+            Ordered::Broken(error) => return Err(error.into()),
+            Ordered::Cancelled => return Err(SourceError::Interrupted),
+        }
+        prepared.rows = found;
+        Ok(prepared)
+    }
+}
+
+impl TransferSource for LakeSource<'_> {
+    fn chain(&self) -> &ChainInfo {
+        self.lake.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        let prepared = self.prepare(request, false)?;
+        StoredSource::new(prepared, self.work.clone()).scan(request, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer], _: &[Pin]) -> Result<(), SourceError> {
+        Ok(fill_hashes(self.lake, transfers)?)
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.check(request)?;
+        let missing = request.blocks.subtract(self.lake.blocks());
+        if missing.is_empty() || request.allow_partial {
+            return Ok(());
+        }
+        let gap = |blocks| Unavailable {
+            blocks,
+            reason: MISSING.to_owned(),
+        };
+        Err(SourceError::Unavailable {
+            missing: missing.iter().map(gap).collect(),
+            available: self.lake.blocks().clone(),
+        })
+    }
+
+    fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
+        let counting = Work {
+            progress: None,
+            ..self.work.clone()
+        };
+        let prepared = self.prepare(request, true)?;
+        let report = StoredSource::new(prepared, counting)
+            .scan(request, &mut |_| ControlFlow::Continue(()))?;
+        Ok(Some(ByFrontier {
+            report,
+            source: Box::new(self.clone()),
+        }))
+    }
+}
+
+/// A lake with one request.
+#[derive(Debug)]
+struct Prepared<'a> {
+    lake: &'a Lake,
+    question: Question,
+    /// Whether transfers are only counted.
+    is_count: bool,
+    /// By number of the partition: the rows that touch the requested addresses.
+    rows: BTreeMap<usize, Vec<u32>>,
+}
+
+impl Prepared<'_> {
+    /// Divides blocks of a partition with many wanted rows at pages.
+    fn divide(&self, partition: &Partition, blocks: BlockRange) -> Result<Vec<BlockRange>> {
+        let mut chunks = Vec::new();
+        let mut first = blocks.first;
+        let mut rows = 0..0;
+        for (page, min, _) in partition.table(Table::Transfers)?.key_pages::<u64>()? {
+            let page: Range<usize> = page;
+            if page.end - rows.start > CHUNK_ROWS && min > first && min <= blocks.last {
+                chunks.extend(BlockRange::new(first, min - 1));
+                first = min;
+                rows.start = page.start;
+            }
+            rows.end = page.end;
+        }
+        chunks.extend(BlockRange::new(first, blocks.last));
+        Ok(chunks)
+    }
+}
+
+impl StoredBlocks for Prepared<'_> {
+    type Scratch = ();
+
+    fn chain(&self) -> &ChainInfo {
+        self.lake.chain()
+    }
+
+    fn available(&self) -> &BlockRanges {
+        self.lake.blocks()
+    }
+
+    fn missing_reason(&self) -> &str {
+        MISSING
+    }
+
+    fn check(&self, _: &ScanRequest) -> Result<(), SourceError> {
+        // Checked before the request was translated.
+        Ok(())
+    }
+
+    fn chunks(
+        &self,
+        blocks: &BlockRanges,
+        _: &ScanRequest,
+    ) -> Result<Vec<BlockRange>, SourceFailure> {
+        let mut chunks = Vec::new();
+        for (number, blocks) in self.lake.parts(blocks) {
+            let partition = &self.lake.partitions[number];
+            let rows = match &self.question.touching {
+                None => usize::try_from(partition.info.transfers).unwrap_or(usize::MAX),
+                Some(_) => self.rows.get(&number).map_or(0, Vec::len),
+            };
+            match self.is_count || rows <= CHUNK_ROWS {
+                true => chunks.push(blocks),
+                false => chunks.extend(self.divide(partition, blocks)?),
+            }
+        }
+        Ok(chunks)
+    }
+
+    fn read(
+        &self,
+        (): &mut (),
+        chunk: BlockRange,
+        request: &ScanRequest,
+    ) -> Result<StoredChunk, SourceFailure> {
+        let mut parts = self.lake.parts(&chunk.into());
+        let Some((number, blocks)) = parts.next() else {
+            return Ok(StoredChunk::default());
+        };
+        let partition = &self.lake.partitions[number];
+        let none = Vec::new();
+        let wanted = Wanted {
+            lake: self.lake,
+            partition,
+            question: &self.question,
+            request,
+            blocks,
+            rows: (self.question.touching.as_ref())
+                .map(|_| self.rows.get(&number).unwrap_or(&none).as_slice()),
+        };
+        let (transfers, count) = match self.is_count {
+            true => (Vec::new(), wanted.count()?),
+            false => {
+                let mut transfers = wanted.transfers()?;
+                if request.with_hashes {
+                    fill_hashes(self.lake, &mut transfers)?;
+                }
+                let count = transfers.len() as u64;
+                (transfers, count)
+            }
+        };
+        let info = &partition.info;
+        let last_hash = match blocks.last == info.blocks.last {
+            true => Some(info.last_hash),
+            // Chunks of a partition need not be linked.
+            false if !request.blocks.iter().any(|range| range.last == blocks.last) => None,
+            false => Some(partition.block_hash(blocks.last)?),
+        };
+        Ok(StoredChunk {
+            transfers,
+            counts: DecodeCounts {
+                transfers: count,
+                ..partition.counts(blocks, &request.filter.tokens)?
+            },
+            parent_hash: (blocks.first == info.blocks.first).then_some(info.parent_hash),
+            last_hash,
+        })
+    }
+}
+
+impl Partition {
+    /// The rows of consecutive blocks in the table of blocks.
+    fn block_rows(&self, blocks: BlockRange) -> Range<usize> {
+        let row = |block: u64| usize::try_from(block - self.info.blocks.first).unwrap_or(0);
+        row(blocks.first)..row(blocks.last) + 1
+    }
+
+    /// Hash of one of its blocks.
+    pub(crate) fn block_hash(&self, block: u64) -> Result<B256> {
+        let table = self.table(Table::Blocks)?;
+        let blocks = BlockRange {
+            first: block,
+            last: block,
+        };
+        for batch in table.read(&["block_hash"], Some(vec![self.block_rows(blocks)]))? {
+            if let Some(hash) = batch?.bytes::<32>("block_hash")?.first() {
+                return Ok(hash.into());
+            }
+        }
+        Err(table.damaged(format!("it has no block {block}")))
+    }
+
+    /// The counts of some of its blocks, without transfers. Anomalies are counted in logs of
+    /// wanted tokens.
+    fn counts(&self, blocks: BlockRange, tokens: &TokenFilter) -> Result<DecodeCounts> {
+        let sums = &self.info.counts;
+        let is_whole = blocks == self.info.blocks;
+        let mut counts = DecodeCounts {
+            blocks: blocks.blocks(),
+            transactions: sums.transactions,
+            logs: sums.logs,
+            ..DecodeCounts::default()
+        };
+        if !is_whole {
+            (counts.transactions, counts.logs) = (0, 0);
+            let rows = Some(vec![self.block_rows(blocks)]);
+            for batch in self
+                .table(Table::Blocks)?
+                .read(&["transactions", "logs"], rows)?
+            {
+                let batch = batch?;
+                let sum = |column: &[u32]| column.iter().map(|it| u64::from(*it)).sum::<u64>();
+                counts.transactions += sum(batch.u32s("transactions")?);
+                counts.logs += sum(batch.u32s("logs")?);
+            }
+        }
+        if !sums.has_anomalies() {
+            return Ok(counts);
+        }
+        for logs in self.anomalies(blocks)? {
+            let of_chain = logs.emitter == EIP7708_LOG_ADDRESS;
+            if matches!(tokens, TokenFilter::All)
+                || tokens.wants(Some(&logs.emitter))
+                || (of_chain && tokens.wants(None))
+            {
+                counts += logs.counts;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// The anomalous logs of some of its blocks.
+    pub(crate) fn anomalies(&self, blocks: BlockRange) -> Result<Vec<AnomalousLogs>> {
+        let columns = [
+            "block_number",
+            "emitter",
+            "malformed",
+            "malformed_erc1155",
+            "dirty_addresses",
+            "wraps_deduplicated",
+        ];
+        let mut anomalies = Vec::new();
+        if !self.info.counts.has_anomalies() {
+            return Ok(anomalies);
+        }
+        for batch in self.table(Table::Anomalies)?.read(&columns, None)? {
+            let batch = batch?;
+            let numbers = batch.u64s("block_number")?;
+            let emitters = batch.bytes::<20>("emitter")?;
+            let [
+                malformed,
+                malformed_erc1155,
+                dirty_addresses,
+                wraps_deduplicated,
+            ] = [
+                batch.u64s("malformed")?,
+                batch.u64s("malformed_erc1155")?,
+                batch.u64s("dirty_addresses")?,
+                batch.u64s("wraps_deduplicated")?,
+            ];
+            for (at, block) in numbers.iter().enumerate() {
+                if blocks.contains(*block) {
+                    anomalies.push(AnomalousLogs {
+                        block: *block,
+                        emitter: emitters[at].into(),
+                        counts: DecodeCounts {
+                            malformed: malformed[at],
+                            malformed_erc1155: malformed_erc1155[at],
+                            dirty_addresses: dirty_addresses[at],
+                            wraps_deduplicated: wraps_deduplicated[at],
+                            ..DecodeCounts::default()
+                        },
+                    });
+                }
+            }
+        }
+        Ok(anomalies)
+    }
+}
+
+/// Fills in hashes of transactions. Withdrawals have none.
+pub(crate) fn fill_hashes(lake: &Lake, transfers: &mut [Transfer]) -> Result<()> {
+    let is_missing = |transfer: &Transfer| {
+        transfer.transaction_hash.is_none() && transfer.kind != Kind::Withdrawal
+    };
+    let key = |transfer: &Transfer| (transfer.block_number, transfer.transaction_index);
+    let mut wanted: Vec<(u64, u32)> = transfers
+        .iter()
+        .filter(|it| is_missing(it))
+        .map(key)
+        .collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut hashes: Vec<Option<[u8; 32]>> = vec![None; wanted.len()];
+    let mut start = 0;
+    while let Some((block, _)) = wanted.get(start) {
+        let Some((number, _)) = lake
+            .parts(
+                &BlockRange {
+                    first: *block,
+                    last: *block,
+                }
+                .into(),
+            )
+            .next()
+        else {
+            start += 1;
+            continue;
+        };
+        let partition = &lake.partitions[number];
+        let end = wanted.partition_point(|(block, _)| *block <= partition.info.blocks.last);
+        let mut blocks: Vec<u64> = wanted[start..end].iter().map(|(block, _)| *block).collect();
+        blocks.dedup();
+        let table = partition.table(Table::Transactions)?;
+        let rows = table.rows_with(&blocks)?;
+        let columns = ["block_number", "transaction_index", "transaction_hash"];
+        let mut next = start;
+        for batch in table.read(&columns, Some(rows))? {
+            let batch = batch?;
+            let keys = batch
+                .u64s("block_number")?
+                .iter()
+                .zip(batch.u32s("transaction_index")?);
+            let found = batch.bytes::<32>("transaction_hash")?;
+            for (at, (block, index)) in keys.enumerate() {
+                let key = (*block, *index);
+                while next < end && wanted[next] < key {
+                    next += 1;
+                }
+                if next < end && wanted[next] == key {
+                    hashes[next] = Some(found[at]);
+                }
+            }
+        }
+        start = end;
+    }
+    for transfer in transfers.iter_mut().filter(|it| is_missing(it)) {
+        let at = wanted.binary_search(&key(transfer)).ok();
+        let hash = at.and_then(|at| hashes[at]);
+        transfer.transaction_hash = hash.map(B256::from);
+    }
+    Ok(())
+}

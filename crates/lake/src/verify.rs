@@ -1,0 +1,301 @@
+//! Comparing a lake with itself and with its source.
+
+use crate::{
+    build::{check_internal, request},
+    compact::Content,
+    error::{Error, Result},
+    lake::{Lake, Partition},
+    schema::Table,
+};
+use std::ops::ControlFlow;
+use txgraph_stored::{Origin, PreparedOrigin};
+use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError};
+use txgraph_work::{Ordered, ProgressGuard, Work, ordered};
+
+/// The result of a verification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// The number of partitions with right checksums and a valid structure.
+    pub partitions: u64,
+    /// The number of blocks that were compared with the source, row by row.
+    pub blocks: u64,
+    /// The number of their transfers.
+    pub transfers: u64,
+    /// Blocks that were not compared, because the source no longer has them.
+    pub unread: BlockRanges,
+}
+
+/// Checks every checksum, that the tables of each partition agree, and that the source has the
+/// same transfers and counts. The first difference is returned as an error.
+///
+/// # Errors
+///
+/// If the lake is damaged, or differs from the source.
+pub fn verify<'a>(lake: &Lake, origin: impl Into<Origin<'a>>) -> Result<VerifyReport> {
+    let origin = origin.into();
+    lake.manifest
+        .check_chain(lake.path(), origin.source.chain())?;
+    check_internal(&origin, &lake.manifest)?;
+    let Some(blocks) = lake.manifest.blocks() else {
+        return Ok(VerifyReport::default());
+    };
+    let request = request(&blocks, &lake.manifest.wrapped_native);
+    let (prepared, unavailable) = origin.prepare_available(&request, lake.manifest.internal)?;
+    let expected = Expected {
+        origin: &origin,
+        request: &request,
+        prepared,
+        unavailable,
+    };
+    run(lake, &origin.work, Some(&expected))
+}
+
+/// Checks every checksum, and that the tables of each partition agree.
+///
+/// # Errors
+///
+/// If the lake is damaged.
+pub fn check(lake: &Lake, work: &Work) -> Result<VerifyReport> {
+    run(lake, work, None)
+}
+
+/// What a lake is compared with.
+struct Expected<'a> {
+    origin: &'a Origin<'a>,
+    request: &'a ScanRequest,
+    prepared: PreparedOrigin<'a>,
+    /// Blocks that are no longer available.
+    unavailable: BlockRanges,
+}
+
+fn run(lake: &Lake, work: &Work, expected: Option<&Expected<'_>>) -> Result<VerifyReport> {
+    let Some(blocks) = lake.manifest.blocks() else {
+        return Ok(VerifyReport::default());
+    };
+    let progress = ProgressGuard::start(work.progress.as_deref(), blocks.blocks(), "transfers");
+    let mut sum = VerifyReport::default();
+    let end = ordered(
+        &work.threads,
+        work.threads.count(),
+        &work.cancel,
+        &lake.partitions,
+        || (),
+        |(), partition| match check_partition(lake, partition, expected) {
+            Ok(one) => ControlFlow::Continue(Ok((partition.info.blocks, one))),
+            Err(error) => ControlFlow::Break(Err(error)),
+        },
+        |checked| {
+            let (blocks, one) = match checked {
+                Ok(checked) => checked,
+                Err(error) => return ControlFlow::Break(error),
+            };
+            sum.partitions += one.partitions;
+            sum.blocks += one.blocks;
+            sum.transfers += one.transfers;
+            sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
+            progress.advance(blocks.blocks(), one.transfers);
+            ControlFlow::Continue(())
+        },
+    )?;
+    match end {
+        Ordered::Done => Ok(sum),
+        Ordered::Broken(error) => Err(error),
+        Ordered::Cancelled => Err(SourceError::Interrupted.into()),
+    }
+}
+
+fn check_partition(
+    lake: &Lake,
+    partition: &Partition,
+    expected: Option<&Expected<'_>>,
+) -> Result<VerifyReport> {
+    partition.check_bytes()?;
+    check_addresses(partition)?;
+    check_edges(partition)?;
+    let content = partition.content(lake)?;
+    let total: u64 = (content.summaries.iter())
+        .map(|(summary, _)| summary.counts.transfers)
+        .sum();
+    if total != content.transfers.len() as u64 {
+        return Err(partition.damaged("its blocks count another number of transfers"));
+    }
+    if !content
+        .transfers
+        .is_sorted_by(|a, b| a.position() < b.position())
+    {
+        return Err(partition.damaged("its transfers are not in order"));
+    }
+    let blocks = partition.info.blocks;
+    let mut verified = VerifyReport {
+        partitions: 1,
+        ..VerifyReport::default()
+    };
+    let Some(expected) = expected else {
+        return Ok(verified);
+    };
+    let source = expected.origin.source;
+    if source.canonical_hash(blocks.last)? != Some(partition.info.last_hash) {
+        return Err(contradicts(
+            partition,
+            blocks.last,
+            "the block is not canonical; appending to the lake removes such partitions",
+        ));
+    }
+    verified.unread = expected.unavailable.intersect(&blocks.into());
+    let mut reader = expected.prepared.reader(expected.request);
+    let there = BlockRanges::from(blocks).subtract(&verified.unread);
+    for range in there.iter() {
+        let mut next = range.first;
+        while next <= range.last {
+            let run = reader.read(BlockRange {
+                first: next,
+                last: range.last,
+            })?;
+            let run = run.ok_or(SourceError::Reorged { block: next })?;
+            compare(partition, &content, &run)?;
+            verified.blocks += run.blocks.blocks();
+            verified.transfers += run.transfers.len() as u64;
+            match run.blocks.last.checked_add(1) {
+                Some(after) => next = after,
+                None => break,
+            }
+        }
+    }
+    Ok(verified)
+}
+
+/// Compares blocks of a partition with those of the source.
+fn compare(
+    partition: &Partition,
+    content: &Content,
+    run: &txgraph_transfers::BlockRun,
+) -> Result<()> {
+    let blocks = run.blocks;
+    let ours = content
+        .anomalies
+        .iter()
+        .filter(|logs| blocks.contains(logs.block));
+    if !ours.eq(&run.anomalies) {
+        return Err(contradicts(
+            partition,
+            blocks.first,
+            "anomalous logs differ, there or in later blocks",
+        ));
+    }
+    let first = usize::try_from(blocks.first - partition.info.blocks.first).unwrap_or(usize::MAX);
+    let summaries = content.summaries.get(first..).unwrap_or_default();
+    for (expected, (ours, _)) in run.summaries.iter().zip(summaries) {
+        let counts = DecodeCounts {
+            blocks: 1,
+            ..expected.counts
+        };
+        if (ours.number, ours.timestamp, ours.counts)
+            != (expected.number, expected.timestamp, counts)
+        {
+            return Err(contradicts(
+                partition,
+                expected.number,
+                &format!(
+                    "time and counts are {} and {:?}, and {} and {counts:?} in the source",
+                    ours.timestamp, ours.counts, expected.timestamp
+                ),
+            ));
+        }
+    }
+    let from = content
+        .transfers
+        .partition_point(|it| it.block_number < blocks.first);
+    let to = content
+        .transfers
+        .partition_point(|it| it.block_number <= blocks.last);
+    let ours = &content.transfers[from..to];
+    if ours == run.transfers {
+        return Ok(());
+    }
+    let pairs = ours.iter().zip(&run.transfers);
+    let differs = pairs.into_iter().find(|(ours, expected)| ours != expected);
+    let (block, what) = match differs {
+        Some((ours, _)) => (
+            ours.block_number,
+            format!("the transfer at {:?} differs", ours.position()),
+        ),
+        None => (
+            blocks.first,
+            format!(
+                "there are {} transfers up to block {}, and {} in the source",
+                ours.len(),
+                blocks.last,
+                run.transfers.len()
+            ),
+        ),
+    };
+    Err(contradicts(partition, block, &what))
+}
+
+/// Checks that addresses ascend, with consecutive ids.
+fn check_addresses(partition: &Partition) -> Result<()> {
+    let table = partition.table(Table::Addresses)?;
+    if !partition.addresses()?.is_sorted_by(|a, b| a < b) {
+        return Err(table.damaged("its addresses are not in order"));
+    }
+    let mut next = partition.info.first_address_id;
+    for batch in table.read(&["id"], None)? {
+        for id in batch?.u64s("id")? {
+            if *id != next {
+                return Err(table.damaged(format!("it has id {id} instead of {next}")));
+            }
+            next += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that both orders of edges have each transfer once.
+fn check_edges(partition: &Partition) -> Result<()> {
+    let mut ends = Vec::new();
+    let columns = ["token_address_id", "from_address_id", "to_address_id"];
+    for batch in partition.table(Table::Transfers)?.read(&columns, None)? {
+        let batch = batch?;
+        let token = batch.optional_u64s("token_address_id")?;
+        let (from, to) = (batch.u64s("from_address_id")?, batch.u64s("to_address_id")?);
+        ends.extend((0..batch.len()).map(|at| (token(at), from[at], to[at])));
+    }
+    for (table, key, other) in [
+        (Table::BySender, "from_address_id", "to_address_id"),
+        (Table::ByReceiver, "to_address_id", "from_address_id"),
+    ] {
+        let table = partition.table(table)?;
+        let mut previous = None;
+        let mut count = 0;
+        for batch in table.read(&[key, other, "token_address_id", "row"], None)? {
+            let batch = batch?;
+            let token = batch.optional_u64s("token_address_id")?;
+            let (keys, others) = (batch.u64s(key)?, batch.u64s(other)?);
+            for (at, row) in batch.u32s("row")?.iter().enumerate() {
+                let edge = match table.table() {
+                    Table::BySender => (token(at), keys[at], others[at]),
+                    _ => (token(at), others[at], keys[at]),
+                };
+                // Ascending and with the key of their row, no row can be there twice.
+                let place = Some((keys[at], *row));
+                if ends.get(*row as usize) != Some(&edge) || place <= previous {
+                    return Err(table.damaged(format!("edge {count} is not that of row {row}")));
+                }
+                previous = place;
+                count += 1;
+            }
+        }
+        if count != ends.len() {
+            return Err(table.damaged(format!("it has {count} edges of {} rows", ends.len())));
+        }
+    }
+    Ok(())
+}
+
+fn contradicts(partition: &Partition, block: u64, what: &str) -> Error {
+    Error::Contradicts {
+        path: partition.path().to_owned(),
+        block,
+        what: what.to_owned(),
+    }
+}

@@ -1,0 +1,90 @@
+//! Following a node that appends and replaces blocks.
+
+use crate::support::{
+    Reference, ask, assert_same, assert_tidy, content, node, open, options, range, seen, source,
+    work,
+};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use txgraph_chaingen::{Config, Layout, LiveNode};
+use txgraph_lake::{BuildOptions, append, build, compact, verify};
+
+#[test]
+fn appends_follow_the_tip_and_remove_replaced_partitions() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(5, Layout::V2)).unwrap();
+    live.append(90).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    let options = options(32);
+    build(place.path(), &node, &options).unwrap();
+    let mut chance = SmallRng::seed_from_u64(8);
+    let (mut removed, mut replaced) = (0, 0);
+    for round in 0..12 {
+        // The node appends blocks, sometimes after an unwind.
+        if round % 3 == 2 {
+            let back = chance.random_range(1..20);
+            live.unwind(live.tip().number - back).unwrap();
+        }
+        live.append(chance.random_range(1..12)).unwrap();
+        let buffered = BuildOptions {
+            reorg_buffer: round % 4,
+            ..options.clone()
+        };
+        removed += append(place.path(), &node, &buffered)
+            .unwrap()
+            .removed_blocks;
+        if round % 2 == 1 {
+            let compacted = compact(place.path(), &work()).unwrap();
+            replaced += compacted.replaced;
+            // The same files as those of a single build.
+            let fresh = tempfile::tempdir().unwrap();
+            let last = open(place.path()).blocks().span().unwrap().last;
+            let until = BuildOptions {
+                last_block: Some(last),
+                ..options.clone()
+            };
+            build(fresh.path(), &node, &until).unwrap();
+            let (compacted, fresh) = (open(place.path()), open(fresh.path()));
+            assert!(content(&compacted) == content(&fresh), "round {round}");
+            assert_eq!(compacted.status().unsettled_partitions, 0);
+            assert_eq!(compact(place.path(), &work()).unwrap().replaced, 0);
+        }
+        assert_tidy(place.path());
+        let lake = open(place.path());
+        let tip = live.tip().number;
+        let last = lake.blocks().span().unwrap().last;
+        assert!(last >= tip - round % 4, "{last} of {tip}");
+        assert_eq!(*lake.blocks(), range(0, last).into());
+        verify(&lake, &node).unwrap();
+        let reference = Reference::of(&node);
+        for _ in 0..5 {
+            let mut request = reference.question(&mut chance);
+            request.blocks = request.blocks.intersect(lake.blocks());
+            let (found, report) = ask(&source(&lake), &request).unwrap();
+            let (expected, expected_report) = ask(&node, &request).unwrap();
+            assert_same(&found, &expected, "following");
+            assert_eq!(seen(&report), seen(&expected_report));
+        }
+    }
+    assert!(removed > 0 && replaced > 0, "{removed} {replaced}");
+    live.kill().unwrap();
+}
+
+#[test]
+fn verify_finds_replaced_blocks() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(6, Layout::V2)).unwrap();
+    live.append(40).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(16)).unwrap();
+    live.unwind(35).unwrap();
+    live.append(9).unwrap();
+    let error = verify(&open(place.path()), &node).unwrap_err();
+    assert!(error.to_string().contains("not canonical"), "{error}");
+    append(place.path(), &node, &options(16)).unwrap();
+    verify(&open(place.path()), &node).unwrap();
+    live.kill().unwrap();
+}

@@ -1,0 +1,126 @@
+//! Opening nodes and lakes.
+
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use txgraph_lake::{BuildOptions, Lake, LakeSource};
+use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_reader::{NodeSource, ScanOptions, Threads};
+pub(crate) use txgraph_testkit::questions::{Reference, ask, assert_same, everything, range, seen};
+use txgraph_work::Work;
+
+/// Opens the node of a data directory.
+pub(crate) fn node(path: &Path) -> NodeSource {
+    let db =
+        NodeDb::open(&DataDir::new(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let db = Arc::new(db);
+    // Some small test chains have no transaction with a chain id.
+    let given = db.chain().unwrap().chain_id.is_none().then_some(1337);
+    let options = ScanOptions {
+        threads: Threads::new(2).unwrap(),
+        ..ScanOptions::default()
+    };
+    NodeSource::new(db, options, given).unwrap()
+}
+
+/// Returns options for small partitions, up to the tip.
+pub(crate) fn options(partition_blocks: u64) -> BuildOptions {
+    BuildOptions {
+        partition_blocks: Some(partition_blocks),
+        reorg_buffer: 0,
+        ..BuildOptions::default()
+    }
+}
+
+pub(crate) fn open(folder: &Path) -> Lake {
+    Lake::open(folder).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Two threads.
+pub(crate) fn work() -> Work {
+    Work {
+        threads: Threads::new(2).unwrap(),
+        ..Work::default()
+    }
+}
+
+pub(crate) fn source(lake: &Lake) -> LakeSource<'_> {
+    LakeSource::new(lake, work())
+}
+
+/// All files of the lake in a folder, without the lock.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.ends_with("LOCK") => {}
+                false => files.push(path),
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The content of all Parquet files, by the first block of the partition and the name.
+pub(crate) fn content(lake: &Lake) -> BTreeMap<(u64, String), Vec<u8>> {
+    let mut content = BTreeMap::new();
+    for partition in lake.partitions() {
+        for file in &partition.files {
+            let bytes = fs::read(lake.file_path(partition, &file.name)).unwrap();
+            content.insert((partition.blocks.first, file.name.clone()), bytes);
+        }
+    }
+    content
+}
+
+/// Checks that a folder has the files of its manifest, and no others.
+pub(crate) fn assert_tidy(folder: &Path) {
+    let lake = open(folder);
+    let mut expected = vec![folder.join("manifest.json")];
+    for partition in lake.partitions() {
+        let names = partition.files.iter().map(|file| file.name.as_str());
+        for name in names.chain(["checksums.json"]) {
+            expected.push(lake.file_path(partition, name));
+        }
+    }
+    expected.sort();
+    assert_eq!(files(folder), expected);
+}
+
+/// Gives the files of a lake the checksums and lengths that they have now, as somebody could who
+/// makes a lake to harm.
+pub(crate) fn reseal(folder: &Path) {
+    let read = |path: &Path| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
+    let crc32 = |bytes: &[u8]| format!("{:08x}", crc32fast::hash(bytes));
+    let manifest = folder.join("manifest.json");
+    let mut json = read(&manifest);
+    for partition in json["lake"]["partitions"].as_array_mut().unwrap() {
+        let place = folder
+            .join("partitions")
+            .join(partition["folder"].as_str().unwrap());
+        let mut sums = read(&place.join("checksums.json"));
+        for file in sums["files"].as_array_mut().unwrap() {
+            let bytes = fs::read(place.join(file["name"].as_str().unwrap())).unwrap();
+            file["crc32"] = bytes.chunks(1 << 14).map(crc32fast::hash).collect();
+        }
+        let text = sums.to_string();
+        fs::write(place.join("checksums.json"), &text).unwrap();
+        partition["checksums_crc32"] = crc32(text.as_bytes()).into();
+        for file in partition["files"].as_array_mut().unwrap() {
+            let bytes = fs::read(place.join(file["name"].as_str().unwrap())).unwrap();
+            file["bytes"] = bytes.len().into();
+            file["crc32"] = crc32(&bytes).into();
+        }
+    }
+    json["crc32"] = crc32(json["lake"].to_string().as_bytes()).into();
+    fs::write(manifest, json.to_string()).unwrap();
+}
