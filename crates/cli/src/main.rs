@@ -45,6 +45,7 @@ enum Command {
     Evm(commands::evm::EvmArgs),
     Index(commands::index::IndexArgs),
     Era(commands::era::EraArgs),
+    Lake(commands::lake::LakeArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }
@@ -123,6 +124,7 @@ fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
         Command::Query(args) => commands::query::run(&args, context),
         Command::Index(args) => commands::index::run(&args, context),
         Command::Era(args) => commands::era::run(&args, context),
+        Command::Lake(args) => commands::lake::run(&args, context),
         Command::Evm(args) => commands::evm::run(args, context),
         Command::Completions(args) => commands::completions::run(&args, context),
         Command::Man(args) => commands::man::run(&args, context),

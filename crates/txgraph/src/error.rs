@@ -402,6 +402,26 @@ impl From<txgraph_index::Error> for Error {
     }
 }
 
+#[cfg(feature = "lake")]
+impl From<txgraph_lake::Error> for Error {
+    fn from(error: txgraph_lake::Error) -> Self {
+        use txgraph_lake::Error as Lake;
+        let kind = match error {
+            Lake::Source(error) => return error.into(),
+            Lake::Options(_) | Lake::WrongChain { .. } | Lake::NotALake { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        };
+        let ours = Self::new(kind, error.to_string());
+        match error {
+            Lake::NotALake { .. } => ours.hint("`lake build` makes a lake"),
+            Lake::Locked { .. } => {
+                ours.hint("wait until it is finished; questions can be asked in the meantime")
+            }
+            _ => ours,
+        }
+    }
+}
+
 impl From<SearchError> for Error {
     fn from(error: SearchError) -> Self {
         match error {

@@ -23,6 +23,7 @@
 //!
 //! * `export`: writes answers to files. Compiles polars.
 //! * `index`: builds indexes, and answers from them.
+//! * `lake`: builds lakes, and answers from them. Compiles the Parquet crate of Apache Arrow.
 //! * `replay`: executes past transactions again. Compiles the interpreter and blst.
 
 mod ask;
@@ -48,6 +49,8 @@ pub use protected::Protected;
 pub use select::Selection;
 #[cfg(feature = "replay")]
 pub use source::Bundles;
+#[cfg(feature = "lake")]
+pub use source::LakeFolder;
 pub use source::{
     Backend, Capabilities, Capability, Control, EraFiles, Explain, RethNode, Source, SourceBuilder,
     SourceSpec,
@@ -69,6 +72,11 @@ pub use txgraph_graph::{
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
+#[cfg(feature = "lake")]
+pub use txgraph_lake::{
+    BuildReport as LakeBuildReport, CompactReport, FileStatus, Lake, Status as LakeStatus,
+    VerifyReport as LakeVerifyReport,
+};
 pub use txgraph_nodedb::Info;
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]

@@ -44,6 +44,15 @@ impl Protected {
         protected
     }
 
+    /// A directory that is read.
+    #[cfg(feature = "lake")]
+    pub(crate) fn directory(path: &Path) -> Self {
+        Self {
+            directories: vec![resolve(path)],
+            files: Vec::new(),
+        }
+    }
+
     /// Files that are read.
     pub(crate) fn files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Self {
         let files = files.into_iter();

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "replay")]
 use crate::source::Bundles;
+#[cfg(feature = "lake")]
+use crate::source::LakeFolder;
 use crate::{
     Config, Control, Error, Result,
     source::{Backend, EraFiles, RethNode, SourceSpec},
@@ -32,6 +34,13 @@ pub(crate) const KINDS: &[SourceKind] = &[
         location: "file with archived blocks (.ere, .era1), or directory of such files",
         is_path: true,
         open: |spec, config, control| Ok(Box::new(EraFiles::open(spec, config, control)?)),
+    },
+    #[cfg(feature = "lake")]
+    SourceKind {
+        word: "lake",
+        location: "directory of a lake, made by `lake build`",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(LakeFolder::open(spec, config, control)?)),
     },
     #[cfg(feature = "replay")]
     SourceKind {
@@ -80,9 +89,9 @@ mod tests {
 
     #[test]
     fn unknown_kinds_are_refused_with_a_list() {
-        let error = find(&"lake:x".into()).unwrap_err();
+        let error = find(&"nowhere:x".into()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Usage);
-        assert!(error.message.contains("`lake`"), "{error}");
+        assert!(error.message.contains("`nowhere`"), "{error}");
         assert!(error.message.contains("reth:"), "{error}");
         assert!(find(&"some/path".into()).is_ok());
     }

@@ -9,6 +9,7 @@ pub(crate) mod evm;
 pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod info;
+pub(crate) mod lake;
 pub(crate) mod man;
 pub(crate) mod query;
 pub(crate) mod replay;
@@ -41,15 +42,24 @@ impl Context<'_> {
     }
 
     fn open_with(&self, config: &Config) -> Result<Source> {
+        Source::with_config(config, &self.control())
+    }
+
+    /// Progress on the terminal, and Ctrl-C.
+    fn control(&self) -> Control {
         let explain =
             || -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) };
-        let control = Control {
+        Control {
             progress: Some(self.terminal.progress()),
             explain: self.global.explain.then(explain),
             cancel: self.terminal.cancel.clone(),
             ..Control::default()
-        };
-        Source::with_config(config, &control)
+        }
+    }
+
+    /// The same with the threads of the configuration, for work without a source.
+    pub(crate) fn control_with_threads(&self) -> Result<Control> {
+        self.control().with_threads(&self.global.config()?)
     }
 }
 

@@ -13,6 +13,7 @@ mod graph;
 mod help;
 mod index;
 mod info;
+mod lake;
 mod mainnet;
 mod outputs;
 mod query;

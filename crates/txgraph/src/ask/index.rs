@@ -6,10 +6,8 @@ use crate::{
 };
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
-use txgraph_index::{BuildOptions, BuildReport, Index, Origin, Status, VerifyReport};
-use txgraph_reader::NodeSource;
-use txgraph_transfers::{Indexable, InternalSource, WrappedNative};
-use txgraph_work::Work;
+use txgraph_index::{BuildOptions, BuildReport, Index, Status, VerifyReport};
+use txgraph_transfers::{Indexable, WrappedNative};
 
 /// What an index contains. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -115,16 +113,6 @@ fn advise_for_build(error: Error) -> Error {
     }
 }
 
-/// Threads, cancellation and progress of a source, for its index.
-pub(crate) fn index_work(source: &NodeSource) -> Work {
-    let options = source.options();
-    Work {
-        threads: options.threads.clone(),
-        cancel: options.cancel.clone(),
-        progress: options.progress.clone(),
-    }
-}
-
 /// The index of a source. See [`Source::index`].
 #[derive(Clone, Copy, Debug)]
 pub struct IndexHandle<'s> {
@@ -170,7 +158,7 @@ impl IndexHandle<'_> {
     /// If the source cannot be read, or the directory cannot be written.
     pub fn build(&self, options: &IndexOptions) -> Result<BuildReport> {
         let directory = self.writable()?;
-        self.with_origin(options.internal, |origin| {
+        self.node.with_origin(options.internal, |origin| {
             let options = self.build_options(options);
             txgraph_index::build(&directory, origin, &options)
                 .map_err(|error| advise_for_build(error.into()))
@@ -185,7 +173,7 @@ impl IndexHandle<'_> {
     pub fn update(&self, options: &IndexOptions) -> Result<BuildReport> {
         let directory = self.writable()?;
         let internal = Index::open(&directory, self.source.chain()?)?.has_internal();
-        self.with_origin(internal, |origin| {
+        self.node.with_origin(internal, |origin| {
             let options = self.build_options(options);
             Ok(txgraph_index::update(&directory, origin, &options)?)
         })
@@ -224,9 +212,10 @@ impl IndexHandle<'_> {
     /// At the first fault.
     pub fn verify(&self, quick: bool) -> Result<VerifyReport> {
         let index = self.open()?;
-        self.with_origin(index.has_internal() && !quick, |origin| {
-            Ok(txgraph_index::verify(&index, origin, quick)?)
-        })
+        self.node
+            .with_origin(index.has_internal() && !quick, |origin| {
+                Ok(txgraph_index::verify(&index, origin, quick)?)
+            })
     }
 
     /// Deletes the index.
@@ -257,30 +246,5 @@ impl IndexHandle<'_> {
                 .or(self.source.config.memory)
                 .unwrap_or(default.memory_bytes_max),
         }
-    }
-
-    /// Calls `work` with what an index is made from.
-    fn with_origin<T>(
-        &self,
-        internal: bool,
-        work: impl FnOnce(Origin<'_>) -> Result<T>,
-    ) -> Result<T> {
-        if internal {
-            self.source.require(Capability::Replay)?;
-        }
-        #[cfg(feature = "replay")]
-        let replay = internal.then(|| self.node.internal()).transpose()?;
-        #[cfg(feature = "replay")]
-        let replay = replay
-            .as_ref()
-            .map(|replay| -> &dyn InternalSource { replay });
-        #[cfg(not(feature = "replay"))]
-        let replay: Option<&dyn InternalSource> = None;
-        let source = self.node.source()?;
-        work(Origin {
-            source,
-            internal: replay,
-            work: index_work(source),
-        })
     }
 }

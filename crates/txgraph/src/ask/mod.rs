@@ -5,6 +5,10 @@ mod describe;
 mod era;
 #[cfg(feature = "index")]
 mod index;
+#[cfg(feature = "lake")]
+mod lake;
+#[cfg(any(feature = "index", feature = "lake"))]
+mod origin;
 #[cfg(feature = "replay")]
 pub(crate) mod replay;
 mod search;
@@ -15,9 +19,11 @@ pub use analyze::{Analysis, Analyze, Measure, MeasuredGraph, PreparedAnalysis};
 pub use analyze::{AnalysisFormat, AnalysisOutput};
 pub use era::{ExportEra, ExportedEra};
 #[cfg(feature = "index")]
-pub(crate) use index::index_work;
-#[cfg(feature = "index")]
 pub use index::{DeletedIndex, IndexHandle, IndexOptions, IndexState};
+#[cfg(feature = "lake")]
+pub use lake::{LakeHandle, LakeOptions, check_lake, compact_lake, lake_status};
+#[cfg(feature = "index")]
+pub(crate) use origin::source_work;
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::ReplayOutput;
 #[cfg(feature = "replay")]

@@ -21,6 +21,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Returns what answers questions with this filter.
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>>;
 
+    /// Whether it has transfers inside of transactions without a replay.
+    fn has_internal(&self) -> bool {
+        false
+    }
+
     /// Directories and files into which nothing is written.
     fn protected(&self) -> &Protected;
 

@@ -5,6 +5,8 @@ mod backend;
 mod bundles;
 mod capability;
 mod era;
+#[cfg(feature = "lake")]
+mod lake;
 mod reth;
 mod spec;
 
@@ -13,6 +15,8 @@ pub use backend::Backend;
 pub use bundles::Bundles;
 pub use capability::{Capabilities, Capability};
 pub use era::EraFiles;
+#[cfg(feature = "lake")]
+pub use lake::LakeFolder;
 pub use reth::RethNode;
 pub use spec::SourceSpec;
 
@@ -39,6 +43,20 @@ pub struct Control {
     /// The threads of all work on the source. Replaced when it is opened, if its
     /// [`Config`] has a number of threads.
     pub threads: Threads,
+}
+
+impl Control {
+    /// Uses as many threads as a configuration names, if it names a number.
+    ///
+    /// # Errors
+    ///
+    /// If the number is too large.
+    pub fn with_threads(mut self, config: &Config) -> Result<Self> {
+        if let Some(threads) = config.worker_threads()? {
+            self.threads = threads;
+        }
+        Ok(self)
+    }
 }
 
 impl fmt::Debug for Control {
@@ -106,10 +124,7 @@ impl Source {
             );
         };
         tracing::info!(source = %spec, "opening");
-        let mut control = control.clone();
-        if let Some(threads) = config.worker_threads()? {
-            control.threads = threads;
-        }
+        let control = control.clone().with_threads(config)?;
         let backend = sources::find(spec)?.open(spec, config, &control)?;
         Ok(Self {
             spec: spec.clone(),
@@ -182,7 +197,7 @@ impl Source {
         filter: &TransferFilter,
     ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         self.require(Capability::Transfers)?;
-        if filter.internal {
+        if filter.internal && !self.backend.has_internal() {
             self.require(Capability::Replay)?;
         }
         self.backend.transfers(filter)

@@ -115,7 +115,7 @@ impl RethNode {
             return Ok(None);
         };
         let node = self.source()?;
-        let work = crate::ask::index_work(node);
+        let work = crate::ask::source_work(node);
         let has_internal = filter.internal && index.covers_filter(filter);
         if let Some(explain) = &self.control.explain {
             let (path, blocks) = (index.path().display(), index.blocks());

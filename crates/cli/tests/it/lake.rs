@@ -1,0 +1,204 @@
+//! `txgraph lake`, and questions that are answered from a lake.
+
+use crate::harness::{Run, Sample, bare, run};
+use serde_json::Value;
+use std::fs;
+use txgraph_chaingen::{Appender, Config, Layout};
+use txgraph_testkit::fixtures;
+
+/// All kinds of questions.
+fn questions(root: &str) -> [String; 8] {
+    [
+        "transfers -q --format csv -o -".to_owned(),
+        "transfers -q --from-block 10 --to-block 30 --format csv -o -".to_owned(),
+        format!("transfers -q --address {root} --format csv -o -"),
+        "transfers -q --token eth --min-value 1 --format csv -o -".to_owned(),
+        format!("graph -q -r {root} -n 3 --format csv -o -"),
+        format!("graph -q -r {root} -n 2 -d both --max-degree 20 --format jsonl -o -"),
+        format!("analyze summary -q -r {root} --format json"),
+        "analyze degrees -q --format csv".to_owned(),
+    ]
+}
+
+/// Builds a lake, and compares all answers with those of the node.
+fn compare(data_directory: &std::path::Path, root: &str, build: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let node = |line: &str| -> Run {
+        let mut command = bare(folder.path());
+        command.env("TXGRAPH_DATADIR", data_directory);
+        run(command.args(line.split_whitespace()))
+    };
+    let built = node(&format!("lake build -q x.lake --reorg-buffer 0 {build}"));
+    assert_eq!(built.status, 0, "{built:?}");
+    let mut answers = 0;
+    for line in questions(root) {
+        let expected = node(&format!("{line} --index off"));
+        assert_eq!(expected.status, 0, "{line}: {expected:?}");
+        let mut command = bare(folder.path());
+        command.args(["--source", "lake:x.lake"]);
+        let found = run(command.args(line.split_whitespace()));
+        assert_eq!(found.status, 0, "{line}: {found:?}");
+        assert!(found.stdout == expected.stdout, "{line}");
+        answers += usize::from(found.stdout.lines().count() > 1);
+    }
+    assert!(answers >= 6, "{answers}");
+    let verified = node("lake verify x.lake");
+    assert_eq!(verified.status, 0, "{verified:?}");
+    assert!(
+        verified.stderr.contains("agree with the node"),
+        "{verified:?}"
+    );
+}
+
+/// Returns the sender of a transfer in the middle of a chain.
+fn sender(data_directory: &std::path::Path) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bare(folder.path());
+    command.env("TXGRAPH_DATADIR", data_directory);
+    let all = run(command.args(["transfers", "-q", "--kind", "transfer", "--format", "csv"]));
+    let mut rows = csv::Reader::from_reader(all.stdout.as_bytes());
+    let at = rows
+        .headers()
+        .unwrap()
+        .iter()
+        .position(|name| name == "from_address");
+    let rows: Vec<_> = rows.records().map(Result::unwrap).collect();
+    rows[rows.len() / 2][at.unwrap()].to_owned()
+}
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+#[test]
+fn answers_are_the_same_bytes_from_a_lake() {
+    for sample in Sample::both() {
+        compare(sample.fixture.path(), ROOT, "--partition-blocks 16");
+    }
+    for name in ["dev-v1", "dev-v2", "long-v2"] {
+        if let Some(fixture) = fixtures::fixture(name) {
+            compare(fixture.path(), &sender(fixture.path()), "");
+        }
+    }
+    let chain = tempfile::tempdir().unwrap();
+    let mut appender = Appender::create(chain.path(), Config::small(4, Layout::V2)).unwrap();
+    appender.append(120).unwrap();
+    drop(appender);
+    compare(chain.path(), &sender(chain.path()), "--partition-blocks 32");
+}
+
+#[test]
+fn a_lake_is_extended_compacted_and_described() {
+    let sample = Sample::small();
+    for last in [5, 9, 20, 31] {
+        let verb = if last == 5 {
+            "build --partition-blocks 16"
+        } else {
+            "append"
+        };
+        sample.ok(&format!("lake {verb} -q x.lake --to-block {last}"));
+    }
+    let status = sample.ok("lake status x.lake").stdout;
+    assert!(
+        status.contains("`txgraph lake compact` joins the last 5"),
+        "{status}"
+    );
+    let joined = sample.ok("lake compact x.lake").stderr;
+    assert!(
+        joined.contains("5 partitions were joined into 2"),
+        "{joined}"
+    );
+    let json: Value = serde_json::from_str(&sample.ok("lake status --json x.lake").stdout).unwrap();
+    assert_eq!(json["partitions"], 2);
+    assert_eq!(json["unsettled_partitions"], 0);
+    assert_eq!(json["blocks"][0]["last"], 31);
+    let quick = run(bare(sample.folder.path()).args(["lake", "verify", "--quick", "x.lake"]));
+    assert_eq!(quick.status, 0, "{quick:?}");
+    assert!(quick.stderr.contains("2 partitions are valid"), "{quick:?}");
+    // Blocks behind the end are missing, not empty.
+    let missing = sample.run("transfers -q --source lake:x.lake --to-block 35 --format csv -o -");
+    assert_eq!(missing.status, 3, "{missing:?}");
+    assert!(
+        missing.stderr.contains("32..=35 (not in the lake)"),
+        "{missing:?}"
+    );
+}
+
+/// A lake with internal transfers answers both kinds of questions without a replay.
+#[test]
+fn a_lake_can_contain_internal_transfers() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    sample.ok(&format!(
+        "lake build -q x.lake --with-internal --reorg-buffer 0 --partition-blocks 16 {chain}"
+    ));
+    for line in [
+        "transfers -q --with-internal --format csv -o -",
+        "transfers -q --with-internal --kind internal --format csv -o -",
+        "transfers -q --format csv -o -",
+    ] {
+        let expected = sample.ok(&format!("{line} {chain} --index off")).stdout;
+        let found = sample.ok(&format!("{line} --source lake:x.lake")).stdout;
+        assert!(expected.lines().count() > 10 && found == expected, "{line}");
+    }
+    sample.ok(&format!("lake verify -q x.lake {chain}"));
+}
+
+#[test]
+fn errors_have_the_right_status() {
+    let sample = Sample::small();
+    sample.ok("lake build -q x.lake --reorg-buffer 0");
+    let failed = |line: &str, status: i32, message: &str| {
+        let run = sample.run(line);
+        assert_eq!(run.status, status, "{line}: {run:?}");
+        assert!(run.stderr.contains(message), "{line}: {run:?}");
+    };
+    failed("lake append nowhere", 2, "is not a lake");
+    failed(
+        "transfers --source lake:nowhere -o x.csv",
+        2,
+        "is not a lake",
+    );
+    failed(
+        "transfers --source lake:x.lake --with-internal -o x.csv",
+        2,
+        "cannot replay",
+    );
+    failed(
+        "transfers --source lake:x.lake --verify -o x.csv",
+        2,
+        "no receipts",
+    );
+    failed(
+        "transfers --source lake:x.lake --chain-id 5 -o x.csv",
+        2,
+        "not of chain 5",
+    );
+    failed(
+        "info --source lake:x.lake",
+        2,
+        "cannot describe the data of a node",
+    );
+    failed(
+        "transfers --source lake:x.lake -o x.lake/y.csv",
+        2,
+        "x.lake",
+    );
+    // A flipped byte.
+    let partitions = sample.path("x.lake/partitions");
+    let partition = fs::read_dir(partitions)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let file = partition.join("transfers.parquet");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    failed(
+        "transfers --source lake:x.lake -o x.csv",
+        1,
+        "transfers.parquet is damaged",
+    );
+    failed("lake verify x.lake", 1, "transfers.parquet is damaged");
+    assert!(!sample.path("x.csv").exists());
+}

@@ -1,0 +1,99 @@
+//! A lake as a source.
+
+use super::{Backend, Capabilities, Capability, Control, SourceSpec};
+use crate::{Advice, Config, Error, ErrorKind, Protected, Result};
+use std::path::Path;
+use txgraph_lake::{Lake, LakeSource};
+use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
+use txgraph_work::Work;
+
+/// The directory of a lake.
+#[derive(Debug)]
+pub struct LakeFolder {
+    lake: Lake,
+    control: Control,
+    protected: Protected,
+}
+
+impl LakeFolder {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+        let path = Path::new(spec.location());
+        let lake = Lake::open(path)?;
+        let chain_id = lake.chain().chain_id;
+        if let Some(other) = config.chain_id.filter(|other| *other != chain_id) {
+            return Err(Error::usage(format!(
+                "{spec} is of chain {chain_id}, not of chain {other}"
+            ))
+            .advise(Advice::DropChainId));
+        }
+        if config.verify == Some(true) {
+            return Err(Error::usage(format!(
+                "{spec} has no receipts, whose roots could be recomputed"
+            ))
+            .hint("`lake verify` compares a lake with its source"));
+        }
+        Ok(Self {
+            lake,
+            control: control.clone(),
+            protected: Protected::directory(path),
+        })
+    }
+
+    /// The lake.
+    pub const fn lake(&self) -> &Lake {
+        &self.lake
+    }
+}
+
+impl Backend for LakeFolder {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Hashes)
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        Ok(self.lake.chain())
+    }
+
+    /// The last block of the lake.
+    fn tip(&self) -> Result<u64> {
+        let span = self.lake.blocks().span();
+        let empty = || {
+            Error::new(
+                ErrorKind::Unavailable,
+                format!("{} has no blocks yet", self.lake.path().display()),
+            )
+        };
+        Ok(span.ok_or_else(empty)?.last)
+    }
+
+    fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
+        if let Some(explain) = &self.control.explain {
+            let (path, blocks) = (self.lake.path().display(), self.lake.blocks());
+            explain(&format_args!(
+                "blocks {blocks} are answered from the lake {path}"
+            ));
+        }
+        Ok(Box::new(LakeSource::new(&self.lake, self.control.work())))
+    }
+
+    fn has_internal(&self) -> bool {
+        self.lake.has_internal()
+    }
+
+    fn protected(&self) -> &Protected {
+        &self.protected
+    }
+}
+
+impl Control {
+    /// The threads, the flag and the progress.
+    pub(crate) fn work(&self) -> Work {
+        Work {
+            threads: self.threads.clone(),
+            cancel: self.cancel.clone(),
+            progress: self.progress.clone(),
+        }
+    }
+}
