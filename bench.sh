@@ -8,6 +8,7 @@
 #   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
 #   ./bench.sh mainnet    the interpreter on real blocks: scripts/bench-mainnet.sh
 #   ./bench.sh index      the index against scans: scripts/bench-index.sh
+#   ./bench.sh lake       the lake against the index: scripts/bench-lake.sh
 #   ./bench.sh replay     replay compared with revm: scripts/bench-replay.sh
 #   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
 #   RUNS=3 THREADS=1,2,4 ./bench.sh
@@ -19,7 +20,7 @@ cd "$(dirname "$0")"
 . scripts/lib.sh
 
 case "${1:-}" in
-    evm | index | mainnet | replay | writers)
+    evm | index | lake | mainnet | replay | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
@@ -32,7 +33,7 @@ blocks=200000
 case "${1:-}" in
     "") ;;
     --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|mainnet|replay|writers [--quick]" ;;
+    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|lake|mainnet|replay|writers [--quick]" ;;
 esac
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}

@@ -12,6 +12,8 @@
 
 pub mod answer;
 pub mod definition;
+#[cfg(feature = "index")]
+pub mod direct;
 pub mod measure;
 pub mod plot;
 pub mod report;

@@ -5,22 +5,15 @@
 //! load. Latencies are the shortest elapsed time of several runs.
 
 use alloy_primitives::Address;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Parser;
-use nix::sys::resource::{UsageWho, getrusage};
-use std::{
-    ops::ControlFlow,
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{ops::ControlFlow, path::PathBuf, time::Instant};
+use txgraph_bench::direct::{cost, count, everything, frontier, least, ms, open_node, rows, say};
 use txgraph_graph::{SearchRequest, search};
 use txgraph_index::{BuildOptions, Index, Indexed, build, drop_index, verify};
-use txgraph_nodedb::{DataDir, NodeDb};
-use txgraph_reader::{NodeSource, ScanOptions, Threads};
 use txgraph_transfers::{
-    BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter, Touching, Transfer,
-    TransferFilter, TransferSource, WrappedNative,
+    BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter, Touching,
+    TransferFilter, TransferSource,
 };
 
 #[derive(Parser)]
@@ -53,7 +46,7 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let node = open_node(&args)?;
+    let node = open_node(&args.datadir, args.threads)?;
     let tip = node.tip()?;
     let whole = BlockRange {
         first: 0,
@@ -212,15 +205,6 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn open_node(args: &Args) -> Result<NodeSource> {
-    let db = NodeDb::open(&DataDir::new(&args.datadir)).context("opening the chain")?;
-    let options = ScanOptions {
-        threads: Threads::new(args.threads)?,
-        ..ScanOptions::default()
-    };
-    Ok(NodeSource::new(Arc::new(db), options, None)?)
-}
-
 /// The filter of the search.
 fn of_token_filter(args: &Args) -> TransferFilter {
     let mut filter = TransferFilter::default();
@@ -238,84 +222,4 @@ fn options(segment_blocks: u64) -> BuildOptions {
         segment_blocks,
         ..BuildOptions::default()
     }
-}
-
-fn everything(blocks: BlockRange) -> ScanRequest {
-    ScanRequest {
-        // The newest blocks, in the reorganisation buffer, are not indexed.
-        blocks: BlockRange {
-            last: blocks
-                .last
-                .saturating_sub(BuildOptions::default().reorg_buffer),
-            ..blocks
-        }
-        .into(),
-        filter: TransferFilter::default(),
-        wrapped_native: WrappedNative::Auto,
-        with_times: true,
-        with_hashes: false,
-        allow_partial: false,
-    }
-}
-
-fn count(source: &dyn TransferSource, request: &ScanRequest) -> Result<u64> {
-    let mut count = 0;
-    source.scan(request, &mut |batch| {
-        count += batch.transfers.len() as u64;
-        ControlFlow::Continue(())
-    })?;
-    Ok(count)
-}
-
-fn rows(source: &dyn TransferSource, request: &ScanRequest) -> Result<(usize, ScanReport)> {
-    let mut count = 0;
-    let report = source.scan(request, &mut |batch| {
-        count += batch.transfers.len();
-        ControlFlow::Continue(())
-    })?;
-    Ok((count, report))
-}
-
-/// Returns distinct addresses, spread evenly over all senders and receivers.
-fn frontier(all: &[Transfer], count: usize) -> Vec<Address> {
-    let ends = |transfer: &Transfer| [transfer.from_address, transfer.to_address];
-    let mut addresses: Vec<_> = all.iter().flat_map(ends).collect();
-    addresses.sort_unstable();
-    addresses.dedup();
-    let step = (addresses.len() / count.max(1)).max(1);
-    addresses.into_iter().step_by(step).take(count).collect()
-}
-
-struct Cost<T> {
-    value: T,
-    cpu: Duration,
-}
-
-fn cost<T>(work: impl FnOnce() -> Result<T>) -> Result<Cost<T>> {
-    let before = processor_time()?;
-    let value = work()?;
-    Ok(Cost {
-        value,
-        cpu: processor_time()?.saturating_sub(before),
-    })
-}
-
-fn processor_time() -> Result<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let micros = [usage.user_time(), usage.system_time()]
-        .map(|time| time.tv_sec() * 1_000_000 + time.tv_usec());
-    Ok(Duration::from_micros(u64::try_from(micros[0] + micros[1])?))
-}
-
-fn least(times: &[Duration]) -> Duration {
-    times.iter().copied().min().unwrap_or_default()
-}
-
-fn ms(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
-}
-
-#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
-fn say(what: &str, figure: String) {
-    println!("{what:32} {figure}");
 }
