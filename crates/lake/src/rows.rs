@@ -163,6 +163,9 @@ impl Wanted<'_> {
                 false => vec![span],
             });
         };
+        if rows.len() > span.len() / DENSE {
+            return Ok(vec![span]);
+        }
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for row in rows.iter().map(|row| *row as usize) {
             if span.contains(&row) {
@@ -317,6 +320,10 @@ impl Wanted<'_> {
         Ok(transfers)
     }
 }
+
+/// The share of rows, one in this many, above which all are decoded: leaving out rows one by one
+/// takes longer.
+const DENSE: usize = 32;
 
 /// The largest distance of rows that are read together.
 const GAP: usize = 8;

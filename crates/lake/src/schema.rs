@@ -45,9 +45,9 @@ enum Type {
 /// How a column is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Storage {
-    /// Differences, for values that ascend or nearly do.
+    /// Differences, for values that ascend or nearly do. Not compressed: they are packed bits.
     Deltas,
-    /// A dictionary, for values that repeat.
+    /// A dictionary, for values that repeat. Not compressed, for the same reason.
     Dictionary,
     /// Values one after another, compressed.
     Plain,
@@ -203,7 +203,7 @@ impl Table {
     /// The most rows of a page: fewer make a lookup of a single row cheaper.
     const fn page_rows(self) -> usize {
         match self {
-            Self::Addresses | Self::Transactions => 1 << 11,
+            Self::Addresses | Self::Transactions | Self::Transfers => 1 << 11,
             _ => 1 << 12,
         }
     }
@@ -253,8 +253,12 @@ impl Table {
         for column in self.columns() {
             let path = ColumnPath::from(column.name);
             builder = match column.storage {
-                Storage::Deltas => builder.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-                Storage::Dictionary => builder.set_column_dictionary_enabled(path, true),
+                Storage::Deltas => builder
+                    .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
+                    .set_column_compression(path, Compression::UNCOMPRESSED),
+                Storage::Dictionary => builder
+                    .set_column_dictionary_enabled(path.clone(), true)
+                    .set_column_compression(path, Compression::UNCOMPRESSED),
                 Storage::Plain => builder,
                 Storage::Raw => builder.set_column_compression(path, Compression::UNCOMPRESSED),
             };
