@@ -11,7 +11,6 @@ use super::{
     tables::{Changes, StateRows, Tables},
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use reth_codecs::Compact;
 use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
@@ -54,7 +53,8 @@ struct Recent {
 
 impl Recent {
     fn first_tx(&self) -> u64 {
-        self.tip.transactions - self.block.transactions.len() as u64
+        let count = self.block.transactions.len() + self.block.op_transactions.len();
+        self.tip.transactions - count as u64
     }
 }
 
@@ -239,23 +239,13 @@ impl BlockWriter {
         let (number, first_tx) = (block.header.number, self.tip.transactions);
         let hash = block.header.hash_slow();
         self.segments.begin_block(changes, &block.header, hash)?;
-        let stored: Vec<_> = block
-            .transactions
-            .iter()
-            .map(|done| {
-                let mut stored = (Vec::new(), Vec::new());
-                done.transaction.to_compact(&mut stored.0);
-                done.receipt.to_compact(&mut stored.1);
-                stored
-            })
-            .collect();
+        let stored = block.rows();
         let rows = || {
-            let pairs = block.transactions.iter().zip(&stored);
-            pairs.map(|(done, (transaction, receipt))| Row {
-                hash: *done.transaction.tx_hash(),
-                sender: done.sender,
-                transaction,
-                receipt,
+            stored.iter().map(|row| Row {
+                hash: row.hash,
+                sender: row.sender,
+                transaction: &row.transaction,
+                receipt: &row.receipt,
             })
         };
         let transactions =
@@ -339,11 +329,7 @@ impl BlockWriter {
 
     fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
         let Recent { block, tip } = gone;
-        let hashes: Vec<_> = block
-            .transactions
-            .iter()
-            .map(|done| *done.transaction.tx_hash())
-            .collect();
+        let hashes = block.hashes();
         let layout = self.storage.layout;
         let place = (tip.number, tip.hash);
         Segments::take_back(changes, layout, place, gone.first_tx(), &hashes)?;

@@ -5,7 +5,7 @@
 //! after.
 
 use super::{
-    Error,
+    Error, OpTransaction,
     encode::Account,
     header::{self, blob_params},
 };
@@ -15,6 +15,7 @@ use alloy_consensus::{
 use alloy_eips::{eip2718::Decodable2718, eip4895::Withdrawal};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
+use reth_codecs::Compact;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -45,6 +46,8 @@ pub struct ExecutedBlock {
     pub header: Header,
     /// Transactions, in order.
     pub transactions: Vec<ExecutedTransaction>,
+    /// The transactions of a block of the OP stack, which has no others.
+    pub op_transactions: Vec<OpTransaction>,
     /// Withdrawals, paid after the transactions.
     pub withdrawals: Vec<Withdrawal>,
     /// Changed accounts. `None` means that the account does not exist.
@@ -53,6 +56,15 @@ pub struct ExecutedBlock {
     pub slots: BTreeMap<(Address, B256), Changed<U256>>,
     /// New code in this block, by hash.
     pub codes: Vec<(B256, Bytes)>,
+}
+
+/// The stored form of a transaction.
+#[derive(Debug)]
+pub(super) struct StoredRow {
+    pub(super) hash: B256,
+    pub(super) sender: Address,
+    pub(super) transaction: Vec<u8>,
+    pub(super) receipt: Vec<u8>,
 }
 
 impl ExecutedBlock {
@@ -97,6 +109,30 @@ impl ExecutedBlock {
             header,
             ..Self::default()
         })
+    }
+
+    /// The hashes of the transactions.
+    pub(super) fn hashes(&self) -> Vec<B256> {
+        let ethereum = self.transactions.iter().map(|it| *it.transaction.tx_hash());
+        let op = self.op_transactions.iter().map(OpTransaction::hash);
+        ethereum.chain(op).collect()
+    }
+
+    /// What is stored of every transaction.
+    pub(super) fn rows(&self) -> Vec<StoredRow> {
+        let ethereum = self.transactions.iter().map(|it| {
+            let mut row = StoredRow {
+                hash: *it.transaction.tx_hash(),
+                sender: it.sender,
+                transaction: Vec::new(),
+                receipt: Vec::new(),
+            };
+            it.transaction.to_compact(&mut row.transaction);
+            it.receipt.to_compact(&mut row.receipt);
+            row
+        });
+        let op = self.op_transactions.iter().map(OpTransaction::row);
+        ethereum.chain(op).collect()
     }
 
     /// Whether the block changes accounts, slots or code.

@@ -36,6 +36,9 @@ mod histories;
 mod intent;
 mod jar;
 mod live;
+mod op;
+mod op_recorded;
+mod op_sample;
 mod scenarios;
 mod segments;
 mod signers;
@@ -59,5 +62,8 @@ pub use executed::{
     next_header,
 };
 pub use live::{LiveNode, serve, serve_if_asked};
+pub use op::{OpTransaction, op_receipt};
+pub use op_recorded::{op_block, op_block_of_receipts};
+pub use op_sample::{OpSample, receipts_root};
 pub use signers::Signer;
 pub use truth::{Edge, ScenarioTruth, SearchTruth, TokenTruth, TransferCount, Truth};

@@ -11,4 +11,4 @@ pub mod edit;
 pub mod fixtures;
 pub mod mainnet;
 pub mod naive;
-pub mod questions;
+pub mod op;
