@@ -6,6 +6,8 @@
 //! test there converts all of them.
 
 use alloy_primitives::{Address, B256, address, b256};
+use serde::Serialize;
+use std::fmt;
 
 /// A chain that is recognised by the hash of its first block or by its chain ID.
 #[derive(Debug)]
@@ -19,6 +21,9 @@ pub struct KnownChain {
     pub name: Option<&'static str>,
     /// Which kind of node runs the chain.
     pub family: ChainFamily,
+    /// The first block in the format of the family. Earlier blocks were imported from an older
+    /// system. 0 on nearly all chains.
+    pub first_block: u64,
     /// Symbol of the native coin.
     pub native_symbol: &'static str,
     /// Wrapped native coins that emit WETH9's `Deposit` and `Withdrawal` events.
@@ -32,12 +37,22 @@ pub struct KnownChain {
 }
 
 /// Which kind of node runs a chain. Families store receipts and transactions differently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ChainFamily {
     /// Ethereum and its test networks.
     Ethereum,
-    /// Rollups of the OP stack.
+    /// Rollups of the OP stack, since Bedrock.
     OpStack,
+}
+
+impl fmt::Display for ChainFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ethereum => "Ethereum",
+            Self::OpStack => "the OP stack",
+        })
+    }
 }
 
 /// Since when the rules of a chain apply. Dates: geth's `params/chainspecs`.
@@ -86,6 +101,10 @@ const MAINNET_DEPOSIT_CONTRACT: Address = address!("00000000219ab540356cbb839cbe
 
 /// The predeployed wrapped coin of every OP-stack chain.
 const OP_STACK_WETH: &[Address] = &[address!("4200000000000000000000000000000000000006")];
+
+/// The block of OP Mainnet that activated Bedrock and Regolith (2023-06-06). Earlier blocks are
+/// those of the OVM, with one transaction each and no deposits.
+const OP_MAINNET_BEDROCK: u64 = 105_235_063;
 
 impl KnownChain {
     /// Every known chain. `reth --dev` appears once per genesis block: it applies all forks
@@ -202,13 +221,16 @@ impl KnownChain {
             id: 31_337,
             ..ETHEREUM
         },
-        op_stack(
-            10,
-            "OP Mainnet",
-            Some(b256!(
-                "7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b"
-            )),
-        ),
+        Self {
+            first_block: OP_MAINNET_BEDROCK,
+            ..op_stack(
+                10,
+                "OP Mainnet",
+                Some(b256!(
+                    "7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b"
+                )),
+            )
+        },
         op_stack(
             8_453,
             "Base",
@@ -259,6 +281,7 @@ const ETHEREUM: KnownChain = KnownChain {
     genesis_hash: None,
     name: None,
     family: ChainFamily::Ethereum,
+    first_block: 0,
     native_symbol: "ETH",
     wrapped_native: &[],
     unindexed_erc721: &[],

@@ -9,7 +9,7 @@ use crate::{
     scratch::{BlockReader, Scratch},
     transaction::{Payment, signer},
 };
-use alloy_primitives::{Bloom, BloomInput, keccak256};
+use alloy_primitives::{Bloom, BloomInput, U256, keccak256};
 use txgraph_stored::StoredChunk;
 use txgraph_transfers::{
     BlockRange, BlockTime, Decoder, Direction, Kind, ScanRequest, TransactionView, Transfer,
@@ -152,6 +152,7 @@ impl Archive {
             from,
             to: payment.to.unwrap_or_else(|| from.create(payment.nonce)),
             value: payment.value,
+            mint: U256::ZERO,
             success: true,
         }))
     }

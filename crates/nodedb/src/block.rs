@@ -3,7 +3,7 @@
 
 use crate::{
     BlockRange, BodyIndices, Error, Header, LogsBloom, Part, Receipt, Result, Scratch,
-    SignedTransaction, Snapshot, Transaction, TransactionValue, Withdrawal,
+    SignedTransaction, Snapshot, StoredTransaction, Transaction, TransactionValue, Withdrawal,
     blocks::check_body,
     conf::Segment,
     jar::Jar,
@@ -12,6 +12,7 @@ use crate::{
     tables::{self, Table},
     transaction,
 };
+use alloy_consensus::Typed2718 as _;
 use alloy_primitives::{Address, B256};
 use std::sync::Arc;
 
@@ -167,8 +168,9 @@ impl<'a> Block<'a> {
                 row.bytes
             }
         };
-        let receipt = receipt::decode(bytes, &self.location, index, unzstd)
-            .map_err(|what| self.location.bad(what))?;
+        let family = self.snapshot.family();
+        let receipt = receipt::decode(bytes, &self.location, index, family, unzstd)
+            .map_err(|what| self.location.bad(&receipt::explain(what, bytes, family)))?;
         let gas = receipt.cumulative_gas_used;
         if gas < self.cumulative_gas_used {
             let before = (PREVIOUS_RECEIPT, self.cumulative_gas_used);
@@ -214,7 +216,7 @@ impl<'a> Block<'a> {
 
     /// Returns a transaction of the block.
     pub fn transaction(&mut self, index: u32) -> Result<Transaction> {
-        Ok(Transaction::from(&self.signed_transaction(index)?))
+        Ok(Transaction::from(&self.stored_transaction(index)?))
     }
 
     /// Returns the value of a transaction of the block, which moves if it succeeds; `None`
@@ -230,12 +232,32 @@ impl<'a> Block<'a> {
             .snapshot
             .transaction_row(self.number, tx, self.last_tx, transactions)?;
         let (jar, row, bytes) = row;
-        transaction::transaction_value(bytes, unzstd)
+        transaction::transaction_value(bytes, self.snapshot.family(), unzstd)
             .map_err(|what| jar.bad_row(row, &format!("{what} (block {})", self.number)))
     }
 
     /// Returns a transaction with signature, input, access list and authorizations.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] for transactions of the OP stack without signature.
     pub fn signed_transaction(&mut self, index: u32) -> Result<SignedTransaction> {
+        match self.stored_transaction(index)? {
+            StoredTransaction::Signed(signed) => Ok(signed),
+            other => Err(Error::Unsupported {
+                path: self.snapshot.db.dir().root.clone(),
+                what: format!(
+                    "transaction {index} of block {} has type {:#x} of the OP stack, which has no \
+                     signature",
+                    self.number,
+                    other.ty()
+                ),
+            }),
+        }
+    }
+
+    /// Returns a transaction of any type, with everything that is stored of it.
+    pub fn stored_transaction(&mut self, index: u32) -> Result<StoredTransaction> {
         let tx = tx_number(self.number, self.body, index)?;
         self.snapshot
             .read_transaction(self.number, tx, self.last_tx, self.scratch)
@@ -260,13 +282,13 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the sender of a transaction: the stored one, or, where the node stores none,
-    /// the one recovered from the signature (about 50 µs).
+    /// the one recovered from the signature (about 50 µs) or contained in a deposit.
     pub fn sender(&mut self, index: u32) -> Result<Address> {
         if let Some(sender) = self.stored_sender(index)? {
             return Ok(sender);
         }
-        let signed = self.signed_transaction(index)?;
-        self.recovered_sender(index, &signed)
+        let stored = self.stored_transaction(index)?;
+        self.recovered_sender(index, &stored)
     }
 
     /// Returns the sender that the node stores for a transaction, if any.
@@ -297,11 +319,11 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the signer of a transaction of the block.
+    /// Returns the signer of a transaction of the block, or the sender of a deposit.
     pub(crate) fn recovered_sender(
         &self,
         index: u32,
-        transaction: &SignedTransaction,
+        transaction: &StoredTransaction,
     ) -> Result<Address> {
         transaction::recover_sender(transaction).map_err(|what| Error::Inconsistent {
             block: self.number,

@@ -10,6 +10,7 @@ use alloy_consensus::{
 };
 use alloy_primitives::B256;
 use std::ops::ControlFlow;
+use txgraph_base::ChainFamily;
 
 impl Snapshot<'_> {
     /// Visits blocks in ascending order. `scratch` has buffers that are reused between
@@ -129,7 +130,10 @@ impl Block<'_> {
             tables::withdrawals(value, &mut self.scratch.withdrawals)
                 .map_err(|what| snapshot.bad_value(Table::BlockWithdrawals, number, what))?;
         }
-        let has_withdrawals = root.is_some_and(|root| root != EMPTY_WITHDRAWALS);
+        // Since Isthmus the field of the OP stack has the storage root of a contract. Its blocks
+        // never have withdrawals.
+        let has_withdrawals = snapshot.family() == ChainFamily::Ethereum
+            && root.is_some_and(|root| root != EMPTY_WITHDRAWALS);
         if has_withdrawals == self.scratch.withdrawals.is_empty() {
             return Err(Error::Inconsistent {
                 block: number,

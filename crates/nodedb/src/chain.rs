@@ -1,8 +1,13 @@
 //! The chain of a data directory. The database does not store a chain id: it follows from
 //! the genesis hash, or from a transaction with a chain id (EIP-155).
+//!
+//! reth and op-reth store receipts in different layouts, and no table names the layout. It
+//! follows from the genesis hash too. On chains that are not known it follows from the first
+//! transaction of the tip: every block of the OP stack begins with a deposit.
 
-use crate::{Error, NodeDb, Part, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type};
-use alloy_consensus::Transaction as _;
+use crate::{
+    BlockRange, Error, NodeDb, Part, Result, Scratch, Snapshot, conf::Segment, transaction, tx_type,
+};
 use alloy_primitives::B256;
 use serde::Serialize;
 use txgraph_base::{ChainFamily, KnownChain};
@@ -16,6 +21,8 @@ pub struct Chain {
     pub genesis_hash: B256,
     /// The name of a known chain, e.g. `mainnet`.
     pub name: Option<&'static str>,
+    /// Which kind of node wrote the directory.
+    pub family: ChainFamily,
 }
 
 /// The number of transactions at each end of the chain that are searched for a chain id.
@@ -73,6 +80,7 @@ impl Snapshot<'_> {
             },
             genesis_hash,
             name: known.and_then(|known| known.name),
+            family: self.family(),
         })
     }
 
@@ -98,48 +106,95 @@ impl Snapshot<'_> {
                 continue;
             };
             let bytes = scratch.transactions.reader(jar)?.cell(row, 0, row)?;
-            let signed = transaction::decode(bytes, &mut scratch.transaction)
-                .map_err(|what| jar.bad_row(row, what))?;
-            if let Some(chain_id) = signed.chain_id() {
+            let bad = |what| jar.bad_row(row, what);
+            let unzstd = &mut scratch.transaction;
+            // These have no chain id.
+            if let tx_type::OP_DEPOSIT | tx_type::OP_POST_EXEC =
+                transaction::peek_type(bytes, unzstd).map_err(bad)?
+            {
+                continue;
+            }
+            let stored = transaction::decode(bytes, ChainFamily::Ethereum, unzstd).map_err(bad)?;
+            if let Some(chain_id) = stored.chain_id() {
                 return Ok(Some(chain_id));
             }
         }
         Ok(None)
     }
 
-    /// Refuses OP-stack chains: their receipts have another encoding, which the decoder
-    /// could misread without an error.
-    pub(crate) fn refuse_op_stack(&self) -> Result<()> {
-        let refuse = |found: String| {
-            Err(Error::Unsupported {
-                path: self.db.dir().root.clone(),
-                what: format!("{found}: OP-stack chains are not supported yet"),
-            })
-        };
+    /// The family of the chain, which fixes the layout of receipts.
+    pub(crate) const fn family(&self) -> ChainFamily {
+        self.db.family()
+    }
+
+    /// Finds out the family of the chain: from the genesis hash, else from the first
+    /// transaction of the tip, else from the chain id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if these contradict each other. Receipts would be read in the
+    /// wrong layout.
+    pub(crate) fn find_family(&self) -> Result<ChainFamily> {
         let genesis_hash = self.block_hash(self.genesis_block())?;
-        if let Some(known) = KnownChain::by_genesis(&genesis_hash)
-            && known.family == ChainFamily::OpStack
-        {
-            let name = known.name.unwrap_or("a development chain");
-            return refuse(format!("this is {name} (chain id {})", known.id));
+        // Anyone can start a chain with the genesis block of a development chain.
+        let known = KnownChain::by_genesis(&genesis_hash).filter(|known| known.name.is_some());
+        let tip = self.tip();
+        let first_type = self.first_type_of_tip()?;
+        let begins_with_deposit = first_type.map(|first| first == tx_type::OP_DEPOSIT);
+        let is_op = |known: &KnownChain| known.family == ChainFamily::OpStack;
+        let known = match (known, begins_with_deposit) {
+            (Some(known), _) => Some(known),
+            (None, Some(true)) => return Ok(ChainFamily::OpStack),
+            (None, _) => match self.probe_chain_id() {
+                Ok(chain_id) => chain_id
+                    .and_then(KnownChain::by_id)
+                    .filter(|known| is_op(known)),
+                Err(error) if error.is_stale() => return Err(error),
+                // Reported when the row is read.
+                Err(_) => None,
+            },
+        };
+        let Some(known) = known else {
+            return Ok(ChainFamily::Ethereum);
+        };
+        let expected = is_op(known) && tip >= known.first_block;
+        match (begins_with_deposit, first_type) {
+            (Some(found), Some(first)) if found != expected => Err(Error::Unsupported {
+                path: self.db.dir().root.clone(),
+                what: format!(
+                    "this is {} (chain id {}), a chain of {}, but block {tip} begins with a \
+                     transaction of type {first:#x}; blocks of the OP stack begin with a deposit \
+                     (0x7e), and others have none",
+                    known.name.unwrap_or("a development chain"),
+                    known.id,
+                    known.family,
+                ),
+            }),
+            _ => Ok(known.family),
         }
-        // Every block of such a chain begins with a deposit, and so does the tip.
+    }
+
+    /// Returns the type of the first transaction of the tip. `None` if there is none, or if
+    /// it is not stored. A damaged row is reported when it is read.
+    fn first_type_of_tip(&self) -> Result<Option<u8>> {
         let body = self.body(self.tip())?;
         if body.tx_count == 0 {
-            return Ok(());
+            return Ok(None);
         }
         let Some((jar, row)) = self.files.find(Segment::Transactions, body.first_tx) else {
-            return Ok(());
+            return Ok(None);
         };
         let mut scratch = Scratch::default();
         let bytes = scratch.transactions.reader(jar)?.cell(row, 0, row)?;
-        match transaction::peek_type(bytes, &mut scratch.transaction) {
-            Ok(tx_type::OP_DEPOSIT) => refuse(format!(
-                "block {} begins with a deposit (transaction type 0x7e)",
-                self.tip()
-            )),
-            // A damaged row is reported when it is read.
-            _ => Ok(()),
-        }
+        Ok(transaction::peek_type(bytes, &mut scratch.transaction).ok())
+    }
+
+    /// The imported blocks of an older system before the first block of the OP stack. Their
+    /// receipts are not read.
+    pub(crate) fn before_first_block(&self) -> Result<Option<BlockRange>> {
+        let genesis_hash = self.block_hash(self.genesis_block())?;
+        let known = KnownChain::by_genesis(&genesis_hash);
+        let last = known.and_then(|known| known.first_block.checked_sub(1));
+        Ok(last.map(|last| BlockRange { first: 0, last }))
     }
 }

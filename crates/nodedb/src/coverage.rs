@@ -99,16 +99,40 @@ impl Snapshot<'_> {
         complement(whole, &absent)
     }
 
-    /// Returns the blocks that lack receipts.
+    /// Returns the blocks that lack receipts, or whose receipts cannot be read.
     pub(crate) fn receipt_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
+        self.with_older_blocks(inside, |inside| self.missing_receipts(inside))
+    }
+
+    /// Adds the blocks of an older system before the first block of the family.
+    fn with_older_blocks(
+        &self,
+        inside: BlockRange,
+        gaps: impl Fn(BlockRange) -> Result<Vec<BlockRange>>,
+    ) -> Result<Vec<BlockRange>> {
+        let Some(older) = self.before_first_block()? else {
+            return gaps(inside);
+        };
+        let mut all: Vec<_> = older.intersect(&inside).into_iter().collect();
+        if let Some(rest) = BlockRange::new(inside.first.max(older.last + 1), inside.last) {
+            all.extend(gaps(rest)?);
+        }
+        Ok(all)
+    }
+
+    fn missing_receipts(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         let missing = self.without_jars(self.txs_of(inside)?, Segment::Receipts);
         self.without_rows(missing, Table::Receipts, &mut |txs| gaps.add(txs))?;
         Ok(gaps.blocks)
     }
 
-    /// Returns the blocks that lack transactions.
+    /// Returns the blocks that lack transactions, or whose transactions cannot be read.
     pub(crate) fn transaction_gaps(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
+        self.with_older_blocks(inside, |inside| self.missing_transactions(inside))
+    }
+
+    fn missing_transactions(&self, inside: BlockRange) -> Result<Vec<BlockRange>> {
         let mut gaps = BlockGaps::new(self);
         for txs in self.without_jars(self.txs_of(inside)?, Segment::Transactions) {
             gaps.add(txs)?;
@@ -305,6 +329,15 @@ impl Snapshot<'_> {
             && block <= last
         {
             return Ok(format!("{part} pruned up to block {last}"));
+        }
+        if matches!(part, Part::Receipts | Part::Transactions)
+            && let Some(older) = self.before_first_block()?
+            && block <= older.last
+        {
+            return Ok(format!(
+                "blocks before Bedrock are not supported: block {} is the first of the OP stack",
+                older.last + 1
+            ));
         }
         match part {
             Part::Receipts => {}

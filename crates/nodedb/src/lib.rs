@@ -59,6 +59,7 @@ mod state_coverage;
 
 mod header;
 mod receipt;
+mod stored_transaction;
 mod transaction;
 mod transaction_hash;
 mod tx_type;
@@ -103,8 +104,9 @@ pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
 pub use state_coverage::StateCoverage;
-pub use transaction::{SignedTransaction, Transaction, TransactionValue};
-pub use txgraph_base::{BlockRange, TxRange};
+pub use stored_transaction::{Deposit, StoredTransaction};
+pub use transaction::{DepositValue, SignedTransaction, Transaction, TransactionValue};
+pub use txgraph_base::{BlockRange, ChainFamily, TxRange};
 
 /// Checks at compile time that a directory can be shared between threads, and that a
 /// snapshot can be sent to one.

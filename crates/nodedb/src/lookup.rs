@@ -42,8 +42,8 @@ impl Snapshot<'_> {
         let Some(index) = index.and_then(|index| u32::try_from(index).ok()) else {
             return Err(inconsistent(block, hash, tx));
         };
-        let stored = self.signed_transaction(block, index, &mut Scratch::default())?;
-        if *stored.tx_hash() != hash {
+        let stored = self.stored_transaction(block, index, &mut Scratch::default())?;
+        if stored.hash() != hash {
             return Err(inconsistent(block, hash, tx));
         }
         Ok(Some((block, index)))

@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
+use txgraph_base::ChainFamily;
 use txgraph_work::Retry;
 
 /// The attempts at everything in this crate that a node can disturb, within about 250 ms.
@@ -26,6 +27,8 @@ pub struct NodeDb {
     dir: DataDir,
     env: Arc<Env>,
     sealed: Sealed,
+    /// Fixes the layout of receipts.
+    family: ChainFamily,
     /// Opened at the first use.
     rocks: Mutex<Option<Arc<Rocks>>>,
 }
@@ -36,15 +39,16 @@ impl NodeDb {
     pub fn open(dir: &DataDir) -> Result<Self> {
         dir.check()?;
         let env = Env::open(&dir.db_path())?;
-        let db = Self {
+        let mut db = Self {
             dir: dir.clone(),
             env,
             sealed: Sealed::default(),
+            family: ChainFamily::Ethereum,
             rocks: Mutex::default(),
         };
-        db.read(|snapshot| {
+        db.family = db.read(|snapshot| {
             snapshot.layout()?;
-            snapshot.refuse_op_stack()
+            snapshot.find_family()
         })?;
         for bad in db.env.bad_meta_pages()? {
             tracing::warn!("{}: {bad}", db.dir.root.display());
@@ -66,6 +70,11 @@ impl NodeDb {
     /// Returns the paths of this directory.
     pub const fn dir(&self) -> &DataDir {
         &self.dir
+    }
+
+    /// Returns which kind of node wrote the directory.
+    pub const fn family(&self) -> ChainFamily {
+        self.family
     }
 
     pub(crate) const fn env(&self) -> &Arc<Env> {

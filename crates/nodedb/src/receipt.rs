@@ -1,5 +1,9 @@
 //! Receipts (`reth-core: crates/codecs/src/alloy/{receipt,log}.rs`), decoded without
 //! copying: logs borrow from the decompressed row.
+//!
+//! Receipts of op-reth (`op-alloy-consensus: src/reth_codec.rs`) have a second byte of flags,
+//! and after the logs the nonce and the version of a deposit. The layout follows from the
+//! chain. `docs/compatibility.md` shows that neither layout can be read as the other.
 
 use crate::{
     Error,
@@ -9,6 +13,7 @@ use crate::{
     zstd_rows::Unzstd,
 };
 use alloy_primitives::{Address, B256};
+use txgraph_base::ChainFamily;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -20,12 +25,16 @@ const TOPICS_MAX: usize = 4;
 pub struct Receipt<'a> {
     /// The index of its transaction in the block.
     pub index: u32,
-    /// EIP-2718 type, 0 to 4.
+    /// EIP-2718 type: 0 to 4, 0x7d or 0x7e.
     pub tx_type: u8,
     /// Whether the transaction succeeded. Before Byzantium: whether it did not run out of gas.
     pub success: bool,
     /// Gas used by this and all earlier transactions of the block.
     pub cumulative_gas_used: u64,
+    /// The nonce of the sender before a deposit of the OP stack. `None` before Regolith.
+    pub deposit_nonce: Option<u64>,
+    /// The version of the receipt of a deposit. `None` before Canyon.
+    pub deposit_version: Option<u64>,
     /// The number of logs.
     pub log_count: u32,
     logs: &'a [u8],
@@ -137,25 +146,76 @@ pub(crate) fn decode<'a>(
     row: &'a [u8],
     location: &'a ReceiptLocation<'a>,
     index: u32,
+    family: ChainFamily,
     unzstd: &'a mut Unzstd,
 ) -> Result<Receipt<'a>, Malformed> {
     let mut reader = Reader::new(row);
-    let mut flags = Flags::read(&mut reader, 1)?;
-    let (kind, success, gas_len, compressed) =
-        (flags.next(2), flags.flag(), flags.next(4), flags.flag());
+    let is_op = family == ChainFamily::OpStack;
+    let mut flags = match is_op {
+        false => Flags::read(&mut reader, 1)?,
+        true => Flags::read(&mut reader, 2)?,
+    };
+    let (kind, success, gas_len) = (flags.next(2), flags.flag(), flags.next(4));
+    let (has_nonce, has_version) = (is_op && flags.flag(), is_op && flags.flag());
+    let compressed = flags.flag();
+    flags.finish()?;
     if compressed {
         reader = Reader::new(unzstd.decompress(reader.rest())?);
     }
-    let tx_type = tx_type::decode(kind, &mut reader)?;
+    let tx_type = tx_type::decode(kind, &mut reader, family)?;
     let cumulative_gas_used = reader.u64(gas_len)?;
     let count = reader.varuint()?;
-    Ok(Receipt {
+    let mut receipt = Receipt {
         index,
         tx_type,
         success,
         cumulative_gas_used,
+        deposit_nonce: None,
+        deposit_version: None,
         log_count: u32::try_from(count).map_err(|_| "too many logs")?,
         logs: reader.rest(),
         location,
-    })
+    };
+    if has_nonce {
+        deposit(&mut receipt, reader, has_version)?;
+    } else if has_version {
+        return Err("the receipt of a deposit has a version and no nonce");
+    }
+    Ok(receipt)
+}
+
+/// Reads the fields after the logs. Few receipts have them, so only these find the end of
+/// their logs here.
+#[cold]
+fn deposit<'a>(
+    receipt: &mut Receipt<'a>,
+    mut reader: Reader<'a>,
+    has_version: bool,
+) -> Result<(), Malformed> {
+    if receipt.tx_type != tx_type::OP_DEPOSIT {
+        return Err("the receipt has the fields of a deposit, but is of another type");
+    }
+    for _ in 0..receipt.log_count {
+        reader.nested()?;
+    }
+    let len = receipt.logs.len() - reader.rest().len();
+    receipt.logs = &receipt.logs[..len];
+    receipt.deposit_nonce = reader.optional_u64(true)?;
+    receipt.deposit_version = reader.optional_u64(has_version)?;
+    reader.finish()
+}
+
+/// Adds to an error whether the row has the layout of the other family.
+#[cold]
+pub(crate) fn explain(what: Malformed, row: &[u8], family: ChainFamily) -> String {
+    let other = match family {
+        ChainFamily::Ethereum => ChainFamily::OpStack,
+        ChainFamily::OpStack => ChainFamily::Ethereum,
+    };
+    let mut unzstd = Unzstd::receipts();
+    let read = decode(row, &ReceiptLocation::Given, 0, other, &mut unzstd);
+    match read.is_ok_and(|receipt| receipt.logs().finish().is_ok()) {
+        true => format!("{what}; it is a receipt of {other}, but this is a chain of {family}"),
+        false => what.to_owned(),
+    }
 }

@@ -1,7 +1,7 @@
 //! Rows of receipts and transactions by transaction number, in static files or MDBX.
 
 use crate::{
-    BlockRange, BodyIndices, Error, Part, Result, Scratch, SignedTransaction, Snapshot,
+    BlockRange, BodyIndices, Error, Part, Result, Scratch, Snapshot, StoredTransaction,
     conf::Segment,
     jar::Jar,
     jar_reader::OpenJar,
@@ -36,7 +36,7 @@ impl Snapshot<'_> {
             for &(block, tx) in wanted {
                 let last_tx = last_tx(tx).max(tx);
                 let (jar, row, bytes) = self.transaction_row(block, tx, last_tx, transactions)?;
-                let form = transaction_hash::encode(bytes, unzstd, rlp)
+                let form = transaction_hash::encode(bytes, self.family(), unzstd, rlp)
                     .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?;
                 forms.push(form);
             }
@@ -46,12 +46,12 @@ impl Snapshot<'_> {
     }
 
     /// Returns a whole transaction by block and index.
-    pub(crate) fn signed_transaction(
+    pub(crate) fn stored_transaction(
         &self,
         block: u64,
         index: u32,
         scratch: &mut Scratch,
-    ) -> Result<SignedTransaction> {
+    ) -> Result<StoredTransaction> {
         let body = self.body(block)?;
         let tx = tx_number(block, body, index)?;
         self.read_transaction(block, tx, tx, scratch)
@@ -100,14 +100,14 @@ impl Snapshot<'_> {
         tx: u64,
         last_tx: u64,
         scratch: &mut Scratch,
-    ) -> Result<SignedTransaction> {
+    ) -> Result<StoredTransaction> {
         let Scratch {
             transactions,
             transaction: unzstd,
             ..
         } = scratch;
         let (jar, row, bytes) = self.transaction_row(block, tx, last_tx, transactions)?;
-        transaction::decode(bytes, unzstd)
+        transaction::decode(bytes, self.family(), unzstd)
             .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))
     }
 

@@ -3,19 +3,21 @@
 //! EIP-2718 encoding, and the sender is stored elsewhere or recovered from the signature.
 
 use crate::{
+    Deposit, StoredTransaction,
     compact::{Flags, Malformed, Reader},
     tx_type,
     zstd_rows::Unzstd,
 };
 use alloy_consensus::{
-    EthereumTxEnvelope, Signed, Transaction as _, TxEip1559, TxEip2930, TxEip4844, TxEip7702,
-    TxLegacy, transaction::SignerRecoverable,
+    EthereumTxEnvelope, Signed, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, Typed2718,
+    transaction::SignerRecoverable,
 };
 use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
     eip7702::{Authorization, SignedAuthorization},
 };
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
+use txgraph_base::ChainFamily;
 
 /// A whole transaction in the type of `alloy-consensus`, without blob sidecar.
 pub type SignedTransaction = EthereumTxEnvelope<TxEip4844>;
@@ -25,23 +27,25 @@ pub type SignedTransaction = EthereumTxEnvelope<TxEip4844>;
 pub struct Transaction {
     /// Keccak-256 of the EIP-2718 encoding.
     pub hash: B256,
-    /// EIP-2718 type, 0 to 4.
+    /// EIP-2718 type: 0 to 4, 0x7d or 0x7e.
     pub tx_type: u8,
-    /// The number of earlier transactions of the sender.
+    /// The number of earlier transactions of the sender. 0 for types 0x7d and 0x7e: the receipt
+    /// of a deposit has its nonce.
     pub nonce: u64,
     /// The receiver; `None` for a contract creation.
     pub to: Option<Address>,
     /// The value in wei.
     pub value: U256,
-    /// `None` for a legacy transaction without replay protection (EIP-155).
+    /// `None` for a legacy transaction without replay protection (EIP-155), and for types 0x7d
+    /// and 0x7e.
     pub chain_id: Option<u64>,
 }
 
-impl From<&SignedTransaction> for Transaction {
-    fn from(tx: &SignedTransaction) -> Self {
+impl From<&StoredTransaction> for Transaction {
+    fn from(tx: &StoredTransaction) -> Self {
         Self {
-            hash: *tx.tx_hash(),
-            tx_type: tx.tx_type() as u8,
+            hash: tx.hash(),
+            tx_type: tx.ty(),
             nonce: tx.nonce(),
             to: tx.to(),
             value: tx.value(),
@@ -51,18 +55,25 @@ impl From<&SignedTransaction> for Transaction {
 }
 
 /// Recovers the sender from the signature. High `s` values are accepted: they were valid
-/// before Homestead (EIP-2), and the node validated the block.
-pub(crate) fn recover_sender(tx: &SignedTransaction) -> Result<Address, Malformed> {
-    tx.recover_signer_unchecked()
-        .map_err(|_| "no sender can be recovered from its signature")
+/// before Homestead (EIP-2), and the node validated the block. A deposit contains its sender,
+/// and type 0x7d has the zero address.
+pub(crate) fn recover_sender(tx: &StoredTransaction) -> Result<Address, Malformed> {
+    match tx {
+        StoredTransaction::Signed(signed) => signed
+            .recover_signer_unchecked()
+            .map_err(|_| "no sender can be recovered from its signature"),
+        StoredTransaction::Deposit(deposit) => Ok(deposit.from),
+        StoredTransaction::PostExec(_) => Ok(Address::ZERO),
+    }
 }
 
-/// Returns the type of a stored transaction without decoding the rest.
+/// Returns the type of a stored transaction without decoding the rest, on a chain of an
+/// unknown family.
 pub(crate) fn peek_type(row: &[u8], unzstd: &mut Unzstd) -> Result<u8, Malformed> {
     let (_, kind, mut body) = open_row(row, unzstd)?;
     match kind {
         3 => body.byte(),
-        _ => tx_type::decode(kind, &mut body),
+        _ => tx_type::decode(kind, &mut body, ChainFamily::Ethereum),
     }
 }
 
@@ -71,6 +82,16 @@ pub(crate) struct StoredSignature<'a> {
     pub(crate) r: &'a [u8; 32],
     pub(crate) s: &'a [u8; 32],
     pub(crate) parity: bool,
+}
+
+impl StoredSignature<'_> {
+    /// Checks that there is no signature, as for transactions of types 0x7d and 0x7e.
+    fn check_absent(&self) -> Result<(), Malformed> {
+        if self.parity || *self.r != [0; 32] || *self.s != [0; 32] {
+            return Err("a transaction without signer has a signature");
+        }
+        Ok(())
+    }
 }
 
 impl From<StoredSignature<'_>> for Signature {
@@ -100,38 +121,71 @@ pub(crate) fn open_row<'a>(
 }
 
 /// Decodes a stored row.
-pub(crate) fn decode(row: &[u8], unzstd: &mut Unzstd) -> Result<SignedTransaction, Malformed> {
+pub(crate) fn decode(
+    row: &[u8],
+    family: ChainFamily,
+    unzstd: &mut Unzstd,
+) -> Result<StoredTransaction, Malformed> {
     let (signature, kind, mut reader) = open_row(row, unzstd)?;
+    let tx_type = tx_type::decode(kind, &mut reader, family)?;
+    if matches!(tx_type, tx_type::OP_DEPOSIT | tx_type::OP_POST_EXEC) {
+        signature.check_absent()?;
+        return Ok(match tx_type {
+            tx_type::OP_DEPOSIT => StoredTransaction::Deposit(deposit(reader)?),
+            _ => StoredTransaction::PostExec(input(reader)),
+        });
+    }
     let signature = signature.into();
     // `From` would compute the hash at once, which most callers do not need.
-    Ok(match tx_type::decode(kind, &mut reader)? {
+    Ok(StoredTransaction::Signed(match tx_type {
         0 => EthereumTxEnvelope::Legacy(Signed::new_unhashed(legacy(reader)?, signature)),
         1 => EthereumTxEnvelope::Eip2930(Signed::new_unhashed(eip2930(reader)?, signature)),
         2 => EthereumTxEnvelope::Eip1559(Signed::new_unhashed(eip1559(reader)?, signature)),
         3 => EthereumTxEnvelope::Eip4844(Signed::new_unhashed(eip4844(reader)?, signature)),
         _ => EthereumTxEnvelope::Eip7702(Signed::new_unhashed(eip7702(reader)?, signature)),
-    })
+    }))
 }
 
-/// The value of a transaction, which moves if the transaction succeeds.
+/// The value of a transaction, which moves if the transaction succeeds, and what a deposit
+/// mints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionValue {
-    /// The number of earlier transactions of the sender.
+    /// The number of earlier transactions of the sender. 0 for a deposit, whose receipt has it.
     pub nonce: u64,
     /// The receiver; `None` for a contract creation.
     pub to: Option<Address>,
-    /// The value in wei, not zero.
+    /// The value in wei. Zero only for a deposit that mints.
     pub value: U256,
+    /// Sender and mint of a deposit of the OP stack.
+    pub deposit: Option<DepositValue>,
+}
+
+/// What a deposit of the OP stack creates for its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DepositValue {
+    /// The sender.
+    pub from: Address,
+    /// The wei that are created for the sender, also if the deposit fails.
+    pub mint: u128,
 }
 
 /// Returns the value of a stored row, unless it is zero, without decoding the rest. What
 /// follows the value is not read.
 pub(crate) fn transaction_value(
     row: &[u8],
+    family: ChainFamily,
     unzstd: &mut Unzstd,
 ) -> Result<Option<TransactionValue>, Malformed> {
-    let (_, kind, mut reader) = open_row(row, unzstd)?;
-    let tx_type = tx_type::decode(kind, &mut reader)?;
+    let (signature, kind, mut reader) = open_row(row, unzstd)?;
+    let tx_type = tx_type::decode(kind, &mut reader, family)?;
+    match tx_type {
+        tx_type::OP_DEPOSIT => {
+            signature.check_absent()?;
+            return deposit_value(reader);
+        }
+        tx_type::OP_POST_EXEC => return signature.check_absent().map(|()| None),
+        _ => {}
+    }
     let flag_bytes = match tx_type {
         0 | 1 => 3,
         3 => 5,
@@ -167,7 +221,62 @@ pub(crate) fn transaction_value(
     reader.take(between)?;
     let to = call.then(|| reader.address()).transpose()?;
     let value = reader.u256(value)?;
-    Ok((!value.is_zero()).then_some(TransactionValue { nonce, to, value }))
+    Ok((!value.is_zero()).then_some(TransactionValue {
+        nonce,
+        to,
+        value,
+        deposit: None,
+    }))
+}
+
+/// Decodes a deposit (`CompactTxDeposit` of `op-alloy-consensus`).
+fn deposit(mut reader: Reader<'_>) -> Result<Deposit, Malformed> {
+    let mut flags = Flags::read(&mut reader, 2)?;
+    let (call, has_mint) = (flags.flag(), flags.flag());
+    let (value, gas_limit, is_system) = (flags.next(6), flags.next(4), flags.flag());
+    flags.finish()?;
+    Ok(Deposit {
+        source_hash: reader.b256()?,
+        from: reader.address()?,
+        to: to(&mut reader, call)?,
+        mint: mint(&mut reader, has_mint)?,
+        value: reader.u256(value)?,
+        gas_limit: reader.u64(gas_limit)?,
+        is_system,
+        input: input(reader),
+    })
+}
+
+/// Like [`deposit`], without copying the input.
+fn deposit_value(mut reader: Reader<'_>) -> Result<Option<TransactionValue>, Malformed> {
+    let mut flags = Flags::read(&mut reader, 2)?;
+    let (call, has_mint, value) = (flags.flag(), flags.flag(), flags.next(6));
+    if !has_mint && value == 0 {
+        return Ok(None);
+    }
+    reader.b256()?;
+    let from = reader.address()?;
+    let to = to(&mut reader, call)?;
+    let mint = mint(&mut reader, has_mint)?;
+    let value = reader.u256(value)?;
+    Ok(Some(TransactionValue {
+        nonce: 0,
+        to: to.into_to(),
+        value,
+        deposit: Some(DepositValue { from, mint }),
+    }))
+}
+
+/// Reads the mint of a deposit after its presence bit. The writer stores no mint of zero.
+fn mint(reader: &mut Reader<'_>, present: bool) -> Result<u128, Malformed> {
+    if !present {
+        return Ok(0);
+    }
+    let len = reader.varuint()?;
+    match reader.u128(len)? {
+        0 => Err("a deposit with a stored mint of zero"),
+        mint => Ok(mint),
+    }
 }
 
 fn little_endian(reader: &mut Reader<'_>) -> Result<U256, Malformed> {

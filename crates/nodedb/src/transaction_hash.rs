@@ -3,8 +3,8 @@
 //! A stored row and the EIP-2718 encoding have the same fields in nearly the same order, and
 //! integers as the same big-endian bytes without leading zeros. So fields are copied into a
 //! reused buffer: no number is parsed and nothing is allocated. The plain implementation is
-//! [`transaction::decode`](crate::transaction::decode) with `alloy`'s encoder. Blob and
-//! set-code transactions use it, and tests compare with it.
+//! [`transaction::decode`](crate::transaction::decode) with `alloy`'s encoder. Blob
+//! and set-code transactions and those of the OP stack use it, and tests compare with it.
 
 use crate::{
     compact::{Flags, Malformed, Reader},
@@ -15,6 +15,7 @@ use crate::{
 use alloy_eips::Encodable2718;
 use alloy_rlp::Header;
 use std::ops::Range;
+use txgraph_base::ChainFamily;
 
 /// Room before the fields for the type and the list header. The length is known last.
 const HEAD_MAX: usize = 1 + 9;
@@ -23,16 +24,17 @@ const HEAD_MAX: usize = 1 + 9;
 /// its range in `rlp`.
 pub(crate) fn encode(
     row: &[u8],
+    family: ChainFamily,
     unzstd: &mut Unzstd,
     rlp: &mut Vec<u8>,
 ) -> Result<Range<usize>, Malformed> {
     let (signature, kind, mut reader) = transaction::open_row(row, unzstd)?;
     let list = rlp.len() + HEAD_MAX;
     let mut out = Rlp(rlp);
-    let tx_type = tx_type::decode(kind, &mut reader)?;
+    let tx_type = tx_type::decode(kind, &mut reader, family)?;
     if tx_type > 2 {
         let start = out.0.len();
-        transaction::decode(row, unzstd)?.encode_2718(out.0);
+        transaction::decode(row, family, unzstd)?.encode_2718(out.0);
         return Ok(start..out.0.len());
     }
     out.0.resize(list, 0);

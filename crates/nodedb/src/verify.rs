@@ -3,10 +3,12 @@
 //! are encoded and hashed, and senders are recovered.
 
 use crate::{Block, Error, Receipt, Result, Snapshot, Withdrawal};
-use alloy_consensus::{EthereumReceipt, ReceiptWithBloom, TxReceipt, TxType, proofs};
+use alloy_consensus::{EthereumReceipt, TxReceipt, TxType, proofs};
+use alloy_eips::Encodable2718;
 use alloy_eips::eip4895;
 use alloy_primitives::{B256, Bloom};
-use txgraph_base::KnownChain;
+use alloy_rlp::{Encodable, Header};
+use txgraph_base::{ChainFamily, KnownChain};
 
 impl Block<'_> {
     /// Proves the block: its hash, transactions root, receipts root, bloom filter and
@@ -17,12 +19,18 @@ impl Block<'_> {
     /// a state root, which reth does not store. Headers before London do not say which form
     /// receipts have, so for unknown chains this holds up to London.
     ///
+    /// On the OP stack, receipts of deposits are hashed without their nonce before Canyon, as
+    /// op-geth did. The withdrawals root is not checked there: since Isthmus it is the storage
+    /// root of a contract.
+    ///
     /// Needs all parts of the block; [`Parts::withdrawals`](crate::Parts) must be set.
     pub fn check_roots(&mut self) -> Result<()> {
         self.check_header()?;
         self.check_receipts()?;
         self.check_transactions()?;
-        if let Some(expected) = self.header()?.withdrawals_root {
+        if let Some(expected) = self.header()?.withdrawals_root
+            && self.snapshot.family() == ChainFamily::Ethereum
+        {
             let withdrawals: Vec<_> = self.withdrawals().iter().map(to_alloy).collect();
             let root = proofs::calculate_withdrawals_root(&withdrawals);
             self.require("withdrawals root", root == expected)?;
@@ -47,7 +55,7 @@ impl Block<'_> {
         let expected = self.check_header()?.transactions_root;
         let transactions = (0..self.body.tx_count)
             .map_while(|index| u32::try_from(index).ok())
-            .map(|index| self.signed_transaction(index))
+            .map(|index| self.stored_transaction(index))
             .collect::<Result<Vec<_>>>()?;
         let root = proofs::calculate_transaction_root(&transactions);
         self.require("transactions root", root == expected)?;
@@ -74,9 +82,9 @@ impl Block<'_> {
         let mut bloom = Bloom::ZERO;
         let mut receipts = Vec::new();
         while let Some(receipt) = self.next_receipt()? {
-            let receipt = with_bloom(&receipt)?;
-            bloom |= receipt.logs_bloom;
-            receipts.push(receipt);
+            let (encoded, logs_bloom) = encode(&receipt)?;
+            bloom |= logs_bloom;
+            receipts.push(encoded);
         }
         (self.next_receipt, self.cumulative_gas_used) = position;
         let header = self.header()?;
@@ -90,7 +98,7 @@ impl Block<'_> {
         if !after_london && !after_byzantium {
             return Ok(());
         }
-        let found = proofs::calculate_receipt_root(&receipts);
+        let found = proofs::ordered_trie_root_encoded(&receipts);
         self.require("receipts root", found == root)
     }
 
@@ -127,15 +135,44 @@ fn byzantium_of(genesis_hash: &B256) -> Option<u64> {
     fork.map(|(block, _)| *block)
 }
 
-fn with_bloom(receipt: &Receipt<'_>) -> Result<ReceiptWithBloom<EthereumReceipt>> {
+/// Returns the EIP-2718 encoding of a receipt, and its bloom filter.
+fn encode(receipt: &Receipt<'_>) -> Result<(Vec<u8>, Bloom)> {
+    // Types of the OP stack.
+    let Ok(tx_type) = TxType::try_from(receipt.tx_type) else {
+        return encode_op(receipt);
+    };
     let receipt = EthereumReceipt {
-        // The decoder refuses types above 4.
-        tx_type: TxType::try_from(receipt.tx_type).unwrap_or(TxType::Legacy),
+        tx_type,
         success: receipt.success,
         cumulative_gas_used: receipt.cumulative_gas_used,
         logs: receipt.to_logs()?,
     };
-    Ok(receipt.into_with_bloom())
+    let receipt = receipt.into_with_bloom();
+    Ok((receipt.encoded_2718(), receipt.logs_bloom))
+}
+
+/// Encodes a receipt of type 0x7d or 0x7e. Nonce and version of a deposit are encoded only if
+/// there is a version (op-geth: `core/types/receipt.go`, `EncodeIndex`).
+fn encode_op(receipt: &Receipt<'_>) -> Result<(Vec<u8>, Bloom)> {
+    let logs = receipt.to_logs()?;
+    let bloom = alloy_primitives::logs_bloom(&logs);
+    let mut fields = Vec::new();
+    receipt.success.encode(&mut fields);
+    receipt.cumulative_gas_used.encode(&mut fields);
+    bloom.encode(&mut fields);
+    logs.encode(&mut fields);
+    if let (Some(nonce), Some(version)) = (receipt.deposit_nonce, receipt.deposit_version) {
+        nonce.encode(&mut fields);
+        version.encode(&mut fields);
+    }
+    let mut encoded = vec![receipt.tx_type];
+    let head = Header {
+        list: true,
+        payload_length: fields.len(),
+    };
+    head.encode(&mut encoded);
+    encoded.extend(fields);
+    Ok((encoded, bloom))
 }
 
 const fn to_alloy(withdrawal: &Withdrawal) -> eip4895::Withdrawal {

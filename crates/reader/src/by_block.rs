@@ -84,7 +84,7 @@ impl BlockReader for NodeBlockReader<'_> {
             db: self.source.db(),
             request: self.request,
             chain_id: self.source.chain_id(),
-            parts: parts(self.request, options.verify),
+            parts: parts(self.request, self.source.db().family(), options.verify),
             verify: options.verify,
             tokens: None,
             piece_bytes: RUN_BYTES,

@@ -11,14 +11,15 @@ use crate::{
     merge::{Outcome, Piece},
     plan::TokenBits,
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use std::{
     ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 use txgraph_nodedb::{
-    self as nodedb, Block, BodyIndices, NodeDb, Parts, Scratch, Snapshot, TransactionValue,
+    self as nodedb, Block, BodyIndices, ChainFamily, NodeDb, Parts, Receipt, Scratch, Snapshot,
+    TransactionValue,
 };
 use txgraph_transfers::{
     BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView, ScanRequest,
@@ -37,13 +38,17 @@ const CLOCK_BLOCKS: u64 = 64;
 
 /// Returns the parts of blocks that a request needs. With `verify` there are more, to compare
 /// them.
-pub(crate) fn parts(request: &ScanRequest, verify: bool) -> Parts {
+pub(crate) fn parts(request: &ScanRequest, family: ChainFamily, verify: bool) -> Parts {
     let filter = &request.filter;
+    let transactions = match family {
+        ChainFamily::Ethereum => filter.needs_transactions(),
+        ChainFamily::OpStack => filter.needs_op_transactions(),
+    };
     Parts {
         headers: verify,
         receipts: true,
-        transactions: filter.needs_transactions() || request.with_hashes || verify,
-        senders: filter.needs_transactions(),
+        transactions: transactions || request.with_hashes || verify,
+        senders: transactions,
         withdrawals: filter.needs_withdrawals() || verify,
     }
 }
@@ -327,16 +332,18 @@ impl ChunkReader<'_> {
         decoder.begin_block(block.number, None);
         let mut index = 0;
         loop {
-            let mut view = None;
+            let mut moved = None;
             if self.parts.senders && u64::from(index) < block.body.tx_count {
-                view = transaction_value_of(block, index)?;
+                moved = transaction_value_of(block, index)?;
             }
+            let number = block.number;
             let Some(receipt) = block.next_receipt()? else {
                 break;
             };
-            if let Some(view) = &mut view {
-                view.success = receipt.success;
-            }
+            let view = match moved {
+                Some(moved) => Some(moved.view(number, &receipt)?),
+                None => None,
+            };
             let mut logs = receipt.logs();
             let views = logs.by_ref().map(|log| LogView {
                 address: log.address,
@@ -388,22 +395,57 @@ fn next_tx_after(snapshot: &Snapshot<'_>, before: Option<u64>) -> nodedb::Result
     }
 }
 
-/// Returns the native value that a transaction moves if it succeeds. `None` if it is zero, so
-/// that its sender is not looked up.
-fn transaction_value_of(
-    block: &mut Block<'_>,
-    index: u32,
-) -> nodedb::Result<Option<TransactionView>> {
-    let Some(TransactionValue { nonce, to, value }) = block.transaction_value(index)? else {
+/// The native value of a transaction, with its sender.
+struct Moved {
+    from: Address,
+    value: TransactionValue,
+}
+
+impl Moved {
+    /// Adds what only the receipt has: the status, and the nonce of a deposit.
+    fn view(&self, block: u64, receipt: &Receipt<'_>) -> nodedb::Result<TransactionView> {
+        let Self { from, value } = *self;
+        let nonce = match value.deposit {
+            Some(_) => receipt.deposit_nonce,
+            None => Some(value.nonce),
+        };
+        let to = match (value.to, nonce) {
+            (Some(to), _) => to,
+            (None, Some(nonce)) => from.create(nonce),
+            // The value does not move, so the address is not needed.
+            (None, None) if value.value.is_zero() || !receipt.success => Address::ZERO,
+            (None, None) => {
+                return Err(nodedb::Error::Inconsistent {
+                    block,
+                    what: format!(
+                        "deposit {} creates a contract, and its receipt is from before Regolith \
+                         and has no nonce: the address of the contract is not known",
+                        receipt.index
+                    ),
+                });
+            }
+        };
+        Ok(TransactionView {
+            from,
+            to,
+            value: value.value,
+            mint: U256::from(value.deposit.map_or(0, |deposit| deposit.mint)),
+            success: receipt.success,
+        })
+    }
+}
+
+/// Returns the native value that a transaction moves if it succeeds, and what it mints. `None`
+/// if both are zero, so that its sender is not looked up.
+fn transaction_value_of(block: &mut Block<'_>, index: u32) -> nodedb::Result<Option<Moved>> {
+    let Some(value) = block.transaction_value(index)? else {
         return Ok(None);
     };
-    let from = block.sender(index)?;
-    Ok(Some(TransactionView {
-        from,
-        to: to.unwrap_or_else(|| from.create(nonce)),
-        value,
-        success: false,
-    }))
+    let from = match value.deposit {
+        Some(deposit) => deposit.from,
+        None => block.sender(index)?,
+    };
+    Ok(Some(Moved { from, value }))
 }
 
 /// Fills in the hashes of the rows of one block, which are in total order.

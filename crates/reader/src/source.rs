@@ -100,7 +100,7 @@ impl NodeSource {
         request: &ScanRequest,
         missing: Vec<Unavailable>,
     ) -> SourceError {
-        let parts = parts(request, self.options.verify);
+        let parts = parts(request, self.db.family(), self.options.verify);
         match availability::everything(&self.db, parts, &self.options.cancel) {
             Ok(available) => SourceError::Unavailable { missing, available },
             Err(error) => error,
@@ -154,7 +154,7 @@ impl NodeSource {
             db: &self.db,
             request,
             chain_id: self.chain.chain_id,
-            parts: parts(request, self.options.verify),
+            parts: parts(request, self.db.family(), self.options.verify),
             verify: self.options.verify,
             tokens: tokens.filter(|_| plan.skips_by_bloom),
             piece_bytes: limits.piece_bytes(),
@@ -213,7 +213,7 @@ impl TransferSource for NodeSource {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
         check_supported(request)?;
-        let parts = parts(request, self.options.verify);
+        let parts = parts(request, self.db.family(), self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if !survey.missing.is_empty() && !request.allow_partial {
             return Err(self.unavailable(request, survey.missing));
@@ -234,7 +234,7 @@ impl TransferSource for NodeSource {
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         check_supported(request)?;
-        let parts = parts(request, self.options.verify);
+        let parts = parts(request, self.db.family(), self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if survey.missing.is_empty() {
             return Ok(());

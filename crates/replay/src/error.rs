@@ -80,6 +80,16 @@ pub enum Error {
         /// The hash of its block 0.
         genesis_hash: B256,
     },
+    /// The chain has other rules than Ethereum.
+    #[error(
+        "{}: blocks of the OP stack cannot be replayed; so fees, internal transfers and traces of \
+         this chain are not available",
+        path.display()
+    )]
+    OpStack {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// The rules belong to another chain.
     #[error(
         "{} contains the chain with genesis {found}, the given rules are for genesis {expected}",

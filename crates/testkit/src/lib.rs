@@ -12,3 +12,4 @@ pub mod fixtures;
 pub mod mainnet;
 pub mod naive;
 pub mod op;
+pub mod questions;

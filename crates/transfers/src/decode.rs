@@ -33,6 +33,9 @@ pub struct TransactionView {
     pub to: Address,
     /// The value in wei.
     pub value: U256,
+    /// The wei that an OP-stack deposit creates for its sender before it runs, also if it
+    /// fails. 0 for other transactions.
+    pub mint: U256,
     /// The status in the receipt. A failed transaction moves no value.
     pub success: bool,
 }
@@ -75,6 +78,8 @@ struct Event {
 /// * `Deposit` and `Withdrawal` of wrapped coins ([`WrappedNative`]), as movements from and to
 ///   the zero address. If the transaction also has an equal `Transfer` of the same token, only
 ///   that one is kept. In other forms, these two names belong to unrelated events.
+/// * The mint of an OP-stack deposit, from the zero address to its sender. It precedes the value
+///   of the deposit and has sub-index 0; the value then has sub-index 1.
 /// * The value of a successful transaction and the withdrawals of a block, unless zero.
 /// * Native movements that the chain itself logs (EIP-7708). The first one that equals the
 ///   value of its transaction replaces it, at its log index. A transaction to its own sender
@@ -154,10 +159,11 @@ impl<'f> Decoder<'f> {
         self.counts.skipped_blocks += 1;
     }
 
-    /// Decodes one transaction: its native value, then its logs in order. Must be called for
+    /// Decodes one transaction: its native mint and value, then its logs in order. Must be called for
     /// every transaction of the block, because log indices count through the block. Appends
     /// the wanted transfers to `out`, without transaction hashes. `transaction` may be `None`
-    /// if the filter does not need it ([`TransferFilter::needs_transactions`]).
+    /// if the filter does not need it ([`TransferFilter::needs_transactions`], and on the OP stack
+    /// [`TransferFilter::needs_op_transactions`]).
     pub fn transaction<'a>(
         &mut self,
         transaction_index: u32,
@@ -172,12 +178,21 @@ impl<'f> Decoder<'f> {
             log: None,
             sub: 0,
         };
+        let minting = transaction.filter(|transaction| !transaction.mint.is_zero());
+        if let Some(TransactionView { from, mint, .. }) = minting {
+            let event = native(Address::ZERO, *from, *mint, Kind::Mint);
+            self.offer(position, event, out);
+        }
+        let of_value = EventPosition {
+            sub: u32::from(minting.is_some()),
+            ..position
+        };
         let mut own = transaction
             .filter(|transaction| transaction.success && !transaction.value.is_zero())
             .map(|transaction| {
                 (
                     transaction,
-                    self.offer(position, value_of(transaction), out),
+                    self.offer(of_value, value_of(transaction), out),
                 )
             });
         for log in logs {

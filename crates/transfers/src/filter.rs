@@ -124,6 +124,12 @@ impl TransferFilter {
         self.wants_native(Kind::Value) || self.wants_native(Kind::Internal)
     }
 
+    /// Whether a decoder needs the transactions of an OP-stack chain, where deposits also mint
+    /// the native coin.
+    pub fn needs_op_transactions(&self) -> bool {
+        self.needs_transactions() || self.wants_native(Kind::Mint)
+    }
+
     /// Whether a decoder needs the withdrawals of the blocks.
     pub fn needs_withdrawals(&self) -> bool {
         self.wants_native(Kind::Withdrawal)
@@ -286,6 +292,9 @@ mod tests {
         assert_eq!(needs(&kinds(&[Kind::Withdrawal])), (false, true));
         assert_eq!(needs(&kinds(&[Kind::Internal])), (true, false));
         assert_eq!(needs(&kinds(&[Kind::Mint])), (false, false));
+        assert!(kinds(&[Kind::Mint]).needs_op_transactions());
+        assert!(!kinds(&[Kind::Withdrawal]).needs_op_transactions());
+        assert!(!only(&[TOKEN], false).needs_op_transactions());
         let standards = vec![TokenStandard::Erc20];
         assert_eq!(
             needs(&TransferFilter {

@@ -72,6 +72,7 @@ pub(crate) fn decode(
                 }
                 log_index += 1;
             }
+            let minting = !transaction.mint.is_zero();
             if transaction.success && !transaction.value.is_zero() {
                 let event = Row {
                     token: None,
@@ -89,8 +90,20 @@ pub(crate) fn decode(
                 });
                 match logged {
                     Some(logged) => logged.kind = Kind::Value,
-                    None => rows.insert(0, row(None, 0, event)),
+                    None => rows.insert(0, row(None, u32::from(minting), event)),
                 }
+            }
+            if minting {
+                let event = Row {
+                    token: None,
+                    from: Address::ZERO,
+                    to: transaction.from,
+                    value: transaction.mint,
+                    id: None,
+                    standard: TokenStandard::Native,
+                    kind: Kind::Mint,
+                };
+                rows.insert(0, row(None, 0, event));
             }
             let kept = without_told_twice(rows, chain_id, wrapped);
             counts.wraps_deduplicated += kept.1;

@@ -477,6 +477,7 @@ impl From<txgraph_replay::Error> for Error {
             | Replay::UnknownBundleChain { .. }
             | Replay::WrongChainId { .. } => Self::usage(message).advise(Advice::NameChainFile),
             Replay::Genesis
+            | Replay::OpStack { .. }
             | Replay::WrongChain { .. }
             | Replay::WrongBundleChain { .. }
             | Replay::ChainFile { .. }

@@ -218,6 +218,7 @@ impl Block {
                 from,
                 to: to.unwrap_or_else(|| from.create(transaction.nonce())),
                 value: transaction.value(),
+                mint: U256::ZERO,
                 // With a state root instead of a status: these transactions have gas left.
                 success: receipt.status() || receipt.status_or_post_state().is_post_state(),
             };

@@ -16,37 +16,37 @@ use txgraph_nodedb::{
     fuzzing::{self, Buffers},
 };
 
-fn b256() -> impl Strategy<Value = B256> {
+pub(crate) fn b256() -> impl Strategy<Value = B256> {
     any::<[u8; 32]>().prop_map(B256::from)
 }
 
-fn address() -> impl Strategy<Value = Address> {
+pub(crate) fn address() -> impl Strategy<Value = Address> {
     any::<[u8; 20]>().prop_map(Address::from)
 }
 
-fn bytes(len_max: usize) -> impl Strategy<Value = Bytes> {
+pub(crate) fn bytes(len_max: usize) -> impl Strategy<Value = Bytes> {
     vec(any::<u8>(), 0..=len_max).prop_map(Bytes::from)
 }
 
 /// All widths are equally likely, so that integers of every length occur.
-fn number() -> impl Strategy<Value = u64> {
+pub(crate) fn number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..=64).prop_map(|(n, cut)| n.checked_shr(cut).unwrap_or(0))
 }
 
-fn wide() -> impl Strategy<Value = u128> {
+pub(crate) fn wide() -> impl Strategy<Value = u128> {
     (any::<u128>(), 0u32..=128).prop_map(|(n, cut)| n.checked_shr(cut).unwrap_or(0))
 }
 
-fn u256() -> impl Strategy<Value = U256> {
+pub(crate) fn u256() -> impl Strategy<Value = U256> {
     (any::<[u8; 32]>(), 0usize..=256).prop_map(|(n, cut)| U256::from_be_bytes(n) >> cut)
 }
 
-fn log() -> impl Strategy<Value = Log> {
+pub(crate) fn log() -> impl Strategy<Value = Log> {
     (address(), vec(b256(), 0..=4), bytes(300))
         .prop_map(|(address, topics, data)| Log::new_unchecked(address, topics, data))
 }
 
-fn receipt() -> impl Strategy<Value = EthereumReceipt<TxType>> {
+pub(crate) fn receipt() -> impl Strategy<Value = EthereumReceipt<TxType>> {
     (0u8..5, any::<bool>(), number(), vec(log(), 0..6)).prop_map(
         |(tx_type, success, cumulative_gas_used, logs)| EthereumReceipt {
             tx_type: TxType::try_from(tx_type).unwrap(),
@@ -151,7 +151,7 @@ prop_compose! {
     }
 }
 
-fn transaction() -> impl Strategy<Value = SignedTransaction> {
+pub(crate) fn transaction() -> impl Strategy<Value = SignedTransaction> {
     prop_oneof![legacy(), eip2930(), later(), later(), later()]
 }
 
@@ -231,6 +231,7 @@ proptest! {
             nonce: tx.nonce(),
             to: tx.to(),
             value: tx.value(),
+            deposit: None,
         };
         let value = (!tx.value().is_zero()).then_some(value);
         prop_assert_eq!(fuzzing::transaction_value(&row, &mut buffers), Ok(value));

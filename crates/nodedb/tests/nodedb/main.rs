@@ -15,6 +15,7 @@ mod info;
 mod json;
 mod live;
 mod lookup;
+mod op;
 mod refusals;
 mod roots;
 mod senders;

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{FileExt, symlink},
     path::Path,
 };
-use txgraph_nodedb::{BlockRange, DataDir, Error, NodeDb, Parts, Scratch};
+use txgraph_nodedb::{BlockRange, ChainFamily, DataDir, Error, NodeDb, Parts, Scratch};
 use txgraph_testkit::{
     edit::put,
     fixtures::{Unpacked, committed},
@@ -169,9 +169,10 @@ fn ignores_foreign_files() {
     );
 }
 
-/// Changes the first transaction of the tip to an OP-stack deposit.
+/// Changes the first transaction of the tip to an OP-stack deposit. The receipts are then read
+/// in the layout of op-reth, which refuses them.
 #[test]
-fn refuses_an_op_stack_chain() {
+fn refuses_ethereum_receipts_on_an_op_stack_chain() {
     let copy = copy();
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
@@ -211,7 +212,26 @@ fn refuses_an_op_stack_chain() {
     let jar = File::options().write(true).open(jar).unwrap();
     jar.write_all_at(&[0b0110], offset).unwrap();
     jar.write_all_at(&[0x7e], offset + 65).unwrap();
-    refused(copy.path(), "OP-stack chains are not supported yet");
+    let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
+    assert_eq!(db.family(), ChainFamily::OpStack);
+    let snapshot = db.snapshot().unwrap();
+    let blocks = BlockRange {
+        first: block,
+        last: block,
+    };
+    let visit = &mut |block: &mut txgraph_nodedb::Block<'_>| {
+        while block.next_receipt()?.is_some() {}
+        Ok(std::ops::ControlFlow::Continue(()))
+    };
+    let parts = Parts {
+        receipts: true,
+        ..Parts::default()
+    };
+    let error = snapshot
+        .for_each_block(blocks, parts, &mut Scratch::default(), visit)
+        .unwrap_err();
+    let expected = "it is a receipt of Ethereum, but this is a chain of the OP stack";
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]

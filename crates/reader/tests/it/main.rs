@@ -7,6 +7,7 @@ mod find;
 mod mainnet;
 mod missing;
 mod mutations;
+mod op;
 mod options;
 mod plan;
 mod stress;

@@ -8,7 +8,7 @@ pub use genesis::Genesis;
 use crate::{Error, Result};
 use alloy_primitives::{Address, B256};
 use std::path::Path;
-use txgraph_base::KnownChain;
+use txgraph_base::{ChainFamily, KnownChain};
 use txgraph_block::BlockRules;
 use txgraph_evm::{BlobSchedule, Fork};
 use txgraph_nodedb::{Header, NodeDb};
@@ -37,6 +37,11 @@ impl ChainRules {
     /// Returns the rules of the chain in a database: from a genesis file if one is given, else
     /// those known for the hash of block 0.
     pub fn of_database(db: &NodeDb, chain_file: Option<&Path>) -> Result<Self> {
+        if db.family() == ChainFamily::OpStack {
+            return Err(Error::OpStack {
+                path: db.dir().root.clone(),
+            });
+        }
         let found = db.chain()?.genesis_hash;
         let Some(path) = chain_file else {
             return Self::known(found).ok_or(Error::UnknownChain {

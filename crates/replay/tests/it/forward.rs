@@ -2,6 +2,7 @@
 //! that execution is tested separately from history.
 
 use crate::support::{Present, database, genesis};
+use std::path::Path;
 use txgraph_block::{PlainAccount, PlainState, state_root};
 use txgraph_evm::MemoryState;
 use txgraph_nodedb::NodeDb;
@@ -151,6 +152,22 @@ fn wrong_fork_or_state_is_a_mismatch() {
         }
     ));
     assert!(replay.transactions.is_empty() && !replay.verified.header);
+}
+
+#[test]
+fn chains_of_the_op_stack_are_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = txgraph_chaingen::OpSample::new(901, 50, 2);
+    sample
+        .write(folder.path(), txgraph_chaingen::Layout::V2.into())
+        .unwrap();
+    let db = database(folder.path());
+    // With or without a genesis file.
+    for file in [None, Some(Path::new("genesis.json"))] {
+        let error = ChainRules::of_database(&db, file).unwrap_err();
+        assert!(matches!(error, Error::OpStack { .. }), "{error}");
+        assert!(error.to_string().contains("fees"), "{error}");
+    }
 }
 
 #[test]

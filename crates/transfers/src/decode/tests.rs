@@ -446,6 +446,7 @@ fn sends(from: Address, to: Address, value: u64) -> TransactionView {
         from,
         to,
         value: U256::from(value),
+        mint: U256::ZERO,
         success: true,
     }
 }
@@ -474,6 +475,26 @@ fn transaction_values() {
         &[log(TOKEN, TRANSFER, "a b", "5")],
         &["-.0 - native value a>b 3", "0.0 token erc20 transfer a>b 5"],
     );
+}
+
+#[test]
+fn deposits_mint_before_their_value() {
+    let deposit = |value, success| TransactionView {
+        mint: U256::from(7),
+        success,
+        ..sends(ALICE, BOB, value)
+    };
+    check_native(
+        deposit(3, true),
+        &[log(TOKEN, TRANSFER, "a b", "5")],
+        &[
+            "-.0 - native mint 0>a 7",
+            "-.1 - native value a>b 3",
+            "0.0 token erc20 transfer a>b 5",
+        ],
+    );
+    check_native(deposit(0, true), &[], &["-.0 - native mint 0>a 7"]);
+    check_native(deposit(3, false), &[], &["-.0 - native mint 0>a 7"]);
 }
 
 #[test]
@@ -677,8 +698,10 @@ fn tame_log() -> impl Strategy<Value = OwnedLog> {
 }
 
 fn some_block() -> impl Strategy<Value = Block> {
-    let transaction = (some_address(), some_address(), 0u64..3, any::<bool>()).prop_map(
-        |(from, to, value, success)| TransactionView {
+    let amounts = (0u64..3, 0u64..2);
+    let transaction = (some_address(), some_address(), amounts, any::<bool>()).prop_map(
+        |(from, to, (value, mint), success)| TransactionView {
+            mint: U256::from(mint),
             success,
             ..sends(from, to, value)
         },
@@ -751,7 +774,7 @@ fn decode(
     for (number, block) in (0..).zip(blocks) {
         decoder.begin_block(number, BlockTime::new(1000 + number));
         for (index, (transaction, logs)) in (0..).zip(&block.transactions) {
-            let transaction = filter.needs_transactions().then_some(transaction);
+            let transaction = filter.needs_op_transactions().then_some(transaction);
             decoder.transaction(
                 index,
                 transaction,
