@@ -40,6 +40,7 @@ mod chain;
 mod checkpoint;
 mod coverage;
 mod info;
+mod version;
 
 mod block;
 mod blocks;
@@ -107,6 +108,7 @@ pub use state_coverage::StateCoverage;
 pub use stored_transaction::{Deposit, StoredTransaction};
 pub use transaction::{DepositValue, SignedTransaction, Transaction, TransactionValue};
 pub use txgraph_base::{BlockRange, ChainFamily, TxRange};
+pub use version::NEWEST_TESTED;
 
 /// Checks at compile time that a directory can be shared between threads, and that a
 /// snapshot can be sent to one.

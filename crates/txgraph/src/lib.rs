@@ -77,7 +77,7 @@ pub use txgraph_lake::{
     BuildReport as LakeBuildReport, CompactReport, FileStatus, Lake, Status as LakeStatus,
     VerifyReport as LakeVerifyReport,
 };
-pub use txgraph_nodedb::{ChainFamily, Info};
+pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_TESTED};
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{BlockReplay, EngineKind, Mismatch, RangeReport, TransactionReplay};

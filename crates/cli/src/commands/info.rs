@@ -7,7 +7,7 @@ use crate::{
     time::utc,
 };
 use clap::Args;
-use txgraph::{BlockRange, Info, Result, printable};
+use txgraph::{BlockRange, ChainFamily, Info, NEWEST_TESTED, Result, printable};
 
 /// Show what a data directory contains
 ///
@@ -30,6 +30,12 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs, context: &Context<'_>) -> Result<()> {
     let info = context.open()?.info()?;
+    if let Some(version) = info.untested_version() {
+        tracing::warn!(
+            "the directory was written by reth {version}; {NEWEST_TESTED} is the newest version \
+             that was tested with this program"
+        );
+    }
     match args.json {
         true => print_json(&info),
         false => print_page(&page(&info)),
@@ -49,6 +55,9 @@ fn page(info: &Info) -> String {
             None => format!("{name}; its id is not stored: pass --chain-id"),
         },
     );
+    if info.chain.family == ChainFamily::OpStack {
+        line("family", "OP stack".to_owned());
+    }
     line("genesis", info.chain.genesis_hash.to_string());
     line("layout", info.layout.to_owned());
     for writer in &info.written_by {
