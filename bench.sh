@@ -10,6 +10,7 @@
 #   ./bench.sh index      the index against scans: scripts/bench-index.sh
 #   ./bench.sh lake       the lake against the index: scripts/bench-lake.sh
 #   ./bench.sh replay     replay compared with revm: scripts/bench-replay.sh
+#   ./bench.sh scale      cost on 4 million blocks: scripts/bench-scale.sh
 #   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
 #   RUNS=3 THREADS=1,2,4 ./bench.sh
 #
@@ -20,7 +21,7 @@ cd "$(dirname "$0")"
 . scripts/lib.sh
 
 case "${1:-}" in
-    evm | index | lake | mainnet | replay | writers)
+    evm | index | lake | mainnet | replay | scale | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
@@ -33,7 +34,7 @@ blocks=200000
 case "${1:-}" in
     "") ;;
     --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|lake|mainnet|replay|writers [--quick]" ;;
+    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|lake|mainnet|replay|scale|writers [--quick]" ;;
 esac
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}
