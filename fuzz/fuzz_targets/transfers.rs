@@ -104,6 +104,7 @@ fn block(choices: &mut Choices<'_>) -> Block {
             let transaction = TransactionView {
                 from: choices.address(),
                 to: choices.address(),
+                mint: U256::from(choices.below(2)),
                 value: U256::from(choices.below(3)),
                 success: choices.byte() & 1 == 1,
             };
@@ -135,7 +136,7 @@ fn decode(
                 topics: &log.topics,
                 data: &log.data,
             });
-            let transaction = filter.needs_transactions().then_some(transaction);
+            let transaction = filter.needs_op_transactions().then_some(transaction);
             decoder.transaction(index, transaction, logs, &mut out);
         }
         if filter.needs_withdrawals() {
