@@ -15,6 +15,7 @@ mod index;
 mod info;
 mod lake;
 mod mainnet;
+mod op;
 mod outputs;
 mod query;
 mod replay;

@@ -1,0 +1,110 @@
+//! The program on data directories of the OP stack.
+
+use crate::harness::{Run, bare, rows, run};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+use txgraph_chaingen::{Layout, OpSample};
+use txgraph_testkit::{
+    edit,
+    naive::{Rules, bfs},
+};
+
+/// A sample, and directories of it as `data` in a folder to run in, for each layout.
+fn directories() -> (OpSample, [TempDir; 2]) {
+    let sample = OpSample::new(901, 50, 10);
+    let folders = [Layout::V1, Layout::V2].map(|layout| {
+        let folder = tempfile::tempdir().unwrap();
+        sample
+            .write(&folder.path().join("data"), layout.into())
+            .unwrap();
+        folder
+    });
+    (sample, folders)
+}
+
+fn ask(folder: &Path, line: &str) -> Run {
+    let arguments = line.split_whitespace();
+    run(bare(folder).args(arguments).args(["--datadir", "data"]))
+}
+
+fn ok(folder: &Path, line: &str) -> Run {
+    let run = ask(folder, line);
+    assert_eq!(run.status, 0, "{line}: {run:?}");
+    run
+}
+
+#[test]
+fn commands_answer_from_an_op_directory() {
+    let (sample, folders) = directories();
+    let root = sample.transfers[0].to_address;
+    let rules = Rules {
+        hops: Some(2),
+        ..Rules::default()
+    };
+    let reached = bfs(&sample.transfers, &[root], &rules);
+    assert!(reached.edges.len() > 20);
+    for folder in &folders {
+        let folder = folder.path();
+        let info: Value = serde_json::from_str(&ok(folder, "info --json").stdout).unwrap();
+        assert_eq!(info["chain"]["chain_id"], 901);
+        assert_eq!(info["chain"]["family"], "op-stack");
+        assert!(ok(folder, "info").stdout.contains("OP stack"));
+
+        let all = "transfers -q --from-block 50 --format csv -o -";
+        let plain = ok(folder, all).stdout;
+        let found = rows(&plain);
+        assert_eq!(found.len(), sample.transfers.len());
+        for (row, expected) in found.iter().zip(&sample.transfers) {
+            assert_eq!(row["kind"], expected.kind.to_string());
+            assert_eq!(row["value"], expected.value.to_string());
+            assert_eq!(row["sub_index"], expected.sub_index.to_string());
+        }
+        assert_eq!(ok(folder, &format!("{all} --verify")).stdout, plain);
+
+        let graph = format!("graph -q -r {root} -n 2 -b 50: --format csv -o -");
+        let found = ok(folder, &graph).stdout;
+        assert_eq!(rows(&found).len(), reached.edges.len());
+        ok(
+            folder,
+            "index build -q --index index --from-block 50 --reorg-buffer 0",
+        );
+        ok(folder, "index verify -q --index index");
+        assert_eq!(ok(folder, &format!("{graph} --index index")).stdout, found);
+        assert_eq!(ok(folder, &format!("{all} --index index")).stdout, plain);
+        ok(folder, "analyze summary -q -b 50:");
+    }
+}
+
+#[test]
+fn replay_of_an_op_directory_is_refused() {
+    let (_, folders) = directories();
+    for folder in &folders {
+        for line in ["replay -b 52", "transfers -b 52 --internal"] {
+            let run = ask(folder.path(), line);
+            assert_eq!(run.status, 2, "{line}: {run:?}");
+            let expected = "blocks of the OP stack cannot be replayed";
+            assert!(run.stderr.contains(expected), "{line}: {run:?}");
+        }
+    }
+}
+
+#[test]
+fn info_warns_about_a_newer_version_once() {
+    let (_, folders) = directories();
+    let text = |text: &str| {
+        let mut row = vec![u8::try_from(text.len()).unwrap()];
+        row.extend(text.bytes().flat_map(|byte| [1, byte]));
+        row
+    };
+    for (folder, version) in folders.iter().zip(["2.5.1", "2.6.0"]) {
+        let data = folder.path().join("data");
+        edit::clear(&data, "VersionHistory");
+        let row = [text(version), text("abc"), text("")].concat();
+        edit::put(&data, "VersionHistory", &5u64.to_be_bytes(), &row);
+        let run = ok(folder.path(), "info");
+        assert!(run.stdout.contains(&format!("reth {version}")), "{run:?}");
+        let warnings = run.stderr.matches("2.5.1 is the newest version").count();
+        assert_eq!(warnings, usize::from(version == "2.6.0"), "{run:?}");
+    }
+}
