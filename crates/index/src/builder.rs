@@ -216,7 +216,7 @@ impl Builder {
                 transfer.token_standard,
                 transfer.kind,
                 transfer.token_id.is_some(),
-                is_internal(transfer),
+                transfer.kind.is_internal(transfer.log_index.is_some()),
             );
             let class = self.class(class).ok_or_else(too_large("tokens"))?;
             self.row_class.push(class);
@@ -501,13 +501,6 @@ impl Builder {
         std::mem::swap(&mut out.buffer, &mut self.amounts);
         out.part(Part::Amounts, 0)
     }
-}
-
-/// Whether a transfer is a movement inside of a transaction without a log (with EIP-7708
-/// such movements have logs). It is part of an answer only if the request includes internal
-/// transfers.
-pub(crate) const fn is_internal(transfer: &Transfer) -> bool {
-    transfer.log_index.is_none() && matches!(transfer.kind, Kind::Internal | Kind::Burn)
 }
 
 /// Appends a number, little-endian and without its leading zeros.

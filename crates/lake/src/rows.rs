@@ -179,6 +179,11 @@ impl Wanted<'_> {
         Ok(ranges)
     }
 
+    /// Whether the partition may have movements inside of transactions that are not requested.
+    fn leaves_out_internal(&self) -> bool {
+        self.lake.has_internal() && !self.request.filter.internal
+    }
+
     /// Passes each wanted row to `take`, in total order.
     fn each(
         &self,
@@ -190,6 +195,7 @@ impl Wanted<'_> {
             return Ok(());
         }
         let filter = &self.request.filter;
+        let leaves_out_internal = self.leaves_out_internal();
         let min_value = filter.min_value.to_be_bytes::<32>();
         let mut numbers = ranges.clone().into_iter().flatten();
         let mut wanted_rows = self.rows.map(|rows| rows.iter().copied().peekable());
@@ -201,6 +207,10 @@ impl Wanted<'_> {
             let token = batch.optional_u64s("token_address_id")?;
             let standard = batch.words::<TokenStandard>("token_standard")?;
             let kind = batch.words::<Kind>("kind")?;
+            let log = match leaves_out_internal {
+                true => Some(batch.optional_u32s("log_index")?),
+                false => None,
+            };
             let values = match filter.min_value == U256::ZERO {
                 true => None,
                 false => Some(batch.bytes::<32>("value")?),
@@ -221,6 +231,11 @@ impl Wanted<'_> {
                     && filter.wants_sort(standard(at)?, kind(at)?)
                     && values.is_none_or(|values| values[at] >= min_value)
                 {
+                    if let Some(log) = &log
+                        && kind(at)?.is_internal(log(at).is_some())
+                    {
+                        continue;
+                    }
                     selected.push(at);
                 }
             }
@@ -235,6 +250,7 @@ impl Wanted<'_> {
         if self.rows.is_none()
             && self.blocks == self.partition.info.blocks
             && filter.min_value == U256::ZERO
+            && !self.leaves_out_internal()
         {
             return self.count_assets();
         }
@@ -243,10 +259,11 @@ impl Wanted<'_> {
             "token_address_id",
             "token_standard",
             "kind",
+            "log_index",
             "value",
         ];
         let columns = match filter.min_value == U256::ZERO {
-            true => &columns[..4],
+            true => &columns[..5],
             false => &columns[..],
         };
         let mut count = 0;
@@ -336,7 +353,7 @@ enum AddressBook<'a> {
     /// All addresses of the lake are kept.
     All(&'a Lake),
     /// These ids, ascending, and their addresses.
-    Some(Vec<u64>, Vec<[u8; 20]>),
+    Some(&'a Lake, Vec<u64>, Vec<[u8; 20]>),
 }
 
 impl<'a> AddressBook<'a> {
@@ -372,24 +389,24 @@ impl<'a> AddressBook<'a> {
             }
             next += group.len();
         }
-        Ok(Self::Some(ids, addresses))
+        Ok(Self::Some(lake, ids, addresses))
     }
 
     fn address(&self, id: u64) -> Result<Address> {
-        let address = match self {
+        let (lake, address) = match self {
             Self::All(lake) => {
                 let partition = lake.partition_of_id(id).ok_or_else(|| unknown(lake, id))?;
                 let row = usize::try_from(id - partition.info.first_address_id);
                 let addresses = partition.addresses()?;
-                row.ok().and_then(|row| addresses.get(row)).copied()
+                (lake, row.ok().and_then(|row| addresses.get(row)))
             }
-            Self::Some(ids, addresses) => {
+            Self::Some(lake, ids, addresses) => {
                 let at = ids.binary_search(&id).ok();
-                at.and_then(|at| addresses.get(at)).copied()
+                (lake, at.and_then(|at| addresses.get(at)))
             }
         };
-        let address = address.ok_or_else(|| Error::Options(format!("no address has the id {id}")));
-        address.map(Address::from)
+        let address = address.ok_or_else(|| unknown(lake, id))?;
+        Ok(Address::from(*address))
     }
 }
 

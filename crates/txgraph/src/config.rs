@@ -419,7 +419,7 @@ mod tests {
             ("source = \"reth:data\"", Ok("data")),
             ("source = \"data\"", Ok("data")),
             ("source = \"reth:${HOME}\"", Ok("/me")),
-            ("source = \"lake:x\"", Err("unknown kind of source `lake`")),
+            ("source = \"pond:x\"", Err("unknown kind of source `pond`")),
             ("source = \"x\"\ndatadir = \"y\"", Err("exclude each other")),
         ] {
             let (dir, path) = file(&format!("[node]\n{text}\n"));

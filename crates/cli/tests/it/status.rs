@@ -501,7 +501,7 @@ fn sources_are_named_by_kind() {
             .args(["transfers", "-q"]));
         assert_eq!((asked.status, &asked.stdout), (0, &plain), "{asked:?}");
     }
-    let unknown = sample.run("info --source lake:x");
+    let unknown = sample.run("info --source pond:x");
     assert_eq!(unknown.status, 2, "{unknown:?}");
     assert!(unknown.stderr.contains("known are reth:"), "{unknown:?}");
     let both = sample.run(&format!("info --source {data} --datadir {data}"));

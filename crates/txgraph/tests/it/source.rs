@@ -19,7 +19,7 @@ fn a_plain_path_is_a_data_directory() {
         let all: Capabilities = Capability::ALL.iter().copied().collect();
         assert_eq!(source.capabilities(), all);
     }
-    let error = Source::open("lake:somewhere").unwrap_err();
+    let error = Source::open("pond:somewhere").unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage);
     assert!(error.message.contains("reth:"), "{error}");
     let error = Source::with_config(&Config::default(), &Control::default()).unwrap_err();
