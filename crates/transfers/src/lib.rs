@@ -20,10 +20,11 @@ mod source;
 pub mod testing;
 mod time;
 mod transfer;
+mod views;
 mod wrap;
 
 pub use counts::DecodeCounts;
-pub use decode::{Decoder, TransactionView, WithdrawalView};
+pub use decode::Decoder;
 pub use events::{
     DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER, TRANSFER_BATCH,
     TRANSFER_SINGLE, WITHDRAWAL,
@@ -41,4 +42,5 @@ pub use source::{
 pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use txgraph_base::{BlockRange, BlockRanges};
+pub use views::{TransactionView, WithdrawalView};
 pub use wrap::WrappedNative;
