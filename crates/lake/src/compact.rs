@@ -162,7 +162,8 @@ impl Partition {
     /// Reads everything.
     pub(crate) fn content(&self, lake: &Lake) -> Result<Content> {
         let blocks = self.info.blocks;
-        let request = request(&blocks, &lake.manifest.wrapped_native);
+        let mut request = request(&blocks, &lake.manifest.wrapped_native);
+        request.filter.internal = lake.has_internal();
         let question = Question::new(lake, &request)?;
         let wanted = Wanted {
             lake,
