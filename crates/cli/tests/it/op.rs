@@ -80,7 +80,7 @@ fn commands_answer_from_an_op_directory() {
 fn replay_of_an_op_directory_is_refused() {
     let (_, folders) = directories();
     for folder in &folders {
-        for line in ["replay -b 52", "transfers -b 52 --internal"] {
+        for line in ["replay -b 52", "transfers -b 52 --with-internal"] {
             let run = ask(folder.path(), line);
             assert_eq!(run.status, 2, "{line}: {run:?}");
             let expected = "blocks of the OP stack cannot be replayed";

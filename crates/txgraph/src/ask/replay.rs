@@ -25,7 +25,7 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use std::{ops::ControlFlow, path::PathBuf};
 use txgraph_evm::Inspector;
-use txgraph_nodedb::NodeDb;
+use txgraph_nodedb::{ChainFamily, NodeDb};
 #[cfg(feature = "export")]
 use txgraph_reader::{ScanOptions, find_transaction};
 #[cfg(feature = "export")]
@@ -339,7 +339,7 @@ impl PreparedReplay<'_> {
         };
         // One state for all ranges: its change sets are walked once. A block is executed on
         // the state after the block before it.
-        let states = node.state();
+        let states = node.state()?;
         let state = states.range(BlockRange {
             first: span.first.saturating_sub(1),
             last: span.last.saturating_sub(1),
@@ -407,17 +407,21 @@ impl Replay<'_> {
 }
 
 impl RethNode {
-    /// Past states.
-    fn state(&self) -> StateDb {
+    /// Past states. A chain of the OP stack is refused here, so that missing state is not
+    /// reported first.
+    fn state(&self) -> Result<StateDb> {
+        if self.db().family() == ChainFamily::OpStack {
+            self.rules()?;
+        }
         let default = StateOptions::default();
         let memory = self.config.memory.and_then(|bytes| bytes.try_into().ok());
-        StateDb::new(
+        Ok(StateDb::new(
             self.db().clone(),
             StateOptions {
                 overlay_bytes_max: memory.unwrap_or(default.overlay_bytes_max),
                 ..default
             },
-        )
+        ))
     }
 
     /// The rules of the chain, by its genesis hash or from the configured file.
@@ -430,7 +434,7 @@ impl RethNode {
     pub(crate) fn internal(&self) -> Result<Internal<'_>> {
         Ok(Internal::new(
             self.db(),
-            self.state(),
+            self.state()?,
             self.rules()?,
             self.control.threads.clone(),
             self.control.cancel.clone(),
@@ -444,7 +448,7 @@ impl RethNode {
         block: Option<u64>,
         ask: impl FnOnce(&Replayer<'_, &StateRange<'_>>, u64) -> txgraph_replay::Result<T>,
     ) -> Result<(u64, T)> {
-        let states = self.state();
+        let states = self.state()?;
         let block = match block {
             Some(block) => block,
             None => {

@@ -60,7 +60,7 @@ impl<'s> Origin<'s> {
             #[cfg(feature = "export")]
             Self::Node(node) => {
                 let location = Location::find(question, node, name)?;
-                let states = node.state();
+                let states = node.state()?;
                 let state = states.range(location.before()?)?;
                 let replayer = question.replayer(node, &state)?;
                 let (replay, mismatches) = replayer.transaction(location.0, inspector)?;

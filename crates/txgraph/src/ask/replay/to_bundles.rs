@@ -33,7 +33,7 @@ impl PreparedReplay<'_> {
         };
         question.source.protected().check(directory)?;
         let writer = BundleWriter::new(directory, overwrite)?;
-        let states = node.state();
+        let states = node.state()?;
         let state = states.range(BlockRange {
             first: span.first.saturating_sub(1),
             last: span.last.saturating_sub(1),
