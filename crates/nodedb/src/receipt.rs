@@ -149,14 +149,29 @@ pub(crate) fn decode<'a>(
     family: ChainFamily,
     unzstd: &'a mut Unzstd,
 ) -> Result<Receipt<'a>, Malformed> {
-    let mut reader = Reader::new(row);
-    let is_op = family == ChainFamily::OpStack;
-    let mut flags = match is_op {
-        false => Flags::read(&mut reader, 1)?,
-        true => Flags::read(&mut reader, 2)?,
+    // One branch per receipt: the Ethereum layout has no fields of deposits to look for.
+    match family {
+        ChainFamily::Ethereum => decode_as::<false>(row, location, index, unzstd),
+        ChainFamily::OpStack => decode_as::<true>(row, location, index, unzstd),
+    }
+}
+
+/// Decodes a row of the layout of the OP stack, or of Ethereum.
+#[inline]
+fn decode_as<'a, const IS_OP: bool>(
+    row: &'a [u8],
+    location: &'a ReceiptLocation<'a>,
+    index: u32,
+    unzstd: &'a mut Unzstd,
+) -> Result<Receipt<'a>, Malformed> {
+    let family = match IS_OP {
+        false => ChainFamily::Ethereum,
+        true => ChainFamily::OpStack,
     };
+    let mut reader = Reader::new(row);
+    let mut flags = Flags::read(&mut reader, if IS_OP { 2 } else { 1 })?;
     let (kind, success, gas_len) = (flags.next(2), flags.flag(), flags.next(4));
-    let (has_nonce, has_version) = (is_op && flags.flag(), is_op && flags.flag());
+    let (has_nonce, has_version) = (IS_OP && flags.flag(), IS_OP && flags.flag());
     let compressed = flags.flag();
     flags.finish()?;
     if compressed {
