@@ -15,11 +15,13 @@ check() {
 # What users install, and the same with the second engine.
 check -p txgraph-cli
 check -p txgraph-cli --features oracle
+check -p txgraph-lake --features s3 --all-targets
 # What library users choose from.
 check -p txgraph --no-default-features
 for feature in export index replay; do
     check -p txgraph --no-default-features --features "$feature"
 done
+check -p txgraph --no-default-features --features s3
 check -p txgraph --examples
 # The generator of the demo, without revm, and what compares with revm, without features.
 check -p txgraph-chaingen --all-targets

@@ -10,23 +10,19 @@ use crate::{
     dictionary::{Ids, Place, Turns},
     error::{Error, Result},
     lake::Lake,
-    manifest::{Manifest, PARTITIONS, PartitionInfo, is_ours},
+    manifest::{Manifest, PartitionInfo, is_ours},
+    store::{Lock, Store},
     writer::Target,
 };
 use alloy_primitives::{Address, B256};
 use std::{
     collections::HashSet,
-    fs::{self, File},
     ops::ControlFlow,
-    path::{Path, PathBuf},
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
-use txgraph_stored::{
-    Origin, OriginReader, PreparedOrigin, everything,
-    folder::{self, sync_folder},
-    units,
-};
+use txgraph_stored::{Origin, OriginReader, PreparedOrigin, everything, units};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockRun, BlockSummary, ScanRequest, SourceError, Transfer,
     WrappedNative,
@@ -86,7 +82,8 @@ pub struct BuildReport {
     pub time: Duration,
 }
 
-/// Builds a lake in `folder`, or continues with one that is not complete.
+/// Builds a lake in `folder`, or continues with one that is not complete. With the feature `s3`
+/// the folder can be a location `s3://BUCKET/PREFIX`.
 ///
 /// The lake has movements inside of transactions if `origin` finds them. This cannot change
 /// later.
@@ -105,13 +102,13 @@ pub fn build<'a>(
             "a partition must have at least one block".to_owned(),
         ));
     }
-    let partitions = folder.join(PARTITIONS);
-    fs::create_dir_all(&partitions).map_err(|error| Error::io("create", partitions, error))?;
-    let build = Build::begin(folder, origin)?;
+    let store = Store::at(folder)?;
+    store.create()?;
+    let build = Build::begin(&store, origin)?;
     let chain = build.origin.source.chain();
     let internal = build.origin.internal.is_some();
     let wrapped = options.wrapped_native.resolved(chain.chain_id);
-    let manifest = match Manifest::load(folder) {
+    let manifest = match Manifest::load(&store) {
         // A lake without partitions can still change.
         Ok(manifest) if !manifest.partitions.is_empty() => {
             let differs = |what| {
@@ -145,7 +142,7 @@ pub fn build<'a>(
                 generation: 0,
                 partitions: Vec::new(),
             };
-            manifest.save(folder)?;
+            manifest.save(&store)?;
             manifest
         }
         Err(error) => return Err(error),
@@ -166,9 +163,10 @@ pub fn append<'a>(
     options: &BuildOptions,
 ) -> Result<BuildReport> {
     // Fails before a lock file is created in a directory that is not a lake.
-    Manifest::load(folder)?;
-    let build = Build::begin(folder, origin.into())?;
-    let manifest = Manifest::load(folder)?;
+    let store = Store::at(folder)?;
+    Manifest::load(&store)?;
+    let build = Build::begin(&store, origin.into())?;
+    let manifest = Manifest::load(&store)?;
     check_internal(&build.origin, &manifest)?;
     build.run(manifest, options)
 }
@@ -185,16 +183,14 @@ pub(crate) fn check_internal(origin: &Origin<'_>, manifest: &Manifest) -> Result
 
 /// Deletes partitions that the manifest does not list: those of killed processes, and those
 /// that were replaced.
-pub(crate) fn delete_unlisted(folder: &Path, manifest: &Manifest) -> Result<()> {
+pub(crate) fn delete_unlisted(store: &Store, manifest: &Manifest) -> Result<()> {
     let listed: HashSet<&str> = (manifest.partitions.iter())
         .map(|partition| partition.folder.as_str())
         .collect();
-    let folder = folder.join(PARTITIONS);
-    let names = folder::names(&folder)?.unwrap_or_default();
-    let names = names.iter().filter_map(|name| name.to_str());
-    for name in names.filter(|name| is_ours(name) && !listed.contains(name)) {
-        let path = folder.join(name);
-        fs::remove_dir_all(&path).map_err(|error| Error::io("remove", path, error))?;
+    for name in store.partitions()? {
+        if is_ours(&name) && !listed.contains(&*name) {
+            store.remove_partition(&name)?;
+        }
     }
     Ok(())
 }
@@ -215,19 +211,18 @@ pub(crate) fn load_ids(lake: &Lake, partitions: usize) -> Result<Ids> {
 
 /// A build or an append.
 struct Build<'a> {
-    folder: &'a Path,
+    store: &'a Store,
     origin: Origin<'a>,
-    /// Keeps the lock.
-    _lock: File,
+    lock: Lock,
     began: Instant,
 }
 
 impl<'a> Build<'a> {
-    fn begin(folder: &'a Path, origin: Origin<'a>) -> Result<Self> {
+    fn begin(store: &'a Store, origin: Origin<'a>) -> Result<Self> {
         Ok(Self {
-            folder,
+            store,
             origin,
-            _lock: folder::lock(folder)?,
+            lock: store.lock()?,
             began: Instant::now(),
         })
     }
@@ -267,10 +262,10 @@ impl<'a> Build<'a> {
     }
 
     fn run(&self, mut manifest: Manifest, options: &BuildOptions) -> Result<BuildReport> {
-        manifest.check_chain(self.folder, self.origin.source.chain())?;
+        manifest.check_chain(self.store.path(), self.origin.source.chain())?;
         let mut report = BuildReport::default();
         for attempt in 0.. {
-            delete_unlisted(self.folder, &manifest)?;
+            delete_unlisted(self.store, &manifest)?;
             report.removed_blocks += self.remove_stale(&mut manifest)?;
             let next = match manifest.blocks() {
                 Some(blocks) => blocks.last.checked_add(1),
@@ -319,8 +314,8 @@ impl<'a> Build<'a> {
             manifest.partitions.pop();
         }
         if removed > 0 {
-            manifest.save(self.folder)?;
-            delete_unlisted(self.folder, manifest)?;
+            manifest.save(self.store)?;
+            delete_unlisted(self.store, manifest)?;
         }
         Ok(removed)
     }
@@ -334,16 +329,16 @@ impl<'a> Build<'a> {
         prepared: &PreparedOrigin<'_>,
         report: &mut BuildReport,
     ) -> Result<()> {
-        let lake = Lake::open(self.folder)?;
+        let lake = Lake::at(self.store)?;
         let turns = Turns::new(load_ids(&lake, lake.partitions.len())?);
         drop(lake);
         let work = &self.origin.work;
         let progress = ProgressGuard::start(work.progress.as_deref(), blocks.blocks(), "transfers");
         let stopped = AtomicBool::new(false);
-        let partitions: PathBuf = self.folder.join(PARTITIONS);
         let limits = Limits {
             target: Target {
-                folder: &partitions,
+                store: self.store,
+                staging: self.lock.staging(),
                 chain: self.origin.source.chain(),
                 generation: manifest.generation,
             },
@@ -388,7 +383,7 @@ impl<'a> Build<'a> {
                         report.transfers += partition.transfers;
                         report.partitions += 1;
                     }
-                    commit(self.folder, manifest, written)
+                    commit(self.store, manifest, written)
                 });
                 match commit {
                     Ok(()) => ControlFlow::Continue(()),
@@ -408,7 +403,7 @@ impl<'a> Build<'a> {
 }
 
 /// Adds partitions to the manifest, if they follow the last one.
-fn commit(folder: &Path, manifest: &mut Manifest, new: Vec<PartitionInfo>) -> Result<()> {
+fn commit(store: &Store, manifest: &mut Manifest, new: Vec<PartitionInfo>) -> Result<()> {
     let last = manifest.partitions.last();
     let (Some(first), next) = (
         new.first(),
@@ -427,7 +422,7 @@ fn commit(folder: &Path, manifest: &mut Manifest, new: Vec<PartitionInfo>) -> Re
         .into());
     }
     manifest.partitions.extend(new);
-    manifest.save(folder)
+    manifest.save(store)
 }
 
 /// The request of a build.
@@ -587,8 +582,3 @@ impl Worker<'_> {
 
 /// Blocks, and the summary of each with its hash.
 type BlockRunWithHashes = (BlockRun, Vec<(BlockSummary, B256)>);
-
-/// Makes the folder of partitions durable after folders in it were removed.
-pub(crate) fn sync_partitions(folder: &Path) -> Result<()> {
-    Ok(sync_folder(&folder.join(PARTITIONS))?)
-}

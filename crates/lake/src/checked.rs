@@ -1,16 +1,17 @@
 //! Files whose bytes are compared with checksums before they are used.
 
-use crate::error::{Error, Result};
-use bytes::{Bytes, BytesMut};
+use crate::{
+    error::{Error, Result},
+    store::Blob,
+};
+use bytes::Bytes;
 use parquet::{
     errors::{ParquetError, Result as ParquetResult},
     file::reader::{ChunkReader, Length},
 };
 use std::{
-    fs::File,
     io::{self, Read, Write},
-    os::unix::fs::FileExt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -27,44 +28,31 @@ pub(crate) struct CheckedFile(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    path: PathBuf,
-    file: File,
-    bytes: u64,
+    blob: Blob,
     checksums: Vec<u32>,
     /// One bit for each block that was compared.
     compared: Box<[AtomicU64]>,
 }
 
 impl CheckedFile {
-    /// Opens a file of this length with the checksums of its blocks.
-    pub(crate) fn open(path: &Path, bytes: u64, checksums: Vec<u32>) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
-        let metadata = file.metadata();
-        let found = metadata.map_err(|error| Error::io("read", path, error))?;
-        if found.len() != bytes {
+    /// Reads a file with the checksums of its blocks.
+    pub(crate) fn new(blob: Blob, checksums: Vec<u32>) -> Result<Self> {
+        if checksums.len() as u64 != blob.bytes().div_ceil(BLOCK_BYTES) {
             return Err(Error::damaged(
-                path,
-                format!("it has {} bytes instead of {bytes}", found.len()),
-            ));
-        }
-        if checksums.len() as u64 != bytes.div_ceil(BLOCK_BYTES) {
-            return Err(Error::damaged(
-                path,
+                blob.path(),
                 "its number of checksums does not fit its length",
             ));
         }
         let compared = (0..checksums.len().div_ceil(64)).map(|_| AtomicU64::new(0));
         Ok(Self(Arc::new(Inner {
-            path: path.to_owned(),
-            file,
-            bytes,
+            blob,
             compared: compared.collect(),
             checksums,
         })))
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0.path
+        self.0.blob.path()
     }
 
     /// Compares every block, also those that were compared before. Returns the CRC-32 of the
@@ -73,30 +61,21 @@ impl CheckedFile {
         let mut whole = crc32fast::Hasher::new();
         for block in 0..self.0.checksums.len() as u64 {
             let first = block * BLOCK_BYTES;
-            let bytes = self.read_at(first, BLOCK_BYTES.min(self.0.bytes - first))?;
+            let bytes = self
+                .0
+                .blob
+                .read_at(first, BLOCK_BYTES.min(self.0.blob.bytes() - first))?;
             self.compare(block, &bytes)?;
             whole.update(&bytes);
         }
         Ok(whole.finalize())
     }
 
-    fn read_at(&self, start: u64, length: u64) -> Result<BytesMut> {
-        let failed = |error| Error::io("read", &self.0.path, error);
-        let length =
-            usize::try_from(length).map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
-        let mut bytes = BytesMut::zeroed(length);
-        self.0
-            .file
-            .read_exact_at(&mut bytes, start)
-            .map_err(failed)?;
-        Ok(bytes)
-    }
-
     fn compare(&self, block: u64, bytes: &[u8]) -> Result<()> {
         let index = usize::try_from(block).unwrap_or(usize::MAX);
         if self.0.checksums.get(index) != Some(&crc32fast::hash(bytes)) {
             return Err(Error::damaged(
-                &self.0.path,
+                self.0.blob.path(),
                 format!(
                     "bytes {} to {} do not match their checksum",
                     block * BLOCK_BYTES,
@@ -117,19 +96,22 @@ impl CheckedFile {
     /// Reads bytes whose blocks are compared.
     fn read(&self, start: u64, length: usize) -> Result<Bytes> {
         let length = length as u64;
-        let end = start.checked_add(length).filter(|end| *end <= self.0.bytes);
-        let end =
-            end.ok_or_else(|| Error::damaged(&self.0.path, "it refers to bytes behind its end"))?;
+        let end = start
+            .checked_add(length)
+            .filter(|end| *end <= self.0.blob.bytes());
+        let end = end.ok_or_else(|| {
+            Error::damaged(self.0.blob.path(), "it refers to bytes behind its end")
+        })?;
         if length == 0 {
             return Ok(Bytes::new());
         }
         let blocks = start / BLOCK_BYTES..(end - 1) / BLOCK_BYTES + 1;
         if blocks.clone().all(|block| self.is_compared(block)) {
-            return Ok(self.read_at(start, length)?.freeze());
+            return self.0.blob.read_at(start, length);
         }
         let first = blocks.start * BLOCK_BYTES;
-        let last = (blocks.end * BLOCK_BYTES).min(self.0.bytes);
-        let bytes = self.read_at(first, last - first)?.freeze();
+        let last = (blocks.end * BLOCK_BYTES).min(self.0.blob.bytes());
+        let bytes = self.0.blob.read_at(first, last - first)?;
         let size = usize::try_from(BLOCK_BYTES).unwrap_or(usize::MAX);
         for (block, bytes) in blocks.zip(bytes.chunks(size)) {
             if !self.is_compared(block) {
@@ -144,7 +126,7 @@ impl CheckedFile {
 
 impl Length for CheckedFile {
     fn len(&self) -> u64 {
-        self.0.bytes
+        self.0.blob.bytes()
     }
 }
 

@@ -7,18 +7,19 @@
 //! change.
 
 use crate::{
-    build::{Limits, Packer, delete_unlisted, load_ids, request, sync_partitions},
+    build::{Limits, Packer, delete_unlisted, load_ids, request},
     dictionary::Turns,
     error::Result,
     lake::{Lake, Partition},
-    manifest::{Manifest, PARTITIONS},
+    manifest::Manifest,
     rows::{Question, Wanted},
     schema::Table,
+    store::Store,
     writer::Target,
 };
 use alloy_primitives::B256;
 use std::{ops::Range, path::Path};
-use txgraph_stored::{folder, units};
+use txgraph_stored::units;
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, SourceError, Transfer,
 };
@@ -56,11 +57,12 @@ pub(crate) fn unsettled(manifest: &Manifest) -> Range<usize> {
 ///
 /// If there is no lake, it is damaged or another process writes it.
 pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
-    Manifest::load(folder)?;
-    let _lock = folder::lock(folder)?;
-    let lake = Lake::open(folder)?;
+    let store = Store::at(folder)?;
+    Manifest::load(&store)?;
+    let lock = store.lock()?;
+    let lake = Lake::at(&store)?;
     let mut manifest = lake.manifest.clone();
-    delete_unlisted(folder, &manifest)?;
+    delete_unlisted(&store, &manifest)?;
     let old = unsettled(&manifest);
     let (Some(first), Some(last)) = (
         manifest.partitions.get(old.start),
@@ -73,11 +75,11 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
     };
     let progress = ProgressGuard::start(work.progress.as_deref(), blocks.blocks(), "transfers");
     let turns = Turns::new(load_ids(&lake, old.start)?);
-    let partitions = folder.join(PARTITIONS);
     manifest.generation += 1;
     let limits = Limits {
         target: Target {
-            folder: &partitions,
+            store: &store,
+            staging: lock.staging(),
             chain: lake.chain(),
             generation: manifest.generation,
         },
@@ -130,9 +132,9 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
     };
     manifest.partitions.truncate(old.start);
     manifest.partitions.extend(written);
-    manifest.save(folder)?;
-    delete_unlisted(folder, &manifest)?;
-    sync_partitions(folder)?;
+    manifest.save(&store)?;
+    delete_unlisted(&store, &manifest)?;
+    store.sync_partitions()?;
     Ok(report)
 }
 

@@ -91,6 +91,16 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// The object that marks a lake in a bucket as being written exists.
+    #[error(
+        "{} exists: another process writes the lake, or was killed while it did; delete this \
+         object when no process writes the lake",
+        path.display()
+    )]
+    LockedObject {
+        /// The object.
+        path: PathBuf,
+    },
     /// An invalid option or combination of options.
     #[error("{0}")]
     Options(String),

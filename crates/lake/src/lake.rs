@@ -5,13 +5,14 @@ use crate::{
     error::{Error, Result},
     manifest::{CHECKSUMS, Manifest, PARTITIONS, PartitionInfo, hex},
     schema::Table,
+    store::Store,
     table::TableFile,
     writer::Checksums,
 };
 use alloy_primitives::{Address, B256};
 use serde::Serialize;
 use std::{
-    fs,
+    io,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -22,13 +23,17 @@ use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
 /// read again for each chunk.
 const ADDRESSES_BYTES_MAX: u64 = 256 << 20;
 
+/// The number of addresses from which they are looked up among all addresses in memory. The
+/// pages of fewer are found by bloom filters and the page index.
+const MANY_ADDRESSES: usize = 1 << 8;
+
 /// The bytes of an address.
 const ADDRESS_BYTES: u64 = 20;
 
 /// An open lake. It does not change: later partitions are visible after opening it again.
 #[derive(Debug)]
 pub struct Lake {
-    folder: PathBuf,
+    store: Store,
     pub(crate) manifest: Manifest,
     pub(crate) partitions: Vec<Partition>,
     chain: ChainInfo,
@@ -38,6 +43,7 @@ pub struct Lake {
 /// A partition of an open lake. Its files are opened when they are used.
 #[derive(Debug)]
 pub(crate) struct Partition {
+    store: Store,
     path: PathBuf,
     pub(crate) info: PartitionInfo,
     checksums: OnceLock<Checksums>,
@@ -49,7 +55,7 @@ pub(crate) struct Partition {
 /// A summary of a lake for people.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Its directory.
+    /// Its directory or location.
     pub path: PathBuf,
     /// Chain id.
     pub chain_id: u64,
@@ -87,16 +93,23 @@ pub struct FileStatus {
 }
 
 impl Lake {
-    /// Opens the lake in a directory.
+    /// Opens the lake in a directory, or, with the feature `s3`, at a location
+    /// `s3://BUCKET/PREFIX`.
     ///
     /// # Errors
     ///
     /// If there is none, or its manifest is damaged. Other files are checked when they are
     /// read.
     pub fn open(folder: &Path) -> Result<Self> {
-        let manifest = Manifest::load(folder)?;
+        Self::at(&Store::at(folder)?)
+    }
+
+    /// Opens the lake at a place.
+    pub(crate) fn at(store: &Store) -> Result<Self> {
+        let manifest = Manifest::load(store)?;
         let partition = |info: &PartitionInfo| Partition {
-            path: folder.join(PARTITIONS).join(&info.folder),
+            store: store.clone(),
+            path: store.path().join(PARTITIONS).join(&info.folder),
             info: info.clone(),
             checksums: OnceLock::new(),
             tables: Default::default(),
@@ -105,7 +118,7 @@ impl Lake {
         let genesis_hash = manifest.genesis_hash;
         let name = KnownChain::by_genesis(&genesis_hash).and_then(|chain| chain.name);
         Ok(Self {
-            folder: folder.to_owned(),
+            store: store.clone(),
             partitions: manifest.partitions.iter().map(partition).collect(),
             chain: ChainInfo {
                 chain_id: manifest.chain_id,
@@ -117,9 +130,9 @@ impl Lake {
         })
     }
 
-    /// Its directory.
+    /// Its directory or location.
     pub fn path(&self) -> &Path {
-        &self.folder
+        self.store.path()
     }
 
     /// Its chain.
@@ -144,7 +157,7 @@ impl Lake {
 
     /// The path of a file of a partition, for engines that read it.
     pub fn file_path(&self, partition: &PartitionInfo, name: &str) -> PathBuf {
-        let folder = self.folder.join(PARTITIONS).join(&partition.folder);
+        let folder = self.path().join(PARTITIONS).join(&partition.folder);
         folder.join(name)
     }
 
@@ -164,7 +177,7 @@ impl Lake {
             }
         });
         Status {
-            path: self.folder.clone(),
+            path: self.path().to_owned(),
             chain_id: self.chain.chain_id,
             genesis_hash: self.chain.genesis_hash,
             wrapped_native: self.manifest.wrapped_native.clone(),
@@ -204,7 +217,19 @@ impl Lake {
         if addresses.is_empty() {
             return Ok(ids);
         }
+        let in_memory = addresses.len() >= MANY_ADDRESSES && self.keeps_addresses();
         for partition in &self.partitions {
+            if in_memory {
+                let known = partition.addresses()?;
+                let mut from = 0;
+                for (id, address) in ids.iter_mut().zip(addresses) {
+                    from += known[from..].partition_point(|it| *it < address.0.0);
+                    if known.get(from) == Some(&address.0.0) {
+                        *id = Some(partition.info.first_address_id + from as u64);
+                    }
+                }
+                continue;
+            }
             let table = partition.table(Table::Addresses)?;
             let rows = table.rows_with(addresses)?;
             if rows.is_empty() {
@@ -274,10 +299,15 @@ impl Partition {
         let sums = sums.into_iter().find(|file| file.name == table.file());
         let sums = sums
             .ok_or_else(|| self.damaged(format!("{CHECKSUMS} does not list {}", table.file())))?;
-        let path = self.path.join(table.file());
-        let file = CheckedFile::open(&path, info.bytes, sums.crc32.clone())?;
+        let blob = self.store.open(&self.name(table.file()), info.bytes)?;
+        let file = CheckedFile::new(blob, sums.crc32.clone())?;
         let file = TableFile::open(file, table, info.rows)?;
         Ok(place.get_or_init(|| file))
+    }
+
+    /// The name of one of its files in the lake.
+    fn name(&self, file: &str) -> String {
+        format!("{PARTITIONS}/{}/{file}", self.info.folder)
     }
 
     fn checksums(&self) -> Result<&Checksums> {
@@ -285,7 +315,11 @@ impl Partition {
             return Ok(checksums);
         }
         let path = self.path.join(CHECKSUMS);
-        let json = fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
+        let missing = || Error::io("read", &path, io::ErrorKind::NotFound.into());
+        let json = self
+            .store
+            .read(&self.name(CHECKSUMS))?
+            .ok_or_else(missing)?;
         if hex(crc32fast::hash(&json)) != self.info.checksums_crc32 {
             return Err(Error::damaged(path, "it does not match its checksum"));
         }
@@ -298,6 +332,11 @@ impl Partition {
             ));
         }
         Ok(self.checksums.get_or_init(|| checksums))
+    }
+
+    /// The new addresses by id, if they were read.
+    pub(crate) fn kept_addresses(&self) -> Option<&[[u8; 20]]> {
+        self.addresses.get().map(Vec::as_slice)
     }
 
     /// The new addresses by id, read at the first call.

@@ -19,9 +19,12 @@
 mod error;
 
 // The format.
+#[cfg(feature = "s3")]
+mod bucket;
 mod checked;
 mod manifest;
 mod schema;
+mod store;
 
 // One partition: written and read.
 mod builder;

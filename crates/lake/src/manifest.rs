@@ -1,12 +1,14 @@
 //! The manifest: the chain of a lake and its partitions. It is replaced as a whole, after
 //! every file in it is on disk.
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    store::Store,
+};
 use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{fs, io::ErrorKind, path::Path};
-use txgraph_stored::folder;
+use std::path::Path;
 use txgraph_transfers::{BlockRange, ChainInfo, DecodeCounts, WrappedNative};
 
 /// The name of the manifest.
@@ -134,24 +136,17 @@ struct Envelope {
 
 impl Manifest {
     /// Reads the manifest of a lake.
-    pub(crate) fn load(folder: &Path) -> Result<Self> {
-        let path = folder.join(FILE);
-        match fs::read(&path) {
-            Ok(bytes) => Self::parse(&bytes, &path),
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                let what = match folder.is_dir() {
-                    true => format!("it has no {FILE}"),
-                    false => "the directory does not exist".to_owned(),
-                };
-                Err(Error::NotALake {
-                    path: folder.to_owned(),
-                    what,
-                })
-            }
-            Err(error) => Err(Error::io("read", path, error)),
+    pub(crate) fn load(store: &Store) -> Result<Self> {
+        if let Some(bytes) = store.read(FILE)? {
+            return Self::parse(&bytes, &store.path().join(FILE));
         }
+        Err(Error::NotALake {
+            path: store.path().to_owned(),
+            what: match store.exists() {
+                true => format!("it has no {FILE}"),
+                false => "the directory does not exist".to_owned(),
+            },
+        })
     }
 
     pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
@@ -216,7 +211,7 @@ impl Manifest {
 
     /// Replaces the manifest. When this returns the new one is on disk. On failure the old
     /// one is unchanged.
-    pub(crate) fn save(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn save(&self, store: &Store) -> Result<()> {
         let json = || {
             let lake = serde_json::to_value(self)?;
             serde_json::to_string_pretty(&Envelope {
@@ -226,8 +221,9 @@ impl Manifest {
                 lake,
             })
         };
-        let text = json().map_err(|error| Error::io("write", folder.join(FILE), error.into()))?;
-        Ok(folder::replace(folder, FILE, text.as_bytes())?)
+        let failed =
+            |error: serde_json::Error| Error::io("write", store.path().join(FILE), error.into());
+        store.replace(FILE, json().map_err(failed)?.as_bytes())
     }
 
     /// Checks that the lake belongs to this chain.

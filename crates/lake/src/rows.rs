@@ -379,6 +379,12 @@ impl<'a> AddressBook<'a> {
             let rows = group
                 .iter()
                 .map(|id| usize::try_from(id - first).unwrap_or(usize::MAX));
+            if let Some(known) = partition.kept_addresses() {
+                let found: Option<Vec<_>> = rows.map(|row| known.get(row).copied()).collect();
+                addresses.extend(found.ok_or_else(|| unknown(lake, *id))?);
+                next += group.len();
+                continue;
+            }
             let table = partition.table(Table::Addresses)?;
             let before = addresses.len();
             for batch in table.read(&["address"], Some(rows.map(|row| row..row + 1).collect()))? {

@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Result},
     manifest::{CHECKSUMS, FileInfo, UNFINISHED, hex, partition_folder},
     schema::{ROW_GROUP_ROWS, Table},
+    store::Store,
 };
 use alloy_primitives::B256;
 use arrow_array::{ArrayRef, RecordBatch};
@@ -37,16 +38,17 @@ pub(crate) struct FileChecksums {
 /// Where partitions are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
-    /// The folder of partitions.
-    pub(crate) folder: &'a Path,
+    /// The lake.
+    pub(crate) store: &'a Store,
+    /// The folder in which they are written before they are published.
+    pub(crate) staging: &'a Path,
     pub(crate) chain: &'a ChainInfo,
     pub(crate) generation: u64,
 }
 
 /// A partition that is being written. Dropped before it is finished, it leaves nothing.
-pub(crate) struct PartitionWriter {
-    /// The folder of partitions.
-    folder: PathBuf,
+pub(crate) struct PartitionWriter<'a> {
+    store: &'a Store,
     path: PathBuf,
     name: String,
     metadata: Vec<KeyValue>,
@@ -62,21 +64,22 @@ pub(crate) struct FinishedPartition {
     pub(crate) checksums_crc32: String,
 }
 
-impl PartitionWriter {
-    pub(crate) fn create(blocks: BlockRange, last_hash: B256, target: &Target<'_>) -> Result<Self> {
+impl<'a> PartitionWriter<'a> {
+    pub(crate) fn create(blocks: BlockRange, last_hash: B256, target: &Target<'a>) -> Result<Self> {
         let Target {
-            folder,
+            store,
+            staging,
             chain,
             generation,
         } = *target;
-        let path = folder.join(format!("{UNFINISHED}{:010}", blocks.first));
+        let path = staging.join(format!("{UNFINISHED}{:010}", blocks.first));
         if path.exists() {
             fs::remove_dir_all(&path).map_err(|error| Error::io("remove", &path, error))?;
         }
         fs::create_dir(&path).map_err(|error| Error::io("create", &path, error))?;
         let pair = |key: &str, value: String| KeyValue::new(format!("txgraph.{key}"), value);
         Ok(Self {
-            folder: folder.to_owned(),
+            store,
             path,
             name: partition_folder(blocks, last_hash, generation),
             metadata: vec![
@@ -151,10 +154,8 @@ impl PartitionWriter {
         };
         write().map_err(|error| Error::io("write", &path, error))?;
         sync_folder(&self.path)?;
-        let target = self.folder.join(&self.name);
-        fs::rename(&self.path, &target).map_err(|error| Error::io("rename", &target, error))?;
+        self.store.publish(&self.path, &self.name)?;
         self.is_finished = true;
-        sync_folder(&self.folder)?;
         self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(FinishedPartition {
             folder: self.name.clone(),
@@ -164,7 +165,7 @@ impl PartitionWriter {
     }
 }
 
-impl Drop for PartitionWriter {
+impl Drop for PartitionWriter<'_> {
     fn drop(&mut self) {
         if !self.is_finished
             && let Err(error) = fs::remove_dir_all(&self.path)

@@ -25,6 +25,8 @@
 //! * `index`: builds indexes, and answers from them.
 //! * `lake`: builds lakes, and answers from them. Compiles the Parquet crate of Apache Arrow.
 //! * `replay`: executes past transactions again. Compiles the interpreter and blst.
+//!
+//! Off by default is `s3`: lakes in buckets of object stores with the interface of S3.
 
 mod ask;
 mod blocks;

@@ -4,6 +4,7 @@ use crate::support::{
     Reference, ask, assert_same, assert_tidy, content, everything, node, open, options, range,
     seen, source, work,
 };
+use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng};
 use std::path::Path;
 use txgraph_chaingen::{Appender, BlockWriter, Config, ExecutedBlock, Layout, Profile};
@@ -14,7 +15,9 @@ use txgraph_testkit::{
     fixtures,
     mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
 };
-use txgraph_transfers::{ScanRequest, SourceError, TransferSource, WrappedNative};
+use txgraph_transfers::{
+    Direction, ScanRequest, SourceError, TokenFilter, Touching, TransferSource, WrappedNative,
+};
 use txgraph_work::Work;
 
 /// Writes a chain of a profile to a folder.
@@ -91,6 +94,68 @@ fn random_requests_have_the_same_answer() {
             assert_eq!(verified.transfers, built.transfers);
             assert_tidy(place.path());
         }
+    }
+}
+
+/// Many addresses are looked up in memory, and the rows of many are read at once.
+#[test]
+fn many_addresses_have_the_same_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    chain(folder.path(), Profile::Mainnet, 300);
+    let node = node(folder.path());
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(64)).unwrap();
+    let whole = everything(range(0, 300));
+    let (all, _) = ask(&node, &whole).unwrap();
+    let mut known: Vec<Address> = all
+        .iter()
+        .flat_map(|it| [it.from_address, it.to_address])
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    // Half of the addresses, and as many that do not exist.
+    let absent = (0..known.len()).map(|number| Address::with_last_byte(1).create(number as u64));
+    let addresses: Vec<Address> = known.iter().copied().step_by(2).chain(absent).collect();
+    assert!(addresses.len() > 600, "{}", addresses.len());
+    for (direction, tokens) in [
+        (Direction::Out, TokenFilter::All),
+        (Direction::In, TokenFilter::All),
+        (
+            Direction::Both,
+            TokenFilter::Only {
+                tokens: all
+                    .iter()
+                    .filter_map(|it| it.token_address)
+                    .take(1)
+                    .collect(),
+                native: true,
+            },
+        ),
+    ] {
+        let mut request = ScanRequest {
+            with_hashes: true,
+            ..whole.clone()
+        };
+        request.filter.tokens = tokens;
+        request.filter.touching = Some(Touching {
+            addresses: addresses.iter().copied().collect(),
+            direction,
+        });
+        let (expected, report) = ask(&node, &request).unwrap();
+        assert!(expected.len() > 100 && expected.len() < all.len());
+        let lake = open(place.path());
+        // The second time addresses are in memory from the beginning.
+        for _ in 0..2 {
+            let (found, found_report) = ask(&source(&lake), &request).unwrap();
+            assert_same(&found, &expected, &format!("{direction:?}"));
+            assert_eq!(seen(&found_report), seen(&report));
+        }
+        // Few addresses, when all are in memory.
+        request.filter.touching.as_mut().unwrap().addresses =
+            addresses[..3].iter().copied().collect();
+        let (expected, _) = ask(&node, &request).unwrap();
+        let (found, _) = ask(&source(&lake), &request).unwrap();
+        assert_same(&found, &expected, &format!("{direction:?} of few"));
     }
 }
 

@@ -6,6 +6,8 @@ mod answers;
 mod damage;
 mod follow;
 mod killed;
+#[cfg(feature = "s3")]
+mod s3;
 mod support;
 
 /// Not a test: the node of [`follow`], in a separate process.

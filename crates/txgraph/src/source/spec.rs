@@ -56,9 +56,13 @@ impl SourceSpec {
         &self.location
     }
 
-    /// The source with its location, a path, counted from `folder` if it is relative.
+    /// The source with its location, a path, counted from `folder` if it is relative. The
+    /// location of a bucket is not a path.
     #[must_use]
     pub(crate) fn relative_to(self, folder: &Path) -> Self {
+        if self.location.as_bytes().starts_with(b"s3://") {
+            return self;
+        }
         Self {
             location: folder.join(self.location).into(),
             ..self
@@ -126,6 +130,18 @@ impl fmt::Display for SourceSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_relative_to_a_folder_and_buckets_are_not() {
+        for (text, expected) in [
+            ("lake:x", "lake:/etc/x"),
+            ("lake:/x", "lake:/x"),
+            ("lake:s3://bucket/x", "lake:s3://bucket/x"),
+        ] {
+            let spec = SourceSpec::from(text).relative_to(Path::new("/etc"));
+            assert_eq!(spec.to_string(), expected);
+        }
+    }
 
     #[test]
     fn paths_are_data_directories_and_words_are_kinds() {

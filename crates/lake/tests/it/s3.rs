@@ -1,0 +1,273 @@
+//! A lake in a bucket of a server with the interface of S3. `scripts/lake-s3.sh` starts one;
+//! without it these tests do nothing.
+
+use crate::{
+    answers::{chain, compare},
+    support::{ask, everything, node, open, options, range, source, work},
+};
+use object_store::{
+    ObjectStore, ObjectStoreExt, PutPayload,
+    aws::{AmazonS3, AmazonS3Builder},
+    path::Path as Key,
+};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+use tokio::runtime::{Builder, Runtime};
+use txgraph_chaingen::Profile;
+use txgraph_lake::{BuildOptions, Error, Lake, append, build, check, compact, verify};
+use txgraph_reader::NodeSource;
+use txgraph_transfers::ScanRequest;
+
+/// The bucket that the tests write to, which exists.
+const BUCKET: &str = "TXGRAPH_S3_BUCKET";
+/// Set when the server refuses unknown credentials.
+const REFUSES: &str = "TXGRAPH_S3_REFUSES";
+/// The lake that a second process opens.
+const OPENED: &str = "TXGRAPH_TEST_S3_LAKE";
+
+/// The bucket, as a client of the tests sees it.
+struct Bucket {
+    name: String,
+    client: AmazonS3,
+    runtime: Runtime,
+}
+
+impl Bucket {
+    fn find() -> Option<Self> {
+        let name = env::var(BUCKET).ok()?;
+        let client = AmazonS3Builder::from_env()
+            .with_bucket_name(&name)
+            .with_allow_http(true);
+        Some(Self {
+            client: client.build().unwrap(),
+            name,
+            runtime: Builder::new_multi_thread().enable_all().build().unwrap(),
+        })
+    }
+
+    fn location(&self, prefix: &str) -> PathBuf {
+        format!("s3://{}/{prefix}", self.name).into()
+    }
+
+    fn put(&self, key: &str, content: Vec<u8>) {
+        let key = Key::from(key);
+        let put = self.client.put(&key, PutPayload::from(content));
+        self.runtime.block_on(put).unwrap();
+    }
+
+    fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let key = Key::from(key);
+        self.runtime.block_on(async {
+            let found = self.client.get(&key).await.ok()?;
+            Some(found.bytes().await.unwrap().to_vec())
+        })
+    }
+
+    fn delete(&self, key: &str) {
+        let key = Key::from(key);
+        self.runtime.block_on(self.client.delete(&key)).unwrap();
+    }
+
+    /// The names of folders in a folder.
+    fn folders(&self, key: &str) -> Vec<String> {
+        let key = Key::from(key);
+        let list = self.client.list_with_delimiter(Some(&key));
+        let list = self.runtime.block_on(list).unwrap().common_prefixes;
+        list.iter()
+            .map(|prefix| prefix.filename().unwrap().to_owned())
+            .collect()
+    }
+}
+
+fn sample() -> (tempfile::TempDir, NodeSource) {
+    let folder = tempfile::tempdir().unwrap();
+    chain(folder.path(), Profile::Mainnet, 150);
+    let node = node(folder.path());
+    (folder, node)
+}
+
+fn until(last: u64) -> BuildOptions {
+    BuildOptions {
+        last_block: Some(last),
+        ..options(32)
+    }
+}
+
+/// The same steps in a bucket and in a directory give the same files and the same answers.
+#[test]
+fn a_bucket_has_the_lake_of_a_directory() {
+    let Some(bucket) = Bucket::find() else {
+        return;
+    };
+    let (_folder, node) = sample();
+    let place = tempfile::tempdir().unwrap();
+    let location = bucket.location("deep/same");
+    // Left by a writer that was killed.
+    let left = "0000000000-0000000009-aabbccdd-0";
+    bucket.put(
+        &format!("deep/same/partitions/{left}/blocks.parquet"),
+        b"x".to_vec(),
+    );
+    for folder in [place.path(), &location] {
+        build(folder, &node, &until(70)).unwrap();
+        for last in [75, 90, 130, 150] {
+            append(folder, &node, &until(last)).unwrap();
+        }
+    }
+    assert!(compact(place.path(), &work()).unwrap().replaced > 3);
+    assert!(compact(&location, &work()).unwrap().replaced > 3);
+    let (local, remote) = (open(place.path()), open(&location));
+    // With the CRC-32 of each file.
+    assert_eq!(local.partitions(), remote.partitions());
+    assert_eq!(remote.status().bytes, local.status().bytes);
+    assert_eq!(remote.path(), location);
+    let listed = local.partitions().iter().map(|it| it.folder.clone());
+    assert_eq!(
+        bucket.folders("deep/same/partitions"),
+        listed.collect::<Vec<_>>()
+    );
+    assert_eq!(bucket.get("deep/same/LOCK"), None);
+    let rows = compare(&node, &remote, 40, 9);
+    assert!(rows > 500, "{rows}");
+    check(&remote, &work()).unwrap();
+    assert_eq!(verify(&remote, &node).unwrap().blocks, 151);
+}
+
+#[test]
+fn one_process_writes_at_a_time() {
+    let Some(bucket) = Bucket::find() else {
+        return;
+    };
+    let (_folder, node) = sample();
+    let location = bucket.location("locked");
+    build(&location, &node, &until(40)).unwrap();
+    bucket.put("locked/LOCK", b"another process".to_vec());
+    let error = append(&location, &node, &until(80)).unwrap_err();
+    assert!(matches!(error, Error::LockedObject { .. }), "{error}");
+    assert!(error.to_string().contains("locked/LOCK exists"), "{error}");
+    // It still belongs to the other process.
+    assert!(bucket.get("locked/LOCK").is_some());
+    bucket.delete("locked/LOCK");
+    append(&location, &node, &until(80)).unwrap();
+    assert_eq!(open(&location).blocks().blocks(), 81);
+}
+
+/// Returns the error of a scan of everything.
+fn scan_error(location: &Path) -> String {
+    let lake = match Lake::open(location) {
+        Ok(lake) => lake,
+        Err(error) => return error.to_string(),
+    };
+    let request = ScanRequest {
+        with_hashes: true,
+        ..everything(range(0, 150))
+    };
+    let error = ask(&source(&lake), &request).unwrap_err();
+    assert!(check(&lake, &work()).is_err());
+    error.to_string()
+}
+
+#[test]
+fn missing_and_damaged_objects_give_precise_errors() {
+    let Some(bucket) = Bucket::find() else {
+        return;
+    };
+    let (_folder, node) = sample();
+    let location = bucket.location("damaged");
+    build(&location, &node, &options(64)).unwrap();
+    let lake = open(&location);
+    let folder = format!("damaged/partitions/{}", lake.partitions()[1].folder);
+    let key = format!("{folder}/transfers.parquet");
+    let good = bucket.get(&key).unwrap();
+    let mut flipped = good.clone();
+    flipped[100] ^= 1;
+    for (bad, what) in [
+        (Some(good[..good.len() / 3].to_vec()), "bytes instead of"),
+        (Some([&good[..], b"more"].concat()), "bytes instead of"),
+        (Some(Vec::new()), "it has 0 bytes instead of"),
+        (Some(flipped), "do not match their checksum"),
+        (None, "the object does not exist"),
+    ] {
+        match bad {
+            Some(bad) => bucket.put(&key, bad),
+            None => bucket.delete(&key),
+        }
+        let error = scan_error(&location);
+        assert!(error.contains(&key) && error.contains(what), "{error}");
+    }
+    bucket.put(&key, good);
+    let sums = format!("{folder}/checksums.json");
+    let good = bucket.get(&sums).unwrap();
+    bucket.delete(&sums);
+    let error = scan_error(&location);
+    assert!(error.contains(&sums), "{error}");
+    bucket.put(&sums, good);
+    verify(&open(&location), &node).unwrap();
+
+    bucket.put("damaged/manifest.json", b"<html>".to_vec());
+    let error = scan_error(&location);
+    assert!(error.contains("manifest.json is damaged"), "{error}");
+    bucket.delete("damaged/manifest.json");
+    let error = Lake::open(&location).unwrap_err();
+    assert!(matches!(error, Error::NotALake { .. }), "{error}");
+}
+
+#[test]
+fn missing_buckets_and_wrong_locations_are_named() {
+    if Bucket::find().is_none() {
+        return;
+    }
+    let (_folder, node) = sample();
+    for error in [
+        Lake::open(Path::new("s3://no-such-bucket/x")).unwrap_err(),
+        build(Path::new("s3://no-such-bucket/x"), &node, &options(64)).unwrap_err(),
+    ] {
+        let error = error.to_string();
+        assert!(
+            error.contains("there is no bucket `no-such-bucket`"),
+            "{error}"
+        );
+    }
+    for (location, what) in [("s3://", "names no bucket"), ("s3://b/x//y", "s3://b/x//y")] {
+        let error = Lake::open(Path::new(location)).unwrap_err();
+        assert!(matches!(error, Error::Options(_)), "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+}
+
+/// Not a test: a process with other credentials.
+#[test]
+fn stranger() {
+    if let Ok(lake) = env::var(OPENED) {
+        println!("found: {}", Lake::open(Path::new(&lake)).unwrap_err());
+    }
+}
+
+#[test]
+fn refused_credentials_and_silent_servers_are_named() {
+    let Some(bucket) = Bucket::find() else {
+        return;
+    };
+    let open_with = |key: &str, value: &str| {
+        let run = Command::new(env::current_exe().unwrap())
+            .args(["s3::stranger", "--exact", "--nocapture"])
+            .env(OPENED, bucket.location("locked"))
+            .env(key, value)
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{run:?}");
+        String::from_utf8(run.stdout).unwrap()
+    };
+    // Nothing listens on port 9.
+    let found = open_with("AWS_ENDPOINT_URL", "http://127.0.0.1:9");
+    assert!(found.contains("found: cannot read s3://"), "{found}");
+    assert!(found.contains("locked/manifest.json"), "{found}");
+    if env::var_os(REFUSES).is_some() {
+        let found = open_with("AWS_ACCESS_KEY_ID", "unknown");
+        let what = "the server refuses the credentials of the environment (InvalidAccessKeyId: ";
+        assert!(found.contains(what), "{found}");
+    }
+}

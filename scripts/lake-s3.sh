@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Tests lakes in buckets with a server that has the HTTP interface of S3: moto, from PyPI. Builds,
+# appends, compacts and reads a lake, and causes faults: no bucket, refused credentials, a server
+# that does not answer, missing, truncated and changed objects.
+#
+#   scripts/lake-s3.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+[ $# -eq 0 ] || die "usage: scripts/lake-s3.sh"
+need_build
+venv=$CARGO_TARGET_DIR/lake-s3-venv
+if [ ! -x "$venv/bin/moto_server" ]; then
+    say "installing moto ($venv)"
+    if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q 'moto[s3,server]>=5.1,<6'; }; then
+        say "skipped: python3 with venv and pip, or moto, cannot be installed"
+        exit 0
+    fi
+fi
+say "building the tests"
+cargo test --locked -p txgraph-lake --features s3 --no-run
+
+port=$("$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+log=$(mktemp)
+"$venv/bin/moto_server" -H 127.0.0.1 -p "$port" >"$log" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; rm -f "$log"' EXIT
+export AWS_ENDPOINT_URL=http://127.0.0.1:$port AWS_REGION=us-east-1
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+
+# request METHOD PATH [BODY]
+request() {
+    "$venv/bin/python" - "$AWS_ENDPOINT_URL/$2" "$1" "${3:-}" <<'PYTHON'
+import sys, urllib.request
+url, method, body = sys.argv[1:]
+headers = {"Content-Type": "text/plain"}
+urllib.request.urlopen(urllib.request.Request(url, body.encode() or None, headers, method=method))
+PYTHON
+}
+for _ in $(seq 50); do
+    if request GET moto-api/ 2>/dev/null; then break; fi
+    kill -0 "$server" 2>/dev/null || { cat "$log" >&2; die "the server did not start"; }
+    sleep 0.2
+done
+request PUT lake-test
+export TXGRAPH_S3_BUCKET=lake-test
+say "lakes in a bucket"
+cargo test --locked -p txgraph-lake --features s3 --lib -- bucket::
+cargo test --locked -p txgraph-lake --features s3 --test it -- s3::
+say "refused credentials"
+request POST moto-api/reset-auth 0
+TXGRAPH_S3_REFUSES=1 cargo test --locked -p txgraph-lake --features s3 --test it -- s3::refused
