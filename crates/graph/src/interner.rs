@@ -7,19 +7,35 @@ use std::hash::{BuildHasher, Hash};
 /// Values of [`Interner::intern_all`] that are looked up together.
 const GROUP: usize = 128;
 
-/// No number: an empty slot, or a value without one.
+/// No number: a value without one.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// The bits of a hash that are kept in a slot. They also choose the slot.
+const TAG: u64 = !0 << 32;
+
+/// An empty slot.
+const EMPTY: u64 = 0;
+
+/// Binary logarithm of the least number of slots.
+const SLOT_BITS_MIN: u32 = 4;
 
 /// Values, numbered in the order in which they were first interned.
 ///
-/// An open-addressing table of numbers next to the list of values. It takes 4 bytes a
+/// An open-addressing table of numbers next to the list of values. It takes 8 bytes a
 /// slot, where a map would store every value twice. The hasher has a random seed, because
 /// anyone can search for addresses that collide under a known one. The numbers do not
 /// depend on the seed.
+///
+/// A slot has the upper half of the hash of its value, too. Most slots of other values are
+/// passed without reading these values, each of which would be a cache miss in a large
+/// table. It also suffices to find the slot in a larger table.
 pub struct Interner<T> {
     values: Vec<T>,
-    /// Numbers at their hash, or at the next free slot. The length is a power of two.
-    slots: Vec<u32>,
+    /// The [`TAG`] of a hash and a number plus one, or [`EMPTY`], at the place that the upper
+    /// bits select or at the next free one. The length is a power of two.
+    slots: Vec<u64>,
+    /// The number of upper bits to be dropped: 64 less the logarithm of the length.
+    shift: u32,
     hasher: DefaultHashBuilder,
 }
 
@@ -35,7 +51,8 @@ impl<T> Default for Interner<T> {
     fn default() -> Self {
         Self {
             values: Vec::new(),
-            slots: vec![NONE; 16],
+            slots: vec![EMPTY; 1 << SLOT_BITS_MIN],
+            shift: u64::BITS - SLOT_BITS_MIN,
             hasher: DefaultHashBuilder::default(),
         }
     }
@@ -49,8 +66,8 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     /// [`SearchError::TooLarge`] at 2^32 - 1 values.
     #[inline]
     pub fn intern(&mut self, value: T) -> Result<u32, SearchError> {
-        let hash = self.hasher.hash_one(value);
-        self.intern_hashed(value, hash)
+        let tag = self.tag(&value);
+        self.intern_tagged(value, tag)
     }
 
     /// Appends the number of each of `values` to `numbers`, as [`Self::intern`] returns them
@@ -64,23 +81,27 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     ///
     /// As [`Self::intern`].
     pub fn intern_all(&mut self, values: &[T], numbers: &mut Vec<u32>) -> Result<(), SearchError> {
-        let (mut hashes, mut found) = ([0; GROUP], [NONE; GROUP]);
+        let (mut tags, mut found) = ([0; GROUP], [NONE; GROUP]);
         for group in values.chunks(GROUP) {
-            for (hash, value) in hashes.iter_mut().zip(group) {
-                *hash = self.hasher.hash_one(value);
+            let mut touched = 0;
+            for (tag, value) in tags.iter_mut().zip(group) {
+                *tag = self.tag(value);
+                touched ^= self.slots[home(*tag, self.shift)];
             }
-            let mask = self.slots.len() - 1;
-            for (found, hash) in found.iter_mut().zip(hashes).take(group.len()) {
-                *found = self.slots[masked(hash, mask)];
+            // The slots are loaded before a branch depends on one of them: a branch that is
+            // predicted wrongly would delay the loads that follow.
+            std::hint::black_box(touched);
+            for (found, tag) in found.iter_mut().zip(tags).take(group.len()) {
+                *found = number(self.slots[self.slot(tag, |_| true)]);
             }
             for (found, value) in found.iter_mut().zip(group) {
                 let known = *found != NONE && self.values[*found as usize] == *value;
                 *found = if known { *found } else { NONE };
             }
             // In order, because new values are numbered.
-            for ((found, hash), value) in found.iter().zip(hashes).zip(group) {
+            for ((found, tag), value) in found.iter().zip(tags).zip(group) {
                 numbers.push(match *found {
-                    NONE => self.intern_hashed(*value, hash)?,
+                    NONE => self.intern_tagged(*value, tag)?,
                     known => known,
                 });
             }
@@ -89,17 +110,17 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     }
 
     #[inline]
-    fn intern_hashed(&mut self, value: T, hash: u64) -> Result<u32, SearchError> {
-        let slot = self.slot(&value, hash);
-        if self.slots[slot] != NONE {
-            return Ok(self.slots[slot]);
+    fn intern_tagged(&mut self, value: T, tag: u64) -> Result<u32, SearchError> {
+        let slot = self.slot_of(&value, tag);
+        if self.slots[slot] != EMPTY {
+            return Ok(number(self.slots[slot]));
         }
         let number = u32::try_from(self.values.len())
             .ok()
             .filter(|number| *number != NONE)
             .ok_or(SearchError::TooLarge { what: "addresses" })?;
         self.values.push(value);
-        self.slots[slot] = number;
+        self.slots[slot] = tag | (u64::from(number) + 1);
         // Beyond three quarters, linear probing takes long.
         if self.values.len() * 4 > self.slots.len() * 3 {
             self.grow();
@@ -109,7 +130,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
 
     /// Returns the number of `value`, if it has one.
     pub fn get(&self, value: &T) -> Option<u32> {
-        let number = self.slots[self.slot(value, self.hasher.hash_one(value))];
+        let number = number(self.slots[self.slot_of(value, self.tag(value))]);
         (number != NONE).then_some(number)
     }
 
@@ -139,50 +160,85 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         size_of_val(&self.values[..]) + size_of_val(&self.slots[..])
     }
 
+    /// Returns the upper half of the hash of `value`, in place.
+    #[inline]
+    fn tag(&self, value: &T) -> u64 {
+        self.hasher.hash_one(value) & TAG
+    }
+
     /// Returns the slot of `value`, or the free slot where it would go.
     #[inline]
-    fn slot(&self, value: &T, hash: u64) -> usize {
+    fn slot_of(&self, value: &T, tag: u64) -> usize {
+        self.slot(tag, |number| self.values[number as usize] == *value)
+    }
+
+    /// Returns the first slot with this tag whose number `is_it`, or the free slot where it
+    /// would go.
+    #[inline]
+    fn slot(&self, tag: u64, is_it: impl Fn(u32) -> bool) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot = masked(hash, mask);
+        let mut at = home(tag, self.shift);
         loop {
-            let number = self.slots[slot];
-            if number == NONE || self.values[number as usize] == *value {
-                return slot;
+            let slot = self.slots[at];
+            if slot == EMPTY || (slot & TAG == tag && is_it(number(slot))) {
+                return at;
             }
-            slot = (slot + 1) & mask;
+            at = (at + 1) & mask;
         }
     }
 
+    /// Doubles the table. No value is read, and both tables are read and written nearly in
+    /// order.
+    #[cold]
     fn grow(&mut self) {
         let len = self.slots.len() * 2;
-        // The old table is freed first.
-        self.slots = Vec::new();
-        self.slots = vec![NONE; len];
-        for (number, value) in (0..NONE).zip(&self.values) {
-            // All values differ, so only a free slot is searched.
-            let mut slot = masked(self.hasher.hash_one(value), len - 1);
-            while self.slots[slot] != NONE {
-                slot = (slot + 1) & (len - 1);
+        self.shift -= 1;
+        for slot in std::mem::replace(&mut self.slots, vec![EMPTY; len]) {
+            if slot == EMPTY {
+                continue;
             }
-            self.slots[slot] = number;
+            // All values differ, so only a free slot is searched.
+            let mut at = home(slot & TAG, self.shift);
+            while self.slots[at] != EMPTY {
+                at = (at + 1) & (len - 1);
+            }
+            self.slots[at] = slot;
         }
     }
 }
 
-/// Returns the slot of a hash.
+/// Returns the slot at which the search for a tag begins.
 #[inline]
-fn masked(hash: u64, mask: usize) -> usize {
-    // All bits of the hash are equally good, so losing some on a 32-bit host is harmless.
-    #[expect(clippy::cast_possible_truncation, reason = "a hash, which is masked")]
-    let hash = hash as usize;
-    hash & mask
+fn home(tag: u64, shift: u32) -> usize {
+    // Fits: it is below the length of the table.
+    #[expect(clippy::cast_possible_truncation, reason = "an index of the table")]
+    let home = (tag >> shift) as usize;
+    home
+}
+
+/// Returns the number in a slot, [`NONE`] if it is empty.
+#[inline]
+fn number(slot: u64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+    let next = slot as u32;
+    next.wrapping_sub(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::HashMap;
+    use std::{collections::HashMap, hash::Hasher};
+
+    /// A value with one of four hashes, so that values with equal tags are common.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Colliding(u16);
+
+    impl Hash for Colliding {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            (self.0 % 4).hash(state);
+        }
+    }
 
     proptest! {
         #[test]
@@ -209,6 +265,25 @@ mod tests {
             }
             prop_assert_eq!(numbers, expected);
             prop_assert_eq!(groups.into_values(), one_by_one.into_values());
+        }
+
+        #[test]
+        fn values_with_equal_hashes_have_their_own_numbers(
+            values in proptest::collection::vec(0u16..300, 0..600),
+        ) {
+            let (mut one_by_one, mut groups) = (Interner::default(), Interner::default());
+            let mut map = HashMap::new();
+            let values: Vec<_> = values.into_iter().map(Colliding).collect();
+            let mut expected = Vec::new();
+            for value in &values {
+                let next = u32::try_from(map.len()).unwrap();
+                prop_assert_eq!(one_by_one.get(value), map.get(&value.0).copied());
+                expected.push(*map.entry(value.0).or_insert(next));
+                prop_assert_eq!(one_by_one.intern(*value).unwrap(), *expected.last().unwrap());
+            }
+            let mut numbers = Vec::new();
+            groups.intern_all(&values, &mut numbers).unwrap();
+            prop_assert_eq!(numbers, expected);
         }
     }
 }
