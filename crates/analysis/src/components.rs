@@ -61,14 +61,15 @@ pub fn components(graph: &TransferGraph, limit: Option<usize>) -> Result<Compone
 /// Transfers whose ends are numbered at once.
 const CHUNK: usize = 1 << 10;
 
-/// Finds the components of transfers while they are read. It keeps no transfer, only about 60
+/// Finds the components of transfers while they are read. It keeps no transfer, only about 70
 /// bytes for each address.
 #[derive(Debug)]
 pub struct Connected {
     addresses: Interner<Address>,
     /// By number of an address.
     sets: UnionFind<u32>,
-    /// By number of an address: its transfers as a sender, or as the receiver of a mint.
+    /// By number of an address: transfers of its component. Those of one component may be at
+    /// several of its addresses, and are added up in the end.
     counts: Vec<Count>,
     transfers: u64,
 }
@@ -113,18 +114,24 @@ impl Connected {
     ///
     /// [`SearchError::TooLarge`] at 2^32 - 1 addresses.
     pub fn add(&mut self, transfers: &[Transfer]) -> Result<(), SearchError> {
-        let mut ends = Vec::new();
+        let (mut ends, mut roots) = (Vec::new(), Vec::new());
         for chunk in transfers.chunks(CHUNK) {
             ends.clear();
             ends.extend(chunk.iter().flat_map(|t| [t.from_address, t.to_address]));
             let numbers = self.number(&ends)?;
-            for (transfer, numbers) in chunk.iter().zip(numbers.chunks_exact(2)) {
-                let [from, to] = [numbers[0], numbers[1]];
+            // These do not depend on each other, so the processor waits for the memory of many
+            // at once. Sets only grow: what is in one set now is in one set later.
+            roots.clear();
+            roots.extend(numbers.iter().map(|number| self.sets.find_mut(*number)));
+            let (numbers, _) = numbers.as_chunks::<2>();
+            let (roots, _) = roots.as_chunks::<2>();
+            for (transfer, (numbers, roots)) in chunk.iter().zip(numbers.iter().zip(roots)) {
                 let minted = transfer.from_address.is_zero();
-                if !minted && !transfer.to_address.is_zero() {
-                    self.sets.union(from, to);
+                if roots[0] != roots[1] && !minted && !transfer.to_address.is_zero() {
+                    self.sets.union(numbers[0], numbers[1]);
                 }
-                let end = if minted { to } else { from };
+                // Mostly of the largest component, so in the cache.
+                let end = if minted { roots[1] } else { roots[0] };
                 self.counts[end as usize].add(Count {
                     transfers: 1,
                     first: transfer.block_number,
@@ -354,7 +361,7 @@ mod tests {
             prop_assert_eq!(connected.finish(&[], None), components(&graph, None).unwrap());
         }
 
-        /// Addresses spread until nothing changes are one component.
+        /// Addresses spread until nothing changes are one component, with their transfers.
         #[test]
         fn components_agree_with_flooding(transfers in crate::oracle::some_transfers()) {
             let connected: Vec<_> = transfers
@@ -376,12 +383,24 @@ mod tests {
                         break;
                     }
                 }
-                expected.insert(*reached.first().unwrap(), reached.len() as u64);
+                let of_component = transfers.iter().filter(|t| {
+                    let minted = t.from_address.is_zero();
+                    reached.contains(if minted { &t.to_address } else { &t.from_address })
+                });
+                let blocks = of_component.clone().map(|t| t.block_number);
+                let about = (
+                    reached.len() as u64,
+                    of_component.count() as u64,
+                    blocks.clone().min(),
+                    blocks.max(),
+                );
+                expected.insert(*reached.first().unwrap(), about);
             }
             let graph = testing::graph(transfers.clone());
             let found = components(&graph, None).unwrap();
-            let sizes: BTreeMap<_, _> = found.components.iter().map(|c| (c.lowest_address, c.vertices)).collect();
-            prop_assert_eq!(sizes, expected);
+            let about = |c: &Component| (c.vertices, c.transfers, c.first_block, c.last_block);
+            let components: BTreeMap<_, _> = found.components.iter().map(|c| (c.lowest_address, about(c))).collect();
+            prop_assert_eq!(components, expected);
             prop_assert_eq!(found.components.iter().map(|c| c.transfers).sum::<u64>(), transfers.len() as u64);
             prop_assert_eq!(found.sizes.iter().map(|(_, n)| n).sum::<u64>(), found.total);
         }
