@@ -7,6 +7,9 @@ use txgraph_transfers::{BlockTime, Kind, Position, TokenStandard, Transfer};
 /// The most rows of a store: twice as many, one for each end, fit a `u32`.
 const ROWS_MAX: usize = (1 << 31) - 1;
 
+/// Transfers whose addresses are looked up together.
+const CHUNK: usize = 1 << 10;
+
 /// Values that many transfers share, numbered.
 #[derive(Debug, Default)]
 pub(crate) struct Interned {
@@ -80,6 +83,39 @@ impl RowStore {
         transfer: &Transfer,
         interned: &mut Interned,
     ) -> Result<(), SearchError> {
+        let from = interned.addresses.intern(transfer.from_address)?;
+        let to = interned.addresses.intern(transfer.to_address)?;
+        self.push_between([from, to], transfer, interned)
+    }
+
+    /// Appends transfers, as [`Self::push`] does one after the other. Their addresses are
+    /// looked up together ([`Interner::intern_all`]).
+    pub(crate) fn push_all(
+        &mut self,
+        transfers: &[&Transfer],
+        interned: &mut Interned,
+    ) -> Result<(), SearchError> {
+        let (mut addresses, mut numbers) = (Vec::new(), Vec::new());
+        for chunk in transfers.chunks(CHUNK) {
+            addresses.clear();
+            addresses.extend(chunk.iter().flat_map(|t| [t.from_address, t.to_address]));
+            numbers.clear();
+            interned.addresses.intern_all(&addresses, &mut numbers)?;
+            for (transfer, ends) in chunk.iter().zip(numbers.as_chunks().0) {
+                self.push_between(*ends, transfer, interned)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a transfer between addresses with these numbers.
+    #[inline]
+    fn push_between(
+        &mut self,
+        [from, to]: [u32; 2],
+        transfer: &Transfer,
+        interned: &mut Interned,
+    ) -> Result<(), SearchError> {
         let Transfer {
             token_address,
             token_standard,
@@ -87,8 +123,8 @@ impl RowStore {
             ..
         } = *transfer;
         let row = Row {
-            from: interned.addresses.intern(transfer.from_address)?,
-            to: interned.addresses.intern(transfer.to_address)?,
+            from,
+            to,
             block: self.block(transfer.block_number, transfer.block_timestamp)?,
             tx: transfer.transaction_index,
             log: transfer.log_index.unwrap_or_default(),
@@ -299,9 +335,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_read_back(transfers in proptest::collection::vec(transfer(), 0..40)) {
+        fn rows_read_back(
+            transfers in proptest::collection::vec(transfer(), 0..40),
+            together in 0usize..40,
+        ) {
             let (mut interned, mut store, mut copy) = Default::default();
-            for transfer in &transfers {
+            // The first ones together, the others one by one.
+            let (first, rest) = transfers.split_at(together.min(transfers.len()));
+            let first: Vec<_> = first.iter().collect();
+            RowStore::push_all(&mut store, &first, &mut interned).unwrap();
+            for transfer in rest {
                 RowStore::push(&mut store, transfer, &mut interned).unwrap();
             }
             // In reverse, so that blocks and words have other indices in the copy.

@@ -107,16 +107,19 @@ pub(crate) fn fetch_touching(
             }
         }
     }
-    let mut take = |transfer: &Transfer| {
-        if let Some(degrees) = &mut degrees
-            && !degrees.wants(transfer, interned)?
-        {
-            return Ok(());
-        }
-        rows.push(transfer, interned)
-    };
     let report = scan(source, &scan_request, |batch| {
-        batch.iter().try_for_each(&mut take)
+        let mut wanted = Vec::with_capacity(batch.len());
+        match &mut degrees {
+            None => wanted.extend(batch),
+            Some(degrees) => {
+                for transfer in batch {
+                    if degrees.wants(transfer, interned)? {
+                        wanted.push(transfer);
+                    }
+                }
+            }
+        }
+        rows.push_all(&wanted, interned)
     })?;
     if let Some(degrees) = degrees {
         hubs.extend(degrees.hubs());
