@@ -1,15 +1,41 @@
 //! Degrees, totals and blocks of vertices, counted from their edges.
 
-use crate::{AmountSum, Asset, AssetTotals, graph::Graph, widen};
-use petgraph::{
-    Direction,
-    graph::{EdgeIndex, NodeIndex},
-    visit::EdgeRef,
-};
+use crate::{AmountSum, Asset, AssetTotals, csr::Csr, graph::Graph, widen};
+use petgraph::{Direction, graph::NodeIndex};
 use rayon::prelude::*;
+use txgraph_transfers::Transfer;
 
-/// One end of an edge, at the vertex that is being counted. Ordered by asset.
-type End = (Asset, EdgeIndex, Direction);
+/// One end of an edge, at the vertex that is being counted, with the number of the edge.
+/// Ordered by asset.
+type End = (Asset, u32, Direction);
+
+/// The numbers of edges by the number of their target and of their source.
+///
+/// The graph has linked lists of edges, in which each edge is read before the next is known.
+/// From this list the processor reads many edges at once, each of which is a cache miss.
+struct Edges {
+    incoming: Csr,
+    outgoing: Csr,
+}
+
+impl Edges {
+    fn of(graph: &Graph) -> Self {
+        // Vertices are numbered in `u32`.
+        let number = |id: NodeIndex| u32::try_from(id.index()).unwrap_or_default();
+        // The edges are far longer, so they are read once.
+        let edges = graph.raw_edges().iter();
+        let ends: Vec<_> = edges
+            .map(|edge| [number(edge.target()), number(edge.source())])
+            .collect();
+        let group = |end: usize| {
+            Csr::group(graph.node_count(), || {
+                ends.iter().map(move |ends| ends[end]).zip(0..)
+            })
+        };
+        let (incoming, outgoing) = rayon::join(|| group(0), || group(1));
+        Self { incoming, outgoing }
+    }
+}
 
 /// Vertices that one thread counts at a time.
 const CHUNK: usize = 1 << 10;
@@ -26,11 +52,12 @@ struct Counted {
 /// vertex is counted independently.
 pub(crate) fn count_totals(graph: &mut Graph) {
     let vertices: Vec<NodeIndex> = graph.node_indices().collect();
+    let edges = &Edges::of(graph);
     let count = |chunk: &[NodeIndex]| -> Vec<Counted> {
         let (mut ends, mut others) = (Vec::new(), Vec::new());
         let counted = chunk
             .iter()
-            .map(|id| count_vertex(graph, *id, &mut ends, &mut others));
+            .map(|id| count_vertex(graph, edges, *id, &mut ends, &mut others));
         counted.collect()
     };
     // Small graphs use one thread.
@@ -49,16 +76,17 @@ pub(crate) fn count_totals(graph: &mut Graph) {
 /// Counts one vertex; `ends` and `others` are buffers.
 fn count_vertex(
     graph: &Graph,
+    edges: &Edges,
     id: NodeIndex,
     ends: &mut Vec<End>,
     others: &mut Vec<NodeIndex>,
 ) -> Counted {
     ends.clear();
-    let in_degree = collect(graph, id, Direction::Incoming, ends, others);
-    let out_degree = collect(graph, id, Direction::Outgoing, ends, others);
+    let in_degree = collect(graph, edges, id, Direction::Incoming, ends, others);
+    let out_degree = collect(graph, edges, id, Direction::Outgoing, ends, others);
     ends.sort_unstable();
     // Edges were added in total order, so the lowest number is the earliest transfer.
-    let block = |(_, edge, _): &End| graph[*edge].transfer.block_number;
+    let block = |(_, edge, _): &End| transfer(graph, *edge).block_number;
     let first = ends.iter().min_by_key(|end| end.1).map(block);
     let last = ends.iter().max_by_key(|end| end.1).map(block);
     Counted {
@@ -72,14 +100,21 @@ fn count_vertex(
 /// Appends the ends of one direction at a vertex. Returns the number of counterparties.
 fn collect(
     graph: &Graph,
+    edges: &Edges,
     id: NodeIndex,
     direction: Direction,
     ends: &mut Vec<End>,
     others: &mut Vec<NodeIndex>,
 ) -> u32 {
     others.clear();
-    for edge in graph.edges_directed(id, direction) {
-        ends.push((Asset::of(&edge.weight().transfer), edge.id(), direction));
+    let edges = match direction {
+        Direction::Incoming => &edges.incoming,
+        Direction::Outgoing => &edges.outgoing,
+    };
+    let vertex = u32::try_from(id.index()).unwrap_or_default();
+    for &number in edges.of(vertex) {
+        let edge = &graph.raw_edges()[number as usize];
+        ends.push((Asset::of(&edge.weight.transfer), number, direction));
         others.push(match direction {
             Direction::Incoming => edge.source(),
             Direction::Outgoing => edge.target(),
@@ -89,6 +124,11 @@ fn collect(
     others.dedup();
     // At most one per vertex, and vertices are numbered in `u32`.
     u32::try_from(others.len()).unwrap_or(u32::MAX)
+}
+
+/// Returns the transfer of an edge.
+fn transfer(graph: &Graph, edge: u32) -> &Transfer {
+    &graph.raw_edges()[edge as usize].weight.transfer
 }
 
 /// Sums up the ends of a vertex by asset.
@@ -105,7 +145,7 @@ fn totals(graph: &Graph, ends: &[End]) -> Vec<AssetTotals> {
             out_amount: AmountSum::ZERO,
         };
         for (_, edge, direction) in group {
-            let amount = widen(graph[*edge].transfer.value);
+            let amount = widen(transfer(graph, *edge).value);
             match direction {
                 Direction::Incoming => {
                     sums.in_transfers += 1;
