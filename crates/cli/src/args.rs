@@ -29,14 +29,16 @@ pub(crate) struct Global {
     /// Source of the transfers: a kind and a location, or the data directory of a node
     ///
     /// The kind `reth` is the data directory of a reth node. `era` is a file with archived blocks
-    /// (.ere, .era1), or a directory of such files. Environment: TXGRAPH_SOURCE.
+    /// (.ere, .era1), or a directory of such files. `cryo`, `etl`, `dune` and `csv` are files or
+    /// directories that other tools wrote. Several sources of one chain are joined: repeat the
+    /// option. Blocks in more than one must have equal transfers. Environment: TXGRAPH_SOURCE.
     #[arg(
         long,
         global = true,
         value_name = "KIND:LOCATION",
         help_heading = "Node"
     )]
-    source: Option<OsString>,
+    source: Vec<OsString>,
 
     /// Static files, if they are not in the data directory
     #[arg(
@@ -59,6 +61,18 @@ pub(crate) struct Global {
     /// Chain id, if the source does not contain it
     #[arg(long, global = true, value_name = "ID", help_heading = "Node")]
     chain_id: Option<u64>,
+
+    /// Blocks that files of other tools cover completely, e.g. 18M:18.1M
+    ///
+    /// For files that do not state it. cryo and ethereum-etl do so in file names.
+    #[arg(long, global = true, value_name = "RANGE", help_heading = "Node")]
+    covers: Option<String>,
+
+    /// Columns of files that are not recognized, e.g. from=sender,to=receiver,value=amount
+    ///
+    /// Roles: block, from, to, value, token, token-id, log-index, tx, tx-index, time, chain-id.
+    #[arg(long, global = true, value_name = "ROLE=NAME,…", help_heading = "Node")]
+    columns: Option<String>,
 
     /// Genesis file of the chain (geth or reth JSON), to replay chains that are not built in
     ///
@@ -133,12 +147,16 @@ pub(crate) struct Global {
 impl Global {
     /// The settings, completed from the environment and the file.
     pub(crate) fn config(&self) -> txgraph::Result<Config> {
-        let source = self.source.clone().map(SourceSpec::from);
+        let mut sources = self.source.iter().cloned().map(SourceSpec::from);
+        let source = sources.next();
         let flags = Config {
+            joined: sources.collect(),
             source: source.or_else(|| self.datadir.clone().map(SourceSpec::reth)),
             static_files: self.static_files.clone(),
             rocksdb: self.rocksdb.clone(),
             chain_id: self.chain_id,
+            covers: self.covers.clone(),
+            columns: self.columns.clone(),
             chain: self.chain.clone(),
             threads: self.threads,
             chunk_blocks: self.chunk_blocks,

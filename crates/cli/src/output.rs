@@ -72,8 +72,18 @@ impl Terminal {
         ));
     }
 
-    /// Missing blocks. Printed even if quiet: the answer is not complete.
+    /// How the source was understood, and missing blocks. Those are printed even if quiet: the
+    /// answer is not complete.
     pub(crate) fn gaps(&self, scan: &ScanReport) {
+        for note in &scan.notes {
+            self.note(format_args!("read {note}"));
+        }
+        if !scan.caveats.is_empty() {
+            progress::say(format_args!(
+                "warning: the answer may be partial: {}",
+                scan.caveats.join("; ")
+            ));
+        }
         if scan.missing.is_empty() {
             return;
         }
@@ -130,6 +140,7 @@ impl Terminal {
             (counts.malformed, "malformed transfer logs"),
             (counts.dirty_addresses, "dirty address words"),
             (counts.wraps_deduplicated, "duplicate wraps"),
+            (counts.duplicates, "duplicate rows"),
         ] {
             if count > 0 {
                 line += &format!(", {} {what}", thousands(count));

@@ -62,6 +62,6 @@ impl Metadata {
 
     /// Whether every requested block was read.
     pub fn is_complete(&self) -> bool {
-        self.scan.missing.is_empty()
+        self.scan.missing.is_empty() && self.scan.caveats.is_empty()
     }
 }

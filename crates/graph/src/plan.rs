@@ -29,7 +29,7 @@ pub(crate) enum Plan<'a> {
     /// One scan of all transfers, which serves all hops if they fit in memory.
     OnePass,
     /// One scan per hop of the transfers of its frontier, which is cheap for this source.
-    ByHop(ByFrontier<'a>),
+    ByHop(Box<ByFrontier<'a>>),
 }
 
 impl<'a> Plan<'a> {
@@ -41,7 +41,7 @@ impl<'a> Plan<'a> {
             Some(0) => Self::RootsOnly,
             Some(1) => Self::OneHop,
             _ => match source.by_frontier(&scan_request(request, None))? {
-                Some(by_frontier) => Self::ByHop(by_frontier),
+                Some(by_frontier) => Self::ByHop(Box::new(by_frontier)),
                 None => Self::OnePass,
             },
         })

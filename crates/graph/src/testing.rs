@@ -270,7 +270,7 @@ impl TransferSource for MemorySource {
             missing,
             counts,
             last_block_hash,
-            pins: Vec::new(),
+            ..ScanReport::default()
         })
     }
 

@@ -248,6 +248,8 @@ impl Head {
             malformed_erc1155,
             dirty_addresses,
             wraps_deduplicated,
+            // Only in files of other tools.
+            duplicates: _,
         } = self.counts;
         for number in [
             self.chain_id,
@@ -324,6 +326,7 @@ impl Head {
             malformed_erc1155: rest.u64()?,
             dirty_addresses: rest.u64()?,
             wraps_deduplicated: rest.u64()?,
+            duplicates: 0,
         };
         let (bucket_bits, part_count) = (rest.u32()?, rest.u32()?);
         let mut parts = [PartLocation::default(); PARTS];
@@ -431,6 +434,7 @@ mod tests {
                 malformed_erc1155: 17,
                 dirty_addresses: 18,
                 wraps_deduplicated: 19,
+                duplicates: 0,
             },
             bucket_bits: 3,
             parts,

@@ -59,6 +59,8 @@ struct ReportBuilder {
     covered: Vec<BlockRange>,
     missing: Vec<Unavailable>,
     counts: DecodeCounts,
+    caveats: Vec<String>,
+    notes: Vec<String>,
     /// Blocks that must have these hashes, so that the answer is that of one chain.
     hashes: Vec<(u64, B256)>,
 }
@@ -70,6 +72,8 @@ impl ReportBuilder {
             covered,
             missing,
             counts,
+            caveats,
+            notes,
             last_block_hash,
             pins,
         } = report;
@@ -81,6 +85,11 @@ impl ReportBuilder {
         self.covered.extend(covered.iter());
         self.missing.extend(missing);
         self.counts += counts;
+        for (all, more) in [(&mut self.caveats, caveats), (&mut self.notes, notes)] {
+            all.extend(more);
+            all.sort();
+            all.dedup();
+        }
     }
 }
 
@@ -323,6 +332,8 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             covered,
             missing: report.missing,
             counts: report.counts,
+            caveats: report.caveats,
+            notes: report.notes,
             last_block_hash: pins.last().map(|pin| pin.hash),
             pins,
         })

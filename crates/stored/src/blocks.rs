@@ -39,6 +39,19 @@ pub trait StoredBlocks: fmt::Debug + Sync {
         Ok(())
     }
 
+    /// What restricts an answer besides missing blocks, see
+    /// [`ScanReport::caveats`](txgraph_transfers::ScanReport). The default is empty.
+    fn caveats(&self, request: &ScanRequest) -> Vec<String> {
+        let _ = request;
+        Vec::new()
+    }
+
+    /// How the files were understood, one line each, see
+    /// [`ScanReport::notes`](txgraph_transfers::ScanReport). The default is empty.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// Divides available blocks into units of parallel work: ascending, disjoint, together
     /// exactly `blocks`. No chunk extends over a gap. The transfers of a few chunks per thread
     /// are in memory at a time.

@@ -82,6 +82,8 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
         let progress = ProgressGuard::start(progress.as_deref(), present.blocks(), "transfers");
         let mut report = ScanReport {
             missing,
+            caveats: self.blocks.caveats(request),
+            notes: self.blocks.notes().to_vec(),
             ..ScanReport::default()
         };
         let mut covered = Covered::default();

@@ -8,6 +8,7 @@
 
 #[cfg(feature = "edit")]
 pub mod edit;
+pub mod exports;
 pub mod fixtures;
 pub mod mainnet;
 pub mod naive;

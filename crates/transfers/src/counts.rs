@@ -39,6 +39,18 @@ pub struct DecodeCounts {
     /// `Deposit` and `Withdrawal` events that were left out because a `Transfer` event of the
     /// same transaction reports the same movement.
     pub wraps_deduplicated: u64,
+    /// Rows that equal another row of the same file or of an overlapping one. Only in sources
+    /// made of files that other tools wrote.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub duplicates: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl DecodeCounts {
@@ -68,6 +80,7 @@ impl DecodeCounts {
             malformed_erc1155,
             dirty_addresses,
             wraps_deduplicated,
+            duplicates,
         } = *earlier;
         Self {
             blocks: self.blocks - blocks,
@@ -79,6 +92,7 @@ impl DecodeCounts {
             malformed_erc1155: self.malformed_erc1155 - malformed_erc1155,
             dirty_addresses: self.dirty_addresses - dirty_addresses,
             wraps_deduplicated: self.wraps_deduplicated - wraps_deduplicated,
+            duplicates: self.duplicates - duplicates,
         }
     }
 }
@@ -96,6 +110,7 @@ impl AddAssign for DecodeCounts {
             malformed_erc1155,
             dirty_addresses,
             wraps_deduplicated,
+            duplicates,
         } = other;
         self.blocks += blocks;
         self.skipped_blocks += skipped_blocks;
@@ -106,6 +121,7 @@ impl AddAssign for DecodeCounts {
         self.malformed_erc1155 += malformed_erc1155;
         self.dirty_addresses += dirty_addresses;
         self.wraps_deduplicated += wraps_deduplicated;
+        self.duplicates += duplicates;
     }
 }
 

@@ -325,7 +325,7 @@ impl<'f> Decoder<'f> {
         let words = three_words(log)?;
         let token = log.address;
         let (from, to) = self.ends(words.from, words.to);
-        let kind = kind_of(from, to);
+        let kind = Kind::of_token(from, to);
         // Most transfers of a token are between addresses that are not wanted.
         if kind == Kind::Transfer && !self.filter.wants_ends(from, to) {
             return Some(());
@@ -370,7 +370,7 @@ impl<'f> Decoder<'f> {
         out: &mut Vec<Transfer>,
     ) {
         let (from, to) = self.ends(items.from, items.to);
-        let kind = kind_of(from, to);
+        let kind = Kind::of_token(from, to);
         // These conditions are the same for all items, and a batch may be long.
         if !self.filter.tokens.wants(Some(token)) || !self.filter.wants_ends(from, to) {
             return;
@@ -546,18 +546,6 @@ fn value_of(transaction: &TransactionView) -> Event {
         transaction.value,
         Kind::Value,
     )
-}
-
-/// A transfer from the zero address is a mint, even if it is also to the zero address.
-#[inline]
-fn kind_of(from: &Address, to: &Address) -> Kind {
-    if from.is_zero() {
-        Kind::Mint
-    } else if to.is_zero() {
-        Kind::Burn
-    } else {
-        Kind::Transfer
-    }
 }
 
 /// Removes the rows whose indices are in `dropped`, which must not be empty, and clears it.

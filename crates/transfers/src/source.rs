@@ -57,6 +57,14 @@ pub struct ScanReport {
     pub missing: Vec<Unavailable>,
     /// The counts of the decoder.
     pub counts: DecodeCounts,
+    /// What else restricts the answer, in words: files that do not state which blocks they
+    /// cover, tables that are missing. Empty for sources that know what they contain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<String>,
+    /// How the files of other tools were understood, one line each: the tables that were
+    /// recognized. Empty for sources of one format.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Hash of the last block that was read. It identifies the chain of the answer.
     pub last_block_hash: Option<B256>,
     /// The chain of [`Self::covered`], for [`TransferSource::fill_hashes`]. Not part of the

@@ -118,3 +118,18 @@ words! {
         Priority = "priority",
     }
 }
+
+impl Kind {
+    /// The kind of a movement of tokens. A transfer from the zero address is a mint, even if it
+    /// is also to the zero address.
+    #[inline]
+    pub fn of_token(from: &Address, to: &Address) -> Self {
+        if from.is_zero() {
+            Self::Mint
+        } else if to.is_zero() {
+            Self::Burn
+        } else {
+            Self::Transfer
+        }
+    }
+}

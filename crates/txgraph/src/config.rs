@@ -37,12 +37,18 @@ pub const MEMORY_DEFAULT: u64 = txgraph_graph::SearchRequest::MEMORY_BYTES_MAX_D
 pub struct Config {
     /// The source.
     pub source: Option<SourceSpec>,
+    /// More sources of the same chain, joined with `source`.
+    pub joined: Vec<SourceSpec>,
     /// Static files of a node that are not in its data directory.
     pub static_files: Option<PathBuf>,
     /// RocksDB of a node that is not in its data directory.
     pub rocksdb: Option<PathBuf>,
     /// The chain id, for data that does not contain it.
     pub chain_id: Option<u64>,
+    /// The blocks that files of other tools cover completely, as a range.
+    pub covers: Option<String>,
+    /// The columns of files of other tools by role: `from=sender,to=receiver`.
+    pub columns: Option<String>,
     /// The genesis file of the chain, if its rules are not known by its genesis hash.
     pub chain: Option<PathBuf>,
     /// The number of threads; default: one for each core.
@@ -103,6 +109,8 @@ struct Node {
     static_files: Option<String>,
     rocksdb: Option<String>,
     chain_id: Option<u64>,
+    covers: Option<String>,
+    columns: Option<String>,
     chain: Option<String>,
 }
 
@@ -188,9 +196,12 @@ impl Config {
         };
         Ok(Self {
             source,
+            joined: Vec::new(),
             static_files: place(file.node.static_files)?,
             rocksdb: place(file.node.rocksdb)?,
             chain_id: file.node.chain_id,
+            covers: file.node.covers,
+            columns: file.node.columns,
             chain: place(file.node.chain)?,
             threads: file.run.threads,
             chunk_blocks: file.run.chunk_blocks,
@@ -247,6 +258,8 @@ impl Config {
                 static_files: None,
                 rocksdb: None,
                 chain_id: None,
+                covers: None,
+                columns: None,
                 chain: None,
                 ..lower
             }
@@ -255,9 +268,12 @@ impl Config {
         };
         Self {
             source: self.source.or(lower.source),
+            joined: self.joined,
             static_files: self.static_files.or(lower.static_files),
             rocksdb: self.rocksdb.or(lower.rocksdb),
             chain_id: self.chain_id.or(lower.chain_id),
+            covers: self.covers.or(lower.covers),
+            columns: self.columns.or(lower.columns),
             chain: self.chain.or(lower.chain),
             threads: self.threads.or(lower.threads),
             chunk_blocks: self.chunk_blocks.or(lower.chunk_blocks),
@@ -557,9 +573,13 @@ mod tests {
         let (_dir, path) = file(&text);
         let Config {
             source: Some(_),
+            // Not a setting of the file.
+            joined: _,
             static_files: Some(_),
             rocksdb: Some(_),
             chain_id: Some(_),
+            covers: Some(_),
+            columns: Some(_),
             chain: Some(_),
             threads: Some(_),
             chunk_blocks: Some(_),

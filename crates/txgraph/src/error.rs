@@ -380,6 +380,20 @@ impl From<txgraph_reader::Error> for Error {
     }
 }
 
+#[cfg(feature = "foreign")]
+impl From<txgraph_foreign::Error> for Error {
+    fn from(error: txgraph_foreign::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            txgraph_foreign::Error::ChainIdUnknown { .. } => {
+                Self::usage(message).advise(Advice::NameChainId)
+            }
+            _ if error.is_usage() => Self::usage(message),
+            _ => Self::new(ErrorKind::Failed, message),
+        }
+    }
+}
+
 #[cfg(feature = "index")]
 impl From<txgraph_index::Error> for Error {
     fn from(error: txgraph_index::Error) -> Self {

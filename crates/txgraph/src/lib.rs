@@ -22,6 +22,7 @@
 //! All are on by default.
 //!
 //! * `export`: writes answers to files. Compiles polars.
+//! * `foreign`: reads files that other tools write. Compiles the Parquet library of Arrow.
 //! * `index`: builds indexes, and answers from them.
 //! * `lake`: builds lakes, and answers from them. Compiles the Parquet crate of Apache Arrow.
 //! * `replay`: executes past transactions again. Compiles the interpreter and blst.

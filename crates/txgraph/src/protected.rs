@@ -44,6 +44,12 @@ impl Protected {
         protected
     }
 
+    /// Adds the directories and files of another source.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.directories.extend_from_slice(&other.directories);
+        self.files.extend_from_slice(&other.files);
+    }
+
     /// A directory that is read.
     #[cfg(feature = "lake")]
     pub(crate) fn directory(path: &Path) -> Self {

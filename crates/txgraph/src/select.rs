@@ -1,6 +1,6 @@
 //! Which transfers: what every question about transfers has in common.
 
-use crate::{Advice, BlockSpec, Error, ErrorKind, Result};
+use crate::{Advice, BlockSpec, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::mem;
 use txgraph_transfers::{
@@ -13,7 +13,7 @@ const FOUND_BY_REPLAY: [Kind; 3] = [Kind::Internal, Kind::Fee, Kind::Priority];
 /// Which transfers. The default is all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Blocks; empty: every block up to the tip.
+    /// Blocks; empty: every block up to the tip, or all that files contain.
     pub blocks: Vec<BlockSpec>,
     /// Tokens, and the native coin.
     pub tokens: TokenFilter,
@@ -53,9 +53,12 @@ impl Selection {
         })
     }
 
-    /// The blocks when `tip` is the highest block.
-    pub(crate) fn resolve(&self, tip: u64) -> Result<BlockRanges> {
-        resolve(&self.blocks, tip)
+    /// The blocks of a question to a source.
+    pub(crate) fn resolve(&self, source: &Source) -> Result<BlockRanges> {
+        match self.blocks.is_empty() {
+            true => Ok(source.everything()?.into()),
+            false => resolve(&self.blocks, source.tip()?),
+        }
     }
 
     pub(crate) fn add_token(&mut self, token: Address) {

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "replay")]
 use crate::source::Bundles;
+#[cfg(feature = "foreign")]
+use crate::source::Foreign;
 #[cfg(feature = "lake")]
 use crate::source::LakeFolder;
 use crate::{
@@ -48,6 +50,34 @@ pub(crate) const KINDS: &[SourceKind] = &[
         location: "file with a block and the state that it reads, or directory of such files",
         is_path: true,
         open: |spec, config, control| Ok(Box::new(Bundles::open(spec, config, control)?)),
+    },
+    #[cfg(feature = "foreign")]
+    SourceKind {
+        word: "cryo",
+        location: "file or directory that cryo wrote",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
+    },
+    #[cfg(feature = "foreign")]
+    SourceKind {
+        word: "etl",
+        location: "file or directory of ethereum-etl, BigQuery or GraphSense",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
+    },
+    #[cfg(feature = "foreign")]
+    SourceKind {
+        word: "dune",
+        location: "file or directory of Dune or Allium",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
+    },
+    #[cfg(feature = "foreign")]
+    SourceKind {
+        word: "csv",
+        location: "CSV, JSON or Parquet files with transfers",
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
     },
 ];
 

@@ -9,6 +9,7 @@ mod config;
 mod determinism;
 mod era;
 mod evm;
+mod foreign;
 mod graph;
 mod help;
 mod index;

@@ -138,7 +138,7 @@ impl<'s> Analyze<'s> {
                 return Err(no_root());
             }
             Request::Everything(Box::new(ScanRequest {
-                blocks: selection.resolve(self.source.tip()?)?,
+                blocks: selection.resolve(self.source)?,
                 filter: selection.filter()?,
                 wrapped_native: selection.wrapped_native.clone(),
                 // Other measures show no times, and reading one costs a header per block.

@@ -98,7 +98,7 @@ impl SearchOptions {
                     .advise(Advice::ChooseDirection),
             );
         }
-        let blocks = self.selection.resolve(source.tip()?)?;
+        let blocks = self.selection.resolve(source)?;
         Ok(SearchRequest {
             filter: self.selection.filter()?,
             wrapped_native: self.selection.wrapped_native.clone(),

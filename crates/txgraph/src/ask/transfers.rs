@@ -69,7 +69,7 @@ impl<'s> Transfers<'s> {
         Ok(PreparedTransfers {
             source: self.source,
             request: ScanRequest {
-                blocks: self.selection.resolve(self.source.tip()?)?,
+                blocks: self.selection.resolve(self.source)?,
                 filter,
                 wrapped_native: self.selection.wrapped_native,
                 with_times: true,

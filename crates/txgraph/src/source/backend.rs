@@ -5,7 +5,7 @@ use super::Bundles;
 use super::{Capabilities, RethNode};
 use crate::{Protected, Result};
 use std::fmt;
-use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
+use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
 /// An open source of one kind. [`Source`](crate::Source) adds the questions.
 pub trait Backend: fmt::Debug + Send + Sync {
@@ -17,6 +17,15 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// The highest block that can be read at present.
     fn tip(&self) -> Result<u64>;
+
+    /// The blocks of a question that names none; default: all up to the tip.
+    ///
+    /// Files that begin in the middle of a chain begin with their first block. Blocks that are
+    /// missing between the first and the last one are still an error.
+    fn everything(&self) -> Result<BlockRange> {
+        let last = self.tip()?;
+        Ok(BlockRange { first: 0, last })
+    }
 
     /// Returns what answers questions with this filter.
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>>;

@@ -6,7 +6,6 @@ use std::path::Path;
 use txgraph_era::{Archive, EraOptions};
 use txgraph_stored::{StoredBlocks, StoredSource};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
-use txgraph_work::Work;
 
 /// A file with archived blocks (`.ere`, `.era1`), or a directory of such files.
 #[derive(Debug)]
@@ -23,14 +22,9 @@ impl EraFiles {
             verify: config.verify.unwrap_or(false),
         };
         let archive = Archive::open(Path::new(spec.location()), &options)?;
-        let work = Work {
-            threads: control.threads.clone(),
-            cancel: control.cancel.clone(),
-            progress: control.progress.clone(),
-        };
         Ok(Self {
             protected: Protected::files(archive.paths()),
-            source: StoredSource::new(archive, work),
+            source: StoredSource::new(archive, control.work()),
         })
     }
 }

@@ -5,7 +5,6 @@ use crate::{Advice, Config, Error, ErrorKind, Protected, Result};
 use std::path::Path;
 use txgraph_lake::{Lake, LakeSource};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
-use txgraph_work::Work;
 
 /// The directory of a lake.
 #[derive(Debug)]
@@ -84,16 +83,5 @@ impl Backend for LakeFolder {
 
     fn protected(&self) -> &Protected {
         &self.protected
-    }
-}
-
-impl Control {
-    /// The threads, the flag and the progress.
-    pub(crate) fn work(&self) -> Work {
-        Work {
-            threads: self.threads.clone(),
-            cancel: self.cancel.clone(),
-            progress: self.progress.clone(),
-        }
     }
 }

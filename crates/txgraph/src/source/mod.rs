@@ -5,6 +5,9 @@ mod backend;
 mod bundles;
 mod capability;
 mod era;
+#[cfg(feature = "foreign")]
+mod foreign;
+mod joined;
 #[cfg(feature = "lake")]
 mod lake;
 mod reth;
@@ -15,6 +18,8 @@ pub use backend::Backend;
 pub use bundles::Bundles;
 pub use capability::{Capabilities, Capability};
 pub use era::EraFiles;
+#[cfg(feature = "foreign")]
+pub(crate) use foreign::Foreign;
 #[cfg(feature = "lake")]
 pub use lake::LakeFolder;
 pub use reth::RethNode;
@@ -26,7 +31,8 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::{fmt, path::PathBuf, sync::Arc};
-use txgraph_transfers::{ChainInfo, SourceError, TransferFilter, TransferSource};
+use txgraph_transfers::{BlockRange, ChainInfo, SourceError, TransferFilter, TransferSource};
+use txgraph_work::Work;
 
 /// Receives one line for each decision about how a question is answered.
 pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
@@ -56,6 +62,15 @@ impl Control {
             self.threads = threads;
         }
         Ok(self)
+    }
+
+    /// The threads, the flag and the progress.
+    pub(crate) fn work(&self) -> Work {
+        Work {
+            threads: self.threads.clone(),
+            cancel: self.cancel.clone(),
+            progress: self.progress.clone(),
+        }
     }
 }
 
@@ -125,9 +140,9 @@ impl Source {
         };
         tracing::info!(source = %spec, "opening");
         let control = control.clone().with_threads(config)?;
-        let backend = sources::find(spec)?.open(spec, config, &control)?;
+        let (backend, spec) = open_all(spec, config, &control)?;
         Ok(Self {
-            spec: spec.clone(),
+            spec,
             backend,
             config: config.clone(),
             control,
@@ -178,6 +193,11 @@ impl Source {
     /// If the source cannot be read.
     pub fn tip(&self) -> Result<u64> {
         self.backend.tip()
+    }
+
+    /// The blocks of a question that names none.
+    pub(crate) fn everything(&self) -> Result<BlockRange> {
+        self.backend.everything()
     }
 
     /// The directories and files of the source, into which no output is written.
@@ -262,6 +282,25 @@ impl Source {
     }
 }
 
+/// Opens the source of a configuration, joined with its others if there are any.
+fn open_all(
+    spec: &SourceSpec,
+    config: &Config,
+    control: &Control,
+) -> Result<(Box<dyn Backend>, SourceSpec)> {
+    let open = |spec: &SourceSpec| sources::find(spec)?.open(spec, config, control);
+    if config.joined.is_empty() {
+        return Ok((open(spec)?, spec.clone()));
+    }
+    let mut parts = Vec::new();
+    for spec in std::iter::once(spec).chain(&config.joined) {
+        parts.push((spec.clone(), open(spec)?));
+    }
+    let names: Vec<_> = parts.iter().map(|(spec, _)| spec.to_string()).collect();
+    let joined = joined::Joined::new(parts)?;
+    Ok((Box::new(joined), SourceSpec::joined(&names.join(" + "))))
+}
+
 /// Settings for opening a [`Source`].
 #[derive(Clone, Debug)]
 #[must_use = "call `open`"]
@@ -311,6 +350,25 @@ impl SourceBuilder {
     /// The chain id, for data that does not contain it.
     pub fn chain_id(mut self, chain_id: u64) -> Self {
         self.config.chain_id = Some(chain_id);
+        self
+    }
+
+    /// Adds another source of the same chain. Blocks that both have must be equal.
+    pub fn join(mut self, source: impl Into<SourceSpec>) -> Self {
+        self.config.joined.push(source.into());
+        self
+    }
+
+    /// The blocks that files of other tools cover completely, if the files do not state it.
+    /// In the words of [`text::parse_blocks`](crate::text::parse_blocks).
+    pub fn covers(mut self, blocks: impl Into<String>) -> Self {
+        self.config.covers = Some(blocks.into());
+        self
+    }
+
+    /// The columns of files of other tools by role, e.g. `from=sender,to=receiver`.
+    pub fn columns(mut self, columns: impl Into<String>) -> Self {
+        self.config.columns = Some(columns.into());
         self
     }
 

@@ -46,6 +46,14 @@ impl SourceSpec {
         }
     }
 
+    /// Several sources, for messages.
+    pub(crate) fn joined(names: &str) -> Self {
+        Self {
+            kind: "joined".to_owned(),
+            location: names.into(),
+        }
+    }
+
     /// The kind of the source.
     pub fn kind(&self) -> &str {
         &self.kind

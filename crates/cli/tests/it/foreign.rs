@@ -1,0 +1,301 @@
+//! Files of other tools as a source: the answers equal those of the node.
+
+use crate::harness::{Run, Sample, bare, run};
+use std::{collections::BTreeMap, path::Path};
+use txgraph_testkit::{
+    exports::{ExportLayout, write_export},
+    fixtures::{self, Fixture, fixture},
+};
+
+/// The committed chain, and the large one if it is present.
+fn chains() -> Vec<Fixture> {
+    let [_, small] = fixtures::committed();
+    [small].into_iter().chain(fixture("dev-v2")).collect()
+}
+
+fn ask(folder: &Path, source: &str, line: &str) -> Run {
+    run(bare(folder)
+        .args(line.split_whitespace())
+        .args(["--source", source]))
+}
+
+fn ok(folder: &Path, source: &str, line: &str) -> Run {
+    let run = ask(folder, source, line);
+    assert_eq!(run.status, 0, "{source} {line}: {run:?}");
+    run
+}
+
+/// The address that sends most, so that a graph around it is not empty.
+fn busy(csv: &str) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let zero = format!("0x{:040x}", 0);
+    for line in csv.lines().skip(1) {
+        let from = line.split(',').nth(7).unwrap();
+        if from != zero {
+            *counts.entry(from).or_default() += 1;
+        }
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.unwrap().0.to_owned()
+}
+
+#[test]
+fn etl_export_equals_the_node() {
+    for chain in chains() {
+        let sample = Sample::new(chain);
+        let (folder, chain) = (sample.path(""), &sample.fixture);
+        write_export(&folder.join("etl"), chain, ExportLayout::Etl, 100);
+        let id = chain.chain_id().unwrap();
+        let node = format!("reth:{}", chain.path().display());
+        let all = "transfers -q --format csv -o -";
+        let expected = ok(&folder, &node, all).stdout;
+        let etl = ok(&folder, "etl:etl", &format!("{all} --chain-id {id}"));
+        assert_eq!(
+            etl.stderr, "",
+            "no warning: names and blocks state the coverage"
+        );
+        assert!(etl.stdout == expected, "{}: transfers differ", chain.name);
+
+        let graph = format!("graph -q -r {} -n 2 --format csv -o -", busy(&expected));
+        let expected = ok(&folder, &node, &graph).stdout;
+        assert!(expected.lines().count() > 10, "{expected}");
+        let hashes = expected.lines().skip(1).map(|line| line.split(',').nth(5));
+        assert!(hashes.flatten().any(|hash| hash.len() == 66), "{expected}");
+        let found = ok(&folder, "etl:etl", &format!("{graph} --chain-id {id}")).stdout;
+        assert!(found == expected, "{}: graphs differ", chain.name);
+
+        let pairs = "analyze -q pairs --format csv -o -";
+        let expected = ok(&folder, &node, pairs).stdout;
+        let found = ok(&folder, "etl:etl", &format!("{pairs} --chain-id {id}")).stdout;
+        assert!(found == expected, "{}: measures differ", chain.name);
+    }
+}
+
+#[test]
+fn cryo_files_equal_the_node_except_for_withdrawals() {
+    for chain in chains() {
+        let sample = Sample::new(chain);
+        let (folder, chain) = (sample.path(""), &sample.fixture);
+        write_export(&folder.join("cryo"), chain, ExportLayout::Cryo, 200);
+        let node = format!("reth:{}", chain.path().display());
+        let all = "transfers -q --format csv -o -";
+        let without = |csv: &str| -> Vec<String> {
+            let lines = csv.lines().filter(|line| !line.contains(",withdrawal,"));
+            lines.map(str::to_owned).collect()
+        };
+        let expected = without(&ok(&folder, &node, all).stdout);
+        let found = ok(&folder, "cryo:cryo", all).stdout;
+        assert!(
+            without(&found) == expected,
+            "{}: transfers differ",
+            chain.name
+        );
+        assert_eq!(found.lines().count(), expected.len());
+
+        let graph = format!(
+            "graph -q -r {} -n 2 --format csv -o -",
+            busy(&expected.join("\n"))
+        );
+        let expected = without(&ok(&folder, &node, &graph).stdout);
+        let found = ok(&folder, "cryo:cryo", &graph).stdout;
+        assert!(expected.len() > 10, "{expected:?}");
+        assert!(without(&found) == expected, "{}: graphs differ", chain.name);
+    }
+}
+
+#[test]
+fn tables_of_txgraph_are_read_back() {
+    let sample = Sample::small();
+    let folder = sample.path("");
+    let all = "transfers -q --format csv -o -";
+    let expected = sample.ok(all).stdout;
+    for (name, options) in [
+        ("t.csv", ""),
+        ("t.jsonl", ""),
+        ("t.parquet", "--u256-types string"),
+        ("c.csv", "--schema cryo"),
+        ("c.parquet", "--schema cryo --u256-types binary"),
+    ] {
+        sample.ok(&format!("transfers -q {options} -o {name}"));
+        let found = ok(&folder, &format!("csv:{name}"), all);
+        assert!(found.stdout == expected, "{name}");
+        // A Parquet file has its metadata inside, where only txgraph looks for it.
+        let undeclared = found.stderr.contains("do not state which blocks");
+        assert_eq!(
+            undeclared,
+            name.ends_with("parquet"),
+            "{name}: {}",
+            found.stderr
+        );
+    }
+    let inside = ask(&folder, "csv:t.csv", "transfers -q -o t.csv --overwrite");
+    assert_eq!(inside.status, 2, "{inside:?}");
+    assert!(
+        inside.stderr.contains("is a file of the source"),
+        "{inside:?}"
+    );
+}
+
+#[test]
+fn coverage_and_columns_are_options() {
+    let sample = Sample::small();
+    let folder = sample.path("");
+    let (a, b) = (format!("0x{:040x}", 0xaa), format!("0x{:040x}", 0xbb));
+    let text = format!("height,sender,receiver,amount\n5,{a},{b},1000\n9,{b},{a},7\n");
+    std::fs::write(folder.join("x.csv"), text).unwrap();
+    let columns = "--columns block=height,from=sender,to=receiver,value=amount --chain-id 1";
+    let plain = ok(&folder, "csv:x.csv", &format!("transfers -q {columns}"));
+    assert_eq!(plain.stdout.lines().count(), 3);
+    assert!(
+        plain
+            .stderr
+            .contains("do not state which blocks they cover; 5..=9"),
+        "{plain:?}"
+    );
+    let covered = ok(
+        &folder,
+        "csv:x.csv",
+        &format!("transfers -o x.out.csv {columns} --covers 0:11"),
+    );
+    assert!(!covered.stderr.contains("do not state"), "{covered:?}");
+    let meta = sample.read("x.out.csv.meta.json");
+    assert!(
+        meta.contains("caveats") && meta.contains("no tables of"),
+        "{meta}"
+    );
+    for (line, status, message) in [
+        (
+            format!("transfers {columns} -b 5:20"),
+            3,
+            "blocks not available: 10..=19",
+        ),
+        ("transfers --chain-id 1".to_owned(), 2, "no known table"),
+        (
+            format!("transfers {columns} --with-internal"),
+            2,
+            "cannot replay",
+        ),
+        (
+            format!("transfers {columns} --standard erc721"),
+            2,
+            "no table of the files contains any",
+        ),
+        (
+            format!("transfers {columns} --covers 5:"),
+            2,
+            "name the first and the last",
+        ),
+        (
+            "transfers --columns block=height,from=sender,to=receiver,value=amount".to_owned(),
+            2,
+            "--chain-id",
+        ),
+        (format!("info {columns}"), 2, "cannot describe"),
+    ] {
+        let run = ask(&folder, "csv:x.csv", &line);
+        assert_eq!(run.status, status, "{line}: {run:?}");
+        assert!(run.stderr.contains(message), "{line}: {run:?}");
+    }
+    // The default blocks are those of the files.
+    let answer = ok(
+        &folder,
+        "csv:x.csv",
+        &format!("transfers {columns} -o y.csv"),
+    );
+    let note = "chosen columns: 1 file, 2 rows";
+    assert!(
+        answer.stderr.contains("blocks 5..=9 (5 in all"),
+        "{answer:?}"
+    );
+    assert!(
+        answer.stderr.contains(&format!("read {note}")),
+        "{answer:?}"
+    );
+    assert!(sample.read("y.csv.meta.json").contains(note));
+}
+
+/// Writes the parts of a chain as files that cover `ranges`.
+fn split(folder: &Path, sample: &Sample, ranges: &[(&str, u64, u64)]) {
+    for (name, first, last) in ranges {
+        let line = format!(
+            "transfers -q --from-block {first} --to-block {last} -o {}",
+            folder.join(name).display()
+        );
+        sample.ok(&line);
+    }
+}
+
+#[test]
+fn joined_sources_equal_the_whole() {
+    let sample = Sample::small();
+    let folder = sample.path("");
+    let all = "transfers -q --format csv -o -";
+    let expected = sample.ok(all).stdout;
+    split(
+        &folder,
+        &sample,
+        &[
+            ("a.csv", 0, 15),
+            ("b.csv", 10, 25),
+            ("c.csv", 26, 40),
+            ("d.csv", 30, 40),
+        ],
+    );
+    let joined = |sources: &[&str], line: &str| {
+        let mut command = bare(&folder);
+        command.args(line.split_whitespace());
+        for source in sources {
+            command.args(["--source", source]);
+        }
+        run(&mut command)
+    };
+    // Blocks 10 to 15 are in two files.
+    let three = joined(&["csv:a.csv", "csv:b.csv", "csv:c.csv"], all);
+    assert_eq!((three.status, three.stderr.as_str()), (0, ""), "{three:?}");
+    assert!(three.stdout == expected);
+    let node = format!("reth:{}", sample.fixture.path().display());
+    let both = joined(&[&node, "csv:d.csv"], all);
+    assert!(both.stdout == expected, "{both:?}");
+    let root = busy(&expected);
+    let graph = format!("graph -q -r {root} -n 3 --format csv -o -");
+    let found = joined(&["csv:c.csv", "csv:a.csv", "csv:b.csv"], &graph);
+    assert_eq!(found.stdout, sample.ok(&graph).stdout, "{found:?}");
+    // A gap is stated.
+    let gap = joined(&["csv:a.csv", "csv:d.csv"], &format!("{all} -b 0:41"));
+    assert_eq!(gap.status, 3, "{gap:?}");
+    assert!(gap.stderr.contains("16..=29"), "{gap:?}");
+    let partial = joined(
+        &["csv:a.csv", "csv:d.csv"],
+        &format!("{all} -b 0:41 --allow-partial"),
+    );
+    assert_eq!(partial.status, 0, "{partial:?}");
+    assert!(partial.stderr.contains("16..=29"), "{partial:?}");
+    // An overlap that differs is refused.
+    let changed = sample.read("b.csv");
+    let at = changed
+        .lines()
+        .position(|line| line.starts_with("12,"))
+        .unwrap();
+    let changed: Vec<_> = changed
+        .lines()
+        .enumerate()
+        .filter(|(n, _)| *n != at)
+        .map(|(_, line)| line)
+        .collect();
+    std::fs::write(folder.join("b.csv"), changed.join("\n")).unwrap();
+    let differs = joined(&["csv:a.csv", "csv:b.csv"], all);
+    assert_eq!(differs.status, 1, "{differs:?}");
+    assert!(
+        differs
+            .stderr
+            .contains("block 12: the transfers in csv:a.csv and csv:b.csv differ"),
+        "{differs:?}"
+    );
+    // Another chain.
+    let id = sample.fixture.chain_id().unwrap();
+    let other = sample.read("c.csv").replace(&format!(",{id}\n"), ",5\n");
+    std::fs::write(folder.join("x.csv"), other).unwrap();
+    let chain = joined(&["csv:a.csv", "csv:x.csv"], all);
+    assert_eq!(chain.status, 2, "{chain:?}");
+    assert!(chain.stderr.contains("belongs to chain 5"), "{chain:?}");
+}

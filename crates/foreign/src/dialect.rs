@@ -1,0 +1,304 @@
+//! Dialects: the columns of the tables of other tools, and how they are recognized.
+
+mod tables;
+
+use self::tables::CHOSEN;
+pub(crate) use self::tables::DIALECTS;
+use crate::{Columns, Error, Role};
+use std::path::Path;
+use txgraph_base::words;
+
+words! {
+    /// Tools with similar tables.
+    pub enum Family: "family of files" {
+        /// cryo.
+        Cryo = "cryo",
+        /// ethereum-etl, its tables in BigQuery, and GraphSense.
+        Etl = "etl",
+        /// Tables of Dune and Allium.
+        Dune = "dune",
+        /// Tables that txgraph writes, and columns that are chosen by the user.
+        Csv = "csv",
+    }
+}
+
+/// What a row of a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Table {
+    /// A log.
+    Logs,
+    /// A log that was decoded as an ERC-20 transfer.
+    Erc20,
+    /// A log that was decoded as an ERC-721 transfer.
+    Erc721,
+    /// A call frame of a transaction.
+    Traces,
+    /// A call frame without its type and its result.
+    NativeTransfers,
+    /// A transaction.
+    Transactions,
+    /// A block.
+    Blocks,
+    /// A trade, which is two transfers.
+    Trades,
+    /// A transfer of any standard, as Dune names them.
+    AnyTransfers,
+    /// A transfer in the schema of txgraph.
+    Transfers,
+    /// A transfer with the columns that the user chose.
+    Chosen,
+}
+
+/// The columns of one table of one tool.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Tool and table, e.g. "cryo erc20_transfers".
+    pub name: &'static str,
+    /// The tool.
+    pub family: Family,
+    /// What a row is.
+    pub table: Table,
+    columns: &'static [Column],
+}
+
+/// A column of a table.
+#[derive(Debug)]
+struct Column {
+    role: Role,
+    /// Its names, the preferred one first.
+    names: &'static [&'static str],
+    /// Whether a file without it is not this table.
+    needed: bool,
+}
+
+/// A role and the position of its column in a file.
+pub(crate) type Slot = (Role, usize);
+
+impl Dialect {
+    /// Every table that is recognised.
+    pub const fn all() -> &'static [Self] {
+        DIALECTS
+    }
+
+    /// The columns of a file, or the names of those that are missing.
+    fn fit(&self, header: &[String]) -> Result<Vec<Slot>, Vec<&'static str>> {
+        let find = |name: &&str| header.iter().position(|known| known == name);
+        let mut slots = Vec::new();
+        let mut missing = Vec::new();
+        for Column {
+            role,
+            names,
+            needed,
+        } in self.columns
+        {
+            match names.iter().find_map(find) {
+                // cryo's `author` only identifies the table.
+                Some(at) if !(*role == Role::TransactionCount && *needed) => {
+                    slots.push((*role, at))
+                }
+                None if *needed => missing.extend(names.first()),
+                _ => {}
+            }
+        }
+        match missing.is_empty() {
+            true => Ok(slots),
+            false => Err(missing),
+        }
+    }
+}
+
+/// Finds the dialect of a file by its header.
+pub(crate) fn detect(
+    path: &Path,
+    header: &[String],
+    family: Family,
+    chosen: Option<&Columns>,
+) -> Result<(&'static Dialect, Vec<Slot>), Error> {
+    if let Some(columns) = chosen {
+        return choose(path, header, columns);
+    }
+    // `csv:` is for files of any tool.
+    let allowed = |dialect: &&Dialect| family == Family::Csv || dialect.family == family;
+    let mut closest: Option<(&Dialect, Vec<&str>)> = None;
+    let mut elsewhere = None;
+    for dialect in DIALECTS {
+        match dialect.fit(header) {
+            Ok(slots) if allowed(&dialect) => return Ok((dialect, slots)),
+            Ok(_) => elsewhere = elsewhere.or(Some(dialect)),
+            Err(missing) if allowed(&dialect) => {
+                let share = |dialect: &Dialect, missing: &[&str]| {
+                    missing.len() * 1000 / dialect.columns.len().max(1)
+                };
+                let nearer = closest
+                    .as_ref()
+                    .is_none_or(|(other, others)| share(dialect, &missing) < share(other, others));
+                if nearer {
+                    closest = Some((dialect, missing));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+    let reason = match (elsewhere, closest) {
+        (Some(dialect), _) => {
+            let (name, family) = (dialect.name, dialect.family);
+            format!("this is {name}, which is a source `{family}:`")
+        }
+        (None, Some((dialect, missing))) => format!(
+            "the columns {} are those of no known table; for {} the columns {} are missing",
+            header.join(", "),
+            dialect.name,
+            missing.join(", ")
+        ),
+        (None, None) => "no known table".to_owned(),
+    };
+    Err(Error::UnknownColumns {
+        path: path.to_path_buf(),
+        reason,
+    })
+}
+
+fn choose(
+    path: &Path,
+    header: &[String],
+    Columns(columns): &Columns,
+) -> Result<(&'static Dialect, Vec<Slot>), Error> {
+    let wrong = |reason: String| {
+        Err(Error::UnknownColumns {
+            path: path.to_path_buf(),
+            reason,
+        })
+    };
+    let mut slots = Vec::new();
+    for (role, name) in columns {
+        if !CHOSEN.columns.iter().any(|column| column.role == *role) {
+            let known = CHOSEN.columns.iter().map(|column| column.role.as_str());
+            return wrong(format!(
+                "a transfer has no column `{role}`; one of {}",
+                known.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        match header.iter().position(|known| known == name) {
+            Some(at) => slots.push((*role, at)),
+            None => {
+                return wrong(format!(
+                    "there is no column `{name}` among {}",
+                    header.join(", ")
+                ));
+            }
+        }
+    }
+    // Other columns keep their usual names.
+    let mut missing = Vec::new();
+    for Column {
+        role,
+        names,
+        needed,
+    } in CHOSEN.columns
+    {
+        if slots.iter().any(|(known, _)| known == role) {
+            continue;
+        }
+        match names
+            .iter()
+            .find_map(|name| header.iter().position(|known| known == name))
+        {
+            Some(at) => slots.push((*role, at)),
+            None if *needed => missing.push(role.as_str()),
+            None => {}
+        }
+    }
+    match missing.is_empty() {
+        true => Ok((&CHOSEN, slots)),
+        false => wrong(format!("columns for {} are not named", missing.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(text: &str) -> Vec<String> {
+        text.split(',').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_table_is_recognised_by_its_own_columns() {
+        for dialect in DIALECTS {
+            let names = dialect.columns.iter().filter(|column| column.needed);
+            let header: Vec<_> = names.map(|column| column.names[0].to_owned()).collect();
+            let (found, slots) = detect(Path::new("f"), &header, dialect.family, None).unwrap();
+            assert_eq!(found.name, dialect.name);
+            assert!(slots.len() + 1 >= header.len());
+        }
+    }
+
+    #[test]
+    fn real_headers_are_recognised() {
+        for (text, name) in [
+            (
+                "block_number,block_hash,transaction_index,log_index,transaction_hash,erc20,\
+                 from_address,to_address,value_binary,value_string,value_f64,chain_id",
+                "cryo erc20_transfers",
+            ),
+            (
+                "token_address,from_address,to_address,value,transaction_hash,log_index,block_number",
+                "ethereum-etl token_transfers",
+            ),
+            (
+                "tx_from,tx_to,tx_hash,block_number,token_sold_address,token_sold_amount_raw,\
+                 token_bought_address,token_bought_amount_raw,amount_usd",
+                "Dune dex.trades",
+            ),
+        ] {
+            let (found, _) = detect(Path::new("f"), &header(text), Family::Csv, None).unwrap();
+            assert_eq!(found.name, name);
+        }
+    }
+
+    #[test]
+    fn unknown_headers_are_described() {
+        let refused = |text: &str, family| {
+            detect(Path::new("f.csv"), &header(text), family, None)
+                .unwrap_err()
+                .to_string()
+        };
+        let error = refused(
+            "token_address,from_address,to_address,value,log_index",
+            Family::Etl,
+        );
+        assert!(
+            error.contains("token_transfers") && error.contains("block_number"),
+            "{error}"
+        );
+        let trades = "tx_from,tx_to,tx_hash,block_number,token_sold_address,\
+                      token_sold_amount_raw,token_bought_address,token_bought_amount_raw";
+        let error = refused(trades, Family::Cryo);
+        assert!(
+            error.contains("Dune dex.trades") && error.contains("`dune:`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn chosen_columns_replace_the_dialect() {
+        let columns = Columns::parse("from=a,to=b,value=c").unwrap();
+        let found = |text: &str, columns: &Columns| {
+            detect(Path::new("f"), &header(text), Family::Csv, Some(columns))
+        };
+        let (dialect, slots) = found("a,b,c,block_number", &columns).unwrap();
+        assert_eq!((dialect.table, slots.len()), (Table::Chosen, 4));
+        for (text, columns, message) in [
+            (
+                "a,b,c",
+                "from=a,to=b,value=c",
+                "columns for block are not named",
+            ),
+            ("a,b", "from=x", "no column `x` among a, b"),
+            ("a,b", "topics=a", "has no column `topics`"),
+        ] {
+            let error = found(text, &Columns::parse(columns).unwrap()).unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! The columns of each table of each tool. To add a table, add an entry to [`DIALECTS`].
+
+use super::{Column, Dialect, Family, Table};
+use crate::Role;
+
+const fn need(role: Role, names: &'static [&'static str]) -> Column {
+    Column {
+        role,
+        names,
+        needed: true,
+    }
+}
+
+const fn may(role: Role, names: &'static [&'static str]) -> Column {
+    Column {
+        role,
+        names,
+        needed: false,
+    }
+}
+
+// Columns that many tables share.
+const BLOCK: Column = need(Role::Block, &["block_number"]);
+const TX: Column = may(Role::Transaction, &["transaction_hash"]);
+const TX_INDEX: Column = may(Role::TransactionIndex, &["transaction_index"]);
+const LOG: Column = need(Role::Log, &["log_index"]);
+const FROM: Column = need(Role::From, &["from_address"]);
+const TO: Column = need(Role::To, &["to_address"]);
+const CHAIN: Column = may(Role::Chain, &["chain_id"]);
+/// The last name is a column of floating-point numbers, which is refused with an explanation.
+const VALUE: Column = need(
+    Role::Value,
+    &["value", "value_string", "value_binary", "value_f64"],
+);
+const TIME: Column = may(Role::Time, &["block_timestamp", "timestamp"]);
+
+/// Every table that is recognised. The first one whose needed columns exist is taken, so tables
+/// with more of them come first.
+pub(crate) const DIALECTS: &[Dialect] = &[
+    Dialect {
+        name: "txgraph transfers",
+        family: Family::Csv,
+        table: Table::Transfers,
+        columns: &[
+            BLOCK,
+            TIME,
+            need(Role::TransactionIndex, &["transaction_index"]),
+            LOG,
+            need(Role::Sub, &["sub_index"]),
+            TX,
+            need(Role::Token, &["token_address", "erc20"]),
+            FROM,
+            TO,
+            VALUE,
+            need(
+                Role::TokenId,
+                &["token_id", "token_id_string", "token_id_binary"],
+            ),
+            need(Role::Standard, &["token_standard"]),
+            need(Role::Kind, &["kind"]),
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "cryo erc721_transfers",
+        family: Family::Cryo,
+        table: Table::Erc721,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            LOG,
+            TX,
+            need(Role::Token, &["erc20"]),
+            FROM,
+            TO,
+            need(
+                Role::TokenId,
+                &[
+                    "token_id",
+                    "token_id_string",
+                    "token_id_binary",
+                    "token_id_f64",
+                ],
+            ),
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "cryo erc20_transfers",
+        family: Family::Cryo,
+        table: Table::Erc20,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            LOG,
+            TX,
+            need(Role::Token, &["erc20"]),
+            FROM,
+            TO,
+            VALUE,
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "cryo logs",
+        family: Family::Cryo,
+        table: Table::Logs,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            LOG,
+            TX,
+            need(Role::Emitter, &["address", "contract_address"]),
+            need(Role::Topic0, &["topic0"]),
+            need(Role::Topic1, &["topic1"]),
+            need(Role::Topic2, &["topic2"]),
+            need(Role::Topic3, &["topic3"]),
+            need(Role::Data, &["data"]),
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "cryo traces",
+        family: Family::Cryo,
+        table: Table::Traces,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            TX,
+            need(Role::From, &["action_from"]),
+            need(Role::To, &["action_to"]),
+            need(Role::Value, &["action_value"]),
+            need(Role::TraceType, &["action_type"]),
+            need(Role::CallType, &["action_call_type"]),
+            need(Role::TraceAddress, &["trace_address"]),
+            need(Role::Error, &["error"]),
+            need(Role::Created, &["result_address"]),
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "cryo native_transfers",
+        family: Family::Cryo,
+        table: Table::NativeTransfers,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            TX,
+            need(Role::TraceIndex, &["transfer_index"]),
+            FROM,
+            TO,
+            VALUE,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "cryo transactions",
+        family: Family::Cryo,
+        table: Table::Transactions,
+        columns: &[
+            BLOCK,
+            need(Role::TransactionIndex, &["transaction_index"]),
+            need(Role::Transaction, &["transaction_hash"]),
+            FROM,
+            TO,
+            VALUE,
+            need(Role::Status, &["success"]),
+            need(Role::Nonce, &["nonce"]),
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "cryo blocks",
+        family: Family::Cryo,
+        table: Table::Blocks,
+        columns: &[
+            BLOCK,
+            need(Role::BlockHash, &["block_hash"]),
+            may(Role::ParentHash, &["parent_hash"]),
+            need(Role::Time, &["timestamp"]),
+            need(Role::TransactionCount, &["author"]),
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "Allium erc20_transfers",
+        family: Family::Dune,
+        table: Table::Erc20,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            LOG,
+            TX,
+            need(Role::Token, &["token_address"]),
+            FROM,
+            TO,
+            need(Role::Value, &["raw_amount_str", "raw_amount"]),
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "ethereum-etl token_transfers",
+        family: Family::Etl,
+        table: Table::Erc20,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            LOG,
+            TX,
+            need(Role::Token, &["token_address"]),
+            FROM,
+            TO,
+            VALUE,
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "ethereum-etl logs",
+        family: Family::Etl,
+        table: Table::Logs,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            LOG,
+            TX,
+            need(Role::Emitter, &["address"]),
+            need(Role::Topics, &["topics"]),
+            need(Role::Data, &["data"]),
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "ethereum-etl traces",
+        family: Family::Etl,
+        table: Table::Traces,
+        columns: &[
+            BLOCK,
+            TX_INDEX,
+            TX,
+            FROM,
+            TO,
+            VALUE,
+            need(Role::TraceType, &["trace_type"]),
+            need(Role::CallType, &["call_type"]),
+            need(Role::TraceAddress, &["trace_address"]),
+            may(Role::Error, &["error"]),
+            may(Role::Status, &["status"]),
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "ethereum-etl transactions",
+        family: Family::Etl,
+        table: Table::Transactions,
+        columns: &[
+            BLOCK,
+            need(Role::TransactionIndex, &["transaction_index"]),
+            need(Role::Transaction, &["hash"]),
+            FROM,
+            TO,
+            VALUE,
+            need(Role::Nonce, &["nonce"]),
+            may(Role::Status, &["receipt_status"]),
+            may(Role::Created, &["receipt_contract_address"]),
+            TIME,
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "ethereum-etl blocks",
+        family: Family::Etl,
+        table: Table::Blocks,
+        columns: &[
+            need(Role::Block, &["number"]),
+            need(Role::BlockHash, &["hash"]),
+            may(Role::ParentHash, &["parent_hash"]),
+            need(Role::Time, &["timestamp"]),
+            may(Role::TransactionCount, &["transaction_count"]),
+            may(Role::Withdrawals, &["withdrawals"]),
+            CHAIN,
+        ],
+    },
+    Dialect {
+        name: "GraphSense logs",
+        family: Family::Etl,
+        table: Table::Logs,
+        columns: &[
+            need(Role::Block, &["blockId"]),
+            need(Role::Log, &["logIndex"]),
+            need(Role::Emitter, &["address"]),
+            need(Role::Topics, &["topics"]),
+            need(Role::Data, &["data"]),
+            may(Role::TransactionIndex, &["transactionIndex"]),
+            may(Role::Transaction, &["txHash"]),
+        ],
+    },
+    Dialect {
+        name: "GraphSense traces",
+        family: Family::Etl,
+        table: Table::Traces,
+        columns: &[
+            need(Role::Block, &["blockId"]),
+            need(Role::TraceId, &["traceId"]),
+            need(Role::TraceIndex, &["traceIndex"]),
+            need(Role::From, &["fromAddress"]),
+            need(Role::To, &["toAddress"]),
+            need(Role::Value, &["value"]),
+            need(Role::Status, &["status"]),
+            need(Role::CallType, &["callType"]),
+            need(Role::Transaction, &["txHash"]),
+        ],
+    },
+    Dialect {
+        name: "GraphSense transactions",
+        family: Family::Etl,
+        table: Table::Transactions,
+        columns: &[
+            need(Role::Block, &["blockId"]),
+            need(Role::TransactionIndex, &["transactionIndex"]),
+            need(Role::Transaction, &["txHash"]),
+            need(Role::From, &["fromAddress"]),
+            need(Role::To, &["toAddress"]),
+            need(Role::Value, &["value"]),
+            need(Role::Nonce, &["nonce"]),
+            may(Role::Status, &["receiptStatus"]),
+            may(Role::Time, &["blockTimestamp"]),
+        ],
+    },
+    Dialect {
+        name: "GraphSense blocks",
+        family: Family::Etl,
+        table: Table::Blocks,
+        columns: &[
+            need(Role::Block, &["blockId"]),
+            need(Role::BlockHash, &["blockHash"]),
+            need(Role::ParentHash, &["parentHash"]),
+            need(Role::Time, &["timestamp"]),
+            may(Role::TransactionCount, &["transactionCount"]),
+        ],
+    },
+    Dialect {
+        name: "Dune dex.trades",
+        family: Family::Dune,
+        table: Table::Trades,
+        columns: &[
+            BLOCK,
+            need(Role::Transaction, &["tx_hash"]),
+            may(Role::TransactionIndex, &["tx_index"]),
+            may(Role::Log, &["evt_index"]),
+            need(Role::Token, &["token_sold_address"]),
+            need(Role::Value, &["token_sold_amount_raw"]),
+            need(Role::BoughtToken, &["token_bought_address"]),
+            need(Role::BoughtValue, &["token_bought_amount_raw"]),
+            need(Role::Taker, &["taker", "tx_from"]),
+            need(Role::Pool, &["project_contract_address", "tx_to"]),
+            may(Role::Time, &["block_time"]),
+            may(Role::ChainName, &["blockchain"]),
+        ],
+    },
+    Dialect {
+        name: "Dune tokens.transfers",
+        family: Family::Dune,
+        table: Table::AnyTransfers,
+        columns: &[
+            BLOCK,
+            need(Role::Transaction, &["tx_hash"]),
+            may(Role::TransactionIndex, &["tx_index"]),
+            need(Role::Log, &["evt_index"]),
+            need(Role::Token, &["contract_address"]),
+            need(Role::From, &["from"]),
+            need(Role::To, &["to"]),
+            need(Role::Value, &["amount_raw"]),
+            may(Role::TokenId, &["token_id"]),
+            need(Role::Standard, &["token_standard"]),
+            may(Role::TraceAddress, &["trace_address"]),
+            may(Role::Time, &["block_time"]),
+            may(Role::ChainName, &["blockchain"]),
+        ],
+    },
+];
+
+/// Transfers with columns that the user chose.
+pub(super) static CHOSEN: Dialect = Dialect {
+    name: "chosen columns",
+    family: Family::Csv,
+    table: Table::Chosen,
+    columns: &[
+        need(Role::Block, &["block_number"]),
+        need(Role::From, &["from_address"]),
+        need(Role::To, &["to_address"]),
+        need(Role::Value, &["value"]),
+        may(Role::Token, &["token_address"]),
+        may(Role::Log, &["log_index"]),
+        may(Role::Transaction, &["transaction_hash"]),
+        may(Role::TransactionIndex, &["transaction_index"]),
+        may(Role::Time, &["block_timestamp"]),
+        may(Role::Chain, &["chain_id"]),
+        may(Role::TokenId, &["token_id"]),
+    ],
+};

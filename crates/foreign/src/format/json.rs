@@ -1,0 +1,223 @@
+//! JSON files: lines, or an array of objects.
+
+use super::{Objects, Piece, Pieces, Place, Row, Visit, block_column, wrong_block};
+use crate::{Error, Role, cell::Cell, dialect::Slot, error::Problem, role::ROLES};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::{
+    borrow::Cow,
+    fmt,
+    fs::File,
+    io::{BufRead, BufReader, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+/// A JSON file.
+#[derive(Debug)]
+pub(crate) struct Json {
+    header: Vec<String>,
+}
+
+/// The objects that are looked at for names of columns. Exporters may leave out nulls.
+const OBJECTS_FOR_HEADER: usize = 1000;
+
+impl Json {
+    pub(super) fn open(path: &Path) -> Result<(Self, Vec<String>), Error> {
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let mut objects = Objects::new(BufReader::new(file), 0);
+        let mut header: Vec<String> = Vec::new();
+        for row in 0..OBJECTS_FOR_HEADER as u64 {
+            let object = objects.next().map_err(|error| wrong(path, row, &error))?;
+            let Some((_, object)) = object else { break };
+            let mut names = Vec::new();
+            let visitor = Fields(|name: &str, _: Option<&RawValue>| {
+                if !header.iter().any(|known| known == name) {
+                    names.push(name.to_owned());
+                }
+            });
+            parse(object, visitor).map_err(|error| wrong(path, row, &error))?;
+            header.append(&mut names);
+        }
+        if header.is_empty() {
+            return Err(Error::damaged(path, "there are no objects"));
+        }
+        Ok((
+            Self {
+                header: header.clone(),
+            },
+            header,
+        ))
+    }
+
+    pub(super) fn pieces(&self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
+        let column = block_column(slots);
+        let slots = [(Role::Block, column)];
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let mut objects = Objects::new(BufReader::with_capacity(1 << 16, file), 0);
+        let mut pieces = Pieces::new();
+        loop {
+            let row = pieces.row;
+            let object = objects.next().map_err(|error| wrong(path, row, &error))?;
+            let Some((offset, object)) = object else {
+                break;
+            };
+            let end = offset + object.len() as u64;
+            let mut texts = Texts::default();
+            let cells = self.cells(path, row, object, &slots, &mut texts)?;
+            let block = cells[Role::Block as usize].u64();
+            let block =
+                block.map_err(|problem| wrong_block(path, row, &self.header[column], problem))?;
+            pieces.push(block, offset, end);
+        }
+        Ok(pieces.finish())
+    }
+
+    pub(super) fn read(
+        &self,
+        path: &Path,
+        piece: &Piece,
+        slots: &[Slot],
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Error> {
+        let Place::Bytes { offset, length } = piece.place else {
+            return Ok(());
+        };
+        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
+        file.seek(SeekFrom::Start(offset))
+            .map_err(|error| Error::io(path, error))?;
+        let reader = BufReader::with_capacity(1 << 16, file.take(length));
+        self.rows(path, reader, piece.first_row, slots, visit)
+    }
+
+    fn rows(
+        &self,
+        path: &Path,
+        reader: impl BufRead,
+        first_row: u64,
+        slots: &[Slot],
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Error> {
+        let mut objects = Objects::new(reader, 0);
+        let mut number = first_row;
+        while let Some((_, object)) = objects
+            .next()
+            .map_err(|error| wrong(path, number, &error))?
+        {
+            let mut texts = Texts::default();
+            let cells = self.cells(path, number, object, slots, &mut texts)?;
+            visit(&Row::new(number, &cells))?;
+            number += 1;
+        }
+        Ok(())
+    }
+
+    fn cells<'a: 't, 't>(
+        &self,
+        path: &Path,
+        row: u64,
+        object: &'a [u8],
+        slots: &[Slot],
+        texts: &'t mut Texts<'a>,
+    ) -> Result<[Cell<'t>; ROLES], Error> {
+        let visitor = Fields(|name: &str, value: Option<&'a RawValue>| {
+            let slot = slots
+                .iter()
+                .find(|(_, column)| self.header[*column] == name);
+            if let (Some((role, _)), Some(value)) = (slot, value) {
+                texts.0[*role as usize] = Some(unquote(value.get()));
+            }
+        });
+        parse(object, visitor).map_err(|error| wrong(path, row, &error))?;
+        let mut cells = [Cell::Null; ROLES];
+        for (role, column) in slots {
+            let Some(text) = &texts.0[*role as usize] else {
+                continue;
+            };
+            cells[*role as usize] = match text {
+                Ok(Value::Text(text)) => Cell::Text(text),
+                Ok(Value::Other(text)) => literal(text),
+                Err(problem) => {
+                    let problem = problem.clone();
+                    return Err(wrong_block(path, row, &self.header[*column], problem));
+                }
+            };
+        }
+        Ok(cells)
+    }
+}
+
+/// The values of a row by role.
+struct Texts<'a>([Option<Result<Value<'a>, Problem>>; ROLES]);
+
+impl Default for Texts<'_> {
+    fn default() -> Self {
+        Self([const { None }; ROLES])
+    }
+}
+
+/// A JSON value.
+enum Value<'a> {
+    /// A string, without quotes and escapes.
+    Text(Cow<'a, str>),
+    /// Everything else, as it is written: numbers keep all their digits.
+    Other(&'a str),
+}
+
+fn unquote(raw: &str) -> Result<Value<'_>, Problem> {
+    let inner = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+    match inner {
+        Some(inner) if !inner.contains('\\') => Ok(Value::Text(Cow::Borrowed(inner))),
+        Some(_) => match serde_json::from_str::<String>(raw) {
+            Ok(text) => Ok(Value::Text(Cow::Owned(text))),
+            Err(_) => Err("not a JSON string".into()),
+        },
+        None => Ok(Value::Other(raw)),
+    }
+}
+
+fn literal(raw: &str) -> Cell<'_> {
+    match raw {
+        "null" => Cell::Null,
+        "true" => Cell::Bool(true),
+        "false" => Cell::Bool(false),
+        // A number is converted from its text, so that none is rounded.
+        other => Cell::Text(other),
+    }
+}
+
+fn parse<'a, F>(object: &'a [u8], visitor: Fields<F>) -> Result<(), serde_json::Error>
+where
+    F: FnMut(&str, Option<&'a RawValue>),
+{
+    let mut deserializer = serde_json::Deserializer::from_slice(object);
+    deserializer.deserialize_map(visitor)?;
+    deserializer.end()
+}
+
+/// Calls a function for each field of an object.
+struct Fields<F>(F);
+
+impl<'de, F: FnMut(&str, Option<&'de RawValue>)> Visitor<'de> for Fields<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Name<'de>>()? {
+            let value: &'de RawValue = map.next_value()?;
+            (self.0)(&name.0, Some(value));
+        }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// The name of a field.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn wrong(path: &Path, row: u64, error: &dyn fmt::Display) -> Error {
+    Error::damaged(path, format_args!("row {}: {error}", row + 1))
+}

@@ -1,0 +1,138 @@
+//! Chunks of blocks whose rows are read together.
+
+use crate::format::Piece;
+use txgraph_transfers::{BlockRange, BlockRanges};
+
+/// The rows of a chunk, if its files are sorted. About 20 MB of rows.
+const ROWS_PER_CHUNK: u64 = 65_536;
+
+/// The rows of a chunk whose files have to be read as a whole for each chunk, because they are
+/// not sorted. About 600 MB of rows.
+const UNSORTED_ROWS_PER_CHUNK: u64 = 2_000_000;
+
+/// The largest share of the rows of a chunk that are read for its neighbor, too: one of this
+/// many.
+const REREAD_SHARE: u64 = 4;
+
+/// Divides `blocks` so that the pieces of a chunk have few rows of other chunks.
+///
+/// A chunk ends where a piece begins, if few rows of other pieces cross that block. In sorted
+/// files that is at each piece. Where every piece crosses every block, the rows are assumed to
+/// be spread evenly over the blocks of their piece.
+pub(crate) fn chunks<'p>(
+    pieces: impl Iterator<Item = &'p Piece>,
+    blocks: &BlockRanges,
+) -> Vec<BlockRange> {
+    let mut pieces: Vec<&Piece> = pieces.collect();
+    pieces.sort_by_key(|piece| (piece.blocks.first, piece.blocks.last));
+    let mut cuts = Vec::new();
+    let mut rows = 0;
+    // The last chunk's pieces that may reach beyond a cut.
+    let mut open: Vec<&Piece> = Vec::new();
+    for piece in pieces {
+        let first = piece.blocks.first;
+        open.retain(|open| open.blocks.last >= first);
+        let crossing: u64 = open.iter().map(|open| open.rows).sum();
+        if rows >= ROWS_PER_CHUNK && crossing <= rows / REREAD_SHARE {
+            cuts.push((first, rows));
+            rows = crossing;
+        }
+        rows += piece.rows;
+        open.push(piece);
+    }
+    let mut chunks = Vec::new();
+    for range in blocks.iter() {
+        let mut first = range.first;
+        for (cut, rows) in &cuts {
+            if first < *cut && *cut <= range.last {
+                let part = BlockRange {
+                    first,
+                    last: cut - 1,
+                };
+                split(part, rows.div_ceil(UNSORTED_ROWS_PER_CHUNK), &mut chunks);
+                first = *cut;
+            }
+        }
+        let rest = BlockRange {
+            first,
+            last: range.last,
+        };
+        // Rows of the chunk in which the range ends.
+        let rows = cuts
+            .iter()
+            .find(|(cut, _)| *cut > range.last)
+            .map_or(rows, |(_, rows)| *rows);
+        split(rest, rows.div_ceil(UNSORTED_ROWS_PER_CHUNK), &mut chunks);
+    }
+    chunks
+}
+
+/// Divides a range into equal parts.
+fn split(range: BlockRange, parts: u64, out: &mut Vec<BlockRange>) {
+    let step = range.blocks().div_ceil(parts.max(1)).max(1);
+    let mut first = range.first;
+    loop {
+        let last = first.saturating_add(step - 1).min(range.last);
+        out.push(BlockRange { first, last });
+        if last == range.last {
+            break;
+        }
+        first = last + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn piece(first: u64, last: u64, rows: u64) -> Piece {
+        Piece::for_plan(BlockRange { first, last }, rows)
+    }
+
+    fn ranges(first: u64, last: u64) -> BlockRanges {
+        BlockRange { first, last }.into()
+    }
+
+    #[test]
+    fn sorted_pieces_are_cut_and_unsorted_ones_are_not() {
+        let sorted: Vec<_> = (0..20)
+            .map(|n| piece(n * 100, n * 100 + 100, 16_384))
+            .collect();
+        let found = chunks(sorted.iter(), &ranges(0, 1999));
+        assert!(found.len() >= 4, "{found:?}");
+        let mixed: Vec<_> = (0..20).map(|_| piece(0, 1999, 16_384)).collect();
+        assert_eq!(chunks(mixed.iter(), &ranges(0, 1999)).len(), 1);
+        let large: Vec<_> = (0..20).map(|_| piece(0, 1999, 1_000_000)).collect();
+        assert_eq!(chunks(large.iter(), &ranges(0, 1999)).len(), 10);
+        assert_eq!(
+            chunks([].iter(), &ranges(5, u64::MAX)),
+            [BlockRange {
+                first: 5,
+                last: u64::MAX
+            }]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_cover_the_blocks_exactly(
+            pieces in proptest::collection::vec((0u64..200, 0u64..50, 1u64..3_000_000), 0..20),
+            wanted in proptest::collection::vec((0u64..260, 0u64..40), 1..5),
+        ) {
+            let pieces: Vec<_> = pieces
+                .into_iter()
+                .map(|(first, more, rows)| piece(first, first + more, rows))
+                .collect();
+            let wanted: BlockRanges = wanted
+                .into_iter()
+                .map(|(first, more)| BlockRange { first, last: first + more })
+                .collect();
+            let found = chunks(pieces.iter(), &wanted);
+            prop_assert!(found.is_sorted());
+            let blocks: u64 = found.iter().map(BlockRange::blocks).sum();
+            prop_assert_eq!(blocks, wanted.blocks());
+            prop_assert_eq!(found.into_iter().collect::<BlockRanges>(), wanted);
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! The conversion of rows, by table.
+
+use super::{At, Call, Direct, Header, Log, Place, Rows, Trace, Transaction, Tx};
+use crate::{
+    Role, Table,
+    cell::{Cell, parse_number},
+    error::{Problem, WrongCell},
+    format::Row,
+};
+use alloy_primitives::{Address, B256, U256};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use txgraph_transfers::{
+    DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, Kind, TRANSFER,
+    TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard, Transfer, TransferFilter, WITHDRAWAL,
+    WithdrawalView,
+};
+
+impl Rows {
+    pub(super) fn convert(
+        &mut self,
+        table: Table,
+        cells: &Cells<'_>,
+        block: u64,
+        at: At,
+        filter: &TransferFilter,
+    ) -> Result<(), WrongCell> {
+        let place = cells.place(block, at)?;
+        match table {
+            Table::Logs => self.log(cells, place, filter),
+            Table::Erc20 | Table::Erc721 => {
+                self.decoded(cells, place, table == Table::Erc721, filter)
+            }
+            Table::Traces => self.trace(cells, place),
+            Table::NativeTransfers => self.native(cells, place),
+            Table::Transactions => self.transaction(cells, place),
+            Table::Blocks => self.header(cells, place),
+            Table::Trades => self.trade(cells, place),
+            Table::AnyTransfers => self.any_transfer(cells, place, filter),
+            Table::Transfers => self.transfer(cells, place),
+            Table::Chosen => self.chosen(cells, place, filter),
+        }
+    }
+
+    fn log(
+        &mut self,
+        cells: &Cells<'_>,
+        place: Place,
+        filter: &TransferFilter,
+    ) -> Result<(), WrongCell> {
+        let index = cells.get(Role::Log, |cell| cell.u32())?;
+        let address = cells.get(Role::Emitter, |cell| cell.address())?;
+        let (topics, topic_count) = cells.topics()?;
+        // The same conditions as the decoder's. Without an index, a row also counts
+        // transactions.
+        let native = address == EIP7708_LOG_ADDRESS && filter.tokens.wants(None);
+        let wanted = filter.tokens.wants(Some(&address)) || native;
+        let known = topic_count > 0 && SIGNATURES.iter().any(|known| known.0 == topics[0]);
+        if place.tx.index.is_some() && !(wanted && known) {
+            return Ok(());
+        }
+        let start = self.data.len();
+        cells.get(Role::Data, |cell| cell.append_bytes(&mut self.data))?;
+        let data = start..self.data.len();
+        self.logs.push(Log {
+            place,
+            index,
+            address,
+            topics,
+            topic_count,
+            data,
+        });
+        Ok(())
+    }
+
+    /// A row that was decoded from a log: encoded again, so that the one decoder decides.
+    fn decoded(
+        &mut self,
+        cells: &Cells<'_>,
+        place: Place,
+        is_erc721: bool,
+        filter: &TransferFilter,
+    ) -> Result<(), WrongCell> {
+        let index = cells.get(Role::Log, |cell| cell.u32())?;
+        let address = cells.get(Role::Token, |cell| cell.address())?;
+        let (from, to) = cells.ends()?;
+        let wanted = filter.tokens.wants(Some(&address)) && filter.wants_ends(&from, &to);
+        if place.tx.index.is_some() && !wanted {
+            return Ok(());
+        }
+        let last = match is_erc721 {
+            true => cells.token_id()?,
+            false => cells.get(Role::Value, |cell| cell.number())?,
+        };
+        let last = last.to_be_bytes::<32>();
+        let start = self.data.len();
+        if !is_erc721 {
+            self.data.extend_from_slice(&last);
+        }
+        self.logs.push(Log {
+            place,
+            index,
+            address,
+            topics: [TRANSFER.0, from.into_word().0, to.into_word().0, last],
+            topic_count: 3 + usize::from(is_erc721),
+            data: start..self.data.len(),
+        });
+        Ok(())
+    }
+
+    fn trace(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        let (word, path) = match cells.optional(Role::TraceId, |cell| cell.text())? {
+            Some(id) => {
+                // TYPE_HASH_PATH
+                let mut parts = id.splitn(3, '_');
+                let (word, _, path) = (parts.next(), parts.next(), parts.next());
+                (word.unwrap_or_default(), Some(path.unwrap_or_default()))
+            }
+            None => {
+                let path = cells.optional(Role::TraceAddress, |cell| cell.text())?;
+                (cells.get(Role::TraceType, |cell| cell.text())?, path)
+            }
+        };
+        let call = match word {
+            "call" => match cells.get(Role::CallType, |cell| cell.text())? {
+                "call" | "none" | "authcall" | "auth_call" => Call::Moves,
+                "callcode" | "call_code" | "delegatecall" | "delegate_call" | "staticcall"
+                | "static_call" => Call::Nothing,
+                other => return Err(wrong(Role::CallType, format!("unknown call `{other}`"))),
+            },
+            "create" | "create2" => Call::Creates,
+            "suicide" | "selfdestruct" | "self_destruct" => Call::Destroys,
+            // Not part of a transaction.
+            "reward" | "genesis" | "daofork" => return Ok(()),
+            other => return Err(wrong(Role::TraceType, format!("unknown trace `{other}`"))),
+        };
+        let error = cells.optional(Role::Error, |cell| cell.text())?;
+        let status = cells.optional(Role::Status, |cell| cell.flag())?;
+        let failed = error.is_some_and(|error| !error.is_empty()) || status == Some(false);
+        let created = match call {
+            Call::Creates => cells.optional(Role::Created, |cell| cell.address())?,
+            _ => None,
+        };
+        let to = match created {
+            Some(created) => Some(created),
+            None => cells.optional(Role::To, |cell| cell.address())?,
+        };
+        let value = match call {
+            Call::Nothing => U256::ZERO,
+            _ => cells
+                .optional(Role::Value, |cell| cell.number())?
+                .unwrap_or_default(),
+        };
+        if to.is_none() && !failed && !value.is_zero() {
+            return Err(wrong(Role::To, "no receiver".into()));
+        }
+        let order = cells.optional(Role::TraceIndex, |cell| cell.u64())?;
+        let path = path.unwrap_or_default();
+        let start = self.paths.len();
+        parse_path(path, &mut self.paths).map_err(|problem| WrongCell {
+            role: match cells.cell(Role::TraceId).is_null() {
+                true => Role::TraceAddress,
+                false => Role::TraceId,
+            },
+            problem,
+        })?;
+        self.traces.push(Trace {
+            place,
+            call,
+            from: cells.get(Role::From, |cell| cell.address())?,
+            to: to.unwrap_or_default(),
+            value,
+            failed,
+            order,
+            path: Some(start..self.paths.len()),
+        });
+        Ok(())
+    }
+
+    fn native(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        // Block rewards belong to no transaction.
+        if place.tx == Tx::default() {
+            return Ok(());
+        }
+        let value = cells.get(Role::Value, |cell| cell.number())?;
+        // A failed creation has 32 zero bytes as its receiver.
+        let to = match cells.cell(Role::To).hash() {
+            Ok(B256::ZERO) => None,
+            _ => Some(cells.get(Role::To, |cell| cell.address())?),
+        };
+        self.traces.push(Trace {
+            place,
+            call: Call::Moves,
+            from: cells.get(Role::From, |cell| cell.address())?,
+            failed: to.is_none(),
+            to: to.unwrap_or_default(),
+            value,
+            order: Some(cells.get(Role::TraceIndex, |cell| cell.u64())?),
+            path: None,
+        });
+        Ok(())
+    }
+
+    fn transaction(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        let from = cells.get(Role::From, |cell| cell.address())?;
+        let to = match cells.optional(Role::To, |cell| cell.address())? {
+            Some(to) => to,
+            None => match cells.optional(Role::Created, |cell| cell.address())? {
+                Some(created) => created,
+                None => from.create(cells.get(Role::Nonce, |cell| cell.u64())?),
+            },
+        };
+        self.transactions.push(Transaction {
+            place,
+            from,
+            to,
+            value: cells.get(Role::Value, |cell| cell.number())?,
+            success: cells.optional(Role::Status, |cell| cell.flag())?,
+        });
+        Ok(())
+    }
+
+    fn header(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        let withdrawals = cells.optional(Role::Withdrawals, |cell| cell.text())?;
+        let withdrawals = withdrawals.map_or(Ok(Vec::new()), parse_withdrawals);
+        self.headers.push(Header {
+            place,
+            hash: cells.optional(Role::BlockHash, |cell| cell.hash())?,
+            parent_hash: cells.optional(Role::ParentHash, |cell| cell.hash())?,
+            transactions: cells.optional(Role::TransactionCount, |cell| cell.u32())?,
+            withdrawals: withdrawals.map_err(|problem| WrongCell {
+                role: Role::Withdrawals,
+                problem,
+            })?,
+        });
+        Ok(())
+    }
+
+    /// Sold tokens go to the pool, bought tokens come from it.
+    fn trade(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        let taker = cells.get(Role::Taker, |cell| cell.address())?;
+        let pool = cells.get(Role::Pool, |cell| cell.address())?;
+        for (from, to, token, value) in [
+            (taker, pool, Role::Token, Role::Value),
+            (pool, taker, Role::BoughtToken, Role::BoughtValue),
+        ] {
+            let token = cells.get(token, |cell| cell.address())?;
+            let value = cells.get(value, |cell| cell.number())?;
+            let transfer = token_transfer(token, from, to, value, TokenStandard::Erc20);
+            self.direct.push(Direct {
+                place,
+                transfer,
+                has_sub: false,
+            });
+        }
+        Ok(())
+    }
+
+    fn any_transfer(
+        &mut self,
+        cells: &Cells<'_>,
+        place: Place,
+        filter: &TransferFilter,
+    ) -> Result<(), WrongCell> {
+        let standard = cells.get(Role::Standard, |cell| cell.text())?;
+        match standard.trim().to_ascii_lowercase().as_str() {
+            "erc20" | "bep20" => self.decoded(cells, place, false, filter),
+            "erc721" => self.decoded(cells, place, true, filter),
+            "erc1155" => {
+                let (from, to) = cells.ends()?;
+                let token = cells.get(Role::Token, |cell| cell.address())?;
+                let value = cells.get(Role::Value, |cell| cell.number())?;
+                let mut transfer = token_transfer(token, from, to, value, TokenStandard::Erc1155);
+                transfer.token_id = Some(cells.token_id()?);
+                transfer.log_index = Some(cells.get(Role::Log, |cell| cell.u32())?);
+                self.direct.push(Direct {
+                    place,
+                    transfer,
+                    has_sub: false,
+                });
+                Ok(())
+            }
+            "native" => {
+                let (from, to) = cells.ends()?;
+                let path = cells.optional(Role::TraceAddress, |cell| cell.text())?;
+                let start = self.paths.len();
+                parse_path(path.unwrap_or_default(), &mut self.paths).map_err(|problem| {
+                    WrongCell {
+                        role: Role::TraceAddress,
+                        problem,
+                    }
+                })?;
+                self.traces.push(Trace {
+                    place,
+                    call: Call::Moves,
+                    from,
+                    to,
+                    value: cells.get(Role::Value, |cell| cell.number())?,
+                    failed: false,
+                    order: None,
+                    path: Some(start..self.paths.len()),
+                });
+                Ok(())
+            }
+            other => Err(wrong(
+                Role::Standard,
+                format!("unknown token standard `{other}`"),
+            )),
+        }
+    }
+
+    fn transfer(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        let (from_address, to_address) = cells.ends()?;
+        let mut place = place;
+        let kind = cells.get(Role::Kind, word::<Kind>)?;
+        // Zero stands for the hash that a withdrawal does not have.
+        if kind == Kind::Withdrawal {
+            place.tx.hash = None;
+        }
+        let transfer = Transfer {
+            log_index: cells.optional(Role::Log, |cell| cell.u32())?,
+            sub_index: cells.get(Role::Sub, |cell| cell.u32())?,
+            token_address: cells.optional(Role::Token, |cell| cell.address())?,
+            from_address,
+            to_address,
+            value: cells.get(Role::Value, |cell| cell.number())?,
+            token_id: cells.optional(Role::TokenId, |cell| cell.number())?,
+            token_standard: cells.get(Role::Standard, word::<TokenStandard>)?,
+            kind,
+            ..EMPTY
+        };
+        self.direct.push(Direct {
+            place,
+            transfer,
+            has_sub: true,
+        });
+        Ok(())
+    }
+
+    fn chosen(
+        &mut self,
+        cells: &Cells<'_>,
+        place: Place,
+        filter: &TransferFilter,
+    ) -> Result<(), WrongCell> {
+        let token = cells.optional(Role::Token, |cell| cell.address())?;
+        let token_id = cells.optional(Role::TokenId, |cell| cell.number())?;
+        let log = cells.optional(Role::Log, |cell| cell.u32())?;
+        if token.is_some() && log.is_some() {
+            return self.decoded(cells, place, token_id.is_some(), filter);
+        }
+        let (from, to) = cells.ends()?;
+        let value = cells.get(Role::Value, |cell| cell.number())?;
+        let transfer = match token {
+            Some(token) => {
+                let standard = match token_id {
+                    Some(_) => TokenStandard::Erc721,
+                    None => TokenStandard::Erc20,
+                };
+                Transfer {
+                    token_id,
+                    ..token_transfer(token, from, to, value, standard)
+                }
+            }
+            None => Transfer {
+                from_address: from,
+                to_address: to,
+                value,
+                ..EMPTY
+            },
+        };
+        self.direct.push(Direct {
+            place,
+            transfer,
+            has_sub: false,
+        });
+        Ok(())
+    }
+}
+
+/// The signatures of logs that can be transfers.
+const SIGNATURES: [B256; 7] = [
+    TRANSFER,
+    TRANSFER_SINGLE,
+    TRANSFER_BATCH,
+    DEPOSIT,
+    WITHDRAWAL,
+    EIP7708_BURN,
+    EIP7708_SELFDESTRUCT,
+];
+
+const EMPTY: Transfer = Transfer {
+    block_number: 0,
+    block_timestamp: None,
+    transaction_index: 0,
+    log_index: None,
+    sub_index: 0,
+    transaction_hash: None,
+    token_address: None,
+    from_address: Address::ZERO,
+    to_address: Address::ZERO,
+    value: U256::ZERO,
+    token_id: None,
+    token_standard: TokenStandard::Native,
+    kind: Kind::Value,
+};
+
+fn token_transfer(
+    token: Address,
+    from: Address,
+    to: Address,
+    value: U256,
+    standard: TokenStandard,
+) -> Transfer {
+    Transfer {
+        token_address: Some(token),
+        from_address: from,
+        to_address: to,
+        value,
+        token_standard: standard,
+        kind: Kind::of_token(&from, &to),
+        ..EMPTY
+    }
+}
+
+const fn wrong(role: Role, problem: String) -> WrongCell {
+    WrongCell {
+        role,
+        problem: Problem::Owned(problem),
+    }
+}
+
+fn word<T: std::str::FromStr<Err: std::fmt::Display>>(cell: Cell<'_>) -> Result<T, Problem> {
+    let word = cell.text()?.trim();
+    word.parse()
+        .map_err(|error: T::Err| Problem::Owned(error.to_string()))
+}
+
+/// Appends the numbers of `0_2_1`, `0,2,1` or `[0, 2, 1]`.
+fn parse_path(text: &str, out: &mut Vec<u32>) -> Result<(), Problem> {
+    let text = text.trim().trim_start_matches('[').trim_end_matches(']');
+    for part in text
+        .split([',', '_', ' ', ';'])
+        .filter(|part| !part.is_empty())
+    {
+        match part.parse() {
+            Ok(number) => out.push(number),
+            Err(_) => {
+                return Err(format!("`{}` is not a path of calls", text.escape_debug()).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parse_withdrawals(text: &str) -> Result<Vec<WithdrawalView>, Problem> {
+    #[derive(Deserialize)]
+    struct Item<'a> {
+        address: &'a str,
+        #[serde(borrow)]
+        amount: &'a RawValue,
+    }
+    let items: Vec<Item<'_>> = match text.trim() {
+        "" => Vec::new(),
+        text => serde_json::from_str(text)
+            .map_err(|error| Problem::Owned(format!("not a JSON array of withdrawals: {error}")))?,
+    };
+    let items = items.iter().map(|item| {
+        let amount = parse_number(item.amount.get().trim_matches('"'))?;
+        Ok(WithdrawalView {
+            address: Cell::Text(item.address).address()?,
+            amount_gwei: u64::try_from(amount)
+                .map_err(|_| Problem::Borrowed("an amount of Gwei above 2^64"))?,
+        })
+    });
+    items.collect()
+}
+
+/// The cells of a row, with the conversions that several tables need.
+pub(super) struct Cells<'a>(pub(super) &'a Row<'a>);
+
+impl<'a> Cells<'a> {
+    fn cell(&self, role: Role) -> Cell<'a> {
+        self.0.cell(role)
+    }
+
+    fn get<T>(
+        &self,
+        role: Role,
+        convert: impl FnOnce(Cell<'a>) -> Result<T, Problem>,
+    ) -> Result<T, WrongCell> {
+        convert(self.cell(role)).map_err(|problem| WrongCell { role, problem })
+    }
+
+    fn optional<T>(
+        &self,
+        role: Role,
+        convert: impl FnOnce(Cell<'a>) -> Result<T, Problem>,
+    ) -> Result<Option<T>, WrongCell> {
+        match self.cell(role) {
+            Cell::Null => Ok(None),
+            _ => self.get(role, convert).map(Some),
+        }
+    }
+
+    fn place(&self, block: u64, at: At) -> Result<Place, WrongCell> {
+        Ok(Place {
+            block,
+            tx: Tx {
+                index: self.optional(Role::TransactionIndex, |cell| cell.u32())?,
+                hash: self.optional(Role::Transaction, |cell| cell.hash())?,
+            },
+            time: self.optional(Role::Time, |cell| cell.time())?,
+            at,
+        })
+    }
+
+    fn ends(&self) -> Result<(Address, Address), WrongCell> {
+        Ok((
+            self.get(Role::From, |cell| cell.address())?,
+            self.get(Role::To, |cell| cell.address())?,
+        ))
+    }
+
+    /// Some tables have the token ID in the column of the amount.
+    fn token_id(&self) -> Result<U256, WrongCell> {
+        match self.optional(Role::TokenId, |cell| cell.number())? {
+            Some(id) => Ok(id),
+            None => self.get(Role::Value, |cell| cell.number()),
+        }
+    }
+
+    fn topics(&self) -> Result<([[u8; 32]; 4], usize), WrongCell> {
+        let mut topics = [[0; 32]; 4];
+        let mut count = 0;
+        let joined = self.optional(Role::Topics, |cell| cell.text())?;
+        if let Some(joined) = joined {
+            let joined = joined.trim().trim_start_matches('[').trim_end_matches(']');
+            let words = joined
+                .split([',', ';', ' '])
+                .map(|word| word.trim_matches(['"', '\'']));
+            for word in words.filter(|word| !word.is_empty()) {
+                let hash = self.get(Role::Topics, |_| Cell::Text(word).hash())?;
+                match topics.get_mut(count) {
+                    Some(topic) => *topic = hash.0,
+                    None => return Err(wrong(Role::Topics, "more than 4 topics".into())),
+                }
+                count += 1;
+            }
+            return Ok((topics, count));
+        }
+        for role in [Role::Topic0, Role::Topic1, Role::Topic2, Role::Topic3] {
+            let Some(hash) = self.optional(role, |cell| cell.hash())? else {
+                continue;
+            };
+            if count != role as usize - Role::Topic0 as usize {
+                return Err(wrong(role, "a topic after one that is missing".into()));
+            }
+            topics[count] = hash.0;
+            count += 1;
+        }
+        Ok((topics, count))
+    }
+}

@@ -1,0 +1,214 @@
+//! Foreign files as stored blocks.
+
+use crate::{
+    Error, ForeignFiles, Role, Table, assemble::assemble, file::ForeignFile, plan, rows::Rows,
+};
+use txgraph_stored::{StoredBlocks, StoredChunk};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, ChainInfo, ScanRequest, SourceError, SourceFailure, TokenFilter,
+    TokenStandard, Transfer, TransferFilter,
+};
+
+/// The rows of a chunk. Their memory is used again for the next one.
+#[derive(Debug, Default)]
+pub struct Scratch(Rows);
+
+/// What the tables of a source can contain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Contents {
+    erc20: bool,
+    erc721: bool,
+    erc1155: bool,
+    native: bool,
+    internal: bool,
+}
+
+impl ForeignFiles {
+    fn contents(&self) -> Contents {
+        let mut all = Contents::default();
+        for (_, file) in self.used() {
+            let it = contents_of(file);
+            all = Contents {
+                erc20: all.erc20 || it.erc20,
+                erc721: all.erc721 || it.erc721,
+                erc1155: all.erc1155 || it.erc1155,
+                native: all.native || it.native,
+                internal: all.internal || it.internal,
+            };
+        }
+        all
+    }
+
+    /// Whether the files contain movements inside of transactions.
+    pub fn has_internal(&self) -> bool {
+        self.contents().internal
+    }
+
+    /// The wanted standards that the files contain, and those that they do not.
+    fn split(&self, filter: &TransferFilter) -> (Vec<TokenStandard>, Vec<TokenStandard>) {
+        let contents = self.contents();
+        let tokens = match &filter.tokens {
+            TokenFilter::All => true,
+            TokenFilter::Only { tokens, .. } => !tokens.is_empty(),
+        };
+        let wanted = |standard: &TokenStandard| {
+            let named = filter.standards.is_empty() || filter.standards.contains(standard);
+            named
+                && match standard {
+                    TokenStandard::Native => filter.tokens.wants(None),
+                    _ => tokens,
+                }
+        };
+        let wanted = TokenStandard::ALL.iter().copied().filter(wanted);
+        wanted.partition(|standard| match standard {
+            TokenStandard::Erc20 => contents.erc20,
+            TokenStandard::Erc721 => contents.erc721,
+            TokenStandard::Erc1155 => contents.erc1155,
+            TokenStandard::Native => contents.native,
+        })
+    }
+}
+
+fn contents_of(file: &ForeignFile) -> Contents {
+    let none = Contents::default();
+    match file.table() {
+        Table::Logs => Contents {
+            erc20: true,
+            erc721: true,
+            erc1155: true,
+            ..none
+        },
+        Table::Erc20 | Table::Trades => Contents {
+            erc20: true,
+            ..none
+        },
+        Table::Erc721 => Contents {
+            erc721: true,
+            ..none
+        },
+        Table::Traces | Table::NativeTransfers => Contents {
+            native: true,
+            internal: true,
+            ..none
+        },
+        Table::Transactions => Contents {
+            native: file.has(Role::Status),
+            ..none
+        },
+        Table::Blocks => Contents {
+            native: file.has(Role::Withdrawals),
+            ..none
+        },
+        Table::AnyTransfers | Table::Transfers => Contents {
+            erc20: true,
+            erc721: true,
+            erc1155: true,
+            native: true,
+            internal: true,
+        },
+        Table::Chosen => Contents {
+            erc20: file.has(Role::Token),
+            erc721: file.has(Role::TokenId),
+            native: true,
+            ..none
+        },
+    }
+}
+
+impl StoredBlocks for ForeignFiles {
+    type Scratch = Scratch;
+
+    fn chain(&self) -> &ChainInfo {
+        &self.chain
+    }
+
+    fn available(&self) -> &BlockRanges {
+        &self.available
+    }
+
+    fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        if request.filter.internal && !self.has_internal() {
+            return Err(SourceError::Unsupported {
+                what: "a request for internal transfers",
+                reason: "the files contain no traces",
+            });
+        }
+        match self.split(&request.filter) {
+            (present, absent) if present.is_empty() && !absent.is_empty() => {
+                Err(SourceError::Unsupported {
+                    what: "a request for transfers of these tokens and standards",
+                    reason: "no table of the files contains any",
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn caveats(&self, request: &ScanRequest) -> Vec<String> {
+        let (_, absent) = self.split(&request.filter);
+        let words: Vec<_> = absent.iter().map(|standard| standard.as_str()).collect();
+        let missing = match words.is_empty() {
+            true => None,
+            false => Some(format!(
+                "the files have no tables of {} transfers",
+                words.join(", ")
+            )),
+        };
+        missing
+            .into_iter()
+            .chain(Self::caveats(self).iter().cloned())
+            .collect()
+    }
+
+    fn notes(&self) -> &[String] {
+        Self::notes(self)
+    }
+
+    fn chunks(
+        &self,
+        blocks: &BlockRanges,
+        _: &ScanRequest,
+    ) -> Result<Vec<BlockRange>, SourceFailure> {
+        let pieces = self.used().flat_map(|(_, file)| &file.pieces);
+        Ok(plan::chunks(pieces, blocks))
+    }
+
+    fn read(
+        &self,
+        Scratch(rows): &mut Scratch,
+        chunk: BlockRange,
+        request: &ScanRequest,
+    ) -> Result<StoredChunk, SourceFailure> {
+        rows.clear();
+        for (number, file) in self.used() {
+            for piece in &file.pieces {
+                if piece.blocks.intersect(&chunk).is_none() {
+                    continue;
+                }
+                file.read(piece, &mut |row| {
+                    let found = file.chain_of(row)?;
+                    if let Some(found) = found.filter(|found| *found != self.chain.chain_id) {
+                        return Err(Error::WrongChain {
+                            path: file.path.clone(),
+                            found,
+                            expected: self.chain.chain_id,
+                            from: format!("before row {}", row.number + 1),
+                        });
+                    }
+                    rows.push(file, number, row, chunk, &request.filter)
+                })?;
+            }
+        }
+        Ok(assemble(
+            rows,
+            &self.files,
+            self.chain.chain_id,
+            chunk,
+            request,
+        )?)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceFailure> {
+        Ok(self.fill(transfers)?)
+    }
+}

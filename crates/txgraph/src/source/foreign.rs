@@ -1,0 +1,90 @@
+//! Files that other tools write, as a source.
+
+use super::{Backend, Capabilities, Capability, Control, SourceSpec};
+use crate::{Config, Error, ErrorKind, Protected, Result, text::parse_blocks};
+use std::path::{Path, PathBuf};
+use txgraph_foreign::{Columns, Family, ForeignFiles, ForeignOptions};
+use txgraph_stored::StoredSource;
+use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, TransferFilter, TransferSource};
+
+/// Files of cryo, ethereum-etl, Dune and others.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    spec: SourceSpec,
+    source: StoredSource<ForeignFiles>,
+    available: BlockRanges,
+    protected: Protected,
+}
+
+impl Foreign {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+        let family = spec.kind().parse::<Family>();
+        let family = family.map_err(|error| Error::usage(error.to_string()))?;
+        let mut options = ForeignOptions::new(family);
+        options.chain_id = config.chain_id;
+        options.columns = config.columns.as_deref().map(Columns::parse).transpose()?;
+        options.covers = config.covers.as_deref().map(covers).transpose()?;
+        let files = ForeignFiles::open(Path::new(spec.location()), &options)?;
+        let paths: Vec<PathBuf> = files.paths().map(Path::to_path_buf).collect();
+        let available = txgraph_stored::StoredBlocks::available(&files).clone();
+        Ok(Self {
+            spec: spec.clone(),
+            source: StoredSource::new(files, control.work()),
+            available,
+            protected: Protected::files(&paths),
+        })
+    }
+}
+
+/// The blocks that the user states. Without a tip, the end of a range has to be named.
+fn covers(text: &str) -> Result<BlockRanges> {
+    let mut blocks = Vec::new();
+    for spec in parse_blocks(text)? {
+        blocks.extend(spec.resolve(u64::MAX)?.iter());
+    }
+    let blocks = BlockRanges::new(blocks);
+    match blocks.span() {
+        Some(span) if span.last < u64::MAX => Ok(blocks),
+        _ => Err(Error::usage(format!(
+            "covered blocks {text}: name the first and the last one"
+        ))),
+    }
+}
+
+impl Backend for Foreign {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Hashes)
+    }
+
+    /// With tables of traces.
+    fn has_internal(&self) -> bool {
+        self.source.blocks().has_internal()
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        Ok(self.source.chain())
+    }
+
+    fn tip(&self) -> Result<u64> {
+        Ok(self.everything()?.last)
+    }
+
+    fn everything(&self) -> Result<BlockRange> {
+        self.available.span().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unavailable,
+                format!("{}: no block is in all tables", self.spec),
+            )
+        })
+    }
+
+    fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
+        Ok(Box::new(&self.source))
+    }
+
+    fn protected(&self) -> &Protected {
+        &self.protected
+    }
+}
