@@ -11,6 +11,7 @@
 #   ./bench.sh lake       the lake against the index: scripts/bench-lake.sh
 #   ./bench.sh replay     replay compared with revm: scripts/bench-replay.sh
 #   ./bench.sh scale      cost on 4 million blocks: scripts/bench-scale.sh
+#   ./bench.sh sources    files of other tools: scripts/bench-sources.sh
 #   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
 #   RUNS=3 THREADS=1,2,4 ./bench.sh
 #
@@ -21,7 +22,7 @@ cd "$(dirname "$0")"
 . scripts/lib.sh
 
 case "${1:-}" in
-    evm | index | lake | mainnet | replay | scale | writers)
+    evm | index | lake | mainnet | replay | scale | sources | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
@@ -34,7 +35,7 @@ blocks=200000
 case "${1:-}" in
     "") ;;
     --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|lake|mainnet|replay|scale|writers [--quick]" ;;
+    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|lake|mainnet|replay|scale|sources|writers [--quick]" ;;
 esac
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Measures how fast files of other tools are read: rows per second of txgraph, and of polars and
+# pyarrow, which only load the same columns of the same file into memory.
+#
+#   ./bench.sh sources
+#   RUNS=9 BLOCKS=100000 SCRATCH=/fast/disk ./bench.sh sources
+#
+# The ERC-20 transfers of the sample chain are written as tables of each tool. The question reads
+# and decodes every row and finds nothing. A second question counts the rows of each table.
+# Result: benchmarks/results/sources.tsv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+[ $# -eq 0 ] || die "usage: ./bench.sh sources"
+need_build
+say "building (release)"
+cargo build --release --locked -p txgraph-cli -p txgraph-chaingen
+bench_chain "${BLOCKS:-200000}"
+venv=$CARGO_TARGET_DIR/sources-venv
+if ! "$venv/bin/python" -c 'import polars, pyarrow' 2>/dev/null; then
+    say "installing polars and pyarrow ($venv)"
+    python3 -m venv "$venv" && "$venv/bin/pip" install -q polars pyarrow
+fi
+scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-sources.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p benchmarks/results
+"$CARGO_TARGET_DIR/release/txgraph" transfers -q --datadir "$chain" --standard erc20 \
+    --kind transfer --format csv -o "$scratch/all.csv"
+{
+    bench_setup | sed 's/^/# /'
+    "$venv/bin/python" scripts/bench-sources.py "$CARGO_TARGET_DIR/release/txgraph" "$scratch" \
+        "${RUNS:-5}"
+} | tee benchmarks/results/sources.tsv
