@@ -49,6 +49,10 @@ enum Storage {
     Deltas,
     /// A dictionary, for values that repeat. Not compressed, for the same reason.
     Dictionary,
+    /// The first bytes of all values, then the second bytes …, compressed. For ids: their high
+    /// bytes are zero, so they take less room than [`Plain`], and half the time to read.
+    /// Values of 32 bytes stay plain, because polars and DuckDB read this encoding of numbers only.
+    Split,
     /// Values one after another, compressed.
     Plain,
     /// Values one after another, as they are: they look random.
@@ -80,7 +84,7 @@ const fn optional(name: &'static str, data: Type, storage: Storage) -> Column {
     }
 }
 
-use Storage::{Deltas, Dictionary, Plain, Raw};
+use Storage::{Deltas, Dictionary, Plain, Raw, Split};
 use Type::{Bytes20, Bytes32, U32, U64, Word};
 
 const TRANSFERS: &[Column] = &[
@@ -90,8 +94,8 @@ const TRANSFERS: &[Column] = &[
     optional("log_index", U32, Deltas),
     column("sub_index", U32, Dictionary),
     optional("token_address_id", U64, Dictionary),
-    column("from_address_id", U64, Plain),
-    column("to_address_id", U64, Plain),
+    column("from_address_id", U64, Split),
+    column("to_address_id", U64, Split),
     column("value", Bytes32, Plain),
     optional("token_id", Bytes32, Plain),
     column("token_standard", Word, Dictionary),
@@ -99,13 +103,13 @@ const TRANSFERS: &[Column] = &[
 ];
 const BY_SENDER: &[Column] = &[
     column("from_address_id", U64, Deltas),
-    column("to_address_id", U64, Plain),
+    column("to_address_id", U64, Split),
     optional("token_address_id", U64, Dictionary),
     column("row", U32, Deltas),
 ];
 const BY_RECEIVER: &[Column] = &[
     column("to_address_id", U64, Deltas),
-    column("from_address_id", U64, Plain),
+    column("from_address_id", U64, Split),
     optional("token_address_id", U64, Dictionary),
     column("row", U32, Deltas),
 ];
@@ -259,6 +263,7 @@ impl Table {
                 Storage::Dictionary => builder
                     .set_column_dictionary_enabled(path.clone(), true)
                     .set_column_compression(path, Compression::UNCOMPRESSED),
+                Storage::Split => builder.set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT),
                 Storage::Plain => builder,
                 Storage::Raw => builder.set_column_compression(path, Compression::UNCOMPRESSED),
             };
