@@ -7,7 +7,7 @@ use crate::{
     schema::Table,
     writer::{PartitionWriter, Target},
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, map::HashMap};
 use arrow_array::{
     ArrayRef, DictionaryArray, FixedSizeBinaryArray, Int32Array, StringArray, UInt32Array,
     UInt64Array, builder::FixedSizeBinaryBuilder,
@@ -320,12 +320,14 @@ impl Builder {
 
     /// The number of transfers of each token, standard and kind.
     fn asset_table(&self, ids: &Numbered) -> Vec<ArrayRef> {
-        let mut assets: BTreeMap<(Option<u64>, TokenStandard, Kind), u64> = BTreeMap::new();
+        let mut counts: HashMap<(u32, TokenStandard, Kind), u64> = HashMap::default();
         for (token, (standard, kind)) in self.row_token.iter().zip(&self.row_sort) {
-            *assets
-                .entry((ids.token(*token), *standard, *kind))
-                .or_default() += 1;
+            *counts.entry((*token, *standard, *kind)).or_default() += 1;
         }
+        let assets: BTreeMap<(Option<u64>, TokenStandard, Kind), u64> = counts
+            .into_iter()
+            .map(|((token, standard, kind), count)| ((ids.token(token), standard, kind), count))
+            .collect();
         let sorts: Vec<_> = (assets.keys().map(|(_, standard, kind)| (*standard, *kind))).collect();
         let (standards, kinds) = words(&sorts);
         let tokens: UInt64Array = assets.keys().map(|(token, ..)| *token).collect();

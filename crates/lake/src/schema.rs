@@ -267,8 +267,8 @@ impl Table {
                 Storage::Plain => builder,
                 Storage::Raw => builder.set_column_compression(path, Compression::UNCOMPRESSED),
             };
-            if column.storage == Storage::Raw && Some(&column.name) != order.first() {
-                // The smallest and the largest hash of a page exclude nothing.
+            if column.data == Type::Bytes32 {
+                // The smallest and the largest hash or amount of a page exclude nothing.
                 builder = builder.set_column_statistics_enabled(
                     ColumnPath::from(column.name),
                     EnabledStatistics::None,
