@@ -1,14 +1,16 @@
-//! Types that several crates share: block ranges, the table of known chains, and enums
-//! whose values have a word each.
+//! Types that several crates share: block ranges, the table of known chains, enums whose values
+//! have a word each, and URLs without keys.
 //!
 //! The crate reads no file, starts no thread and depends on no other crate of the
 //! workspace.
 
 mod chains;
+mod location;
 mod range;
 mod words;
 
 pub use chains::{BlobParameters, ChainFamily, KnownChain, KnownRules};
+pub use location::masked_url;
 pub use range::{BlockRange, BlockRanges, TxRange};
 pub use words::UnknownWord;
 

@@ -52,6 +52,12 @@ pub trait StoredBlocks: fmt::Debug + Sync {
         &[]
     }
 
+    /// Whether blocks may be replaced while they are read. Then two adjacent chunks that do not
+    /// link are a reorganisation. Otherwise they are an error.
+    fn may_change(&self) -> bool {
+        false
+    }
+
     /// Divides available blocks into units of parallel work: ascending, disjoint, together
     /// exactly `blocks`. No chunk extends over a gap. The transfers of a few chunks per thread
     /// are in memory at a time.

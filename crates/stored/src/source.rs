@@ -110,7 +110,12 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
                     Err(error) => return ControlFlow::Break(Some(error.into())),
                 };
                 if let Err(error) = covered.push(blocks, parent_hash, last_hash) {
-                    return ControlFlow::Break(Some(error.into()));
+                    return ControlFlow::Break(Some(match self.blocks.may_change() {
+                        true => SourceError::Reorged {
+                            block: blocks.first.saturating_sub(1),
+                        },
+                        false => error.into(),
+                    }));
                 }
                 report.counts += counts;
                 let count = u64::try_from(transfers.len()).unwrap_or(u64::MAX);

@@ -158,6 +158,8 @@ pub enum FailureKind {
     Unreadable,
     /// The data does not exist: pruned, not stored yet, or never there.
     Missing,
+    /// Blocks were replaced while they were read. The request can be repeated.
+    Replaced,
     /// An option of the source is wrong.
     Options,
     /// The directory of a node's static files was not found.

@@ -1,20 +1,23 @@
 //! Repeating what failed because a node changed its files.
 //!
 //! A node truncates, replaces and deletes files, and replaces its newest blocks, while
-//! they are read. What cannot be read now can usually be read a moment later. Three
-//! policies cover the whole workspace, each for another reason:
+//! they are read. What cannot be read now can usually be read a moment later. The same is true of
+//! a server. Five policies cover the whole workspace, each for another reason:
 //!
 //! | policy | repeats | where |
 //! | --- | --- | --- |
 //! | `SNAPSHOT` | taking a consistent view of the files | `nodedb` |
 //! | [`Retry::REREAD`] | reading under a new view | reader, state, replay, index |
+//! | `REQUEST` | a request to a server that failed or was refused | `rpc` |
+//! | `REPLACED` | requests whose answers are of different blocks | `rpc` |
 //! | `QUESTION` | a whole question, after a reorganisation | `txgraph` |
 //!
-//! They nest in this order, so a question that always fails takes at most the product of
-//! the three sums of pauses, plus the reading itself.
+//! Those of a node and those of a server nest in this order, so a question that always fails takes at most the product of
+//! the sums of pauses, plus the reading itself.
 
 use std::{
     fmt::Display,
+    hash::{BuildHasher, RandomState},
     time::{Duration, Instant},
 };
 
@@ -102,11 +105,31 @@ impl Attempts {
     /// Pauses after a failed attempt, unless it was the last. The pause ends early when
     /// `stop` becomes true.
     pub fn next(&mut self, stop: &dyn Fn() -> bool) -> Next {
+        self.pause(self.backoff(), stop)
+    }
+
+    /// As [`next`](Self::next), with a pause of at least `least`, and longer by a random part of
+    /// up to a half. For attempts at a server that others use, too: those that it refused
+    /// together do not come back together.
+    pub fn next_spread(&mut self, least: Duration, stop: &dyn Fn() -> bool) -> Next {
+        let pause = self.backoff().max(least);
+        // A new state has random keys.
+        let random = RandomState::new().hash_one(self.made) % 512;
+        let part = pause.mul_f64(random as f64 / 1024.0);
+        self.pause(pause.saturating_add(part), stop)
+    }
+
+    /// The pause after the current attempt.
+    fn backoff(&self) -> Duration {
+        let factor = 2u32.saturating_pow(self.made - 1);
+        self.retry.backoff.saturating_mul(factor)
+    }
+
+    fn pause(&mut self, pause: Duration, stop: &dyn Fn() -> bool) -> Next {
         if self.made >= self.retry.attempts {
             return Next::Exhausted;
         }
-        let factor = 2u32.saturating_pow(self.made - 1);
-        let end = Instant::now() + self.retry.backoff.saturating_mul(factor);
+        let end = Instant::now() + pause;
         self.made += 1;
         while !stop() {
             let left = end.saturating_duration_since(Instant::now());
@@ -169,5 +192,23 @@ mod tests {
             backoff: Duration::from_secs(3600),
         };
         assert_eq!(long.start().next(&|| true), Next::Stopped);
+        assert_eq!(
+            long.start().next_spread(Duration::ZERO, &|| true),
+            Next::Stopped
+        );
+    }
+
+    #[test]
+    fn pauses_last_as_long_as_a_server_asks_for() {
+        let retry = Retry {
+            attempts: 2,
+            backoff: Duration::from_millis(1),
+        };
+        let mut attempts = retry.start();
+        let begun = Instant::now();
+        let least = Duration::from_millis(30);
+        assert_eq!(attempts.next_spread(least, &|| false), Next::Retry);
+        assert!(begun.elapsed() >= least);
+        assert_eq!(attempts.next_spread(least, &|| false), Next::Exhausted);
     }
 }
