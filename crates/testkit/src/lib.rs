@@ -1,5 +1,6 @@
 //! Support for tests: data directories of real nodes ([`fixtures`]), edits of them
-//! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), random requests with
+//! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), a server with the answers
+//! of a node ([`rpc`]), random requests with
 //! a reference for their answers ([`questions`]), and slow, obvious implementations of what the
 //! fast crates do ([`naive`]).
 //!
@@ -14,3 +15,4 @@ pub mod mainnet;
 pub mod naive;
 pub mod op;
 pub mod questions;
+pub mod rpc;

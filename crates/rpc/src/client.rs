@@ -1,0 +1,401 @@
+//! Questions and answers over HTTP: batches, retries, limits.
+
+use crate::{
+    endpoint::Endpoint,
+    error::{Error, Meaning, Place, Refusal, Result, shown},
+    pace::{Adaptive, Pace},
+    reply::{Reply, parse},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::{io::Read, sync::Arc, time::Duration};
+use txgraph_work::{Attempts, CancelFlag, Next, Retry};
+use ureq::{
+    Agent,
+    tls::{Certificate, RootCerts, TlsConfig},
+};
+
+/// The attempts at a request, within 31 s and half as long again: servers limit the rate for
+/// seconds, and restart within a minute.
+pub(crate) const REQUEST: Retry = Retry {
+    attempts: 7,
+    backoff: Duration::from_millis(500),
+};
+
+/// The longest pause that a server may ask for.
+const PAUSE_MAX: Duration = Duration::from_secs(120);
+
+/// Bytes of an answer with an HTTP error that are read.
+const ERROR_BYTES: u64 = 1 << 16;
+
+/// A question.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The parameters, an array.
+    pub(crate) params: Value,
+    /// What it is about, for messages.
+    pub(crate) place: Place,
+    /// Whether the caller can ask for less if the answer takes too long.
+    pub(crate) divisible: bool,
+}
+
+impl Call {
+    /// A question that cannot be divided.
+    pub(crate) const fn new(params: Value, place: Place) -> Self {
+        Self {
+            params,
+            place,
+            divisible: false,
+        }
+    }
+}
+
+/// Asks a server. Shared between threads.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) endpoint: Endpoint,
+    agent: Agent,
+    pace: Pace,
+    batch: Adaptive,
+    retry: Retry,
+    pub(crate) cancel: CancelFlag,
+}
+
+/// Why a request has no answer.
+enum Trouble {
+    /// The answer is too large or late.
+    TooMuch(String),
+    /// A later attempt may succeed. With the pause that the server asked for.
+    Again(String, Duration),
+    /// Other attempts would fail, too.
+    Fatal(Error),
+}
+
+/// The questions of one request.
+struct Group<'a> {
+    method: &'static str,
+    calls: &'a [&'a Call],
+}
+
+impl Group<'_> {
+    fn place(&self) -> Place {
+        let places = self.calls.iter().map(|call| call.place);
+        places.reduce(Place::join).unwrap_or(Place::Chain)
+    }
+}
+
+impl Client {
+    pub(crate) fn new(endpoint: Endpoint, retry: Retry, cancel: CancelFlag) -> Self {
+        let settings = &endpoint.settings;
+        let mut config = Agent::config_builder()
+            .timeout_global(Some(settings.timeout))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_idle_connections_per_host(settings.connections)
+            .user_agent(concat!("txgraph/", env!("CARGO_PKG_VERSION")));
+        if endpoint.url.starts_with("https:") {
+            config = config.tls_config(tls());
+        }
+        Self {
+            pace: Pace::new(settings.rate, settings.connections),
+            batch: Adaptive::new(settings.batch, settings.batch),
+            agent: config.build().new_agent(),
+            endpoint,
+            retry,
+            cancel,
+        }
+    }
+
+    /// Asks one question whose answer must not be refused.
+    pub(crate) fn ask_one<T: DeserializeOwned + Send>(
+        &self,
+        method: &'static str,
+        call: Call,
+    ) -> Result<T> {
+        let place = call.place;
+        let mut answers = self.ask(method, &[call])?;
+        match answers.pop() {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(refusal)) => Err(self.refused(method, place, &refusal)),
+            None => Err(self.invalid(method, place, "there is no answer")),
+        }
+    }
+
+    /// Asks questions, in batches. Returns an answer or a refusal for each, in their order.
+    ///
+    /// Repeats what fails for a while. Refusals that mean that the server is busy are repeated, too.
+    pub(crate) fn ask<T: DeserializeOwned + Send>(
+        &self,
+        method: &'static str,
+        calls: &[Call],
+    ) -> Result<Vec<Result<T, Refusal>>> {
+        let mut answers: Vec<Option<Result<T, Refusal>>> = calls.iter().map(|_| None).collect();
+        let mut waiting: Vec<usize> = (0..calls.len()).collect();
+        let mut attempts = self.retry.start();
+        while !waiting.is_empty() {
+            let size = usize::try_from(self.batch.get()).unwrap_or(usize::MAX);
+            let asked: Vec<usize> = waiting.iter().copied().take(size).collect();
+            let of_group: Vec<&Call> = asked.iter().map(|at| &calls[*at]).collect();
+            let group = Group {
+                method,
+                calls: &of_group,
+            };
+            let trouble = match self.post::<T>(&group) {
+                Ok(items) => {
+                    let mut busy = None;
+                    for (at, item) in asked.iter().zip(items) {
+                        match item {
+                            Err(refusal) if refusal.meaning() == Meaning::Busy => {
+                                busy = Some(refusal);
+                            }
+                            answer => answers[*at] = Some(answer),
+                        }
+                    }
+                    waiting.retain(|at| answers[*at].is_none());
+                    let Some(refusal) = busy else {
+                        attempts = self.retry.start();
+                        self.batch.grow(asked.len() as u64);
+                        continue;
+                    };
+                    Trouble::Again(refusal.to_string(), Duration::ZERO)
+                }
+                Err(trouble) => trouble,
+            };
+            match trouble {
+                Trouble::TooMuch(what) if asked.len() > 1 => {
+                    tracing::debug!(method, questions = asked.len(), what, "smaller batches");
+                    self.batch.shrink(asked.len() as u64);
+                }
+                Trouble::TooMuch(what) if calls[asked[0]].divisible => {
+                    answers[asked[0]] = Some(Err(Refusal::too_much(what)));
+                    waiting.retain(|at| *at != asked[0]);
+                }
+                Trouble::TooMuch(what) => {
+                    self.pause(&group, &mut attempts, what, Duration::ZERO)?
+                }
+                Trouble::Again(what, least) => self.pause(&group, &mut attempts, what, least)?,
+                Trouble::Fatal(error) => return Err(error),
+            }
+        }
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Pauses before another attempt, or fails after the last.
+    fn pause(
+        &self,
+        group: &Group<'_>,
+        attempts: &mut Attempts,
+        what: String,
+        least: Duration,
+    ) -> Result<()> {
+        let method = group.method;
+        let made = attempts.number();
+        tracing::debug!(method, attempt = made, what, "no answer");
+        if !least.is_zero() {
+            // Other threads would only be refused, too.
+            self.pace.pause(least);
+        }
+        match attempts.next_spread(least, &|| self.cancel.is_cancelled()) {
+            Next::Retry => Ok(()),
+            Next::Stopped => Err(Error::Interrupted),
+            Next::Exhausted => Err(Error::Failed {
+                endpoint: self.endpoint.to_string(),
+                method,
+                place: group.place(),
+                attempts: made,
+                what,
+            }),
+        }
+    }
+
+    /// Sends one request.
+    fn post<T: DeserializeOwned + Send>(
+        &self,
+        group: &Group<'_>,
+    ) -> Result<Vec<Result<T, Refusal>>, Trouble> {
+        let question = |(id, call): (usize, &&Call)| json!({"jsonrpc": "2.0", "id": id, "method": group.method, "params": call.params});
+        let mut questions: Vec<Value> = group.calls.iter().enumerate().map(question).collect();
+        let is_batch = questions.len() > 1;
+        let body = match questions.pop() {
+            Some(one) if !is_batch => one,
+            last => {
+                questions.extend(last);
+                Value::Array(questions)
+            }
+        };
+        let count = u32::try_from(group.calls.len()).unwrap_or(u32::MAX);
+        let running = self.pace.start(count, &|| self.cancel.is_cancelled());
+        let Some(_running) = running else {
+            return Err(Trouble::Fatal(Error::Interrupted));
+        };
+        let (status, pause, bytes) = self.exchange(body.to_string().as_bytes())?;
+        self.understand(group, status, pause, &bytes)
+    }
+
+    /// Sends a body, and returns the HTTP status, the pause that the server asks for, and the
+    /// answer.
+    fn exchange(&self, body: &[u8]) -> Result<(u16, Duration, Vec<u8>), Trouble> {
+        let mut request = self
+            .agent
+            .post(&self.endpoint.url)
+            .header("content-type", "application/json")
+            .header("accept", "application/json");
+        if let Some(authorization) = &self.endpoint.authorization {
+            request = request.header("authorization", authorization);
+        }
+        let mut response = request.send(body).map_err(|error| match error {
+            ureq::Error::Timeout(_) => Trouble::TooMuch(self.late()),
+            error => Trouble::Again(self.unmasked(&error), Duration::ZERO),
+        })?;
+        let status = response.status().as_u16();
+        let pause = response.headers().get("retry-after");
+        let pause = pause.and_then(|pause| pause.to_str().ok()?.trim().parse().ok());
+        let pause = pause
+            .map_or(Duration::ZERO, Duration::from_secs)
+            .min(PAUSE_MAX);
+        let limit = match status {
+            200..300 => self.endpoint.settings.response_bytes,
+            _ => ERROR_BYTES,
+        };
+        let mut bytes = Vec::new();
+        // The length of a compressed answer is not known before.
+        let mut reader = response
+            .body_mut()
+            .as_reader()
+            .take(limit.saturating_add(1));
+        if let Err(error) = reader.read_to_end(&mut bytes) {
+            let is_late = error.kind() == std::io::ErrorKind::TimedOut
+                || matches!(inner(&error), Some(ureq::Error::Timeout(_)));
+            return Err(match is_late {
+                true => Trouble::TooMuch(self.late()),
+                false => {
+                    let what = format!("the answer ends early: {}", shown(&error.to_string()));
+                    Trouble::Again(what, Duration::ZERO)
+                }
+            });
+        }
+        if bytes.len() as u64 > limit && status < 300 {
+            return Err(Trouble::TooMuch(format!(
+                "the answer has more than {limit} bytes"
+            )));
+        }
+        Ok((status, pause, bytes))
+    }
+
+    /// Reads an answer.
+    fn understand<T: DeserializeOwned + Send>(
+        &self,
+        group: &Group<'_>,
+        status: u16,
+        pause: Duration,
+        bytes: &[u8],
+    ) -> Result<Vec<Result<T, Refusal>>, Trouble> {
+        let failed = |what: String| {
+            Trouble::Fatal(Error::Failed {
+                endpoint: self.endpoint.to_string(),
+                method: group.method,
+                place: group.place(),
+                attempts: 1,
+                what,
+            })
+        };
+        let count = group.calls.len();
+        let reply = parse::<T>(bytes, count);
+        let page = || {
+            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 12)]);
+            match text.trim().is_empty() {
+                true => format!("HTTP status {status}"),
+                false => format!("HTTP status {status}: {}", shown(&text)),
+            }
+        };
+        match (reply, status) {
+            (Reply::Items(items), 200..300) => Ok(items),
+            (Reply::Refused(refusal), _) => match refusal.meaning() {
+                Meaning::Busy => Err(Trouble::Again(refusal.to_string(), pause)),
+                _ if count > 1 => Err(Trouble::TooMuch(refusal.to_string())),
+                _ => Ok(vec![Err(refusal)]),
+            },
+            (Reply::Invalid(what), 200..300) => Err(Trouble::Fatal(self.invalid(
+                group.method,
+                group.place(),
+                what,
+            ))),
+            (Reply::NotJson(what), 200..300) => {
+                Err(Trouble::Again(format!("{what}: {}", page()), pause))
+            }
+            (_, 413 | 504 | 524) => Err(Trouble::TooMuch(page())),
+            (_, 408 | 425 | 429 | 500..600) => Err(Trouble::Again(page(), pause)),
+            (_, 400 | 422) if count > 1 => Err(Trouble::TooMuch(page())),
+            _ => Err(failed(page())),
+        }
+    }
+
+    fn late(&self) -> String {
+        let timeout = self.endpoint.settings.timeout.as_secs();
+        format!("there was no answer within {timeout} s")
+    }
+
+    /// The text of an error of the HTTP client, which may contain the URL.
+    fn unmasked(&self, error: &ureq::Error) -> String {
+        let text = error.to_string();
+        shown(&text.replace(&self.endpoint.url, &self.endpoint.shown))
+    }
+
+    /// The error for a refusal that the caller cannot handle.
+    pub(crate) fn refused(&self, method: &'static str, place: Place, refusal: &Refusal) -> Error {
+        let endpoint = self.endpoint.to_string();
+        let what = refusal.to_string();
+        match refusal.meaning() {
+            Meaning::NoData => Error::Missing {
+                endpoint,
+                method,
+                place,
+                what,
+            },
+            _ => Error::Failed {
+                endpoint,
+                method,
+                place,
+                attempts: 1,
+                what,
+            },
+        }
+    }
+
+    /// The error for an answer that is not valid.
+    pub(crate) fn invalid(
+        &self,
+        method: &'static str,
+        place: Place,
+        what: impl Into<String>,
+    ) -> Error {
+        Error::Invalid {
+            endpoint: self.endpoint.to_string(),
+            method,
+            place,
+            what: what.into(),
+        }
+    }
+}
+
+/// The error of the HTTP client inside an error of reading.
+fn inner(error: &std::io::Error) -> Option<&ureq::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// TLS with the certificates of the system.
+fn tls() -> TlsConfig {
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(%error, "a certificate of the system was not read");
+    }
+    let certificates: Vec<_> = found
+        .certs
+        .iter()
+        .map(|der| Certificate::from_der(der.as_ref()).to_owned())
+        .collect();
+    TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(certificates)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build()
+}

@@ -1,0 +1,332 @@
+//! Answers as transfers: our own decoder reads the logs, as it does for every source.
+
+use crate::{
+    error::{Error, Place, Result},
+    node::{BLOCK_RECEIPTS, RpcNode},
+    trace::{Movement, Traced},
+    verify,
+    wire::{Block, Log, Receipt, Transaction},
+};
+use alloy_primitives::{Address, U256};
+use txgraph_base::ChainFamily;
+use txgraph_transfers::{
+    AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView,
+    ScanRequest, TokenStandard, TransactionView, Transfer, TransferFilter, WithdrawalView,
+};
+
+/// The status of a transaction that succeeded.
+const SUCCEEDED: u64 = 1;
+
+/// The parts of a block that a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Blocks with transactions; otherwise only some logs.
+    pub(crate) blocks: bool,
+    pub(crate) receipts: bool,
+    pub(crate) traces: bool,
+}
+
+impl Parts {
+    pub(crate) fn of(request: &ScanRequest, family: ChainFamily, verify: bool) -> Self {
+        let filter = &request.filter;
+        let values = match family {
+            ChainFamily::Ethereum => filter.needs_transactions(),
+            ChainFamily::OpStack => filter.needs_op_transactions(),
+        };
+        let only_withdrawals = filter.kinds == [Kind::Withdrawal];
+        let blocks = values || filter.needs_withdrawals() || needs_traces(filter) || verify;
+        Self {
+            blocks: blocks || filter.internal && filter.names_fees(),
+            receipts: blocks && (verify || !only_withdrawals),
+            traces: needs_traces(filter),
+        }
+    }
+}
+
+fn needs_traces(filter: &TransferFilter) -> bool {
+    filter.internal && (filter.wants_native(Kind::Internal) || filter.wants_native(Kind::Burn))
+}
+
+/// Blocks with what was asked about them.
+pub(crate) struct Answers {
+    pub(crate) blocks: Vec<Block>,
+    /// One list for each block, if they were asked.
+    pub(crate) receipts: Option<Vec<Vec<Receipt>>>,
+    /// One list for each block, if they were asked.
+    pub(crate) traces: Option<Vec<Vec<Traced>>>,
+}
+
+/// Transfers, with what an index needs of each block.
+#[derive(Default)]
+pub(crate) struct Decoded {
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) counts: DecodeCounts,
+    pub(crate) summaries: Vec<BlockSummary>,
+    pub(crate) anomalies: Vec<AnomalousLogs>,
+}
+
+fn view(log: &Log) -> LogView<'_> {
+    LogView {
+        address: &log.address,
+        topics: &log.topics,
+        data: &log.data,
+    }
+}
+
+/// Decodes some logs of consecutive blocks. Those that are missing are not wanted.
+pub(crate) fn decode_logs(
+    chain_id: u64,
+    request: &ScanRequest,
+    blocks: BlockRange,
+    logs: &[Log],
+) -> (Vec<Transfer>, DecodeCounts) {
+    let mut decoder = Decoder::new(chain_id, &request.wrapped_native, &request.filter);
+    let mut transfers = Vec::new();
+    for of_block in logs.chunk_by(|a, b| a.block_number == b.block_number) {
+        let Log {
+            block_number,
+            block_timestamp,
+            ..
+        } = of_block[0];
+        let time = block_timestamp.filter(|time| *time > 0);
+        decoder.begin_block(block_number, time.and_then(BlockTime::new));
+        let first = transfers.len();
+        for of_one in of_block.chunk_by(|a, b| a.transaction_index == b.transaction_index) {
+            let own = transfers.len();
+            let index = of_one[0].transaction_index;
+            decoder.transaction(index, None, of_one.iter().map(view), &mut transfers);
+            for transfer in &mut transfers[own..] {
+                transfer.transaction_hash = Some(of_one[0].transaction_hash);
+            }
+        }
+        // The decoder counted the logs that it got.
+        for transfer in &mut transfers[first..] {
+            let log = transfer
+                .log_index
+                .and_then(|at| of_block.get(usize::try_from(at).ok()?));
+            transfer.log_index = log.map(|log| log.log_index);
+        }
+    }
+    let counts = DecodeCounts {
+        blocks: blocks.blocks(),
+        ..*decoder.counts()
+    };
+    (transfers, counts)
+}
+
+impl RpcNode {
+    /// Decodes whole blocks.
+    pub(crate) fn decode(&self, request: &ScanRequest, answers: &Answers) -> Result<Decoded> {
+        let filter = &request.filter;
+        let mut decoder = Decoder::new(self.chain.chain_id, &request.wrapped_native, filter)
+            .recording_anomalies();
+        let mut decoded = Decoded::default();
+        let mut all_added = 0;
+        for (at, block) in answers.blocks.iter().enumerate() {
+            let receipts = answers.receipts.as_ref().map(|all| all[at].as_slice());
+            if let (true, Some(receipts)) = (self.options.verify, receipts) {
+                verify::receipts_root(&self.client, block, receipts)?;
+            }
+            let header = &block.header;
+            let before = *decoder.counts();
+            decoder.begin_block(header.number, BlockTime::new(header.timestamp));
+            let out = &mut decoded.transfers;
+            let mut added = 0;
+            for (index, transaction) in block.transactions.iter().enumerate() {
+                let first = out.len();
+                let number = u32::try_from(index).unwrap_or(u32::MAX);
+                match receipts.map(|receipts| &receipts[index]) {
+                    Some(receipt) => {
+                        let view_of = self.payment(request, block, index, transaction, receipt)?;
+                        let logs = receipt.logs.iter().map(view);
+                        decoder.transaction(number, view_of.as_ref(), logs, out);
+                    }
+                    None => decoder.transaction(number, None, std::iter::empty(), out),
+                }
+                let receipt = receipts.map(|receipts| &receipts[index]);
+                let traced = answers.traces.as_ref().map(|traces| &traces[at][index]);
+                let movements = self.movements(filter, block, transaction, receipt, traced)?;
+                let movements = movements.into_iter();
+                let without_log = movements.map(|movement| movement.transfer(block, number));
+                let decoded = out.len();
+                out.extend(without_log.filter(|transfer| filter.wants(transfer)));
+                added += (out.len() - decoded) as u64;
+                // Movements without a log come before the logs.
+                out[first..].sort_by_key(Transfer::position);
+                for transfer in &mut out[first..] {
+                    transfer.transaction_hash = Some(transaction.hash);
+                }
+            }
+            let withdrawals = block.withdrawals.iter().flatten();
+            let withdrawals = withdrawals.map(|withdrawal| WithdrawalView {
+                address: withdrawal.address,
+                amount_gwei: withdrawal.amount,
+            });
+            decoder.withdrawals(withdrawals, out);
+            decoded.summaries.push(BlockSummary {
+                number: header.number,
+                timestamp: header.timestamp,
+                counts: with(decoder.counts().since(&before), added),
+            });
+            all_added += added;
+            let anomalies = decoder.take_anomalies().into_iter();
+            decoded
+                .anomalies
+                .extend(anomalies.map(|(emitter, counts)| AnomalousLogs {
+                    block: header.number,
+                    emitter,
+                    counts,
+                }));
+        }
+        decoded.counts = with(*decoder.counts(), all_added);
+        Ok(decoded)
+    }
+
+    /// The value of a transaction.
+    fn payment(
+        &self,
+        request: &ScanRequest,
+        block: &Block,
+        index: usize,
+        transaction: &Transaction,
+        receipt: &Receipt,
+    ) -> Result<Option<TransactionView>> {
+        let Transaction {
+            from,
+            to,
+            value,
+            nonce,
+            gas,
+            mint,
+            ..
+        } = *transaction;
+        let wanted = request.filter.needs_op_transactions();
+        if !wanted || (value.is_zero() && mint.is_none_or(|mint| mint.is_zero())) {
+            return Ok(None);
+        }
+        let success = match (receipt.status, receipt.logs.is_empty()) {
+            (Some(status), _) => status == SUCCEEDED,
+            // Before Byzantium, a transaction that failed used all its gas and had no log.
+            (None, false) => true,
+            (None, true) if receipt.gas_used < gas => true,
+            (None, true) => {
+                return Err(Error::UnknownStatus {
+                    endpoint: self.client.endpoint.to_string(),
+                    block: block.header.number,
+                    index,
+                });
+            }
+        };
+        Ok(Some(TransactionView {
+            from,
+            to: to
+                .or(receipt.contract_address)
+                .unwrap_or_else(|| from.create(nonce)),
+            value,
+            mint: mint.unwrap_or_default(),
+            success,
+        }))
+    }
+
+    /// The movements of a transaction without a log, except for its value: first those inside of
+    /// it, then fees.
+    fn movements(
+        &self,
+        filter: &TransferFilter,
+        block: &Block,
+        transaction: &Transaction,
+        receipt: Option<&Receipt>,
+        traced: Option<&Traced>,
+    ) -> Result<Vec<Numbered>> {
+        // Since Cancun a header has the root of the beacon block.
+        let is_cancun = block.parent_beacon_block_root.is_some();
+        let internal = traced
+            .into_iter()
+            .flat_map(|traced| traced.movements(is_cancun));
+        let mut movements: Vec<Movement> = internal.collect();
+        if filter.internal && filter.names_fees() {
+            let fees = self.fees(block, transaction, receipt)?;
+            movements.extend(fees.into_iter().filter(|fee| !fee.value.is_zero()));
+        }
+        // Number 0 is the value of the transaction.
+        let numbered = (1..).zip(movements);
+        Ok(numbered
+            .map(|(sub, movement)| Numbered { sub, movement })
+            .collect())
+    }
+
+    /// The two parts of the fee of a transaction, as a replay finds them.
+    fn fees(
+        &self,
+        block: &Block,
+        transaction: &Transaction,
+        receipt: Option<&Receipt>,
+    ) -> Result<[Movement; 2]> {
+        let missing = |field: &str| {
+            self.client.invalid(
+                BLOCK_RECEIPTS,
+                Place::block(block.header.number),
+                format!("a receipt has no field `{field}`, which the fee needs"),
+            )
+        };
+        let receipt = receipt.ok_or_else(|| missing("gasUsed"))?;
+        let price = receipt.effective_gas_price;
+        let price = price.ok_or_else(|| missing("effectiveGasPrice"))?;
+        let blob_gas = receipt.blob_gas_used.unwrap_or_default();
+        let blob_price = match (blob_gas.is_zero(), receipt.blob_gas_price) {
+            (true, _) => U256::ZERO,
+            (false, price) => price.ok_or_else(|| missing("blobGasPrice"))?,
+        };
+        let gas = U256::from(receipt.gas_used);
+        let base_fee = block.base_fee_per_gas.unwrap_or_default();
+        let burnt = base_fee
+            .saturating_mul(gas)
+            .saturating_add(blob_price.saturating_mul(blob_gas));
+        let tip = price.saturating_sub(base_fee).saturating_mul(gas);
+        let part = |to, value, kind| Movement {
+            from: transaction.from,
+            to,
+            value,
+            kind,
+        };
+        Ok([
+            part(Address::ZERO, burnt, Kind::Fee),
+            part(block.miner, tip, Kind::Priority),
+        ])
+    }
+}
+
+/// Counts with transfers that the decoder did not find.
+fn with(counts: DecodeCounts, added: u64) -> DecodeCounts {
+    DecodeCounts {
+        transfers: counts.transfers + added,
+        ..counts
+    }
+}
+
+/// A movement with its number among the native movements of its transaction.
+struct Numbered {
+    sub: u32,
+    movement: Movement,
+}
+
+impl Numbered {
+    fn transfer(self, block: &Block, transaction_index: u32) -> Transfer {
+        let Self { sub, movement } = self;
+        Transfer {
+            block_number: block.header.number,
+            block_timestamp: BlockTime::new(block.header.timestamp),
+            transaction_index,
+            log_index: None,
+            sub_index: sub,
+            transaction_hash: None,
+            token_address: None,
+            from_address: movement.from,
+            to_address: movement.to,
+            value: movement.value,
+            token_id: None,
+            token_standard: TokenStandard::Native,
+            kind: movement.kind,
+        }
+    }
+}

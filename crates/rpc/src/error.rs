@@ -1,0 +1,437 @@
+//! Errors of a server and of its answers.
+
+use alloy_primitives::B256;
+use serde::Deserialize;
+use serde_json::Value;
+use std::fmt;
+use txgraph_transfers::{BlockRange, FailureKind, SourceError, SourceFailure};
+
+/// The characters of an answer that a message contains.
+const SHOWN_MAX: usize = 200;
+
+/// Result of asking a server.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of a server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The location is not a URL, or has an option that is not known.
+    #[error("{what}")]
+    Location {
+        /// The defect.
+        what: String,
+    },
+    /// The server is of another chain.
+    #[error("{endpoint} is of chain {found}, not of chain {expected}")]
+    WrongChain {
+        /// The server.
+        endpoint: String,
+        /// Its chain ID.
+        found: u64,
+        /// The chain ID that is set.
+        expected: u64,
+    },
+    /// The first block is not that of the chain.
+    #[error(
+        "{endpoint}: the chain id is {chain_id}, but block 0 has the hash {found} instead of \
+         {expected}; the server is of another chain"
+    )]
+    WrongGenesis {
+        /// The server.
+        endpoint: String,
+        /// Its chain ID.
+        chain_id: u64,
+        /// The hash of its block 0.
+        found: B256,
+        /// The hash of block 0 of the known chain with that ID.
+        expected: B256,
+    },
+    /// The server did not answer.
+    #[error("{endpoint}: {method} ({place}) failed: {what}{}", attempts_made(*.attempts))]
+    Failed {
+        /// The server.
+        endpoint: String,
+        /// The method.
+        method: &'static str,
+        /// The blocks.
+        place: Place,
+        /// The number of attempts.
+        attempts: u32,
+        /// The last failure, with a part of the answer.
+        what: String,
+    },
+    /// An answer is malformed, or contradicts the question or another answer.
+    #[error("{endpoint}: the answer of {method} ({place}) is not valid: {what}")]
+    Invalid {
+        /// The server.
+        endpoint: String,
+        /// The method.
+        method: &'static str,
+        /// The blocks.
+        place: Place,
+        /// The defect.
+        what: String,
+    },
+    /// The server does not have the data of a block.
+    #[error("{endpoint}: {method} ({place}): the server does not have this data: {what}")]
+    Missing {
+        /// The server.
+        endpoint: String,
+        /// The method.
+        method: &'static str,
+        /// The blocks.
+        place: Place,
+        /// The answer.
+        what: String,
+    },
+    /// Two answers contain different blocks with one number.
+    #[error(
+        "{endpoint}: block {block} has the hash {found} in the answer of {method}, but {expected} \
+         before; the chain was reorganised, or the servers behind the URL have different blocks"
+    )]
+    Replaced {
+        /// The server.
+        endpoint: String,
+        /// The method.
+        method: &'static str,
+        /// The block.
+        block: u64,
+        /// Its hash in the answer.
+        found: B256,
+        /// Its hash in an earlier answer.
+        expected: B256,
+    },
+    /// A receipt from before Byzantium does not contain the outcome of its transaction.
+    #[error(
+        "{endpoint}: block {block}: the receipt of transaction {index} does not contain whether it \
+         succeeded (before Byzantium), and its gas does not show it; ask without the values of \
+         transactions, or for later blocks"
+    )]
+    UnknownStatus {
+        /// The server.
+        endpoint: String,
+        /// The number of the block.
+        block: u64,
+        /// The index of the transaction in the block.
+        index: usize,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// What the caller can do about it.
+    pub const fn failure_kind(&self) -> FailureKind {
+        match self {
+            Self::Location { .. } | Self::WrongChain { .. } | Self::WrongGenesis { .. } => {
+                FailureKind::Options
+            }
+            Self::Missing { .. } | Self::UnknownStatus { .. } => FailureKind::Missing,
+            Self::Replaced { .. } => FailureKind::Replaced,
+            _ => FailureKind::Unreadable,
+        }
+    }
+}
+
+impl From<Error> for SourceFailure {
+    fn from(error: Error) -> Self {
+        Self::new(error.failure_kind(), error)
+    }
+}
+
+impl From<Error> for SourceError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Interrupted => Self::Interrupted,
+            error => SourceFailure::from(error).into(),
+        }
+    }
+}
+
+fn attempts_made(attempts: u32) -> String {
+    match attempts {
+        0 | 1 => String::new(),
+        attempts => format!(" ({attempts} attempts)"),
+    }
+}
+
+/// The blocks of a question, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The question is not about a block.
+    Chain,
+    /// These blocks.
+    Blocks(BlockRange),
+}
+
+impl Place {
+    /// The place of one block.
+    pub(crate) const fn block(number: u64) -> Self {
+        Self::Blocks(BlockRange {
+            first: number,
+            last: number,
+        })
+    }
+
+    /// The place of two questions together.
+    pub(crate) fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Blocks(a), Self::Blocks(b)) => Self::Blocks(BlockRange {
+                first: a.first.min(b.first),
+                last: a.last.max(b.last),
+            }),
+            (Self::Chain, other) | (other, Self::Chain) => other,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chain => f.write_str("no block"),
+            Self::Blocks(BlockRange { first, last }) if first == last => write!(f, "block {first}"),
+            Self::Blocks(BlockRange { first, last }) => write!(f, "blocks {first} to {last}"),
+        }
+    }
+}
+
+/// The beginning of an answer, on one line and without control characters.
+pub(crate) fn shown(text: &str) -> String {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(word.chars().filter(|c| !c.is_control()).take(SHOWN_MAX));
+        if words.len() > SHOWN_MAX {
+            break;
+        }
+    }
+    match words.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}
+
+/// An error object in an answer.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Refusal {
+    pub(crate) code: Value,
+    pub(crate) message: Value,
+    pub(crate) data: Value,
+}
+
+/// What an error object means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// The answer would be too large or take too long. Ask for less.
+    TooMuch,
+    /// Ask again later.
+    Busy,
+    /// The server does not have the method.
+    NoMethod,
+    /// The server does not have the data.
+    NoData,
+    /// Anything else.
+    Other,
+}
+
+/// Words of messages of servers, in lower case, by their meaning. All words of one entry must be
+/// in the message. Checked in this order, because "limit" alone is in messages of both kinds.
+/// Sources: documentation and issue threads of geth, reth, Erigon, Nethermind, Infura, Alchemy,
+/// QuickNode, Ankr, Tenderly, dRPC and Cloudflare.
+const WORDS: &[(&[&str], Meaning)] = &[
+    (&["too many requests"], Meaning::Busy),
+    (&["rate limit"], Meaning::Busy),
+    (&["rate-limit"], Meaning::Busy),
+    (&["ratelimit"], Meaning::Busy),
+    (&["request rate"], Meaning::Busy),
+    (&["request count exceeded"], Meaning::Busy),
+    (&["requests per"], Meaning::Busy),
+    (&["compute units"], Meaning::Busy),
+    (&["capacity"], Meaning::Busy),
+    (&["method", "not found"], Meaning::NoMethod),
+    (&["method", "does not exist"], Meaning::NoMethod),
+    (&["method", "not supported"], Meaning::NoMethod),
+    (&["method", "not available"], Meaning::NoMethod),
+    (&["method", "unsupported"], Meaning::NoMethod),
+    (&["method", "not allowed"], Meaning::NoMethod),
+    (&["method", "not whitelisted"], Meaning::NoMethod),
+    (&["method", "disabled"], Meaning::NoMethod),
+    (&["pruned"], Meaning::NoData),
+    (&["missing trie node"], Meaning::NoData),
+    (&["state", "not available"], Meaning::NoData),
+    (&["state", "unavailable"], Meaning::NoData),
+    (&["history", "not available"], Meaning::NoData),
+    (&["requested data is not available"], Meaning::NoData),
+    (&["distance to target block"], Meaning::NoData),
+    (&["required historical state"], Meaning::NoData),
+    (&["more than", "results"], Meaning::TooMuch),
+    (&["more than", "logs"], Meaning::TooMuch),
+    (&["too many results"], Meaning::TooMuch),
+    (&["too many logs"], Meaning::TooMuch),
+    (&["too many blocks"], Meaning::TooMuch),
+    (&["narrow your filter"], Meaning::TooMuch),
+    (&["max results"], Meaning::TooMuch),
+    (&["block range"], Meaning::TooMuch),
+    (&["blocks range"], Meaning::TooMuch),
+    (&["range", "limit"], Meaning::TooMuch),
+    (&["range", "exceed"], Meaning::TooMuch),
+    (&["range", "too large"], Meaning::TooMuch),
+    (&["range", "too wide"], Meaning::TooMuch),
+    (&["range is too"], Meaning::TooMuch),
+    (&["is limited to"], Meaning::TooMuch),
+    (&["maximum", "blocks"], Meaning::TooMuch),
+    (&["response size"], Meaning::TooMuch),
+    (&["response", "too large"], Meaning::TooMuch),
+    (&["response", "too big"], Meaning::TooMuch),
+    (&["result", "too large"], Meaning::TooMuch),
+    (&["entity too large"], Meaning::TooMuch),
+    (&["batch", "too large"], Meaning::TooMuch),
+    (&["batch", "limit"], Meaning::TooMuch),
+    (&["timeout"], Meaning::TooMuch),
+    (&["timed out"], Meaning::TooMuch),
+    (&["deadline exceeded"], Meaning::TooMuch),
+    (&["header not found"], Meaning::Busy),
+    (&["try again"], Meaning::Busy),
+    (&["temporar"], Meaning::Busy),
+    (&["busy"], Meaning::Busy),
+    (&["overloaded"], Meaning::Busy),
+    (&["unavailable"], Meaning::Busy),
+    (&["bad gateway"], Meaning::Busy),
+    (&["upstream"], Meaning::Busy),
+];
+
+impl Refusal {
+    /// A refusal that was not in an answer.
+    pub(crate) fn too_much(what: impl Into<String>) -> Self {
+        Self {
+            code: Value::from(-32005),
+            message: Value::from(format!("the answer is too large or late: {}", what.into())),
+            data: Value::Null,
+        }
+    }
+
+    /// What the refusal means.
+    pub(crate) fn meaning(&self) -> Meaning {
+        let text = format!("{} {}", self.message, self.data).to_lowercase();
+        let known = WORDS
+            .iter()
+            .find(|(words, _)| words.iter().all(|word| text.contains(word)));
+        if let Some((_, meaning)) = known {
+            return *meaning;
+        }
+        match self.code.as_i64() {
+            Some(429 | -32603) => Meaning::Busy,
+            Some(-32601 | -32604) => Meaning::NoMethod,
+            // EIP-4444, as in geth.
+            Some(4444) => Meaning::NoData,
+            Some(-32005) => Meaning::TooMuch,
+            _ => Meaning::Other,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.message.as_str() {
+            Some(text) => shown(text),
+            None => shown(&self.message.to_string()),
+        };
+        write!(f, "error {}: {text}", shown(&self.code.to_string()))?;
+        match &self.data {
+            Value::Null => Ok(()),
+            data => write!(f, " ({})", shown(&data.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn recognizes_the_messages_of_servers() {
+        for (code, message, expected) in [
+            (
+                -32005,
+                "query returned more than 10000 results",
+                Meaning::TooMuch,
+            ),
+            (
+                -32602,
+                "range 1000000 exceeds limit of 10000",
+                Meaning::TooMuch,
+            ),
+            (
+                -32602,
+                "query exceeds max block range 100000",
+                Meaning::TooMuch,
+            ),
+            (
+                -32602,
+                "query exceeds max results 20000, retry with the range 1-2",
+                Meaning::TooMuch,
+            ),
+            (
+                -32614,
+                "eth_getLogs is limited to a 10,000 range",
+                Meaning::TooMuch,
+            ),
+            (-32600, "Log response size exceeded.", Meaning::TooMuch),
+            (-32008, "Response is too big", Meaning::TooMuch),
+            (-32000, "query timeout exceeded", Meaning::TooMuch),
+            (-32000, "exceed maximum block range: 5000", Meaning::TooMuch),
+            (
+                -32005,
+                "daily request count exceeded, request rate limited",
+                Meaning::Busy,
+            ),
+            (
+                429,
+                "Your app has exceeded its compute units per second capacity",
+                Meaning::Busy,
+            ),
+            (-32603, "Internal error", Meaning::Busy),
+            (-32000, "header not found", Meaning::Busy),
+            (
+                -32601,
+                "the method trace_block does not exist/is not available",
+                Meaning::NoMethod,
+            ),
+            (-32601, "", Meaning::NoMethod),
+            (4444, "pruned history unavailable", Meaning::NoData),
+            (-32000, "missing trie node 00", Meaning::NoData),
+            (-32602, "invalid argument 0", Meaning::Other),
+        ] {
+            let refusal = Refusal {
+                code: code.into(),
+                message: message.into(),
+                data: Value::Null,
+            };
+            assert_eq!(refusal.meaning(), expected, "{refusal}");
+        }
+        let tenderly = json!({
+            "code": -32602,
+            "message": "invalid params",
+            "data": { "payload": "range 9009594 is bigger than range limit 2000" },
+        });
+        let refusal: Refusal = serde_json::from_value(tenderly).unwrap();
+        assert_eq!(refusal.meaning(), Meaning::TooMuch);
+    }
+
+    #[test]
+    fn shows_the_beginning_of_a_page_on_one_line() {
+        assert_eq!(
+            shown("<html>\r\n <b>no\u{1b}[2J</b>"),
+            "<html> <b>no[2J</b>"
+        );
+        let long = shown(&"word ".repeat(1000));
+        assert_eq!(long.chars().count(), SHOWN_MAX + 1);
+        assert!(shown(&"é".repeat(100_000)).len() <= 2 * SHOWN_MAX + 3);
+    }
+}

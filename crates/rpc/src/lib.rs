@@ -1,0 +1,41 @@
+//! Transfers from the JSON-RPC server of a node.
+//!
+//! [`RpcNode`] asks a server for what a request needs, and not for more: logs for tokens; blocks
+//! and receipts for the values of transactions; traces for movements inside of transactions. It
+//! implements [`StoredBlocks`](txgraph_stored::StoredBlocks), and [`RpcSource`] is the source on
+//! top of it, which a lake can be built from, too.
+//!
+//! ```text
+//! scan: chunks ─► logs, node: what is asked ─► client: batches, retries, pace ─► HTTP
+//!                       │ wire, trace: checked answers ◄─ reply: JSON ◄────────────┘
+//!                       ▼
+//!                    decode: the decoder of all sources
+//! ```
+//!
+//! Nothing in an answer is trusted: logs must be in the blocks that were asked, in order and once
+//! each, receipts those of the transactions of their block, and adjacent blocks must link. A log
+//! that a server leaves out is detected only by the receipts root ([`RpcOptions::verify`]).
+//!
+//! The façade does not list the crate among its kinds of sources yet.
+
+mod client;
+mod decode;
+mod endpoint;
+mod error;
+mod logs;
+mod node;
+mod pace;
+mod reply;
+mod scan;
+mod source;
+mod trace;
+mod verify;
+mod wire;
+
+#[doc(hidden)]
+pub mod fuzzing;
+
+pub use endpoint::{Endpoint, Settings};
+pub use error::{Error, Place, Result};
+pub use node::{RpcNode, RpcOptions};
+pub use source::RpcSource;

@@ -1,0 +1,258 @@
+//! Reads the JSON of an answer. The depth of nesting is bounded.
+
+use crate::{
+    error::Refusal,
+    wire::{Answer, Id},
+};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::error::Category;
+
+/// The deepest nesting that is read. Calls nest 1,025 deep (yellow paper), each with an object and
+/// an array.
+const DEPTH_MAX: usize = 2_200;
+
+/// The depth that the stack of any thread is large enough for, as in `serde_json`.
+const DEPTH_SHALLOW: usize = 100;
+
+/// The bytes of stack for each level of nesting. Builds without optimisation need the most.
+const STACK_PER_LEVEL: usize = 16 << 10;
+
+/// What the bytes of an answer are.
+pub(crate) enum Reply<T> {
+    /// An answer or a refusal for each question, in their order.
+    Items(Vec<Result<T, Refusal>>),
+    /// One refusal of the whole request.
+    Refused(Refusal),
+    /// JSON that is not an answer to the questions.
+    Invalid(String),
+    /// Not JSON, or truncated.
+    NotJson(String),
+}
+
+/// Reads the answer to `count` questions with the ids 0, 1, ….
+pub(crate) fn parse<T: DeserializeOwned + Send>(bytes: &[u8], count: usize) -> Reply<T> {
+    match depth(bytes) {
+        ..=DEPTH_SHALLOW => parse_here(bytes, count),
+        depth @ ..=DEPTH_MAX => {
+            let stack = (depth + DEPTH_SHALLOW) * STACK_PER_LEVEL;
+            let parsed = std::thread::scope(|scope| {
+                let thread = std::thread::Builder::new().stack_size(stack);
+                let thread = thread.spawn_scoped(scope, || parse_here(bytes, count));
+                thread.map(|thread| thread.join())
+            });
+            match parsed {
+                Ok(Ok(reply)) => reply,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(error) => Reply::Invalid(format!("a thread to read it cannot start: {error}")),
+            }
+        }
+        _ => Reply::Invalid(format!("its JSON nests deeper than {DEPTH_MAX} levels")),
+    }
+}
+
+/// The deepest nesting of brackets outside of strings.
+fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'\\' => drop(bytes.next()),
+                        b'"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn parse_here<T: DeserializeOwned>(bytes: &[u8], count: usize) -> Reply<T> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    match first {
+        Some(b'[') => match json::<Vec<Answer<T>>>(bytes) {
+            Ok(answers) => in_order(answers, count),
+            Err(unread) => unread.into(),
+        },
+        Some(b'{') if count == 1 => match json::<Answer<T>>(bytes) {
+            Ok(answer) if answer.id.is_none() && answer.result.is_none() => refusal(answer),
+            Ok(answer) => in_order(vec![answer], count),
+            Err(unread) => unread.into(),
+        },
+        Some(b'{') => match json::<Answer<IgnoredAny>>(bytes) {
+            Ok(answer) => refusal(answer),
+            Err(unread) => unread.into(),
+        },
+        Some(_) => Reply::NotJson("the answer is not JSON".to_owned()),
+        None => Reply::NotJson("the answer is empty".to_owned()),
+    }
+}
+
+/// The refusal of a whole request.
+fn refusal<A, T>(answer: Answer<A>) -> Reply<T> {
+    match answer.error {
+        Some(refusal) => Reply::Refused(refusal),
+        None => Reply::Invalid("it has neither a result nor an error".to_owned()),
+    }
+}
+
+/// JSON that was not read.
+enum Unread {
+    /// It does not have the expected fields.
+    Invalid(String),
+    /// It is not JSON, or truncated.
+    NotJson(String),
+}
+
+impl<T> From<Unread> for Reply<T> {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Invalid(what) => Self::Invalid(what),
+            Unread::NotJson(what) => Self::NotJson(what),
+        }
+    }
+}
+
+fn json<A: DeserializeOwned>(bytes: &[u8]) -> Result<A, Unread> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    // The depth was checked.
+    reader.disable_recursion_limit();
+    let read = A::deserialize(&mut reader).and_then(|answer| reader.end().map(|()| answer));
+    read.map_err(|error| match error.classify() {
+        Category::Data => Unread::Invalid(error.to_string()),
+        Category::Eof => Unread::NotJson(format!("the answer is truncated ({error})")),
+        Category::Syntax | Category::Io => {
+            Unread::NotJson(format!("the answer is not JSON ({error})"))
+        }
+    })
+}
+
+/// Puts answers into the order of their ids.
+fn in_order<T>(answers: Vec<Answer<T>>, count: usize) -> Reply<T> {
+    let mut items: Vec<Option<Result<T, Refusal>>> = Vec::new();
+    items.resize_with(count, || None);
+    for answer in answers {
+        let Answer { id, result, error } = answer;
+        let place = id
+            .as_ref()
+            .and_then(Id::number)
+            .and_then(|at| items.get_mut(at));
+        let Some(place) = place else {
+            return match (error, id) {
+                // Servers that refuse a batch may answer with one error in an array.
+                (Some(refusal), None) => Reply::Refused(refusal),
+                (_, id) => Reply::Invalid(format!("no question has the id {id:?}")),
+            };
+        };
+        if place.is_some() {
+            return Reply::Invalid(format!("two answers have the id {id:?}"));
+        }
+        *place = Some(match (result, error) {
+            (_, Some(refusal)) => Err(refusal),
+            (Some(result), None) => Ok(result),
+            (None, None) => {
+                return Reply::Invalid("it has neither a result nor an error".to_owned());
+            }
+        });
+    }
+    match items.into_iter().collect::<Option<Vec<_>>>() {
+        Some(items) => Reply::Items(items),
+        None => Reply::Invalid(format!("it does not answer all {count} questions")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Quantity;
+
+    fn read(json: &str, count: usize) -> String {
+        match parse::<Quantity>(json.as_bytes(), count) {
+            Reply::Items(items) => {
+                let item = |item: &Result<Quantity, Refusal>| match item {
+                    Ok(number) => number.0.to_string(),
+                    Err(refusal) => refusal.to_string(),
+                };
+                items.iter().map(item).collect::<Vec<_>>().join(" ")
+            }
+            Reply::Refused(refusal) => format!("refused: {refusal}"),
+            Reply::Invalid(what) => format!("invalid: {what}"),
+            Reply::NotJson(what) => format!("not JSON: {what}"),
+        }
+    }
+
+    #[test]
+    fn batches_may_be_in_any_order() {
+        let json = r#"[{"id":1,"result":"0x2"},{"id":"0","result":"0x1"}]"#;
+        assert_eq!(read(json, 2), "1 2");
+        let json = r#"[{"id":1,"error":{"code":3,"message":"no"}},{"id":0,"result":"0x1"}]"#;
+        assert_eq!(read(json, 2), "1 error 3: no");
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        for (json, count, expected) in [
+            (
+                r#"[{"id":0,"result":"0x2"},{"id":0,"result":"0x1"}]"#,
+                2,
+                "invalid: two answers",
+            ),
+            (
+                r#"[{"id":0,"result":"0x2"}]"#,
+                2,
+                "invalid: it does not answer all 2",
+            ),
+            (
+                r#"[{"id":7,"result":"0x2"}]"#,
+                1,
+                "invalid: no question has the id",
+            ),
+            (r#"{"id":0}"#, 1, "invalid: it has neither"),
+            (r#"{"id":0,"result":"zz"}"#, 1, "invalid: "),
+            (
+                r#"{"error":{"code":1,"message":"x"}}"#,
+                2,
+                "refused: error 1: x",
+            ),
+            (
+                r#"{"error":{"code":1,"message":"x"},"id":null}"#,
+                1,
+                "refused: error 1: x",
+            ),
+            (
+                r#"[{"error":{"code":1,"message":"x"},"id":null}]"#,
+                2,
+                "refused: error 1: x",
+            ),
+            (
+                r#"{"id":0,"result":"0x"#,
+                1,
+                "not JSON: the answer is truncated",
+            ),
+            ("<html>", 1, "not JSON: the answer is not JSON"),
+            (" ", 1, "not JSON: the answer is empty"),
+            (r#"{"id":0,"result":"0x1"} x"#, 1, "not JSON: "),
+        ] {
+            let read = read(json, count);
+            assert!(read.starts_with(expected), "{json}: {read}");
+        }
+    }
+
+    #[test]
+    fn depth_ignores_strings() {
+        assert_eq!(depth(br#"{"a":["[[[\"[[",1],"b":{}}"#), 2);
+        let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+        assert!(read(&deep, 1).contains("nests deeper"));
+        let deep = format!("{}{}", "[".repeat(2000), "]".repeat(2000));
+        assert!(read(&deep, 1).starts_with("invalid: "));
+    }
+}

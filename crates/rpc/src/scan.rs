@@ -1,0 +1,204 @@
+//! Scans: a server as stored blocks.
+
+use crate::{
+    decode::{Answers, Parts, decode_logs},
+    error::{Error, Result},
+    logs::LogQuery,
+    node::{BLOCK, RpcNode},
+};
+use std::{collections::BTreeMap, time::Duration};
+use txgraph_stored::{StoredBlocks, StoredChunk, units};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, BlockTime, ChainInfo, ScanRequest, SourceError, SourceFailure,
+    Transfer,
+};
+use txgraph_work::{Next, Retry};
+
+/// Blocks of a chunk whose transactions are read. Such blocks have up to a few MB each.
+const BLOCKS: u64 = 32;
+
+/// Blocks of a chunk whose logs are read, with the contracts named.
+const BLOCKS_OF_CONTRACTS: u64 = 5_000;
+
+/// Blocks of a chunk whose logs are read, of all contracts.
+const BLOCKS_OF_LOGS: u64 = 200;
+
+/// The attempts at a chunk whose answers are of different blocks, within 3.5 s: a node that
+/// reorganises, or a server behind the same URL, has the new blocks after a moment.
+const REPLACED: Retry = Retry {
+    attempts: 4,
+    backoff: Duration::from_millis(500),
+};
+
+impl RpcNode {
+    pub(crate) fn parts(&self, request: &ScanRequest) -> Parts {
+        Parts::of(request, self.family, self.options.verify)
+    }
+
+    /// Asks for consecutive blocks and what a request needs of them.
+    pub(crate) fn answers(&self, blocks: BlockRange, parts: Parts) -> Result<Answers> {
+        let blocks = self.blocks(blocks)?;
+        let receipts = parts.receipts.then(|| self.receipts(&blocks)).transpose()?;
+        let traces = parts.traces.then(|| self.traces(&blocks)).transpose()?;
+        Ok(Answers {
+            blocks,
+            receipts,
+            traces,
+        })
+    }
+
+    /// Repeats work whose answers are of different blocks.
+    pub(crate) fn consistent<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut attempts = REPLACED.start();
+        loop {
+            match work() {
+                Err(error @ Error::Replaced { .. }) => {
+                    tracing::debug!(%error, "reading again");
+                    match attempts.next(&|| self.client.cancel.is_cancelled()) {
+                        Next::Retry => {}
+                        Next::Exhausted => return Err(error),
+                        Next::Stopped => return Err(Error::Interrupted),
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn read_blocks(&self, chunk: BlockRange, request: &ScanRequest) -> Result<StoredChunk> {
+        let answers = self.answers(chunk, self.parts(request))?;
+        let decoded = self.decode(request, &answers)?;
+        let header = |block: Option<&crate::wire::Block>| block.map(|block| block.header.clone());
+        Ok(StoredChunk {
+            transfers: decoded.transfers,
+            counts: decoded.counts,
+            parent_hash: header(answers.blocks.first()).map(|header| header.parent_hash),
+            last_hash: header(answers.blocks.last()).map(|header| header.hash),
+        })
+    }
+
+    fn read_logs(&self, chunk: BlockRange, request: &ScanRequest) -> Result<StoredChunk> {
+        let logs = match LogQuery::of(&request.filter) {
+            Some(query) => self.logs(chunk, &query)?,
+            None => Vec::new(),
+        };
+        let (mut transfers, counts) = decode_logs(self.chain.chain_id, request, chunk, &logs);
+        // Headers of the ends, of blocks without a time, and of blocks that may be replaced.
+        let mut numbers = vec![chunk.first, chunk.last];
+        let untimed = transfers.iter().filter(|it| it.block_timestamp.is_none());
+        if request.with_times {
+            numbers.extend(untimed.map(|transfer| transfer.block_number));
+        }
+        let hashes: BTreeMap<u64, _> = logs
+            .iter()
+            .map(|log| (log.block_number, log.block_hash))
+            .collect();
+        numbers.extend(hashes.keys().filter(|number| self.may_change(**number)));
+        numbers.sort_unstable();
+        numbers.dedup();
+        let headers = self.headers(&numbers)?;
+        for header in &headers {
+            if let Some(hash) = hashes
+                .get(&header.number)
+                .filter(|hash| **hash != header.hash)
+            {
+                return Err(self.replaced(BLOCK, header.number, header.hash, *hash));
+            }
+        }
+        let at = |number: u64| {
+            let at = headers.binary_search_by_key(&number, |header| header.number);
+            at.ok().map(|at| &headers[at])
+        };
+        for transfer in &mut transfers {
+            if let Some(header) = at(transfer.block_number) {
+                transfer.block_timestamp = BlockTime::new(header.timestamp);
+            }
+        }
+        Ok(StoredChunk {
+            transfers,
+            counts,
+            parent_hash: at(chunk.first).map(|header| header.parent_hash),
+            last_hash: at(chunk.last).map(|header| header.hash),
+        })
+    }
+
+    /// Fills in the hashes and times of transfers that do not have them.
+    pub(crate) fn fill(&self, transfers: &mut [Transfer]) -> Result<()> {
+        let mut numbers: Vec<u64> = transfers
+            .iter()
+            .filter(|transfer| transfer.block_timestamp.is_none())
+            .map(|transfer| transfer.block_number)
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let headers = self.headers(&numbers)?;
+        for transfer in transfers {
+            let at = headers.binary_search_by_key(&transfer.block_number, |header| header.number);
+            if let (None, Ok(at)) = (transfer.block_timestamp, at) {
+                transfer.block_timestamp = BlockTime::new(headers[at].timestamp);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StoredBlocks for RpcNode {
+    type Scratch = ();
+
+    fn chain(&self) -> &ChainInfo {
+        &self.chain
+    }
+
+    fn available(&self) -> &BlockRanges {
+        &self.available
+    }
+
+    fn missing_reason(&self) -> &str {
+        "above the newest block of the server"
+    }
+
+    fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        if self.parts(request).traces && self.tracer()?.is_none() {
+            return Err(SourceError::Unsupported {
+                what: "a request for internal transfers",
+                reason: "the server offers neither debug_traceBlockByNumber nor trace_block",
+            });
+        }
+        Ok(())
+    }
+
+    fn may_change(&self) -> bool {
+        true
+    }
+
+    fn chunks(
+        &self,
+        blocks: &BlockRanges,
+        request: &ScanRequest,
+    ) -> Result<Vec<BlockRange>, SourceFailure> {
+        let query = LogQuery::of(&request.filter);
+        let usual = match (self.parts(request).blocks, query) {
+            (true, _) => BLOCKS,
+            (false, Some(query)) if !query.is_narrow() => BLOCKS_OF_LOGS,
+            (false, _) => BLOCKS_OF_CONTRACTS,
+        };
+        let size = self.options.chunk_blocks.unwrap_or(usual).max(1);
+        Ok(units(blocks, size).into())
+    }
+
+    fn read(
+        &self,
+        (): &mut (),
+        chunk: BlockRange,
+        request: &ScanRequest,
+    ) -> Result<StoredChunk, SourceFailure> {
+        Ok(self.consistent(|| match self.parts(request).blocks {
+            true => self.read_blocks(chunk, request),
+            false => self.read_logs(chunk, request),
+        })?)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceFailure> {
+        Ok(self.fill(transfers)?)
+    }
+}

@@ -1,0 +1,214 @@
+//! A server as a source of transfers, and as what a lake is built from.
+
+use crate::{
+    decode::Decoded,
+    error::{Error, Result},
+    node::{BLOCK, RpcNode},
+};
+use alloy_primitives::B256;
+use std::ops::ControlFlow;
+use txgraph_stored::StoredSource;
+use txgraph_transfers::{
+    Batch, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable, InternalReader,
+    InternalSource, InternalTransfers, Pin, ScanReport, ScanRequest, SourceError, Transfer,
+    TransferFilter, TransferSource, WrappedNative,
+};
+use txgraph_work::Work;
+
+/// Blocks that are read at a time for a lake.
+const RUN_BLOCKS: u64 = 32;
+
+/// Answers requests from a server.
+#[derive(Debug)]
+pub struct RpcSource {
+    source: StoredSource<RpcNode>,
+}
+
+impl RpcSource {
+    /// Creates a source. As many chunks as `work` has threads are asked at a time, within the
+    /// limits of the endpoint.
+    pub const fn new(node: RpcNode, work: Work) -> Self {
+        Self {
+            source: StoredSource::new(node, work),
+        }
+    }
+
+    /// The server.
+    pub const fn node(&self) -> &RpcNode {
+        self.source.blocks()
+    }
+
+    /// The threads, the flag and the progress of scans.
+    pub const fn work(&self) -> &Work {
+        self.source.work()
+    }
+}
+
+impl TransferSource for RpcSource {
+    fn chain(&self) -> &ChainInfo {
+        self.source.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.source.scan(request, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        if transfers
+            .iter()
+            .all(|transfer| transfer.block_timestamp.is_some())
+        {
+            return Ok(());
+        }
+        self.node().fill(transfers)?;
+        // A reorganisation before this would have changed the times.
+        let changeable = pins
+            .iter()
+            .filter(|pin| self.node().may_change(pin.blocks.last));
+        let changeable: Vec<&Pin> = changeable.collect();
+        let numbers: Vec<u64> = changeable.iter().map(|pin| pin.blocks.last).collect();
+        let headers = self.node().headers(&numbers)?;
+        match headers
+            .iter()
+            .zip(changeable)
+            .find(|(header, pin)| header.hash != pin.hash)
+        {
+            Some((header, _)) => Err(SourceError::Reorged {
+                block: header.number,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.source.check_available(request)
+    }
+}
+
+impl Indexable for RpcSource {
+    /// The newest block that is not replaced any more.
+    fn tip(&self) -> Result<u64, SourceError> {
+        Ok(self.node().finalized().unwrap_or(0))
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        let tip = self.node().tip();
+        let there: Vec<u64> = blocks
+            .iter()
+            .copied()
+            .filter(|block| *block <= tip)
+            .collect();
+        let mut headers = self.node().headers(&there)?.into_iter();
+        let hash = |block: &u64| (*block <= tip).then(|| headers.next().map(|header| header.hash));
+        Ok(blocks.iter().map(hash).map(Option::flatten).collect())
+    }
+
+    fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a> {
+        Box::new(Reader {
+            node: self.node(),
+            request,
+        })
+    }
+}
+
+/// Reads blocks one after the other.
+struct Reader<'a> {
+    node: &'a RpcNode,
+    request: &'a ScanRequest,
+}
+
+impl Reader<'_> {
+    fn run(&self, blocks: BlockRange) -> Result<BlockRun> {
+        let mut parts = self.node.parts(self.request);
+        // Each block has its own counts.
+        (parts.blocks, parts.receipts) = (true, true);
+        let answers = self.node.answers(blocks, parts)?;
+        let Decoded {
+            transfers,
+            summaries,
+            anomalies,
+            ..
+        } = self.node.decode(self.request, &answers)?;
+        let (Some(first), Some(last)) = (answers.blocks.first(), answers.blocks.last()) else {
+            let place = crate::error::Place::Blocks(blocks);
+            return Err(self
+                .node
+                .client
+                .invalid(BLOCK, place, "there are no blocks"));
+        };
+        Ok(BlockRun {
+            blocks,
+            parent_hash: first.header.parent_hash,
+            last_hash: last.header.hash,
+            summaries,
+            anomalies,
+            transfers,
+        })
+    }
+}
+
+impl BlockReader for Reader<'_> {
+    fn read(&mut self, blocks: BlockRange) -> Result<BlockRun, SourceError> {
+        let last = blocks.first.saturating_add(RUN_BLOCKS - 1).min(blocks.last);
+        let first = blocks.first;
+        let run = self
+            .node
+            .consistent(|| self.run(BlockRange { first, last }));
+        run.map_err(as_reorg)
+    }
+}
+
+impl InternalSource for RpcSource {
+    fn reader(&self, _: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        Ok(Box::new(Traces(self.node())))
+    }
+}
+
+/// Reads traces.
+struct Traces<'a>(&'a RpcNode);
+
+impl InternalReader for Traces<'_> {
+    fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError> {
+        let request = ScanRequest {
+            blocks: blocks.into(),
+            filter: TransferFilter {
+                internal: true,
+                kinds: vec![
+                    txgraph_transfers::Kind::Internal,
+                    txgraph_transfers::Kind::Burn,
+                ],
+                tokens: txgraph_transfers::TokenFilter::Only {
+                    tokens: Default::default(),
+                    native: true,
+                },
+                ..TransferFilter::default()
+            },
+            wrapped_native: WrappedNative::Auto,
+            with_times: true,
+            with_hashes: true,
+            allow_partial: false,
+        };
+        let read = || {
+            let mut parts = self.0.parts(&request);
+            parts.receipts = false;
+            let answers = self.0.answers(blocks, parts)?;
+            let last_block_hash = answers.blocks.last().map(|block| block.header.hash);
+            Ok(InternalTransfers {
+                transfers: self.0.decode(&request, &answers)?.transfers,
+                last_block_hash,
+            })
+        };
+        self.0.consistent(read).map_err(as_reorg)
+    }
+}
+
+fn as_reorg(error: Error) -> SourceError {
+    match error {
+        Error::Replaced { block, .. } => SourceError::Reorged { block },
+        error => error.into(),
+    }
+}

@@ -1,0 +1,226 @@
+//! The answers of a server: the fields that are used, and the JSON around them.
+//!
+//! The types are our own and not those of `alloy-rpc-types-eth`. Those are enums over the known
+//! types of transactions, so they refuse a block with a new type, and their messages do not name
+//! the field that is missing.
+
+use crate::error::Refusal;
+use alloy_primitives::{Address, B256, Bytes, U64, U256};
+use serde::{Deserialize, Deserializer, de};
+
+/// Topics of a log (EVM instructions `LOG0` to `LOG4`).
+const TOPICS_MAX: usize = 4;
+
+/// A number that is written in hexadecimal.
+fn quantity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    U64::deserialize(deserializer).map(|number| number.to())
+}
+
+fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Option::<U64>::deserialize(deserializer).map(|number| number.map(|number| number.to()))
+}
+
+fn index<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let number = quantity(deserializer)?;
+    u32::try_from(number).map_err(|_| de::Error::custom(format!("{number} is not an index")))
+}
+
+fn topics<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<[u8; 32]>, D::Error> {
+    let topics = Vec::<B256>::deserialize(deserializer)?;
+    match topics.len() {
+        ..=TOPICS_MAX => Ok(topics.into_iter().map(|topic| topic.0).collect()),
+        count => Err(de::Error::custom(format!("a log has {count} topics"))),
+    }
+}
+
+/// A number alone, e.g. the answer of `eth_blockNumber`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Quantity(#[serde(deserialize_with = "quantity")] pub(crate) u64);
+
+/// A log of `eth_getLogs` or of a receipt.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Log {
+    pub(crate) address: Address,
+    #[serde(deserialize_with = "topics")]
+    pub(crate) topics: Vec<[u8; 32]>,
+    pub(crate) data: Bytes,
+    pub(crate) block_hash: B256,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) block_number: u64,
+    /// Not in every server's answer.
+    #[serde(default, deserialize_with = "optional")]
+    pub(crate) block_timestamp: Option<u64>,
+    pub(crate) transaction_hash: B256,
+    #[serde(deserialize_with = "index")]
+    pub(crate) transaction_index: u32,
+    #[serde(deserialize_with = "index")]
+    pub(crate) log_index: u32,
+    #[serde(default)]
+    pub(crate) removed: bool,
+}
+
+/// A header, without transactions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Header {
+    pub(crate) hash: B256,
+    pub(crate) parent_hash: B256,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) number: u64,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) timestamp: u64,
+}
+
+/// A block with its transactions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Block {
+    #[serde(flatten)]
+    pub(crate) header: Header,
+    pub(crate) receipts_root: B256,
+    pub(crate) miner: Address,
+    #[serde(default)]
+    pub(crate) base_fee_per_gas: Option<U256>,
+    /// Since Cancun.
+    #[serde(default)]
+    pub(crate) parent_beacon_block_root: Option<B256>,
+    pub(crate) transactions: Vec<Transaction>,
+    #[serde(default)]
+    pub(crate) withdrawals: Option<Vec<Withdrawal>>,
+}
+
+/// A transaction of a block.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Transaction {
+    pub(crate) hash: B256,
+    pub(crate) from: Address,
+    #[serde(default)]
+    pub(crate) to: Option<Address>,
+    pub(crate) value: U256,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) nonce: u64,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) gas: u64,
+    /// Deposits of the OP stack.
+    #[serde(default)]
+    pub(crate) mint: Option<U256>,
+    #[serde(default, deserialize_with = "optional")]
+    pub(crate) transaction_index: Option<u64>,
+}
+
+/// A withdrawal of the consensus layer.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Withdrawal {
+    pub(crate) address: Address,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) amount: u64,
+}
+
+/// A receipt.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Receipt {
+    pub(crate) block_hash: B256,
+    pub(crate) transaction_hash: B256,
+    #[serde(deserialize_with = "index")]
+    pub(crate) transaction_index: u32,
+    /// Since Byzantium.
+    #[serde(default, deserialize_with = "optional")]
+    pub(crate) status: Option<u64>,
+    /// State root, before Byzantium.
+    #[serde(default)]
+    pub(crate) root: Option<B256>,
+    #[serde(default, rename = "type", deserialize_with = "optional")]
+    pub(crate) kind: Option<u64>,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) cumulative_gas_used: u64,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) gas_used: u64,
+    #[serde(default)]
+    pub(crate) effective_gas_price: Option<U256>,
+    #[serde(default)]
+    pub(crate) blob_gas_used: Option<U256>,
+    #[serde(default)]
+    pub(crate) blob_gas_price: Option<U256>,
+    #[serde(default)]
+    pub(crate) contract_address: Option<Address>,
+    pub(crate) logs: Vec<Log>,
+}
+
+/// One answer of the JSON-RPC protocol.
+#[derive(Debug, Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
+pub(crate) struct Answer<T> {
+    #[serde(default)]
+    pub(crate) id: Option<Id>,
+    /// `Some` also for a result that is `null`.
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) result: Option<T>,
+    #[serde(default)]
+    pub(crate) error: Option<Refusal>,
+}
+
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(d: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(d).map(Some)
+}
+
+/// The id of an answer. Some servers return numbers as text.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Id {
+    /// A number.
+    Number(u64),
+    /// Text.
+    Text(String),
+}
+
+impl Id {
+    /// The number of the question.
+    pub(crate) fn number(&self) -> Option<usize> {
+        match self {
+            Self::Number(number) => usize::try_from(*number).ok(),
+            Self::Text(text) => text.parse().ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_missing_fields() {
+        let error = serde_json::from_str::<Header>(r#"{"hash":"0x00"}"#).unwrap_err();
+        assert!(error.to_string().contains("length"), "{error}");
+        let json = format!(r#"{{"hash":"{}","number":"0x1"}}"#, B256::ZERO);
+        let error = serde_json::from_str::<Header>(&json).unwrap_err();
+        assert!(error.to_string().contains("`parentHash`"), "{error}");
+    }
+
+    #[test]
+    fn distinguishes_null_results_from_missing_ones() {
+        let answer: Answer<Option<Quantity>> =
+            serde_json::from_str(r#"{"id":1,"result":null}"#).unwrap();
+        assert!(matches!(answer.result, Some(None)));
+        let answer: Answer<Option<Quantity>> = serde_json::from_str(r#"{"id":"1"}"#).unwrap();
+        assert!(answer.result.is_none());
+        assert_eq!(answer.id.and_then(|id| id.number()), Some(1));
+    }
+
+    #[test]
+    fn refuses_logs_with_five_topics() {
+        let topic = B256::ZERO.to_string();
+        let all = vec![topic; 5];
+        #[derive(Debug, Deserialize)]
+        struct Topics {
+            #[serde(deserialize_with = "topics")]
+            #[expect(dead_code, reason = "the error is tested")]
+            all: Vec<[u8; 32]>,
+        }
+        let json = serde_json::json!({ "all": all });
+        let error = serde_json::from_value::<Topics>(json).unwrap_err();
+        assert!(error.to_string().contains("5 topics"), "{error}");
+    }
+}

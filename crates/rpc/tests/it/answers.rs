@@ -1,0 +1,214 @@
+//! Answers equal those of a naive decoder, and nothing is asked that is not needed.
+
+use crate::support::{check, expected, only, open, options, request, scan, server, source, tokens};
+use alloy_primitives::Address;
+use txgraph_rpc::RpcOptions;
+use txgraph_testkit::{
+    fixtures,
+    naive::decode_fixture,
+    rpc::{Fault, RpcServer},
+};
+use txgraph_transfers::{
+    BlockRange, Indexable, Kind, ScanRequest, SourceError, TransferFilter, TransferSource,
+};
+
+fn token() -> Address {
+    let transfers = expected(&tokens());
+    transfers[transfers.len() / 2].token_address.unwrap()
+}
+
+fn methods(server: &RpcServer) -> Vec<String> {
+    let mut methods: Vec<_> = server
+        .take_asked()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    methods.sort();
+    methods.dedup();
+    methods
+}
+
+#[test]
+fn transfers_equal_those_of_the_naive_decoder() {
+    for fixture in fixtures::full() {
+        if !fixture.has("blocks") {
+            continue;
+        }
+        let server = RpcServer::start(&fixture);
+        let source = source(&server);
+        let decoded = decode_fixture(&fixture);
+        let blocks = BlockRange {
+            first: 0,
+            last: source.node().tip(),
+        };
+        let everything = ScanRequest {
+            blocks: blocks.into(),
+            ..request(TransferFilter::default())
+        };
+        let (transfers, report) = scan(&source, &everything).unwrap();
+        assert!(transfers == decoded.transfers, "{}", fixture.name);
+        assert_eq!(report.counts.malformed, decoded.malformed);
+        assert_eq!(report.counts.wraps_deduplicated, decoded.wraps_deduplicated);
+        assert_eq!(report.counts.logs, decoded.logs);
+        // The same by logs alone.
+        let by_logs = ScanRequest {
+            filter: tokens(),
+            ..everything
+        };
+        let (transfers, by_logs) = scan(&source, &by_logs).unwrap();
+        let mut with_logs = decoded.transfers;
+        with_logs.retain(|transfer| tokens().wants(transfer));
+        assert!(transfers == with_logs, "{}", fixture.name);
+        assert_eq!(by_logs.counts.malformed, decoded.malformed);
+        assert_eq!(by_logs.last_block_hash, report.last_block_hash);
+    }
+}
+
+#[test]
+fn tokens_ask_for_logs_and_few_headers() {
+    let server = server();
+    let source = source(&server);
+    check(&source, &tokens());
+    let asked = server.take_asked();
+    let count = |name: &str| asked.iter().filter(|(method, _)| method == name).count();
+    assert_eq!(count("eth_getLogs"), 1);
+    // The first and the last block of the chunk; logs have their times.
+    assert_eq!(count("eth_getBlockByNumber"), 2);
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    check(&source, &only(&[token()], false));
+    let asked = server.take_asked();
+    let (_, params) = asked
+        .iter()
+        .find(|(method, _)| method == "eth_getLogs")
+        .unwrap();
+    assert_eq!(params[0]["address"], serde_json::json!([token()]));
+}
+
+#[test]
+fn values_ask_for_blocks_and_receipts() {
+    let server = server();
+    let source = source(&server);
+    check(&source, &only(&[], true));
+    assert_eq!(
+        methods(&server),
+        ["eth_getBlockByNumber", "eth_getBlockReceipts"]
+    );
+    check(&source, &TransferFilter::default());
+    assert_eq!(
+        methods(&server),
+        ["eth_getBlockByNumber", "eth_getBlockReceipts"]
+    );
+    let withdrawals = TransferFilter {
+        kinds: vec![Kind::Withdrawal],
+        ..TransferFilter::default()
+    };
+    check(&source, &withdrawals);
+    assert_eq!(methods(&server), ["eth_getBlockByNumber"]);
+}
+
+#[test]
+fn receipts_are_asked_one_by_one_if_needed() {
+    let server = server();
+    server.limit(|limits| limits.without.push("eth_getBlockReceipts"));
+    let source = source(&server);
+    check(&source, &TransferFilter::default());
+    let asked = server.take_asked();
+    let tries = asked
+        .iter()
+        .filter(|(method, _)| method == "eth_getBlockReceipts")
+        .count();
+    assert!(tries <= 2, "{tries}");
+    assert!(
+        asked
+            .iter()
+            .any(|(method, _)| method == "eth_getTransactionReceipt")
+    );
+}
+
+#[test]
+fn receipts_roots_are_verified_on_request() {
+    let server = server();
+    let verifying = || RpcOptions {
+        verify: true,
+        chunk_blocks: Some(50),
+        ..options()
+    };
+    check(&open(&server, "", verifying()), &TransferFilter::default());
+    check(&open(&server, "", verifying()), &tokens());
+    // The first question is only a probe.
+    server.fail_after(
+        "eth_getBlockReceipts",
+        1,
+        Fault::Edit(|answer| {
+            let items = answer.as_array_mut().unwrap().iter_mut();
+            let mut receipts = items.flat_map(|item| item["result"].as_array_mut().unwrap());
+            let receipt = receipts
+                .find(|receipt| receipt["logs"][0].is_object())
+                .unwrap();
+            receipt["logs"][0]["data"] = "0x07".into();
+        }),
+    );
+    let source = open(&server, "", verifying());
+    let error = scan(&source, &request(tokens()));
+    let error = error.map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("its receipts have the root"), "{error}");
+}
+
+#[test]
+fn times_are_filled_in_later() {
+    let server = server();
+    let source = source(&server);
+    let without_times = ScanRequest {
+        with_times: false,
+        ..request(tokens())
+    };
+    let (mut transfers, report) = scan(&source, &without_times).unwrap();
+    for transfer in &mut transfers {
+        transfer.block_timestamp = None;
+    }
+    source.fill_hashes(&mut transfers, &report.pins).unwrap();
+    assert!(transfers == expected(&tokens()));
+}
+
+#[test]
+fn blocks_above_the_tip_are_missing() {
+    let server = server();
+    let source = source(&server);
+    let beyond = ScanRequest {
+        blocks: BlockRange {
+            first: 30,
+            last: 50,
+        }
+        .into(),
+        ..request(tokens())
+    };
+    match scan(&source, &beyond) {
+        Err(SourceError::Unavailable { missing, .. }) => {
+            assert_eq!(
+                missing[0].blocks,
+                BlockRange {
+                    first: 41,
+                    last: 50
+                }
+            );
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+#[test]
+fn runs_of_blocks_have_counts_for_each_block() {
+    let server = server();
+    let source = source(&server);
+    let everything = request(TransferFilter::default());
+    let mut reader = source.block_reader(&everything);
+    let run = reader.read(BlockRange { first: 0, last: 40 }).unwrap();
+    assert_eq!(run.blocks, BlockRange { first: 0, last: 31 });
+    assert_eq!(run.summaries.len(), 32);
+    let sum: u64 = run.summaries.iter().map(|it| it.counts.transfers).sum();
+    assert_eq!(sum, run.transfers.len() as u64);
+    let hashes = source.canonical_hashes(&[31, 99, 0]).unwrap();
+    assert_eq!(hashes[0], Some(run.last_hash));
+    assert_eq!(hashes[1], None);
+    assert_eq!(hashes[2], Some(source.chain().genesis_hash));
+}

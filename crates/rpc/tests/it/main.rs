@@ -1,0 +1,6 @@
+//! A source on top of a local server with the answers of a real node.
+
+mod answers;
+mod faults;
+mod limits;
+mod support;

@@ -1,0 +1,132 @@
+//! Sources of local servers, and requests.
+
+use std::{ops::ControlFlow, time::Duration};
+use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
+use txgraph_testkit::{fixtures, rpc::RpcServer};
+use txgraph_transfers::{
+    BlockRange, ScanReport, ScanRequest, SourceError, TokenFilter, Transfer, TransferFilter,
+    TransferSource, WrappedNative,
+};
+use txgraph_work::{CancelFlag, Retry, Threads, Work};
+
+/// The last block of the committed chain.
+pub(crate) const TIP: u64 = 40;
+
+/// A server of the committed chain.
+pub(crate) fn server() -> RpcServer {
+    let [_v1, v2] = fixtures::committed();
+    RpcServer::start(&v2)
+}
+
+pub(crate) fn options() -> RpcOptions {
+    RpcOptions {
+        retry: Some(Retry {
+            attempts: 4,
+            backoff: Duration::from_millis(1),
+        }),
+        ..RpcOptions::default()
+    }
+}
+
+/// Opens the server with these options of the location.
+pub(crate) fn open(server: &RpcServer, location: &str, options: RpcOptions) -> RpcSource {
+    try_open(server, location, options).unwrap()
+}
+
+pub(crate) fn try_open(
+    server: &RpcServer,
+    location: &str,
+    options: RpcOptions,
+) -> txgraph_rpc::Result<RpcSource> {
+    let endpoint = Endpoint::parse(&format!("{}/KEY#{location}", server.url()))?;
+    let node = RpcNode::open(endpoint, options, CancelFlag::new())?;
+    let work = Work {
+        threads: Threads::new(2).unwrap(),
+        ..Work::default()
+    };
+    Ok(RpcSource::new(node, work))
+}
+
+/// A source with the usual options, whose opening is not among the questions of the server.
+pub(crate) fn source(server: &RpcServer) -> RpcSource {
+    let source = open(server, "", options());
+    server.take_asked();
+    source
+}
+
+/// As [`source`], with all blocks in one chunk, so that requests come in one order.
+pub(crate) fn one_chunk(server: &RpcServer) -> RpcSource {
+    let options = RpcOptions {
+        chunk_blocks: Some(TIP + 1),
+        ..options()
+    };
+    let source = open(server, "", options);
+    server.take_asked();
+    source
+}
+
+pub(crate) fn request(filter: TransferFilter) -> ScanRequest {
+    ScanRequest {
+        blocks: BlockRange {
+            first: 0,
+            last: TIP,
+        }
+        .into(),
+        filter,
+        wrapped_native: WrappedNative::Any,
+        with_times: true,
+        with_hashes: true,
+        allow_partial: false,
+    }
+}
+
+/// Everything that has a log.
+pub(crate) fn tokens() -> TransferFilter {
+    use txgraph_transfers::TokenStandard::{Erc20, Erc721, Erc1155};
+    TransferFilter {
+        standards: vec![Erc20, Erc721, Erc1155],
+        ..TransferFilter::default()
+    }
+}
+
+pub(crate) fn only(tokens: &[alloy_primitives::Address], native: bool) -> TransferFilter {
+    TransferFilter {
+        tokens: TokenFilter::Only {
+            tokens: tokens.iter().copied().collect(),
+            native,
+        },
+        ..TransferFilter::default()
+    }
+}
+
+pub(crate) fn scan(
+    source: &RpcSource,
+    request: &ScanRequest,
+) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
+    let mut transfers = Vec::new();
+    let report = source.scan(request, &mut |mut batch| {
+        transfers.append(&mut batch.transfers);
+        ControlFlow::Continue(())
+    })?;
+    Ok((transfers, report))
+}
+
+/// The transfers of the committed chain that match a filter.
+pub(crate) fn expected(filter: &TransferFilter) -> Vec<Transfer> {
+    let [_v1, v2] = fixtures::committed();
+    let all = txgraph_testkit::naive::decode_fixture(&v2).transfers;
+    all.into_iter()
+        .filter(|transfer| filter.wants(transfer))
+        .collect()
+}
+
+/// Asserts that the source answers a filter as the naive decoder does.
+pub(crate) fn check(source: &RpcSource, filter: &TransferFilter) -> ScanReport {
+    let (transfers, report) = scan(source, &request(filter.clone())).unwrap();
+    let expected = expected(filter);
+    assert!(!expected.is_empty());
+    assert!(transfers == expected, "{filter:?}");
+    assert_eq!(report.counts.transfers, expected.len() as u64);
+    assert_eq!(report.counts.blocks, TIP + 1);
+    report
+}
