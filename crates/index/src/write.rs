@@ -23,7 +23,7 @@ use crate::{
 use std::{
     collections::HashSet,
     ffi::OsString,
-    fs::{self, File},
+    fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{
@@ -34,7 +34,7 @@ use std::{
 };
 use txgraph_stored::{
     Origin, PreparedOrigin, everything,
-    folder::{self, LOCK_FILE, remove, sync_folder},
+    folder::{self, FolderLock, LOCK_FILE, remove, sync_folder},
     units,
 };
 use txgraph_transfers::{
@@ -231,7 +231,7 @@ struct Build<'a> {
     folder: &'a Path,
     origin: Origin<'a>,
     /// Keeps the lock.
-    _lock: File,
+    _lock: FolderLock,
     began: Instant,
 }
 

@@ -19,7 +19,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
-use txgraph_stored::folder::{self, sync_folder};
+use txgraph_stored::folder::{self, FolderLock, sync_folder};
 
 /// The start of the location of a lake in a bucket.
 const SCHEME: &str = "s3://";
@@ -130,7 +130,7 @@ impl Store {
             return Ok(Lock::Object(bucket.lock()?));
         }
         Ok(Lock::File {
-            file: folder::lock(&self.path)?,
+            _lock: folder::lock(&self.path)?,
             staging: self.path.join(PARTITIONS),
         })
     }
@@ -203,7 +203,7 @@ pub(crate) fn wrong_length(path: &Path, found: u64, expected: u64) -> Error {
 #[derive(Debug)]
 pub(crate) enum Lock {
     File {
-        file: File,
+        _lock: FolderLock,
         staging: PathBuf,
     },
     #[cfg(feature = "s3")]
@@ -217,22 +217,6 @@ impl Lock {
             Self::File { staging, .. } => staging,
             #[cfg(feature = "s3")]
             Self::Object(lock) => lock.staging(),
-        }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        match self {
-            // Closing it is not enough: a process that another thread has just started has a copy
-            // of the file, until it executes its program.
-            Self::File { file, .. } => {
-                if let Err(error) = file.unlock() {
-                    tracing::debug!(%error, "the lock is released when the file is closed");
-                }
-            }
-            #[cfg(feature = "s3")]
-            Self::Object(_) => {}
         }
     }
 }
@@ -283,11 +267,6 @@ impl Blob {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        process::Command,
-        sync::atomic::{AtomicBool, Ordering},
-        thread,
-    };
 
     #[test]
     fn only_locations_with_the_scheme_are_buckets() {
@@ -295,25 +274,6 @@ mod tests {
         for local in ["./s3://bucket", "/s3://b", "s3:/b", "x.lake", ""] {
             assert!(!is_remote(Path::new(local)), "{local}");
         }
-    }
-
-    /// Processes that start at the same time do not keep a lock that was released.
-    #[test]
-    fn locks_are_released_while_processes_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::at(folder.path()).unwrap();
-        let is_done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for _ in 0..100 {
-                    Command::new("true").status().unwrap();
-                }
-                is_done.store(true, Ordering::Relaxed);
-            });
-            while !is_done.load(Ordering::Relaxed) {
-                drop(store.lock().unwrap());
-            }
-        });
     }
 
     #[cfg(not(feature = "s3"))]

@@ -42,12 +42,26 @@ impl FolderError {
     }
 }
 
-/// Locks a directory for writing, until the returned file is closed.
+/// The lock of a directory. It is released when this is dropped.
+#[derive(Debug)]
+pub struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that another thread has just started has a
+        // copy of it, until it executes its program.
+        if let Err(error) = self.0.unlock() {
+            tracing::debug!(%error, "the lock is released when the file is closed");
+        }
+    }
+}
+
+/// Locks a directory for writing.
 ///
 /// # Errors
 ///
 /// [`FolderError::Locked`] if another process holds the lock.
-pub fn lock(folder: &Path) -> Result<File, FolderError> {
+pub fn lock(folder: &Path) -> Result<FolderLock, FolderError> {
     let path = folder.join(LOCK_FILE);
     let file = File::options()
         .create(true)
@@ -56,7 +70,7 @@ pub fn lock(folder: &Path) -> Result<File, FolderError> {
         .open(&path)
         .map_err(|error| FolderError::io("open", &path, error))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(FolderLock(file)),
         Err(TryLockError::WouldBlock) => Err(FolderError::Locked {
             path: folder.to_owned(),
         }),
@@ -133,4 +147,42 @@ pub fn sync_folder(folder: &Path) -> Result<(), FolderError> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| FolderError::io("sync", folder, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        process::Command,
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    /// Processes that start at the same time do not keep a lock that was released.
+    #[test]
+    fn locks_are_released_while_processes_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    Command::new("true").status().unwrap();
+                }
+                is_done.store(true, Ordering::Relaxed);
+            });
+            while !is_done.load(Ordering::Relaxed) {
+                drop(lock(folder.path()).unwrap());
+            }
+        });
+    }
+
+    #[test]
+    fn a_directory_is_locked_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock(folder.path()).unwrap();
+        let error = lock(folder.path()).unwrap_err();
+        assert!(matches!(error, FolderError::Locked { .. }), "{error}");
+        drop(held);
+        lock(folder.path()).unwrap();
+    }
 }
