@@ -15,8 +15,6 @@
 //! Nothing in an answer is trusted: logs must be in the blocks that were asked, in order and once
 //! each, receipts those of the transactions of their block, and adjacent blocks must link. A log
 //! that a server leaves out is detected only by the receipts root ([`RpcOptions::verify`]).
-//!
-//! The façade does not list the crate among its kinds of sources yet.
 
 mod client;
 mod decode;

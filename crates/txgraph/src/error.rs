@@ -310,6 +310,8 @@ impl From<SourceError> for Error {
             SourceError::Sink(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
             SourceError::Failed(failure) => match failure.kind {
                 FailureKind::Missing => Self::new(ErrorKind::Unavailable, message),
+                FailureKind::Replaced => Self::new(ErrorKind::Reorged, message)
+                    .hint("ask again, or leave out the newest blocks"),
                 FailureKind::Options => Self::usage(message),
                 FailureKind::NoStaticFiles => {
                     Self::new(ErrorKind::Failed, message).advise(Advice::NameStaticFiles)
@@ -356,6 +358,18 @@ impl From<txgraph_era::Error> for Error {
         match advice {
             Some(advice) => ours.advise(advice),
             None => ours,
+        }
+    }
+}
+
+#[cfg(feature = "rpc")]
+impl From<txgraph_rpc::Error> for Error {
+    fn from(error: txgraph_rpc::Error) -> Self {
+        let is_configured = matches!(error, txgraph_rpc::Error::WrongChain { .. });
+        let ours = Self::from(SourceError::from(error));
+        match is_configured {
+            true => ours.advise(Advice::DropChainId),
+            false => ours,
         }
     }
 }

@@ -6,6 +6,8 @@ use crate::source::Bundles;
 use crate::source::Foreign;
 #[cfg(feature = "lake")]
 use crate::source::LakeFolder;
+#[cfg(feature = "rpc")]
+use crate::source::RpcServer;
 use crate::{
     Config, Control, Error, Result,
     source::{Backend, EraFiles, RethNode, SourceSpec},
@@ -43,6 +45,13 @@ pub(crate) const KINDS: &[SourceKind] = &[
         location: "directory of a lake, made by `lake build`",
         is_path: true,
         open: |spec, config, control| Ok(Box::new(LakeFolder::open(spec, config, control)?)),
+    },
+    #[cfg(feature = "rpc")]
+    SourceKind {
+        word: "rpc",
+        location: "URL of a JSON-RPC server; without a URL, the one in ETH_RPC_URL",
+        is_path: false,
+        open: |spec, config, control| Ok(Box::new(RpcServer::open(spec, config, control)?)),
     },
     #[cfg(feature = "replay")]
     SourceKind {

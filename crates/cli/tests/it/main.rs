@@ -21,6 +21,7 @@ mod outputs;
 mod query;
 mod replay;
 mod replay_tables;
+mod rpc;
 mod signals;
 mod status;
 mod terminal;

@@ -11,6 +11,8 @@ mod joined;
 #[cfg(feature = "lake")]
 mod lake;
 mod reth;
+#[cfg(feature = "rpc")]
+mod rpc;
 mod spec;
 
 pub use backend::Backend;
@@ -23,6 +25,8 @@ pub(crate) use foreign::Foreign;
 #[cfg(feature = "lake")]
 pub use lake::LakeFolder;
 pub use reth::RethNode;
+#[cfg(feature = "rpc")]
+pub(crate) use rpc::RpcServer;
 pub use spec::SourceSpec;
 
 use crate::{

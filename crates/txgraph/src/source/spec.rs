@@ -6,9 +6,13 @@ use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
+use txgraph_base::masked_url;
 
 /// The kind of a source that is named by a plain path.
 const DEFAULT_KIND: &str = "reth";
+
+/// The kind of a source whose location is a URL, which may contain keys.
+const SERVER_KIND: &str = "rpc";
 
 /// The name of a source: `KIND:LOCATION`, or a path, which is short for `reth:PATH`.
 ///
@@ -23,7 +27,7 @@ const DEFAULT_KIND: &str = "reth";
 /// assert_eq!(SourceSpec::from("/data/reth"), spec);
 /// assert_eq!(spec.to_string(), "reth:/data/reth");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SourceSpec {
     kind: String,
     location: OsString,
@@ -129,9 +133,21 @@ impl From<PathBuf> for SourceSpec {
     }
 }
 
+/// Without keys in the URL of a server.
 impl fmt::Display for SourceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind, self.location.display())
+        let location = self.location.to_string_lossy();
+        match self.kind == SERVER_KIND && !location.is_empty() {
+            true => write!(f, "{}:{}", self.kind, masked_url(&location)),
+            false => write!(f, "{}:{}", self.kind, self.location.display()),
+        }
+    }
+}
+
+/// As [`Display`](fmt::Display).
+impl fmt::Debug for SourceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SourceSpec({self})")
     }
 }
 
@@ -173,6 +189,10 @@ mod tests {
             );
             assert_eq!(SourceSpec::from(spec.to_string()), spec);
         }
+        let server = SourceSpec::from("rpc:https://user:word@host/KEY#rate=1");
+        assert_eq!(server.location(), "https://user:word@host/KEY#rate=1");
+        assert_eq!(server.to_string(), "rpc:https://host/…");
+        assert_eq!(format!("{server:?}"), "SourceSpec(rpc:https://host/…)");
         // A path of the type for paths is never a kind.
         assert_eq!(SourceSpec::from(Path::new("lake:x")).kind(), "reth");
     }

@@ -1,0 +1,173 @@
+//! Servers as sources: the same answers as the node, to the byte.
+
+use crate::harness::{Sample, rows};
+use txgraph_testkit::{
+    fixtures,
+    rpc::{Fault, RpcServer},
+};
+
+/// Asks the node and a server with its chain the same questions.
+fn compare(sample: &Sample, internal: bool) {
+    let server = RpcServer::start(&sample.fixture);
+    let source = format!("--source rpc:{}/KEY", server.url());
+    let all = sample.ok("transfers -q").stdout;
+    let root = rows(&all).swap_remove(all.lines().count() / 2)["from_address"].clone();
+    let token = rows(&all)
+        .into_iter()
+        .find_map(|row| Some(row["token_address"].clone()).filter(|token| !token.is_empty()));
+    let token = token.unwrap();
+    let mut questions = vec![
+        "transfers -q".to_owned(),
+        "transfers -q --verify".to_owned(),
+        "transfers -q --threads 3 --chunk-blocks 5".to_owned(),
+        format!("transfers -q -t {token} -b 3:"),
+        "transfers -q -t eth".to_owned(),
+        format!("graph -q -r {root} -n 2 -d both -f csv -o -"),
+        format!("graph -q -r {root} -n 2 -t {token} -f csv -o -"),
+    ];
+    if internal {
+        questions.push("transfers -q --with-internal".to_owned());
+        questions.push(format!(
+            "graph -q -r {root} -n 2 --with-internal -f csv -o -"
+        ));
+        questions.push(
+            "transfers -q --with-internal --kind internal,burn,value,fee,priority".to_owned(),
+        );
+    }
+    for question in questions {
+        let node = sample.ok(&question).stdout;
+        let rpc = sample.ok(&format!("{question} {source}")).stdout;
+        assert!(
+            node == rpc,
+            "{question}: {}",
+            sample.fixture.path().display()
+        );
+    }
+}
+
+#[test]
+fn servers_of_committed_chains_give_the_answers_of_the_node() {
+    for sample in Sample::both() {
+        compare(&sample, false);
+    }
+}
+
+#[test]
+fn traces_of_servers_give_the_answers_of_a_replay() {
+    for name in ["small/v2", "dev-v2"] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            return;
+        };
+        compare(&Sample::new(fixture), true);
+    }
+}
+
+#[test]
+fn both_kinds_of_traces_give_the_same_answers() {
+    let Some(fixture) = fixtures::fixture("small/v2") else {
+        return;
+    };
+    let sample = Sample::new(fixture);
+    let server = RpcServer::start(&sample.fixture);
+    server.limit(|limits| limits.without.push("debug_traceBlockByNumber"));
+    let question = "transfers -q --with-internal";
+    let node = sample.ok(question).stdout;
+    let rpc = sample.ok(&format!("{question} --source rpc:{}", server.url()));
+    assert!(node == rpc.stdout);
+    server.limit(|limits| limits.without.push("trace_block"));
+    let refused = sample.run(&format!("{question} --source rpc:{}", server.url()));
+    assert_eq!(refused.status, 2, "{refused:?}");
+    let reason = "offers neither debug_traceBlockByNumber nor trace_block";
+    assert!(refused.stderr.contains(reason), "{refused:?}");
+}
+
+#[test]
+fn metadata_equals_that_of_the_node() {
+    let sample = Sample::small();
+    let server = RpcServer::start(&sample.fixture);
+    sample.ok("transfers -q -o node.parquet");
+    sample.ok(&format!(
+        "transfers -q -o rpc.parquet --source rpc:{}",
+        server.url()
+    ));
+    let read = |name: &str| std::fs::read(sample.path(name)).unwrap();
+    assert!(read("node.parquet") == read("rpc.parquet"));
+}
+
+#[test]
+fn failures_have_their_status_and_no_keys() {
+    let sample = Sample::small();
+    let server = RpcServer::start(&sample.fixture);
+    let url = format!("{}/KEY?k=KEY", server.url());
+    let failing = |fault| {
+        server.fail("eth_getLogs", 1, fault);
+        sample.run(&format!(
+            "transfers -q -v --standard erc20 --source rpc:{url}"
+        ))
+    };
+    for (fault, status, text) in [
+        (
+            Fault::Status(403, "<html>forbidden</html>", None),
+            1,
+            "HTTP status 403",
+        ),
+        (
+            Fault::Error(4444, "pruned history unavailable"),
+            3,
+            "does not have this data",
+        ),
+        (
+            Fault::Edit(|answer| answer["result"][0]["removed"] = true.into()),
+            1,
+            "was removed",
+        ),
+    ] {
+        let run = failing(fault);
+        assert_eq!(run.status, status, "{run:?}");
+        assert!(run.stderr.contains(text), "{run:?}");
+        assert!(!run.stderr.contains("KEY"), "{run:?}");
+        assert_eq!(run.stdout, "");
+    }
+    let id = sample.fixture.chain_id().unwrap();
+    sample.ok(&format!(
+        "transfers -q -b 1 --source rpc:{url} --chain-id {id}"
+    ));
+    for (line, status, text) in [
+        (
+            format!("transfers --source rpc:{url} --chain-id 5"),
+            2,
+            "leave --chain-id out",
+        ),
+        (
+            format!("transfers --source rpc:{url} -b 30:50"),
+            3,
+            "above the newest block",
+        ),
+        (
+            format!("index build --source rpc:{url}"),
+            2,
+            "cannot be indexed",
+        ),
+        (
+            format!("replay --verify-only --source rpc:{url}"),
+            2,
+            "cannot replay",
+        ),
+        (
+            "transfers --source rpc:localhost:8545".to_owned(),
+            2,
+            "http://",
+        ),
+        (
+            format!("transfers --source rpc:{url}#speed=1"),
+            2,
+            "option `speed`",
+        ),
+        ("transfers --source rpc:".to_owned(), 2, "ETH_RPC_URL"),
+    ] {
+        let run = sample.run(&line);
+        assert_eq!(run.status, status, "{line}: {run:?}");
+        assert!(run.stderr.contains(text), "{line}: {run:?}");
+        assert!(!run.stderr.contains("KEY"), "{line}: {run:?}");
+    }
+}

@@ -1,0 +1,74 @@
+//! A JSON-RPC server as a source.
+
+use super::{Backend, Capabilities, Capability, Control, SourceSpec};
+use crate::{Config, Error, Protected, Result};
+use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
+use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
+use txgraph_work::Work;
+
+/// Names the server if the location is empty, so that keys in a URL are in no list of processes.
+const URL_ENV: &str = "ETH_RPC_URL";
+
+/// A server that speaks JSON-RPC.
+#[derive(Debug)]
+pub(crate) struct RpcServer {
+    source: RpcSource,
+    protected: Protected,
+}
+
+impl RpcServer {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+        let location = match spec.location().is_empty() {
+            true => std::env::var_os(URL_ENV).ok_or_else(|| {
+                Error::usage(format!("{spec} has no URL, and {URL_ENV} is not set"))
+            })?,
+            false => spec.location().to_owned(),
+        };
+        let endpoint = Endpoint::parse(&location.to_string_lossy())?;
+        let options = RpcOptions {
+            chain_id: config.chain_id,
+            chunk_blocks: config.chunk_blocks,
+            verify: config.verify.unwrap_or(false),
+            retry: None,
+        };
+        let node = RpcNode::open(endpoint, options, control.cancel.clone())?;
+        let work = Work {
+            threads: control.threads.clone(),
+            cancel: control.cancel.clone(),
+            progress: control.progress.clone(),
+        };
+        Ok(Self {
+            source: RpcSource::new(node, work),
+            protected: Protected::default(),
+        })
+    }
+}
+
+impl Backend for RpcServer {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Hashes)
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        Ok(self.source.chain())
+    }
+
+    fn tip(&self) -> Result<u64> {
+        Ok(self.source.node().tip())
+    }
+
+    fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
+        Ok(Box::new(&self.source))
+    }
+
+    /// Found by traces of the server. It refuses the question if it has none.
+    fn has_internal(&self) -> bool {
+        true
+    }
+
+    fn protected(&self) -> &Protected {
+        &self.protected
+    }
+}
