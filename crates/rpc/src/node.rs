@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Meaning, Place, Result},
     pace::Adaptive,
     trace::{CallTraces, FlatTraces, Traced},
-    wire::{Block, Header, Quantity, Receipt},
+    wire::{Block, Header, ListedBlock, Quantity, Receipt},
 };
 use alloy_primitives::B256;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -230,6 +230,16 @@ impl RpcNode {
             self.check_number(header, *number)?;
         }
         Ok(headers)
+    }
+
+    /// Returns blocks with the hashes of their transactions.
+    pub(crate) fn listed(&self, blocks: &[u64]) -> Result<Vec<ListedBlock>> {
+        let found: Vec<ListedBlock> =
+            self.by_block(BLOCK, blocks, |number| json!([hex(number), false]))?;
+        for (block, number) in found.iter().zip(blocks) {
+            self.check_number(&block.header, *number)?;
+        }
+        Ok(found)
     }
 
     fn check_number(&self, header: &Header, number: u64) -> Result<()> {

@@ -2,14 +2,14 @@
 
 use crate::{
     decode::{Answers, Parts, decode_logs},
-    error::{Error, Result},
+    error::{Error, Place, Result},
     logs::LogQuery,
     node::{BLOCK, RpcNode},
 };
 use std::{collections::BTreeMap, time::Duration};
 use txgraph_stored::{StoredBlocks, StoredChunk, units};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, BlockTime, ChainInfo, ScanRequest, SourceError, SourceFailure,
+    BlockRange, BlockRanges, BlockTime, ChainInfo, Kind, ScanRequest, SourceError, SourceFailure,
     Transfer,
 };
 use txgraph_work::{Next, Retry};
@@ -22,6 +22,9 @@ const BLOCKS_OF_CONTRACTS: u64 = 5_000;
 
 /// Blocks of a chunk whose logs are read, of all contracts.
 const BLOCKS_OF_LOGS: u64 = 200;
+
+/// Blocks whose hashes of transactions are in memory at a time, when transfers are completed.
+const LISTED_BLOCKS: usize = 256;
 
 /// The attempts at a chunk whose answers are of different blocks, within 3.5 s: a node that
 /// reorganises, or a server behind the same URL, has the new blocks after a moment.
@@ -124,22 +127,36 @@ impl RpcNode {
 
     /// Fills in the hashes and times of transfers that do not have them.
     pub(crate) fn fill(&self, transfers: &mut [Transfer]) -> Result<()> {
-        let mut numbers: Vec<u64> = transfers
-            .iter()
-            .filter(|transfer| transfer.block_timestamp.is_none())
-            .map(|transfer| transfer.block_number)
-            .collect();
-        numbers.sort_unstable();
+        let lacks = |it: &Transfer| lacks_hash(it) || it.block_timestamp.is_none();
+        let mut lacking: Vec<&mut Transfer> = transfers.iter_mut().filter(|it| lacks(it)).collect();
+        lacking.sort_by_key(|transfer| transfer.block_number);
+        let mut numbers: Vec<u64> = lacking.iter().map(|it| it.block_number).collect();
         numbers.dedup();
-        let headers = self.headers(&numbers)?;
-        for transfer in transfers {
-            let at = headers.binary_search_by_key(&transfer.block_number, |header| header.number);
-            if let (None, Ok(at)) = (transfer.block_timestamp, at) {
-                transfer.block_timestamp = BlockTime::new(headers[at].timestamp);
+        let mut lacking = lacking.into_iter().peekable();
+        for numbers in numbers.chunks(LISTED_BLOCKS) {
+            for block in self.listed(numbers)? {
+                let number = block.header.number;
+                while let Some(transfer) = lacking.next_if(|it| it.block_number == number) {
+                    let time = BlockTime::new(block.header.timestamp);
+                    transfer.block_timestamp = transfer.block_timestamp.or(time);
+                    if lacks_hash(transfer) {
+                        let index = transfer.transaction_index;
+                        let hash = block.transactions.get(index as usize).copied();
+                        transfer.transaction_hash = Some(hash.ok_or_else(|| {
+                            let what = format!("it has no transaction {index}");
+                            self.client.invalid(BLOCK, Place::block(number), what)
+                        })?);
+                    }
+                }
             }
         }
         Ok(())
     }
+}
+
+/// Whether a transfer of a transaction has no hash. Withdrawals are of no transaction.
+fn lacks_hash(transfer: &Transfer) -> bool {
+    transfer.transaction_hash.is_none() && transfer.kind != Kind::Withdrawal
 }
 
 impl StoredBlocks for RpcNode {

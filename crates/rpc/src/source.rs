@@ -58,14 +58,8 @@ impl TransferSource for RpcSource {
     }
 
     fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        if transfers
-            .iter()
-            .all(|transfer| transfer.block_timestamp.is_some())
-        {
-            return Ok(());
-        }
         self.node().fill(transfers)?;
-        // A reorganisation before this would have changed the times.
+        // A reorganisation before this would have changed the hashes.
         let changeable = pins
             .iter()
             .filter(|pin| self.node().may_change(pin.blocks.last));

@@ -72,6 +72,14 @@ pub(crate) struct Header {
     pub(crate) timestamp: u64,
 }
 
+/// A block with the hashes of its transactions.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct ListedBlock {
+    #[serde(flatten)]
+    pub(crate) header: Header,
+    pub(crate) transactions: Vec<B256>,
+}
+
 /// A block with its transactions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

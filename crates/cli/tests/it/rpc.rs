@@ -1,13 +1,18 @@
 //! Servers as sources: the same answers as the node, to the byte.
 
 use crate::harness::{Sample, rows};
+use std::fs;
 use txgraph_testkit::{
     fixtures,
     rpc::{Fault, RpcServer},
 };
 
-/// Asks the node and a server with its chain the same questions.
-fn compare(sample: &Sample, internal: bool) {
+/// The rules of a chain with traces, in its folder.
+const RULES: &str = "--chain genesis.json";
+
+/// Asks the node and a server with its chain the same questions. Those about internal transfers
+/// need the rules of the chain, which the server does not.
+fn compare(sample: &Sample, rules: Option<&str>) {
     let server = RpcServer::start(&sample.fixture);
     let source = format!("--source rpc:{}/KEY", server.url());
     let all = sample.ok("transfers -q").stdout;
@@ -25,7 +30,7 @@ fn compare(sample: &Sample, internal: bool) {
         format!("graph -q -r {root} -n 2 -d both -f csv -o -"),
         format!("graph -q -r {root} -n 2 -t {token} -f csv -o -"),
     ];
-    if internal {
+    if rules.is_some() {
         questions.push("transfers -q --with-internal".to_owned());
         questions.push(format!(
             "graph -q -r {root} -n 2 --with-internal -f csv -o -"
@@ -35,43 +40,50 @@ fn compare(sample: &Sample, internal: bool) {
         );
     }
     for question in questions {
-        let node = sample.ok(&question).stdout;
+        let node = sample
+            .ok(&format!("{question} {}", rules.unwrap_or_default()))
+            .stdout;
         let rpc = sample.ok(&format!("{question} {source}")).stdout;
-        assert!(
-            node == rpc,
-            "{question}: {}",
-            sample.fixture.path().display()
-        );
+        let different = node
+            .lines()
+            .zip(rpc.lines())
+            .find(|(node, rpc)| node != rpc);
+        assert!(node == rpc, "{question}: {different:?}");
     }
 }
 
 #[test]
 fn servers_of_committed_chains_give_the_answers_of_the_node() {
     for sample in Sample::both() {
-        compare(&sample, false);
+        compare(&sample, None);
     }
+}
+
+/// A chain with the traces of its node. Its genesis file is in the folder of the sample.
+fn traced() -> Option<Sample> {
+    let fixture = fixtures::fixture("dev-v2")?;
+    let genesis = fixture.genesis.to_string();
+    let sample = Sample::new(fixture);
+    fs::write(sample.path("genesis.json"), genesis).unwrap();
+    Some(sample)
 }
 
 #[test]
 fn traces_of_servers_give_the_answers_of_a_replay() {
-    for name in ["small/v2", "dev-v2"] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            return;
-        };
-        compare(&Sample::new(fixture), true);
+    if let Some(sample) = traced() {
+        compare(&sample, Some(RULES));
     }
 }
 
 #[test]
 fn both_kinds_of_traces_give_the_same_answers() {
-    let Some(fixture) = fixtures::fixture("small/v2") else {
+    let Some(sample) = traced() else {
         return;
     };
-    let sample = Sample::new(fixture);
     let server = RpcServer::start(&sample.fixture);
     server.limit(|limits| limits.without.push("debug_traceBlockByNumber"));
-    let question = "transfers -q --with-internal";
-    let node = sample.ok(question).stdout;
+    let question = "transfers -q --with-internal -b 100:200";
+    let node = sample.ok(&format!("{question} {RULES}")).stdout;
     let rpc = sample.ok(&format!("{question} --source rpc:{}", server.url()));
     assert!(node == rpc.stdout);
     server.limit(|limits| limits.without.push("trace_block"));
@@ -101,9 +113,7 @@ fn failures_have_their_status_and_no_keys() {
     let url = format!("{}/KEY?k=KEY", server.url());
     let failing = |fault| {
         server.fail("eth_getLogs", 1, fault);
-        sample.run(&format!(
-            "transfers -q -v --standard erc20 --source rpc:{url}"
-        ))
+        sample.run(&format!("transfers -v --standard erc20 --source rpc:{url}"))
     };
     for (fault, status, text) in [
         (
