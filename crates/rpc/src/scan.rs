@@ -125,6 +125,17 @@ impl RpcNode {
         })
     }
 
+    /// Refuses requests for internal transfers if the server has no traces.
+    pub(crate) fn check_tracer(&self) -> Result<(), SourceError> {
+        match self.tracer()? {
+            Some(_) => Ok(()),
+            None => Err(SourceError::Unsupported {
+                what: "a request for internal transfers",
+                reason: "the server offers neither debug_traceBlockByNumber nor trace_block",
+            }),
+        }
+    }
+
     /// Fills in the hashes and times of transfers that do not have them.
     pub(crate) fn fill(&self, transfers: &mut [Transfer]) -> Result<()> {
         let lacks = |it: &Transfer| lacks_hash(it) || it.block_timestamp.is_none();
@@ -175,13 +186,10 @@ impl StoredBlocks for RpcNode {
     }
 
     fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        if self.parts(request).traces && self.tracer()?.is_none() {
-            return Err(SourceError::Unsupported {
-                what: "a request for internal transfers",
-                reason: "the server offers neither debug_traceBlockByNumber nor trace_block",
-            });
+        match self.parts(request).traces {
+            true => self.check_tracer(),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn may_change(&self) -> bool {

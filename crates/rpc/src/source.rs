@@ -158,6 +158,7 @@ impl BlockReader for Reader<'_> {
 
 impl InternalSource for RpcSource {
     fn reader(&self, _: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        self.node().check_tracer()?;
         Ok(Box::new(Traces(self.node())))
     }
 }

@@ -54,6 +54,8 @@ pub use select::Selection;
 pub use source::Bundles;
 #[cfg(feature = "lake")]
 pub use source::LakeFolder;
+#[cfg(feature = "lake")]
+pub use source::OriginWork;
 pub use source::{
     Backend, Capabilities, Capability, Control, EraFiles, Explain, RethNode, Source, SourceBuilder,
     SourceSpec,

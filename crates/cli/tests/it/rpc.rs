@@ -93,6 +93,51 @@ fn both_kinds_of_traces_give_the_same_answers() {
     assert!(refused.stderr.contains(reason), "{refused:?}");
 }
 
+/// A lake keeps the answers of a server: appending asks for the blocks that it lacks.
+#[test]
+fn a_lake_of_a_server_asks_for_new_blocks_only() {
+    for sample in Sample::both() {
+        let server = RpcServer::start(&sample.fixture);
+        let source = format!("--source rpc:{}", server.url());
+        let receipts = || {
+            let asked = server.take_asked().into_iter();
+            let of_receipts = asked.filter(|(method, _)| method == "eth_getBlockReceipts");
+            let mut blocks: Vec<_> = of_receipts.map(|it| it.1[0].to_string()).collect();
+            blocks.sort_unstable();
+            // The first block of a partition is asked twice.
+            blocks.dedup();
+            blocks
+        };
+        server.limit(|limits| limits.finalized = Some(25));
+        sample.ok(&format!(
+            "lake build -q x.lake --partition-blocks 16 --reorg-buffer 0 {source}"
+        ));
+        // Block 0 has no transactions.
+        let asked = receipts();
+        assert_eq!(asked.len(), 25, "{asked:?}");
+
+        let question = "transfers -q --format csv -o -";
+        let expected = sample.ok(question).stdout;
+
+        server.limit(|limits| limits.finalized = Some(39));
+        sample.ok(&format!("lake append -q x.lake --reorg-buffer 0 {source}"));
+        let appended = receipts();
+        assert_eq!(appended.len(), 14, "{appended:?}");
+        assert!(
+            appended.iter().all(|block| !asked.contains(block)),
+            "{appended:?}"
+        );
+
+        let found = sample
+            .ok(&format!("{question} --source lake:x.lake"))
+            .stdout;
+        assert!(found == expected, "the lake");
+        assert_eq!(receipts(), [""; 0], "a lake needs no server");
+        sample.ok("lake verify -q x.lake");
+        sample.ok(&format!("lake verify -q x.lake {source}"));
+    }
+}
+
 #[test]
 fn metadata_equals_that_of_the_node() {
     let sample = Sample::small();

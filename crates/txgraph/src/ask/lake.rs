@@ -1,8 +1,9 @@
-//! Lakes: building them from a node, keeping them, and checking them.
+//! Lakes: building them from a source, keeping them, and checking them.
 
-use crate::{Capability, Control, Result, Source, source::RethNode};
+use crate::{Capability, Control, Error, Result, Source};
 use std::path::{Path, PathBuf};
 use txgraph_lake::{BuildOptions, BuildReport, CompactReport, Lake, Status, VerifyReport};
+use txgraph_stored::Origin;
 use txgraph_transfers::WrappedNative;
 
 /// What a lake contains. `None` stands for the default.
@@ -39,7 +40,6 @@ impl LakeOptions {
 #[derive(Clone, Debug)]
 pub struct LakeHandle<'s> {
     source: &'s Source,
-    node: &'s RethNode,
     directory: PathBuf,
 }
 
@@ -52,11 +52,10 @@ impl Source {
     /// the source, and a usage error if the directory is a part of it.
     pub fn lake(&self, directory: impl Into<PathBuf>) -> Result<LakeHandle<'_>> {
         let directory = directory.into();
-        let node = self.node(Capability::Index)?;
+        self.require(Capability::Lake)?;
         self.protected().check(&directory)?;
         Ok(LakeHandle {
             source: self,
-            node,
             directory,
         })
     }
@@ -69,7 +68,7 @@ impl LakeHandle<'_> {
     ///
     /// If the source cannot be read, or the directory cannot be written.
     pub fn build(&self, options: &LakeOptions) -> Result<BuildReport> {
-        self.node.with_origin(options.internal, |origin| {
+        self.with_origin(options.internal, |origin| {
             let options = options.build_options();
             Ok(txgraph_lake::build(&self.directory, origin, &options)?)
         })
@@ -82,7 +81,7 @@ impl LakeHandle<'_> {
     /// As [`Self::build`], and if there is no lake.
     pub fn append(&self, options: &LakeOptions) -> Result<BuildReport> {
         let internal = Lake::open(&self.directory)?.has_internal();
-        self.node.with_origin(internal, |origin| {
+        self.with_origin(internal, |origin| {
             let options = options.build_options();
             Ok(txgraph_lake::append(&self.directory, origin, &options)?)
         })
@@ -95,9 +94,22 @@ impl LakeHandle<'_> {
     /// At the first fault.
     pub fn verify(&self) -> Result<VerifyReport> {
         let lake = Lake::open(&self.directory)?;
-        self.node.with_origin(lake.has_internal(), |origin| {
+        self.with_origin(lake.has_internal(), |origin| {
             Ok(txgraph_lake::verify(&lake, origin)?)
         })
+    }
+
+    fn with_origin<T>(
+        &self,
+        internal: bool,
+        mut work: impl FnMut(Origin<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut done = None;
+        self.source.backend().with_origin(internal, &mut |origin| {
+            done = Some(work(origin)?);
+            Ok(())
+        })?;
+        done.ok_or_else(|| Error::unsupported(self.source.spec(), Capability::Lake))
     }
 
     /// The tip of the source.

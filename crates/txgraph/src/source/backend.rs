@@ -7,6 +7,10 @@ use crate::{Protected, Result};
 use std::fmt;
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
+/// What is done with the origin of a lake.
+#[cfg(feature = "lake")]
+pub type OriginWork<'a> = dyn FnMut(txgraph_stored::Origin<'_>) -> Result<()> + 'a;
+
 /// An open source of one kind. [`Source`](crate::Source) adds the questions.
 pub trait Backend: fmt::Debug + Send + Sync {
     /// What this source can do. The other methods are called only for that.
@@ -33,6 +37,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Whether it has transfers inside of transactions without a replay.
     fn has_internal(&self) -> bool {
         false
+    }
+
+    /// Calls `work` once with what a lake is made from, and with transfers inside of transactions
+    /// if `internal`. Only sources with [`Capability::Lake`](super::Capability::Lake) implement it.
+    #[cfg(feature = "lake")]
+    fn with_origin(&self, internal: bool, work: &mut OriginWork<'_>) -> Result<()> {
+        let _ = (internal, work);
+        Ok(())
     }
 
     /// Directories and files into which nothing is written.

@@ -18,6 +18,8 @@ pub enum Capability {
     Replay,
     /// Can be indexed, and answers from an index.
     Index,
+    /// Can be stored as a lake.
+    Lake,
     /// Describes the data of a node.
     Info,
 }
@@ -31,6 +33,7 @@ impl Capability {
         Self::State,
         Self::Replay,
         Self::Index,
+        Self::Lake,
         Self::Info,
     ];
 
@@ -43,6 +46,7 @@ impl Capability {
             Self::State => "read accounts and storage of past blocks",
             Self::Replay => "replay transactions",
             Self::Index => "be indexed",
+            Self::Lake => "be stored as a lake",
             Self::Info => "describe the data of a node",
         }
     }

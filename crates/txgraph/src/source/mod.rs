@@ -16,6 +16,8 @@ mod rpc;
 mod spec;
 
 pub use backend::Backend;
+#[cfg(feature = "lake")]
+pub use backend::OriginWork;
 #[cfg(feature = "replay")]
 pub use bundles::Bundles;
 pub use capability::{Capabilities, Capability};
@@ -174,6 +176,11 @@ impl Source {
     /// What this source is, and where.
     pub const fn spec(&self) -> &SourceSpec {
         &self.spec
+    }
+
+    #[cfg(feature = "lake")]
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.backend
     }
 
     /// What this source can do.

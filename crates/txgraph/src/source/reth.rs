@@ -159,6 +159,9 @@ impl Backend for RethNode {
         if cfg!(feature = "index") {
             all = all.with(Capability::Index);
         }
+        if cfg!(feature = "lake") {
+            all = all.with(Capability::Lake);
+        }
         all
     }
 
@@ -182,6 +185,11 @@ impl Backend for RethNode {
 
     fn protected(&self) -> &Protected {
         &self.protected
+    }
+
+    #[cfg(feature = "lake")]
+    fn with_origin(&self, internal: bool, work: &mut super::OriginWork<'_>) -> Result<()> {
+        self.with_origin(internal, work)
     }
 
     fn node(&self) -> Option<&RethNode> {

@@ -46,9 +46,13 @@ impl RpcServer {
 
 impl Backend for RpcServer {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        let all = Capabilities::default()
             .with(Capability::Transfers)
-            .with(Capability::Hashes)
+            .with(Capability::Hashes);
+        match cfg!(feature = "lake") {
+            true => all.with(Capability::Lake),
+            false => all,
+        }
     }
 
     fn chain(&self) -> Result<&ChainInfo> {
@@ -66,6 +70,15 @@ impl Backend for RpcServer {
     /// Found by traces of the server. It refuses the question if it has none.
     fn has_internal(&self) -> bool {
         true
+    }
+
+    #[cfg(feature = "lake")]
+    fn with_origin(&self, internal: bool, work: &mut super::OriginWork<'_>) -> Result<()> {
+        work(txgraph_stored::Origin {
+            source: &self.source,
+            internal: internal.then_some(&self.source as _),
+            work: self.source.work().clone(),
+        })
     }
 
     fn protected(&self) -> &Protected {
