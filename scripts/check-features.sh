@@ -18,7 +18,7 @@ check -p txgraph-cli --features oracle
 check -p txgraph-lake --features s3 --all-targets
 # What library users choose from.
 check -p txgraph --no-default-features
-for feature in export index replay rpc; do
+for feature in export foreign index replay rpc; do
     check -p txgraph --no-default-features --features "$feature"
 done
 check -p txgraph --no-default-features --features s3
