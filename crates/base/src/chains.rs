@@ -34,6 +34,8 @@ pub struct KnownChain {
     pub unindexed_erc721: &'static [Address],
     /// What a replay needs; `None` where a genesis file is required.
     pub rules: Option<KnownRules>,
+    /// Since when which fees apply on a chain of the OP stack.
+    pub fees: Option<FeeDates>,
 }
 
 /// Which kind of node runs a chain. Families store receipts and transactions differently.
@@ -68,6 +70,47 @@ pub struct KnownRules {
     pub dao_block: Option<u64>,
     /// The contract whose logs are deposits of the consensus layer (EIP-6110).
     pub deposit_contract: Address,
+}
+
+/// Since when the formulas for fees of a chain of the OP stack apply, as times of blocks. All of
+/// these chains have the rules of Regolith from their first block on. Dates:
+/// `ethereum-optimism/superchain-registry` (4 August 2026), and for Base `base/base`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeeDates {
+    /// The fee for data depends on the price of blobs.
+    pub ecotone: u64,
+    /// The fee for data depends on the compressed size.
+    pub fjord: u64,
+    /// There is an operator fee.
+    pub isthmus: u64,
+    /// The operator fee has another unit.
+    pub jovian: u64,
+}
+
+impl FeeDates {
+    /// The dates of OP Mainnet, which most chains share.
+    const MAINNET: Self = Self {
+        ecotone: 1_710_374_401,
+        fjord: 1_720_627_201,
+        isthmus: 1_746_806_401,
+        jovian: 1_764_691_201,
+    };
+    /// The dates of OP Sepolia.
+    const SEPOLIA: Self = Self {
+        ecotone: 1_708_534_800,
+        fjord: 1_716_998_400,
+        isthmus: 1_744_905_600,
+        jovian: 1_763_568_001,
+    };
+
+    /// The same, for a chain that began after Fjord.
+    const fn since_fjord(self) -> Self {
+        Self {
+            ecotone: 0,
+            fjord: 0,
+            ..self
+        }
+    }
 }
 
 /// How many blobs a block may hold and how their price moves (EIP-4844, EIP-7892).
@@ -229,6 +272,7 @@ impl KnownChain {
                 Some(b256!(
                     "7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b"
                 )),
+                FeeDates::MAINNET,
             )
         },
         op_stack(
@@ -237,6 +281,7 @@ impl KnownChain {
             Some(b256!(
                 "f712aa9241cc24369b143cf6dce85f0902a9731e70d66818a3a5845b296c73dd"
             )),
+            FeeDates::MAINNET,
         ),
         op_stack(
             11_155_420,
@@ -244,6 +289,7 @@ impl KnownChain {
             Some(b256!(
                 "102de6ffb001480cc9b8b548fd05c34cd4f46ae4aa91759393db90ea0409887d"
             )),
+            FeeDates::SEPOLIA,
         ),
         op_stack(
             84_532,
@@ -251,14 +297,69 @@ impl KnownChain {
             Some(b256!(
                 "0dcc9e089e30b90ddfc55be9a37dd15bc551aeee999d2e2b51414c54eaf934e4"
             )),
+            FeeDates::SEPOLIA,
         ),
-        op_stack(130, "Unichain", None),
-        op_stack(480, "World Chain", None),
-        op_stack(1_301, "Unichain Sepolia", None),
-        op_stack(1_868, "Soneium", None),
-        op_stack(34_443, "Mode", None),
-        op_stack(57_073, "Ink", None),
-        op_stack(7_777_777, "Zora", None),
+        op_stack(
+            130,
+            "Unichain",
+            Some(b256!(
+                "3425162ddf41a0a1f0106d67b71828c9a9577e6ddeb94e4f33d2cde1fdc3befe"
+            )),
+            FeeDates::MAINNET.since_fjord(),
+        ),
+        op_stack(
+            480,
+            "World Chain",
+            Some(b256!(
+                "70d316d2e0973b62332ba2e9768dd7854298d7ffe77f0409ffdb8d859f2d3fa3"
+            )),
+            FeeDates {
+                ecotone: 0,
+                fjord: 1_721_826_000,
+                isthmus: 1_764_072_000,
+                jovian: 1_777_593_600,
+            },
+        ),
+        op_stack(
+            1_301,
+            "Unichain Sepolia",
+            Some(b256!(
+                "b7fe0bc9f98ca03294ca0094ff9374cc3e64130b6ec85850d6e260191f48bfe7"
+            )),
+            FeeDates::SEPOLIA.since_fjord(),
+        ),
+        op_stack(
+            1_868,
+            "Soneium",
+            Some(b256!(
+                "295d22d269634c7d0055b33b887519362d0b31899e97109d1789a8a168de1b21"
+            )),
+            FeeDates::MAINNET.since_fjord(),
+        ),
+        op_stack(
+            34_443,
+            "Mode",
+            Some(b256!(
+                "b0f682e12fc555fd5ce8fce51a59a67d66a5b46be28611a168260a549dac8a9b"
+            )),
+            FeeDates::MAINNET,
+        ),
+        op_stack(
+            57_073,
+            "Ink",
+            Some(b256!(
+                "23a2658170ba70d014ba0d0d2709f8fbfe2fa660cd868c5f282f991eecbe38ee"
+            )),
+            FeeDates::MAINNET.since_fjord(),
+        ),
+        op_stack(
+            7_777_777,
+            "Zora",
+            Some(b256!(
+                "47555a45a1af8d4728ca337a1e48375a83919b1ea16591e070a07388b7364e29"
+            )),
+            FeeDates::MAINNET,
+        ),
     ];
 
     /// Returns the chain whose first block has this hash.
@@ -286,6 +387,7 @@ const ETHEREUM: KnownChain = KnownChain {
     wrapped_native: &[],
     unindexed_erc721: &[],
     rules: None,
+    fees: None,
 };
 
 /// Defaults of a chain that was proof-of-stake from its first block on, or nearly so.
@@ -306,13 +408,19 @@ const fn reth_dev(genesis_hash: B256, by_time: &'static [(u64, &'static str)]) -
     }
 }
 
-const fn op_stack(id: u64, name: &'static str, genesis_hash: Option<B256>) -> KnownChain {
+const fn op_stack(
+    id: u64,
+    name: &'static str,
+    genesis_hash: Option<B256>,
+    fees: FeeDates,
+) -> KnownChain {
     KnownChain {
         id,
         genesis_hash,
         name: Some(name),
         family: ChainFamily::OpStack,
         wrapped_native: OP_STACK_WETH,
+        fees: Some(fees),
         ..ETHEREUM
     }
 }
@@ -375,6 +483,15 @@ mod tests {
             assert_eq!(first.native_symbol, chain.native_symbol);
             assert_eq!(first.wrapped_native, chain.wrapped_native);
             assert_eq!(first.unindexed_erc721, chain.unindexed_erc721);
+            assert_eq!(
+                chain.fees.is_some(),
+                chain.family == ChainFamily::OpStack,
+                "{chain:?}"
+            );
+            if let Some(fees) = chain.fees {
+                let dates = [fees.ecotone, fees.fjord, fees.isthmus, fees.jovian];
+                assert!(dates.is_sorted(), "{chain:?}");
+            }
             for steps in chain.rules.iter().flat_map(|r| [r.by_number, r.by_time]) {
                 assert!(steps.is_sorted_by_key(|(begin, _)| *begin), "{chain:?}");
             }

@@ -9,7 +9,7 @@ mod location;
 mod range;
 mod words;
 
-pub use chains::{BlobParameters, ChainFamily, KnownChain, KnownRules};
+pub use chains::{BlobParameters, ChainFamily, FeeDates, KnownChain, KnownRules};
 pub use location::masked_url;
 pub use range::{BlockRange, BlockRanges, TxRange};
 pub use words::UnknownWord;

@@ -1,10 +1,10 @@
 //! Transactions and receipts of the OP stack, stored with the codec of op-reth.
 
 use super::{Error, executed::StoredRow};
-use alloy_consensus::{Receipt, Typed2718, transaction::SignerRecoverable};
+use alloy_consensus::{Receipt, Sealed, Typed2718, transaction::SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::{Address, B256, Log};
-use op_alloy_consensus::{OpDepositReceipt, OpReceipt, OpTxEnvelope};
+use alloy_primitives::{Address, B256, Bytes, Log};
+use op_alloy_consensus::{OpDepositReceipt, OpReceipt, OpTxEnvelope, TxDeposit};
 use reth_codecs_op::Compact;
 use serde_json::Value;
 
@@ -31,6 +31,22 @@ impl OpTransaction {
             transaction,
             receipt,
         })
+    }
+
+    /// Replaces the cumulative gas of the receipt.
+    pub fn set_cumulative_gas(&mut self, gas: u64) {
+        self.receipt.as_receipt_mut().cumulative_gas_used = gas;
+    }
+
+    /// Replaces the input of a deposit.
+    pub fn set_deposit_input(&mut self, input: Bytes) {
+        if let OpTxEnvelope::Deposit(deposit) = &self.transaction {
+            let deposit = TxDeposit {
+                input,
+                ..deposit.inner().clone()
+            };
+            self.transaction = OpTxEnvelope::Deposit(Sealed::new(deposit));
+        }
     }
 
     /// The EIP-2718 type.

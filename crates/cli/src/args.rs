@@ -241,6 +241,8 @@ pub(crate) struct SelectionArgs {
     ///
     /// Executes every transaction of the blocks again, which costs many times as much as a scan and
     /// needs the state before each block. `--kind fee,priority` adds fees. See `txgraph replay`.
+    /// Chains of the OP stack are not executed. Their fees are computed if no other movements are
+    /// requested: `--kind fee,priority,l1-fee,operator-fee`.
     #[arg(long, help_heading = "Which transfers")]
     with_internal: bool,
 

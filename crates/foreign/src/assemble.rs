@@ -409,7 +409,7 @@ impl Assembler<'_, '_> {
         match transfer.kind {
             Kind::Internal => self.filter.internal,
             Kind::Burn if transfer.token_address.is_none() => self.filter.internal,
-            Kind::Fee | Kind::Priority => self.filter.internal && self.filter.names_fees(),
+            kind if kind.is_fee() => self.filter.wants_fees(),
             _ => true,
         }
     }

@@ -573,6 +573,8 @@ pub(crate) const fn kind_code(kind: Kind) -> u8 {
         Kind::Withdrawal => 7,
         Kind::Fee => 8,
         Kind::Priority => 9,
+        Kind::L1Fee => 10,
+        Kind::OperatorFee => 11,
     }
 }
 

@@ -138,7 +138,7 @@ impl Index {
 
     /// The same without the choice of wraps.
     pub fn covers_filter(&self, filter: &TransferFilter) -> bool {
-        !filter.internal || (self.manifest.internal && !filter.names_fees())
+        !filter.internal || (self.manifest.internal && !filter.wants_fees())
     }
 
     /// Whether it has movements inside of transactions that left no log.

@@ -48,7 +48,7 @@ impl<'a> LakeSource<'a> {
                 "the lake was built without them",
             );
         }
-        if request.filter.internal && request.filter.names_fees() {
+        if request.filter.wants_fees() {
             return unsupported("a request for fees", "a lake does not contain them");
         }
         if request.wrapped_native.resolved(manifest.chain_id) != manifest.wrapped_native {

@@ -76,6 +76,19 @@ impl StoredTransaction {
         }
     }
 
+    /// The price of a unit of gas in wei at this base fee; 0 for transactions without signature.
+    pub fn gas_price(&self, base_fee: u64) -> u128 {
+        match self {
+            Self::Signed(signed) => signed.effective_gas_price(Some(base_fee)),
+            Self::Deposit(_) | Self::PostExec(_) => 0,
+        }
+    }
+
+    /// The EIP-2718 encoding.
+    pub fn envelope(&self) -> Vec<u8> {
+        self.encoded_2718()
+    }
+
     /// Keccak-256 of the EIP-2718 encoding.
     pub fn hash(&self) -> B256 {
         match self {

@@ -4,6 +4,7 @@
 use crate::{
     availability,
     error::Error,
+    fees,
     merge::{Outcome, Piece},
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     source::NodeSource,
@@ -85,6 +86,7 @@ impl BlockReader for NodeBlockReader<'_> {
             request: self.request,
             chain_id: self.source.chain_id(),
             parts: parts(self.request, self.source.db().family(), options.verify),
+            fees: fees::rules(self.request, self.source.db(), self.source.chain_id())?,
             verify: options.verify,
             tokens: None,
             piece_bytes: RUN_BYTES,

@@ -78,6 +78,9 @@ pub enum Error {
         /// Those whose transactions are not available, with the reason.
         missing: Vec<Unavailable>,
     },
+    /// Fees cannot be computed.
+    #[error(transparent)]
+    Fees(#[from] txgraph_rollup::Error),
     /// The database could not be read.
     #[error(transparent)]
     NodeDb(#[from] txgraph_nodedb::Error),
@@ -111,9 +114,10 @@ impl Error {
             Self::NodeDb(NodeDbError::NoStaticFiles { .. }) => FailureKind::NoStaticFiles,
             Self::NodeDb(NodeDbError::NoRocksDb { .. }) => FailureKind::NoRocksDb,
             Self::UnknownTransaction { .. } => FailureKind::Missing,
-            Self::Options(_) | Self::ChainIdUnknown { .. } | Self::ChainIdContradicts { .. } => {
-                FailureKind::Options
-            }
+            Self::Options(_)
+            | Self::ChainIdUnknown { .. }
+            | Self::ChainIdContradicts { .. }
+            | Self::Fees(_) => FailureKind::Options,
             Self::NodeDb(_)
             | Self::Threads(_)
             | Self::Unlinked { .. }

@@ -22,6 +22,7 @@ mod availability;
 mod by_block;
 mod chunk;
 mod error;
+mod fees;
 mod find;
 mod hashes;
 mod merge;

@@ -8,6 +8,7 @@
 use crate::{
     availability,
     error::{Error, Result},
+    fees::Fees,
     merge::{Outcome, Piece},
     plan::TokenBits,
 };
@@ -21,6 +22,7 @@ use txgraph_nodedb::{
     self as nodedb, Block, BodyIndices, ChainFamily, NodeDb, Parts, Receipt, Scratch, Snapshot,
     TransactionValue,
 };
+use txgraph_rollup::FeeRules;
 use txgraph_transfers::{
     BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView, ScanRequest,
     TransactionView, Transfer, WithdrawalView,
@@ -40,12 +42,13 @@ const CLOCK_BLOCKS: u64 = 64;
 /// them.
 pub(crate) fn parts(request: &ScanRequest, family: ChainFamily, verify: bool) -> Parts {
     let filter = &request.filter;
+    let fees = family == ChainFamily::OpStack && filter.wants_fees();
     let transactions = match family {
         ChainFamily::Ethereum => filter.needs_transactions(),
-        ChainFamily::OpStack => filter.needs_op_transactions(),
+        ChainFamily::OpStack => filter.needs_op_transactions() || fees,
     };
     Parts {
-        headers: verify,
+        headers: verify || fees,
         receipts: true,
         transactions: transactions || request.with_hashes || verify,
         senders: transactions,
@@ -62,6 +65,8 @@ pub(crate) struct ChunkReader<'a> {
     pub(crate) request: &'a ScanRequest,
     pub(crate) chain_id: u64,
     pub(crate) parts: Parts,
+    /// The rules for fees, if they are wanted and computed.
+    pub(crate) fees: Option<FeeRules>,
     /// Whether to recompute the roots of every block.
     pub(crate) verify: bool,
     /// Blocks whose bloom filter excludes all of these tokens are skipped; `None`: no block is.
@@ -330,11 +335,18 @@ impl ChunkReader<'_> {
     ) -> nodedb::Result<u64> {
         // The time is filled in if a transfer of the block is kept.
         decoder.begin_block(block.number, None);
+        let mut fees = match &self.fees {
+            Some(rules) => Fees::of_block(rules, block)?,
+            None => None,
+        };
         let mut index = 0;
         loop {
-            let mut moved = None;
+            let (mut moved, mut payer) = (None, None);
             if self.parts.senders && u64::from(index) < block.body.tx_count {
                 moved = transaction_value_of(block, index)?;
+                if let Some(fees) = &fees {
+                    payer = fees.payer(block, index)?;
+                }
             }
             let number = block.number;
             let Some(receipt) = block.next_receipt()? else {
@@ -344,6 +356,8 @@ impl ChunkReader<'_> {
                 Some(moved) => Some(moved.view(number, &receipt)?),
                 None => None,
             };
+            let cumulative_gas = receipt.cumulative_gas_used;
+            let first = transfers.len();
             let mut logs = receipt.logs();
             let views = logs.by_ref().map(|log| LogView {
                 address: log.address,
@@ -352,6 +366,10 @@ impl ChunkReader<'_> {
             });
             decoder.transaction(index, view.as_ref(), views, transfers);
             logs.finish()?;
+            if let Some(fees) = &mut fees {
+                let out = (&mut *decoder, &mut *transfers);
+                fees.add((number, index), payer, cumulative_gas, first, out)?;
+            }
             index += 1;
         }
         if self.parts.withdrawals {

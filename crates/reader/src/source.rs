@@ -4,7 +4,7 @@ use crate::{
     availability::{self, Survey},
     chunk::{Chunks, Density, Sizing, sample},
     error::{Error, Result},
-    hashes,
+    fees, hashes,
     merge::{Chunk, Limits, Merge},
     options::ScanOptions,
     plan::{self, ScanPlan, TokenBits},
@@ -19,7 +19,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use txgraph_nodedb::{NodeDb, Scratch};
+use txgraph_nodedb::{ChainFamily, NodeDb, Scratch};
 use txgraph_transfers::{
     Batch, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
     TransferSource, Unavailable,
@@ -94,6 +94,19 @@ impl NodeSource {
         self.chain.chain_id
     }
 
+    /// Refuses requests for transfers that do not follow from stored rows. Fees on the OP stack do.
+    fn check_supported(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        let computed = self.db.family() == ChainFamily::OpStack && !request.filter.wants_traces();
+        if request.filter.internal && !computed {
+            return Err(SourceError::Unsupported {
+                what: "a request for internal transfers",
+                reason: "the files of the node do not contain them; blocks have to be replayed",
+            });
+        }
+        fees::rules(request, &self.db, self.chain.chain_id)?;
+        Ok(())
+    }
+
     /// Returns the error for missing blocks, with the available ones.
     pub(crate) fn unavailable(
         &self,
@@ -155,6 +168,7 @@ impl NodeSource {
             request,
             chain_id: self.chain.chain_id,
             parts: parts(request, self.db.family(), self.options.verify),
+            fees: fees::rules(request, &self.db, self.chain.chain_id).map_err(SourceError::from)?,
             verify: self.options.verify,
             tokens: tokens.filter(|_| plan.skips_by_bloom),
             piece_bytes: limits.piece_bytes(),
@@ -191,17 +205,6 @@ impl NodeSource {
     }
 }
 
-/// Refuses requests for transfers that no stored row contains.
-fn check_supported(request: &ScanRequest) -> Result<(), SourceError> {
-    if request.filter.internal {
-        return Err(SourceError::Unsupported {
-            what: "a request for internal transfers",
-            reason: "the files of the node do not contain them; blocks have to be replayed",
-        });
-    }
-    Ok(())
-}
-
 impl TransferSource for NodeSource {
     fn chain(&self) -> &ChainInfo {
         &self.chain
@@ -212,7 +215,7 @@ impl TransferSource for NodeSource {
         request: &ScanRequest,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
-        check_supported(request)?;
+        self.check_supported(request)?;
         let parts = parts(request, self.db.family(), self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if !survey.missing.is_empty() && !request.allow_partial {
@@ -233,7 +236,7 @@ impl TransferSource for NodeSource {
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        check_supported(request)?;
+        self.check_supported(request)?;
         let parts = parts(request, self.db.family(), self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;
         if survey.missing.is_empty() {

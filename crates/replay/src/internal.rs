@@ -9,14 +9,14 @@ use std::ops::ControlFlow;
 use txgraph_nodedb::NodeDb;
 use txgraph_state::{StateDb, StateRange};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, FailureKind, InternalReader, InternalSource, InternalTransfers, Kind,
+    BlockRange, BlockRanges, FailureKind, InternalReader, InternalSource, InternalTransfers,
     SourceError, SourceFailure, Transfer, TransferFilter, Unavailable,
 };
 use txgraph_work::{CancelFlag, Threads};
 
 /// Finds, by replaying blocks, the native coin moved by calls, creations and destructions
-/// ([`Kind::Internal`], [`Kind::Burn`]). Also finds fees ([`Kind::Fee`], [`Kind::Priority`])
-/// if the filter names these kinds.
+/// ([`Internal`](txgraph_transfers::Kind::Internal), [`Burn`](txgraph_transfers::Kind::Burn)). Also
+/// finds [fees](txgraph_transfers::Kind::FEES) if the filter names these kinds.
 ///
 /// A replay that differs from a stored receipt is an error.
 pub struct Internal<'a> {
@@ -60,10 +60,9 @@ pub(crate) struct Movements {
 
 impl Movements {
     pub(crate) fn of(filter: &TransferFilter) -> Self {
-        let wants = |kind| filter.internal && filter.wants_native(kind);
         Self {
-            internal: wants(Kind::Internal) || wants(Kind::Burn),
-            fees: filter.internal && filter.names_fees(),
+            internal: filter.wants_traces(),
+            fees: filter.wants_fees(),
         }
     }
 }

@@ -1,13 +1,12 @@
 //! Answers as transfers: our own decoder reads the logs, as it does for every source.
 
 use crate::{
-    error::{Error, Place, Result},
-    node::{BLOCK_RECEIPTS, RpcNode},
+    error::{Error, Result},
+    node::RpcNode,
     trace::{Movement, Traced},
     verify,
     wire::{Block, Log, Receipt, Transaction},
 };
-use alloy_primitives::{Address, U256};
 use txgraph_base::ChainFamily;
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView,
@@ -34,17 +33,14 @@ impl Parts {
             ChainFamily::OpStack => filter.needs_op_transactions(),
         };
         let only_withdrawals = filter.kinds == [Kind::Withdrawal];
-        let blocks = values || filter.needs_withdrawals() || needs_traces(filter) || verify;
+        let inside = filter.wants_traces() || filter.wants_fees();
+        let blocks = values || filter.needs_withdrawals() || inside || verify;
         Self {
-            blocks: blocks || filter.internal && filter.names_fees(),
+            blocks,
             receipts: blocks && (verify || !only_withdrawals),
-            traces: needs_traces(filter),
+            traces: filter.wants_traces(),
         }
     }
-}
-
-fn needs_traces(filter: &TransferFilter) -> bool {
-    filter.internal && (filter.wants_native(Kind::Internal) || filter.wants_native(Kind::Burn))
 }
 
 /// Blocks with what was asked about them.
@@ -244,55 +240,14 @@ impl RpcNode {
             .into_iter()
             .flat_map(|traced| traced.movements(is_cancun));
         let mut movements: Vec<Movement> = internal.collect();
-        if filter.internal && filter.names_fees() {
-            let fees = self.fees(block, transaction, receipt)?;
-            movements.extend(fees.into_iter().filter(|fee| !fee.value.is_zero()));
+        if filter.wants_fees() {
+            movements.extend(self.fees(block, transaction, receipt)?);
         }
         // Number 0 is the value of the transaction.
         let numbered = (1..).zip(movements);
         Ok(numbered
             .map(|(sub, movement)| Numbered { sub, movement })
             .collect())
-    }
-
-    /// The two parts of the fee of a transaction, as a replay finds them.
-    fn fees(
-        &self,
-        block: &Block,
-        transaction: &Transaction,
-        receipt: Option<&Receipt>,
-    ) -> Result<[Movement; 2]> {
-        let missing = |field: &str| {
-            self.client.invalid(
-                BLOCK_RECEIPTS,
-                Place::block(block.header.number),
-                format!("a receipt has no field `{field}`, which the fee needs"),
-            )
-        };
-        let receipt = receipt.ok_or_else(|| missing("gasUsed"))?;
-        let price = receipt.effective_gas_price;
-        let price = price.ok_or_else(|| missing("effectiveGasPrice"))?;
-        let blob_gas = receipt.blob_gas_used.unwrap_or_default();
-        let blob_price = match (blob_gas.is_zero(), receipt.blob_gas_price) {
-            (true, _) => U256::ZERO,
-            (false, price) => price.ok_or_else(|| missing("blobGasPrice"))?,
-        };
-        let gas = U256::from(receipt.gas_used);
-        let base_fee = block.base_fee_per_gas.unwrap_or_default();
-        let burnt = base_fee
-            .saturating_mul(gas)
-            .saturating_add(blob_price.saturating_mul(blob_gas));
-        let tip = price.saturating_sub(base_fee).saturating_mul(gas);
-        let part = |to, value, kind| Movement {
-            from: transaction.from,
-            to,
-            value,
-            kind,
-        };
-        Ok([
-            part(Address::ZERO, burnt, Kind::Fee),
-            part(block.miner, tip, Kind::Priority),
-        ])
     }
 }
 

@@ -20,6 +20,7 @@ mod client;
 mod decode;
 mod endpoint;
 mod error;
+mod fees;
 mod logs;
 mod node;
 mod pace;

@@ -152,6 +152,14 @@ pub(crate) struct Receipt {
     pub(crate) blob_gas_used: Option<U256>,
     #[serde(default)]
     pub(crate) blob_gas_price: Option<U256>,
+    /// Chains of the OP stack: the fee for data.
+    #[serde(default)]
+    pub(crate) l1_fee: Option<U256>,
+    /// Chains of the OP stack since Isthmus, if they are not both zero.
+    #[serde(default, deserialize_with = "optional")]
+    pub(crate) operator_fee_scalar: Option<u64>,
+    #[serde(default, deserialize_with = "optional")]
+    pub(crate) operator_fee_constant: Option<u64>,
     #[serde(default)]
     pub(crate) contract_address: Option<Address>,
     pub(crate) logs: Vec<Log>,

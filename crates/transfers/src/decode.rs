@@ -202,6 +202,32 @@ impl<'f> Decoder<'f> {
         }
     }
 
+    /// Adds movements of the native coin that `from` pays for a transaction, in addition to its
+    /// value. Must be called after [`Self::transaction`]; `first` is the number of the rows before
+    /// that call, among which the new ones are sorted.
+    pub fn payments(
+        &mut self,
+        transaction_index: u32,
+        from: Address,
+        payments: impl Iterator<Item = (Address, U256, Kind)>,
+        first: usize,
+        out: &mut Vec<Transfer>,
+    ) {
+        let before = out.len();
+        // Number 0 is the value of the transaction.
+        for (sub, (to, value, kind)) in (1..).zip(payments) {
+            let position = EventPosition {
+                transaction: transaction_index,
+                log: None,
+                sub,
+            };
+            self.offer(position, native(from, to, value, kind), out);
+        }
+        if out.len() > before {
+            out[first..].sort_by_key(Transfer::position);
+        }
+    }
+
     /// Decodes the withdrawals of the block. Must be called after its last transaction.
     pub fn withdrawals(
         &mut self,

@@ -111,11 +111,19 @@ impl TransferFilter {
         self.tokens.wants(None) && self.wants_sort(TokenStandard::Native, kind)
     }
 
-    /// Whether fees are wanted by name. Only a replay finds them, and no index contains them.
-    pub fn names_fees(&self) -> bool {
-        [Kind::Fee, Kind::Priority]
-            .iter()
-            .any(|kind| self.kinds.contains(kind) && self.wants_native(*kind))
+    /// Whether fees are wanted. They are returned only if they are wanted by name. No index
+    /// contains them.
+    pub fn wants_fees(&self) -> bool {
+        self.internal
+            && Kind::FEES
+                .iter()
+                .any(|kind| self.kinds.contains(kind) && self.wants_native(*kind))
+    }
+
+    /// Whether movements inside of transactions are wanted that left no log and are not fees.
+    /// Only traces of the transactions contain them.
+    pub fn wants_traces(&self) -> bool {
+        self.internal && (self.wants_native(Kind::Internal) || self.wants_native(Kind::Burn))
     }
 
     /// Whether a decoder needs the transactions and not only their logs: for their values, and
@@ -295,6 +303,22 @@ mod tests {
         assert!(kinds(&[Kind::Mint]).needs_op_transactions());
         assert!(!kinds(&[Kind::Withdrawal]).needs_op_transactions());
         assert!(!only(&[TOKEN], false).needs_op_transactions());
+        let inside = |kinds: &[Kind], internal| {
+            let filter = TransferFilter {
+                kinds: kinds.to_vec(),
+                internal,
+                ..Default::default()
+            };
+            (filter.wants_traces(), filter.wants_fees())
+        };
+        assert_eq!(inside(&[], true), (true, false));
+        assert_eq!(inside(&[], false), (false, false));
+        assert_eq!(inside(&[Kind::Internal, Kind::Fee], false), (false, false));
+        assert_eq!(inside(&[Kind::Burn, Kind::Fee], true), (true, true));
+        assert_eq!(inside(&[Kind::Value], true), (false, false));
+        for kind in Kind::FEES {
+            assert_eq!(inside(&[kind, Kind::Value], true), (false, true));
+        }
         let standards = vec![TokenStandard::Erc20];
         assert_eq!(
             needs(&TransferFilter {

@@ -110,16 +110,28 @@ words! {
         Internal = "internal",
         /// Consensus-layer withdrawal (EIP-4895).
         Withdrawal = "withdrawal",
-        /// The burnt part of a transaction's fee: the base fee of its gas (EIP-1559) and of
-        /// its blobs (EIP-4844). Only from replays, on request.
+        /// The base fee of a transaction's gas (EIP-1559) and of its blobs (EIP-4844). It is burnt,
+        /// or goes to a vault (OP stack). Only on request, as all fees: they are found by replay,
+        /// or computed (OP stack).
         Fee = "fee",
-        /// The part of a transaction's fee that goes to the beneficiary of the block. Only
-        /// from replays, on request.
+        /// The part of a transaction's fee that goes to the beneficiary of the block.
         Priority = "priority",
+        /// The fee of the OP stack for the data of a transaction on the parent chain.
+        L1Fee = "l1-fee",
+        /// The operator fee of the OP stack, since Isthmus.
+        OperatorFee = "operator-fee",
     }
 }
 
 impl Kind {
+    /// The parts of the fee of a transaction.
+    pub const FEES: [Self; 4] = [Self::Fee, Self::Priority, Self::L1Fee, Self::OperatorFee];
+
+    /// Whether this is a part of a fee.
+    pub fn is_fee(self) -> bool {
+        Self::FEES.contains(&self)
+    }
+
     /// The kind of a movement of tokens. A transfer from the zero address is a mint, even if it
     /// is also to the zero address.
     #[inline]

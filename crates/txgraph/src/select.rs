@@ -7,8 +7,11 @@ use txgraph_transfers::{
     BlockRanges, Kind, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
 };
 
-/// Kinds of transfers that leave no trace in receipts and transactions.
-const FOUND_BY_REPLAY: [Kind; 3] = [Kind::Internal, Kind::Fee, Kind::Priority];
+/// Whether transfers of this kind are in no log and are no value of a transaction. They are part of
+/// an answer on request only.
+fn is_inside(kind: Kind) -> bool {
+    kind == Kind::Internal || kind.is_fee()
+}
 
 /// Which transfers. The default is all of them.
 #[derive(Clone, Debug, Default)]
@@ -35,11 +38,12 @@ impl Selection {
     /// The conditions that do not depend on blocks.
     pub(crate) fn filter(&self) -> Result<TransferFilter> {
         let mut kinds = self.kinds.iter();
-        if let Some(kind) = kinds.find(|kind| FOUND_BY_REPLAY.contains(kind))
+        if let Some(kind) = kinds.find(|kind| is_inside(**kind))
             && !self.internal
         {
             return Err(Error::usage(format!(
-                "transfers of kind `{kind}` are found only by replaying transactions"
+                "transfers of kind `{kind}` are not stored: they are found by replaying \
+                 transactions or, fees on the OP stack, computed"
             ))
             .advise(Advice::AddInternal));
         }
@@ -181,8 +185,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_found_by_replay_need_a_replay() {
-        for kind in FOUND_BY_REPLAY {
+    fn kinds_that_are_not_stored_are_requested() {
+        for kind in Kind::FEES.into_iter().chain([Kind::Internal]) {
             let mut selection = Selection {
                 kinds: vec![Kind::Mint, kind],
                 ..Selection::default()

@@ -1,13 +1,15 @@
 //! The program on data directories of the OP stack.
 
 use crate::harness::{Run, bare, rows, run};
+use alloy_primitives::{U256, address};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
-use txgraph_chaingen::{Layout, OpSample};
+use txgraph_chaingen::{BlockWriter, Layout, OpSample, op_block};
 use txgraph_testkit::{
     edit,
     naive::{Rules, bfs},
+    op,
 };
 
 /// A sample, and directories of it as `data` in a folder to run in, for each layout.
@@ -87,6 +89,52 @@ fn replay_of_an_op_directory_is_refused() {
             assert!(run.stderr.contains(expected), "{line}: {run:?}");
         }
     }
+}
+
+/// The fees of a real block are computed without a replay. Those of a chain that is not known are
+/// refused.
+#[test]
+fn fees_of_an_op_directory_are_computed() {
+    let (_, folders) = directories();
+    for kind in ["fee", "priority", "l1-fee", "operator-fee"] {
+        let line = format!("transfers -b 52 --with-internal --kind {kind}");
+        let run = ask(folders[0].path(), &line);
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        let expected = "the fees of chain 901";
+        assert!(run.stderr.contains(expected), "{line}: {run:?}");
+        let run = ask(folders[0].path(), &line.replace("--with-internal", ""));
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        assert!(run.stderr.contains("add --with-internal"), "{run:?}");
+    }
+    let Some(blocks) = op::balanced_blocks() else {
+        return;
+    };
+    let block = &blocks[0];
+    let executed = [&block.parent, &block.block].map(|it| op_block(it).unwrap());
+    let named = (executed[0].header.number, executed[0].header.hash_slow());
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    BlockWriter::create_from(&data, Layout::V2.into(), 0, executed.to_vec()).unwrap();
+    edit::rename_block(&data, named, op::OP_MAINNET_GENESIS);
+    let line = "transfers -q -b 107728767 --with-internal --kind l1-fee --format csv -o -";
+    let fees = rows(&ok(folder.path(), line).stdout);
+    assert_eq!(fees.len(), 14);
+    let vault = address!("420000000000000000000000000000000000001a");
+    let amounts = fees.iter().map(|row| row["value"].parse::<U256>().unwrap());
+    let (before, after) = block.balances[&vault];
+    assert_eq!(amounts.sum::<U256>(), after - before);
+    // A search follows them like all transfers.
+    let payer = &fees[0]["from_address"];
+    let graph = format!(
+        "graph -q -r {payer} -n 1 -b 107728767 --with-internal --kind l1-fee --format csv -o -"
+    );
+    let edges = rows(&ok(folder.path(), &graph).stdout);
+    let own: Vec<_> = fees
+        .iter()
+        .filter(|row| row["from_address"] == *payer)
+        .collect();
+    assert_eq!(edges.len(), own.len());
+    assert_eq!(edges[0]["value"], own[0]["value"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod mainnet;
 mod missing;
 mod mutations;
 mod op;
+mod op_fees;
 mod options;
 mod plan;
 mod stress;

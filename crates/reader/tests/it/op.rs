@@ -4,7 +4,6 @@
 use crate::support::{answer, ask, assert_same, database, everything, open_with, range};
 use alloy_primitives::{Address, B256};
 use serde_json::Value;
-use std::{fs, path::Path};
 use tempfile::TempDir;
 use txgraph_chaingen::{
     BlockWriter, ExecutedBlock, Layout, OpSample, op_block, op_block_of_receipts, op_receipt,
@@ -248,39 +247,13 @@ fn a_known_op_chain_without_deposits_is_refused() {
     );
 }
 
-/// Replaces the stored hash of the first block with that of the genesis block of OP Mainnet.
-fn rename_to_op_mainnet(folder: &Path, first: u64, hash: B256) {
-    let genesis: B256 = "0x7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b"
-        .parse()
-        .unwrap();
-    edit::put(
-        folder,
-        "HeaderNumbers",
-        genesis.as_slice(),
-        &first.to_le_bytes(),
-    );
-    for entry in fs::read_dir(folder.join("static_files")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.starts_with("static_file_headers") || name.contains('.') {
-            continue;
-        }
-        let mut bytes = fs::read(&path).unwrap();
-        let at = bytes
-            .windows(32)
-            .position(|it| it == hash.as_slice())
-            .unwrap();
-        bytes[at..at + 32].copy_from_slice(genesis.as_slice());
-        fs::write(&path, bytes).unwrap();
-    }
-}
-
 #[test]
 fn blocks_of_op_mainnet_before_bedrock_are_missing() {
     const FIRST: u64 = 105_235_060;
     let sample = OpSample::new(10, FIRST, 6);
     for (folder, _) in both(&sample.blocks) {
-        rename_to_op_mainnet(folder.path(), FIRST, sample.blocks[0].header.hash_slow());
+        let first = (FIRST, sample.blocks[0].header.hash_slow());
+        edit::rename_block(folder.path(), first, op::OP_MAINNET_GENESIS);
         let db = database(folder.path());
         assert_eq!(db.chain().unwrap().name, Some("OP Mainnet"));
         let source = open_with(folder.path(), ScanOptions::default());

@@ -6,7 +6,7 @@ use std::{
     path::Path,
     sync::{Arc, OnceLock},
 };
-use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_nodedb::{ChainFamily, DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
@@ -85,6 +85,12 @@ impl RethNode {
         }
     }
 
+    /// Whether the filter includes fees, which follow from what a node of the OP stack stores. No
+    /// index contains them.
+    fn computes_fees(&self, filter: &TransferFilter) -> bool {
+        self.db.family() == ChainFamily::OpStack && filter.wants_fees() && !filter.wants_traces()
+    }
+
     /// The node without an index, with a replay where the filter needs one.
     fn without_index(
         &self,
@@ -92,7 +98,7 @@ impl RethNode {
     ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         let node = self.source()?;
         #[cfg(feature = "replay")]
-        if filter.internal {
+        if filter.internal && !self.computes_fees(filter) {
             let internal = self.internal()?;
             return Ok(Box::new(txgraph_replay::WithInternal::new(node, internal)));
         }
@@ -108,7 +114,7 @@ impl RethNode {
     ) -> Result<Option<Box<dyn TransferSource + Sync + '_>>> {
         use txgraph_index::Indexed;
         // An index contains what was read before; verification has to read it again.
-        if self.config.verify == Some(true) {
+        if self.config.verify == Some(true) || self.computes_fees(filter) {
             return Ok(None);
         }
         let Some(index) = self.open_index()? else {
