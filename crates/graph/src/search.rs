@@ -33,7 +33,7 @@ pub fn search(
     let plan = Plan::choose(source, request)?;
     // The one that is asked for frontiers.
     let (by_frontier, whole): (&dyn TransferSource, _) = match &plan {
-        Plan::ByHop(prepared) => (&*prepared.source, Some(&prepared.report)),
+        Plan::ByHop(prepared) => (&*prepared.source, prepared.report.as_ref()),
         _ => (source, None),
     };
     let mut fetched = match &plan {
@@ -44,6 +44,7 @@ pub fn search(
         Plan::OnePass => scan::fetch_all(source, request, roots, &mut interned)?,
     };
     let mut report = std::mem::take(&mut fetched.report);
+    // Without a report of the whole request, that of the first hop is it.
     if let Some(whole) = whole {
         same_chain(whole, &report)?;
         report = whole.clone();

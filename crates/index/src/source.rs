@@ -421,7 +421,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
             }
         }
         Ok(Some(ByFrontier {
-            report: self.finish(report)?,
+            report: Some(self.finish(report)?),
             source: Box::new(Indexed {
                 index: self.index,
                 source: self.source,

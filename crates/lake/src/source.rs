@@ -154,7 +154,7 @@ impl TransferSource for LakeSource<'_> {
         let report = StoredSource::new(prepared, counting)
             .scan(request, &mut |_| ControlFlow::Continue(()))?;
         Ok(Some(ByFrontier {
-            report,
+            report: Some(report),
             source: Box::new(self.clone()),
         }))
     }

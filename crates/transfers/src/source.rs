@@ -266,10 +266,12 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
 
 /// A source that was prepared for the frontiers of one search.
 pub struct ByFrontier<'a> {
-    /// The report of a scan of the whole request.
-    pub report: ScanReport,
+    /// The report of a scan of the whole request. `None` if the first scan of `source` reports
+    /// the whole request, as in a source whose first scan of a frontier reads everything.
+    pub report: Option<ScanReport>,
     /// Answers the request with any [`TransferFilter::touching`] added. Other requests are
-    /// not supported. Blocks that are expensive to read were read once, for the report.
+    /// not supported. If there is a report, blocks that are expensive to read were read once,
+    /// for the report.
     pub source: Box<dyn TransferSource + 'a>,
 }
 

@@ -8,8 +8,8 @@ use txgraph_graph::{
     testing::{self, MemorySource},
 };
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, Direction, Pin, ScanReport, ScanRequest,
-    SourceError, Touching, Transfer, TransferSource,
+    Batch, BlockRange, BlockRanges, BlockTime, ByFrontier, ChainInfo, Direction, Pin, ScanReport,
+    ScanRequest, SourceError, Touching, Transfer, TransferSource,
 };
 
 const CHAIN: &str = "a>b>c>d>e";
@@ -172,6 +172,60 @@ fn contradictory_requests_are_refused() {
     };
     assert!(refused(&|r| r.filter.touching = Some(touching.clone())).contains("touching"));
     assert!(refused(&|r| r.max_vertices = Some(0)).contains("1 roots"));
+}
+
+/// A source that prepares for frontiers without a report of the whole request. The first scan
+/// of what it prepares counts as one.
+struct Unreported(MemorySource);
+
+impl TransferSource for Unreported {
+    fn chain(&self) -> &ChainInfo {
+        self.0.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.0.scan(request, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.0.fill_hashes(transfers, pins)
+    }
+
+    fn by_frontier(&self, _: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
+        Ok(Some(ByFrontier {
+            report: None,
+            source: Box::new(&self.0),
+        }))
+    }
+}
+
+#[test]
+fn first_frontier_can_report_the_whole_request() {
+    let plain = search(&source(), &request(Some(3))).unwrap();
+    let prepared = Unreported(source());
+    let graph = search(&prepared, &request(Some(3))).unwrap();
+    // A scan for each hop, and none for a report.
+    assert_eq!(prepared.0.scans.get(), 3);
+    assert_eq!(graph.merged(), plain.merged());
+    assert_eq!(graph.scan.covered, plain.scan.covered);
+    assert_eq!(graph.scan.last_block_hash, plain.scan.last_block_hash);
+    // The counts of the first scan, in which only a sends.
+    assert_eq!(graph.scan.counts.transfers, 1);
+
+    // Later scans are compared with the first.
+    let mut unstable = source();
+    unstable.unstable = true;
+    let prepared = Unreported(unstable);
+    let error = search(&prepared, &request(Some(3)));
+    assert!(matches!(
+        error,
+        Err(SearchError::Source(SourceError::Reorged { .. }))
+    ));
+    assert_eq!(prepared.0.scans.get(), 2);
 }
 
 /// Returns every transfer twice.
