@@ -173,6 +173,25 @@ impl Source {
         }
     }
 
+    /// Like [`Self::with_backend`], with settings and control. Work uses the threads of `config`
+    /// if it names a number, otherwise those of `control`.
+    ///
+    /// # Errors
+    ///
+    /// If the number of threads is too large.
+    pub fn with_backend_and(
+        name: impl Into<SourceSpec>,
+        backend: impl Backend + 'static,
+        config: &Config,
+        control: &Control,
+    ) -> Result<Self> {
+        Ok(Self {
+            control: control.clone().with_threads(config)?,
+            config: config.clone(),
+            ..Self::with_backend(name, backend)
+        })
+    }
+
     /// What this source is, and where.
     pub const fn spec(&self) -> &SourceSpec {
         &self.spec

@@ -88,6 +88,31 @@ impl Backend for TransfersOnly {
 }
 
 #[test]
+fn settings_and_control_reach_a_backend_of_a_program() {
+    let fixture = small();
+    let backend = || {
+        let inner = Source::open(fixture.path()).unwrap();
+        TransfersOnly(inner, Protected::default())
+    };
+    let open = |config: &Config, control: &Control| {
+        Source::with_backend_and("test:small", backend(), config, control)
+    };
+    let control = Control::default();
+    let source = open(&Config::default(), &control).unwrap();
+    assert!(source.search(OZA).run().is_ok());
+    control.cancel.cancel();
+    let error = source.search(OZA).run().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Interrupted, "{error}");
+
+    let too_many = Config {
+        threads: Some(100_000),
+        ..Config::default()
+    };
+    let error = open(&too_many, &Control::default()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage, "{error}");
+}
+
+#[test]
 fn unsupported_requests_are_refused() {
     let fixture = small();
     let inner = Source::open(fixture.path()).unwrap();
