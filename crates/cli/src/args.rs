@@ -125,6 +125,25 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = "Running")]
     verify: bool,
 
+    /// Scheduler of a cluster whose executors answer, instead of this machine
+    ///
+    /// For transfers, graph, analyze and query. The program txgraph-cluster asks the cluster. It is
+    /// next to txgraph or on PATH. Environment: TXGRAPH_CLUSTER, which other commands ignore.
+    #[arg(
+        long,
+        global = true,
+        value_name = "HOST:PORT",
+        value_parser = crate::cluster::scheduler,
+        help_heading = "Cluster"
+    )]
+    pub(crate) cluster: Option<String>,
+
+    /// Folder that keeps the run on the cluster: question, hops, answer
+    ///
+    /// Only with a cluster.
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Cluster")]
+    pub(crate) run: Option<PathBuf>,
+
     /// Print how the question is answered, and why
     #[arg(long, global = true, help_heading = "Running")]
     pub(crate) explain: bool,

@@ -14,9 +14,6 @@ use std::{
 };
 use txgraph::{CancelFlag, Error, ErrorKind, Result};
 
-/// After a SIGINT the process may go on for this long without finishing a block.
-const GRACE: Duration = Duration::from_secs(1);
-
 /// How often progress and further signals are checked after a SIGINT.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -26,9 +23,9 @@ const MESSAGE_TIME_MAX: Duration = Duration::from_millis(200);
 /// Watches SIGINT and SIGTERM, and returns a flag that the first SIGINT sets.
 ///
 /// Work that sees the flag stops in order. SIGTERM ends the process at once. So do a second
-/// signal, and a SIGINT after which no block is finished for a second: the process is then
+/// signal, and a SIGINT after which no block is finished for `grace`: the process is then
 /// blocked, for example by a pipe that nothing reads. Unfinished outputs are deleted first.
-pub(crate) fn watch() -> Result<CancelFlag> {
+pub(crate) fn watch(grace: Duration) -> Result<CancelFlag> {
     let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let cancel = CancelFlag::new();
@@ -55,7 +52,7 @@ pub(crate) fn watch() -> Result<CancelFlag> {
             let now = progress::blocks_done();
             if now != blocks {
                 (blocks, since) = (now, Instant::now());
-            } else if since.elapsed() >= GRACE {
+            } else if since.elapsed() >= grace {
                 exit();
             }
         }

@@ -1,8 +1,13 @@
 //! The command line `txgraph`. Arguments become a question, which the library answers.
 //! Results go to stdout or files, everything else to stderr.
+//!
+//! The program `txgraph` is [`main`]. A second program with the same command line, which opens
+//! sources on a cluster, is [`run`] with a [`Cluster`]. The other functions give commands of
+//! its own the same messages, exit statuses and signals.
 
 mod args;
 mod closed;
+mod cluster;
 mod commands;
 mod exit;
 mod hints;
@@ -16,8 +21,10 @@ use args::Global;
 use clap::{Parser, Subcommand};
 use commands::Context;
 use output::Terminal;
-use std::process::ExitCode;
-use txgraph::Result;
+use std::{ffi::OsString, process::ExitCode, time::Duration};
+use txgraph::{CancelFlag, Error, ErrorKind, Result};
+
+pub use cluster::{Cluster, ClusterQuestion};
 
 /// Where did these tokens go? Transfer graphs from a local reth node
 ///
@@ -50,6 +57,16 @@ enum Command {
     Man(commands::man::ManArgs),
 }
 
+impl Command {
+    /// Whether this command asks for transfers, so that a cluster can answer it.
+    const fn asks_transfers(&self) -> bool {
+        matches!(
+            self,
+            Self::Transfers(_) | Self::Graph(_) | Self::Analyze(_) | Self::Query(_)
+        )
+    }
+}
+
 const MANUAL: &str = "\
 Exit status:
   0    done
@@ -63,6 +80,7 @@ Environment:
   TXGRAPH_DATADIR, RETH_DATADIR   data directory of a node
   TXGRAPH_CONFIG                  configuration file
   TXGRAPH_INDEX                   index: a directory, auto or off
+  TXGRAPH_CLUSTER                 scheduler of a cluster, as HOST:PORT
   RAYON_NUM_THREADS               threads
   RUST_LOG                        what to log, e.g. txgraph_reader=debug
   NO_COLOR                        no colours
@@ -87,30 +105,92 @@ Examples (for the small chain in testdata/; TXGRAPH_DATADIR names the data direc
     $ txgraph analyze loops --token 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 ";
 
-fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(args::several_blocks(std::env::args_os())) {
+/// How long work on this machine may go on after a SIGINT without finishing a block.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The same for work on a cluster, whose jobs are cancelled over the network.
+const CLUSTER_GRACE: Duration = Duration::from_secs(10);
+
+/// Runs the program `txgraph` with the arguments of this process.
+///
+/// Questions for a cluster replace the process with the program `txgraph-cluster`.
+pub fn main() -> ExitCode {
+    run(std::env::args_os(), None)
+}
+
+/// Runs a command line. `args` begin with the name of the program.
+///
+/// With `--cluster`, sources are opened by `cluster`. Without a `cluster`, the process is then
+/// replaced by the program `txgraph-cluster`, and this function does not return.
+pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluster>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(args::several_blocks(args.iter().cloned())) {
         Ok(cli) => cli,
         // Help and version end here too, with status 0.
         Err(error) => error.exit(),
     };
-    progress::log(&cli.global);
-    let done = interrupt::watch().and_then(|cancel| {
-        let terminal = Terminal::new(&cli.global, cancel);
-        run(cli, &terminal)
-    });
-    match done {
+    match answer(cli, args.get(1..).unwrap_or_default(), cluster) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            exit::report(&error);
-            exit::code(error.kind)
+            report(&error);
+            exit_code(error.kind)
         }
     }
 }
 
-fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
+fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
+    let question = ClusterQuestion::new(&cli.global, &cli.command, args)?;
+    let on_cluster = match (question, cluster) {
+        (None, _) => None,
+        (Some(_), None) => return Err(cluster::hand_over(args)),
+        (Some(question), Some(cluster)) => Some((question, cluster)),
+    };
+    log(cli.global.quiet, cli.global.verbose);
+    let cancel = watch_signals(match on_cluster {
+        Some(_) => CLUSTER_GRACE,
+        None => GRACE,
+    })?;
+    let terminal = Terminal::new(&cli.global, cancel);
+    dispatch(cli, &terminal, on_cluster)
+}
+
+/// Prints an error with its causes and a hint to standard error.
+pub fn report(error: &Error) {
+    exit::report(error);
+}
+
+/// Returns the exit status for a kind of error.
+pub fn exit_code(kind: ErrorKind) -> ExitCode {
+    exit::code(kind)
+}
+
+/// Watches SIGINT and SIGTERM, and returns a flag that the first SIGINT sets. Call it once.
+///
+/// SIGTERM and a second signal end the process at once. So does a SIGINT after which no block
+/// is reported as finished for `grace`.
+///
+/// # Errors
+///
+/// If the system refuses signal handlers or a thread.
+pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
+    interrupt::watch(grace)
+}
+
+/// Starts logging to standard error, above a progress bar if there is one. `RUST_LOG` takes
+/// precedence over the level, which is that of `-q` or of this many `-v`.
+pub fn log(quiet: bool, verbose: u8) {
+    progress::log(quiet, verbose);
+}
+
+fn dispatch(
+    cli: Cli,
+    terminal: &Terminal,
+    cluster: Option<(ClusterQuestion, &dyn Cluster)>,
+) -> Result<()> {
     let context = Context {
         global: &cli.global,
         terminal,
+        cluster,
     };
     let context = &context;
     match cli.command {
@@ -135,7 +215,7 @@ fn run(cli: Cli, terminal: &Terminal) -> Result<()> {
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use std::{collections::BTreeSet, ffi::OsString};
+    use std::collections::BTreeSet;
     use txgraph::text::{AnalyzeQuery, GraphQuery, Query, TransfersQuery};
 
     fn parse(args: &[String]) -> Query {

@@ -1,6 +1,5 @@
 //! Standard error: the progress bar, the log, and lines that must not break into either.
 
-use crate::args::Global;
 use indicatif::{
     HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
 };
@@ -135,8 +134,8 @@ impl Progress for Bar {
 }
 
 /// Starts logging to stderr, with the level of `-v`, `-q` or `RUST_LOG`.
-pub(crate) fn log(global: &Global) {
-    let level = match (global.quiet, global.verbose) {
+pub(crate) fn log(quiet: bool, verbose: u8) {
+    let level = match (quiet, verbose) {
         (true, _) | (_, 0) => "warn",
         (_, 1) => "warn,txgraph=info,txgraph_reader=info,txgraph_graph=info,txgraph_nodedb=info",
         (_, 2) => "debug",

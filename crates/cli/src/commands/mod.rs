@@ -16,7 +16,12 @@ pub(crate) mod replay;
 pub(crate) mod token;
 pub(crate) mod transfers;
 
-use crate::{args::Global, output::Terminal, progress};
+use crate::{
+    args::Global,
+    cluster::{Cluster, ClusterQuestion},
+    output::Terminal,
+    progress,
+};
 use std::sync::Arc;
 use txgraph::{Config, Control, Explain, Result, Source, SourceSpec, text::Query};
 
@@ -25,6 +30,8 @@ use txgraph::{Config, Control, Explain, Result, Source, SourceSpec, text::Query}
 pub(crate) struct Context<'a> {
     pub(crate) global: &'a Global,
     pub(crate) terminal: &'a Terminal,
+    /// The question as a cluster gets it, and what opens sources there.
+    pub(crate) cluster: Option<(ClusterQuestion, &'a dyn Cluster)>,
 }
 
 impl Context<'_> {
@@ -42,7 +49,10 @@ impl Context<'_> {
     }
 
     fn open_with(&self, config: &Config) -> Result<Source> {
-        Source::with_config(config, &self.control())
+        match &self.cluster {
+            Some((question, cluster)) => cluster.open(question, config, &self.control()),
+            None => Source::with_config(config, &self.control()),
+        }
     }
 
     /// Progress on the terminal, and Ctrl-C.

@@ -103,6 +103,7 @@ pub(crate) fn bare(folder: &Path) -> Command {
         "RETH_DATADIR",
         "TXGRAPH_CONFIG",
         "TXGRAPH_INDEX",
+        "TXGRAPH_CLUSTER",
         "RAYON_NUM_THREADS",
         "RUST_LOG",
         "NO_COLOR",

@@ -5,6 +5,7 @@ mod harness;
 
 mod analyze;
 mod bundles;
+mod cluster;
 mod config;
 mod determinism;
 mod era;

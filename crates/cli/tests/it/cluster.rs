@@ -1,0 +1,139 @@
+//! `--cluster` of the plain program: the hand-over to the driver, and what is refused.
+
+use crate::harness::{Sample, bare, run};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+/// Writes a driver into a new folder, which prints its arguments, one a line.
+fn write_driver(folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    let driver = folder.join("txgraph-cluster");
+    fs::write(&driver, "#!/bin/sh\nprintf '<%s>\\n' \"$@\"\nexit 7\n").unwrap();
+    fs::set_permissions(&driver, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn missing_driver_is_a_usage_error() {
+    let sample = Sample::small();
+    // A copy of the program in a folder of its own: a driver may be next to the built one.
+    let folder = sample.folder.path().canonicalize().unwrap();
+    let program = folder.join("txgraph");
+    fs::copy(env!("CARGO_BIN_EXE_txgraph"), &program).unwrap();
+    let answer = run(std::process::Command::new(&program)
+        .args(["transfers", "--cluster", "localhost:50050"])
+        .current_dir(&folder)
+        .env("PATH", folder.join("nothing")));
+    assert_eq!(answer.status, 2, "{answer:?}");
+    assert_eq!(
+        answer.stderr,
+        format!(
+            "error: --cluster needs the program txgraph-cluster, which was looked for as \
+             {}/txgraph-cluster and on PATH\n\
+             hint: build it with `cargo build -p txgraph-distributed --release`; \
+             docs/cluster.md describes clusters\n",
+            folder.display()
+        )
+    );
+    assert_eq!(answer.stdout, "");
+}
+
+#[test]
+fn driver_gets_the_arguments_unchanged() {
+    let sample = Sample::small();
+    let folder = sample.folder.path();
+    let bin = sample.path("bin");
+    write_driver(&bin);
+    // Next to a copy of the program, so that no other driver is found first.
+    let program = bin.join("txgraph");
+    fs::copy(env!("CARGO_BIN_EXE_txgraph"), &program).unwrap();
+    let start = || {
+        let mut command = std::process::Command::new(&program);
+        command.current_dir(folder).env_remove("TXGRAPH_CLUSTER");
+        command
+    };
+    let cluster = ["--cluster", "localhost:50050"];
+    for args in [
+        &["transfers", "-b", "-10:", "5:6", "-o", "a b.csv"][..],
+        &["graph", "-r", ROOT, "--run", "runs/1"],
+        &["analyze", "summary", "--token", ""],
+        &["query", "--list"],
+    ] {
+        let args: Vec<_> = args.iter().chain(&cluster).collect();
+        let answer = run(start().args(&args));
+        let printed: String = args.iter().map(|arg| format!("<{arg}>\n")).collect();
+        assert_eq!(answer.stdout, printed, "{answer:?}");
+        assert_eq!((answer.status, answer.stderr.as_str()), (7, ""));
+    }
+    // By the environment, for the commands that a cluster can answer.
+    let answer =
+        run(start()
+            .env("TXGRAPH_CLUSTER", "localhost:50050")
+            .args(["transfers", "--run", "x"]));
+    assert_eq!(answer.stdout, "<transfers>\n<--run>\n<x>\n", "{answer:?}");
+    let answer = run(start()
+        .env("TXGRAPH_CLUSTER", "localhost:50050")
+        .args(["completions", "bash"]));
+    assert_eq!(answer.status, 0, "{answer:?}");
+    let answer = run(start().env("TXGRAPH_CLUSTER", "here").arg("transfers"));
+    assert_eq!(answer.status, 2, "{answer:?}");
+    assert!(
+        answer
+            .stderr
+            .contains("TXGRAPH_CLUSTER: `here` is not HOST:PORT"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn driver_on_path_is_found() {
+    let sample = Sample::small();
+    let bin = sample.path("bin");
+    write_driver(&bin);
+    let program = sample.path("txgraph");
+    fs::copy(env!("CARGO_BIN_EXE_txgraph"), &program).unwrap();
+    let answer = run(std::process::Command::new(&program)
+        .env("PATH", &bin)
+        .args(["transfers", "--cluster", "localhost:50050"]));
+    assert_eq!(answer.status, 7, "{answer:?}");
+    assert_eq!(
+        answer.stdout,
+        "<transfers>\n<--cluster>\n<localhost:50050>\n"
+    );
+}
+
+#[test]
+fn other_commands_refuse_a_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    for line in [
+        "info",
+        "replay",
+        "call --to 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0",
+        "index status",
+        "completions bash",
+        "man",
+    ] {
+        for option in ["--cluster localhost:50050", "--run x"] {
+            let line = format!("{line} {option}");
+            let answer = run(bare(folder.path()).args(line.split_whitespace()));
+            assert_eq!(answer.status, 2, "{line}: {answer:?}");
+            assert!(
+                answer
+                    .stderr
+                    .contains("apply only to transfers, graph, analyze and query"),
+                "{line}: {answer:?}"
+            );
+        }
+    }
+    let answer = run(bare(folder.path()).args(["transfers", "--run", "x"]));
+    assert_eq!(answer.status, 2, "{answer:?}");
+    assert!(
+        answer
+            .stderr
+            .contains("--run needs a cluster: pass --cluster HOST:PORT"),
+        "{answer:?}"
+    );
+    let answer = run(bare(folder.path()).args(["transfers", "--cluster", "here"]));
+    assert_eq!(answer.status, 2, "{answer:?}");
+    assert!(answer.stderr.contains("is not HOST:PORT"), "{answer:?}");
+}
