@@ -1,0 +1,290 @@
+//! A cluster as a source of the façade.
+
+use crate::{
+    Error, Result, Settings,
+    ballista::Cluster,
+    engine::{Engine, Job},
+    local::InProcess,
+    operator::TransfersExec,
+    rows::{self, Scanned},
+    run::Run,
+    source::{ClusterSource, Cut},
+    wire::{Chunk, Input, Mode, Request, SourceInfo, Task},
+};
+use std::{
+    fmt,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use txgraph::{Backend, Capabilities, Capability, Config, Control, Protected, Source, SourceSpec};
+use txgraph_lake::Lake;
+use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
+use txgraph_work::CancelFlag;
+
+/// The word for a source that each executor opens itself.
+const EXECUTORS: &str = "executors";
+/// The address that stands for this process.
+pub const IN_PROCESS: &str = "in-process";
+
+/// What a driver works with: an engine, a run, and the data that is asked for.
+pub struct Driver {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) run: Run,
+    pub(crate) settings: Settings,
+    pub(crate) input: Input,
+    pub(crate) info: SourceInfo,
+    /// Blocks that are stored together.
+    pub(crate) cuts: Vec<Cut>,
+    /// The lake, opened in this process.
+    pub(crate) lake: Option<Source>,
+    pub(crate) control: Control,
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("engine", &self.engine)
+            .field("input", &self.input)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Driver {
+    /// Prepares questions to a cluster.
+    ///
+    /// # Errors
+    ///
+    /// If the scheduler cannot be reached, no executor has a source, or the lake cannot be read.
+    pub fn open(
+        scheduler: &str,
+        folder: &Path,
+        args: &[String],
+        config: &Config,
+        control: &Control,
+    ) -> Result<Self> {
+        let settings = Settings::load()?;
+        let engine: Arc<dyn Engine> = match scheduler {
+            IN_PROCESS => {
+                // Tasks in this process read the source of the configuration.
+                crate::serve::configure(config.clone())?;
+                Arc::new(InProcess::new(&settings)?)
+            }
+            address => {
+                let cluster = Cluster::new(address, settings.clone())?;
+                if cluster.executors()? == 0 {
+                    return Err(Error::Scheduler {
+                        address: address.to_owned(),
+                        message: "it has no executor; start one with `txgraph-executor`".to_owned(),
+                    });
+                }
+                Arc::new(cluster)
+            }
+        };
+        let input = input(config, scheduler == IN_PROCESS)?;
+        let run = Run::open(folder, args, scheduler)?;
+        let (info, cuts, lake) = match &input {
+            Input::Executors => {
+                let engine = engine.as_ref();
+                let name = run.folder().display().to_string();
+                let info = run.origin(|| describe(engine, &input, name, &control.cancel))?;
+                (info, Vec::new(), None)
+            }
+            Input::Lake(path) => {
+                let lake = Lake::open(path);
+                let lake = lake.map_err(|error| Error::Usage(error.to_string()))?;
+                let info = run.origin(|| lake_info(&lake, &input))?;
+                let spec = SourceSpec::from(format!("lake:{}", path.display()));
+                let config = Config {
+                    source: Some(spec),
+                    ..config.clone()
+                };
+                let source = Source::with_config(&config, control);
+                let source = source.map_err(|error| Error::Usage(error.message))?;
+                (info, cuts(&lake), Some(source))
+            }
+        };
+        Ok(Self {
+            engine,
+            run,
+            settings,
+            input,
+            info,
+            cuts,
+            lake,
+            control: control.clone(),
+        })
+    }
+}
+
+/// The data that a configuration names.
+fn input(config: &Config, is_local: bool) -> Result<Input> {
+    let Some(source) = &config.source else {
+        return Ok(Input::Executors);
+    };
+    match source.kind() {
+        EXECUTORS => Ok(Input::Executors),
+        "lake" => {
+            let path = PathBuf::from(source.location());
+            if path.to_string_lossy().starts_with("s3://") {
+                return Ok(Input::Lake(path));
+            }
+            // Executors have other working directories.
+            let path = path.canonicalize().map_err(|error| Error::io(&path, error))?;
+            Ok(Input::Lake(path))
+        }
+        _ if is_local => Ok(Input::Executors),
+        _ => Err(Error::Usage(format!(
+            "{source} is on this machine, and the executors of a cluster read sources of their \
+             own: name `{EXECUTORS}:`, or a lake that all of them can read"
+        ))),
+    }
+}
+
+/// Asks an executor for its source.
+fn describe(
+    engine: &dyn Engine,
+    input: &Input,
+    run: String,
+    cancel: &CancelFlag,
+) -> Result<SourceInfo> {
+    let task = Task {
+        run,
+        input: input.clone(),
+        mode: Mode::Describe,
+        chain: None,
+        request: Request::default(),
+        columns: None,
+    };
+    let chunk = Chunk {
+        number: 0,
+        blocks: BlockRange { first: 0, last: 0 },
+        follows: false,
+    };
+    let job = Job {
+        name: "description of the executors' source".to_owned(),
+        plan: TransfersExec::plan(task, &[chunk])?,
+        cancel,
+        progress: None,
+    };
+    let mut info = None;
+    engine.execute(&job, &mut |batch| {
+        for part in rows::split_scan(&batch)? {
+            if let Scanned::Report(json) = part {
+                let parsed = serde_json::from_str(&json);
+                info = Some(parsed.map_err(|error| Error::Answer(error.to_string()))?);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    info.ok_or_else(|| Error::Answer("no executor described its source".to_owned()))
+}
+
+fn lake_info(lake: &Lake, input: &Input) -> Result<SourceInfo> {
+    let status = lake.status();
+    let empty = || Error::Usage(format!("{input} has no blocks yet"));
+    let blocks = status.blocks.span().ok_or_else(empty)?;
+    Ok(SourceInfo {
+        executor: crate::serve::executor_name(),
+        chain: lake.chain().clone(),
+        tip: blocks.last,
+        everything: BlockRange {
+            first: 0,
+            last: blocks.last,
+        },
+        internal: status.internal,
+    })
+}
+
+fn cuts(lake: &Lake) -> Vec<Cut> {
+    let partitions = lake.partitions().iter();
+    partitions
+        .map(|partition| Cut {
+            last: partition.blocks.last,
+            transfers: partition.transfers,
+        })
+        .collect()
+}
+
+/// A driver as a source. Shared, because the driver also records the end of its run.
+#[derive(Debug)]
+pub(crate) struct ClusterBackend {
+    driver: Arc<Driver>,
+    protected: Protected,
+    explain: Explain,
+}
+
+/// Prints decisions.
+struct Explain(Box<dyn Fn(String) + Send + Sync>);
+
+impl fmt::Debug for Explain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Explain")
+    }
+}
+
+impl ClusterBackend {
+    pub(crate) fn new(driver: Arc<Driver>) -> Self {
+        let lake = driver.lake.as_ref();
+        let protected = lake.map(|lake| lake.protected().clone()).unwrap_or_default();
+        let explain = driver.control.explain.clone();
+        Self {
+            driver,
+            protected,
+            explain: Explain(Box::new(move |line| {
+                tracing::debug!("{line}");
+                if let Some(explain) = &explain {
+                    explain(&line);
+                }
+            })),
+        }
+    }
+}
+
+impl Backend for ClusterBackend {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Hashes)
+    }
+
+    fn chain(&self) -> txgraph::Result<&ChainInfo> {
+        Ok(&self.driver.info.chain)
+    }
+
+    fn tip(&self) -> txgraph::Result<u64> {
+        Ok(self.driver.info.tip)
+    }
+
+    fn everything(&self) -> txgraph::Result<BlockRange> {
+        Ok(self.driver.info.everything)
+    }
+
+    fn transfers(
+        &self,
+        filter: &TransferFilter,
+    ) -> txgraph::Result<Box<dyn TransferSource + Sync + '_>> {
+        let driver = &*self.driver;
+        let lake = driver.lake.as_ref();
+        Ok(Box::new(ClusterSource {
+            engine: driver.engine.as_ref(),
+            run: &driver.run,
+            settings: &driver.settings,
+            input: &driver.input,
+            chain: &driver.info.chain,
+            cuts: &driver.cuts,
+            local: lake.map(|lake| lake.transfer_source(filter)).transpose()?,
+            cancel: &driver.control.cancel,
+            progress: driver.control.progress.as_deref(),
+            explain: &self.explain.0,
+        }))
+    }
+
+    fn has_internal(&self) -> bool {
+        self.driver.info.internal
+    }
+
+    fn protected(&self) -> &Protected {
+        &self.protected
+    }
+}

@@ -1,0 +1,345 @@
+//! Apache DataFusion Ballista as the engine.
+
+use crate::{
+    Error, Result, Settings,
+    engine::{Engine, Job, JobMetrics, Sink},
+    error::Refusal,
+    session,
+};
+use ballista_core::{
+    client::BallistaClient,
+    serde::protobuf::{
+        CancelJobParams, ExecuteQueryParams, FailedJob, GetJobStatusParams, KeyValuePair,
+        PartitionLocation, SuccessfulJob, execute_query_params::Query, execute_query_result,
+        job_status, scheduler_grpc_client::SchedulerGrpcClient,
+    },
+    utils::{GrpcClientConfig, create_grpc_client_endpoint},
+    extension::SessionConfigExt,
+    version,
+};
+use datafusion::{
+    execution::SessionState,
+    physical_plan::{ExecutionPlan, ExecutionPlanProperties},
+};
+use datafusion_proto::{physical_plan::AsExecutionPlan, protobuf::PhysicalPlanNode};
+use futures::StreamExt;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::runtime::Runtime;
+use tonic::transport::Channel;
+use txgraph_work::ProgressGuard;
+
+/// The time between two questions for the state of a job.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The time between two questions for the tasks of a job.
+const TASKS_INTERVAL: Duration = Duration::from_secs(1);
+/// Attempts to read a result from an executor, and the pause between them.
+const FETCH_ATTEMPTS: u8 = 3;
+const FETCH_PAUSE_MILLIS: u64 = 200;
+
+type Scheduler = SchedulerGrpcClient<Channel>;
+
+/// A cluster.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    address: String,
+    settings: Settings,
+    session: SessionState,
+    runtime: Runtime,
+}
+
+impl Cluster {
+    /// Names a cluster by the address of its scheduler, `HOST:PORT`.
+    pub(crate) fn new(address: &str, settings: Settings) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Plan(format!("threads for the network: {error}")))?;
+        let config = session::config(settings.adaptive, settings.partitions);
+        Ok(Self {
+            address: address.to_owned(),
+            session: session::state(config)?,
+            settings,
+            runtime,
+        })
+    }
+
+    /// The number of executors that are registered.
+    pub(crate) fn executors(&self) -> Result<usize> {
+        let text = self.get("/api/executors")?;
+        let list: Vec<serde_json::Value> = serde_json::from_str(&text)
+            .map_err(|error| self.unreachable(format!("/api/executors: {error}")))?;
+        Ok(list.len())
+    }
+
+    fn unreachable(&self, message: impl ToString) -> Error {
+        Error::Scheduler {
+            address: self.address.clone(),
+            message: message.to_string(),
+        }
+    }
+
+    fn get(&self, path: &str) -> Result<String> {
+        let url = format!("http://{}{path}", self.address);
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .timeout_global(Some(Duration::from_secs(10)))
+            .build()
+            .into();
+        let answer = agent.get(&url).call();
+        let mut answer = answer.map_err(|error| self.unreachable(error))?;
+        let text = answer.body_mut().read_to_string();
+        text.map_err(|error| self.unreachable(error))
+    }
+
+    async fn connect(&self) -> Result<Scheduler> {
+        let config = self.session.config().ballista_config();
+        let url = format!("http://{}", self.address);
+        let endpoint = create_grpc_client_endpoint(url, Some(&GrpcClientConfig::from(&config)))
+            .map_err(|error| self.unreachable(error))?;
+        let channel = endpoint.connect().await.map_err(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            self.unreachable(format!(
+                "cannot connect: {}; is the scheduler running?",
+                cause.unwrap_or_else(|| error.to_string())
+            ))
+        })?;
+        let bytes = session::MESSAGE_BYTES_MAX as usize;
+        Ok(SchedulerGrpcClient::new(channel)
+            .max_encoding_message_size(bytes)
+            .max_decoding_message_size(bytes))
+    }
+
+    /// Submits a plan. Returns the id of its job.
+    async fn submit(&self, scheduler: &mut Scheduler, job: &Job<'_>) -> Result<String> {
+        let codec = session::codec();
+        let node = PhysicalPlanNode::try_from_physical_plan(job.plan.clone(), codec.as_ref())?;
+        let mut plan = Vec::new();
+        node.try_encode(&mut plan)?;
+        let entries = self.session.config().options().entries().into_iter();
+        let mut settings: Vec<_> = entries
+            .map(|entry| KeyValuePair {
+                key: entry.key,
+                value: entry.value,
+            })
+            .collect();
+        settings.retain(|pair| pair.key != ballista_core::config::BALLISTA_JOB_NAME);
+        settings.push(KeyValuePair {
+            key: ballista_core::config::BALLISTA_JOB_NAME.to_owned(),
+            value: Some(job.name.clone()),
+        });
+        let mut request = tonic::Request::new(ExecuteQueryParams {
+            query: Some(Query::PhysicalPlan(plan)),
+            settings,
+            session_id: self.session.session_id().to_owned(),
+            operation_id: self.session.session_id().to_owned(),
+        });
+        version::insert_version_header(request.metadata_mut());
+        let answer = scheduler.execute_query(request).await;
+        let answer = answer.map_err(|status| self.unreachable(status.message()))?;
+        let theirs = version::version_from_metadata(answer.metadata());
+        version::check_compatibility(Some(ballista_core::BALLISTA_VERSION), theirs)
+            .map_err(|message| self.unreachable(message))?;
+        match answer.into_inner().result {
+            Some(execute_query_result::Result::Success(success)) => Ok(success.job_id),
+            Some(execute_query_result::Result::Failure(failure)) => {
+                let message = format!("{failure:?}");
+                Err(match Refusal::find(&message) {
+                    Some(refusal) => refusal.into(),
+                    None => self.unreachable(format!("the plan was refused: {message}")),
+                })
+            }
+            None => Err(self.unreachable("the answer to a plan is empty")),
+        }
+    }
+
+    /// Waits for the end of a job. Cancels it when the caller stops, or when it is stuck.
+    async fn wait(
+        &self,
+        scheduler: &mut Scheduler,
+        id: &str,
+        job: &Job<'_>,
+    ) -> Result<SuccessfulJob> {
+        let partitions = job.plan.output_partitioning().partition_count() as u64;
+        let progress = ProgressGuard::start(job.progress, partitions, "rows");
+        let start = Instant::now();
+        let (mut asked, mut finished, mut moved) = (start, 0, start);
+        loop {
+            if job.cancel.is_cancelled() {
+                cancel(scheduler, id).await;
+                return Err(Error::Interrupted);
+            }
+            let params = GetJobStatusParams {
+                job_id: id.to_owned(),
+            };
+            let status = scheduler.get_job_status(params).await;
+            let status = status.map_err(|status| self.unreachable(status.message()))?;
+            match status.into_inner().status.and_then(|status| status.status) {
+                Some(job_status::Status::Successful(done)) => {
+                    progress.advance(partitions.saturating_sub(finished), 0);
+                    return Ok(done);
+                }
+                Some(job_status::Status::Failed(failed)) => return Err(failure(id, failed)),
+                _ => {}
+            }
+            if asked.elapsed() >= TASKS_INTERVAL {
+                asked = Instant::now();
+                // Without an answer, only the limit for the whole job holds.
+                if let Some(now) = self.finished_tasks(id) {
+                    if now != finished {
+                        moved = asked;
+                        progress.advance(now.saturating_sub(finished), 0);
+                        finished = finished.max(now);
+                    }
+                    if moved.elapsed() > self.settings.stall_limit() {
+                        let seconds = self.settings.stall_seconds;
+                        let reason = format!("no task ended for {seconds} s");
+                        return Err(stuck(scheduler, id, reason).await);
+                    }
+                }
+            }
+            if start.elapsed() > self.settings.job_limit() {
+                let reason = format!("it did not end in {} s", self.settings.job_seconds);
+                return Err(stuck(scheduler, id, reason).await);
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// The number of finished tasks of a job, if the scheduler knows.
+    fn finished_tasks(&self, id: &str) -> Option<u64> {
+        let text = tokio::task::block_in_place(|| self.get(&format!("/api/job/{id}/stages")));
+        let answer: serde_json::Value = serde_json::from_str(&text.ok()?).ok()?;
+        let stages = answer.get("stages")?.as_array()?;
+        let tasks = stages.iter().filter_map(|stage| stage.get("tasks")?.as_array());
+        let is_done = |task: &&serde_json::Value| {
+            let status = task.get("status").and_then(serde_json::Value::as_str);
+            status == Some("Successful")
+        };
+        Some(tasks.flatten().filter(is_done).count() as u64)
+    }
+
+    /// Passes the rows of a finished job to `sink`.
+    async fn fetch(
+        &self,
+        id: &str,
+        locations: Vec<PartitionLocation>,
+        cancel: &txgraph_work::CancelFlag,
+        metrics: &mut JobMetrics,
+        sink: Sink<'_>,
+    ) -> Result<()> {
+        let mut locations: Vec<_> = locations
+            .into_iter()
+            .map(|location| {
+                let partition = location.partition_id.clone();
+                (partition.map(|one| one.partition_id), location)
+            })
+            .collect();
+        locations.sort_by_key(|(partition, location)| (*partition, location.map_partition_id));
+        for (_, location) in locations {
+            let lost = |message: String| Error::Job {
+                job: id.to_owned(),
+                message: format!("its result cannot be read: {message}"),
+            };
+            let layout = location.layout();
+            let file = location.file_id;
+            let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id)
+            else {
+                return Err(lost("a part of it has no place".to_owned()));
+            };
+            let port = u16::try_from(executor.port)
+                .map_err(|_| lost(format!("{} is not a port", executor.port)))?;
+            let mut client = BallistaClient::try_new(
+                &executor.host,
+                port,
+                session::MESSAGE_BYTES_MAX as usize,
+                false,
+                None,
+                FETCH_ATTEMPTS,
+                FETCH_PAUSE_MILLIS,
+                0,
+                0,
+            )
+            .await
+            .map_err(|error| lost(error.to_string()))?;
+            let mut rows = client
+                .fetch_partition(&executor.id, &partition.into(), file, layout, true)
+                .await
+                .map_err(|error| lost(error.to_string()))?;
+            while let Some(batch) = rows.next().await {
+                let batch = batch.map_err(|error| lost(error.to_string()))?;
+                metrics.rows += batch.num_rows() as u64;
+                metrics.bytes += batch.get_array_memory_size() as u64;
+                if cancel.is_cancelled() {
+                    return Err(Error::Interrupted);
+                }
+                if tokio::task::block_in_place(|| sink(batch))?.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine for Cluster {
+    fn execute(&self, job: &Job<'_>, sink: Sink<'_>) -> Result<JobMetrics> {
+        self.runtime.block_on(async {
+            let start = Instant::now();
+            let mut scheduler = self.connect().await?;
+            let id = self.submit(&mut scheduler, job).await?;
+            tracing::debug!(job = id, name = job.name, "submitted");
+            let done = self.wait(&mut scheduler, &id, job).await?;
+            let mut metrics = JobMetrics {
+                job: id.clone(),
+                execution_millis: millis(start),
+                ..JobMetrics::default()
+            };
+            let locations = done.partition_location;
+            self.fetch(&id, locations, job.cancel, &mut metrics, sink).await?;
+            metrics.millis = millis(start);
+            Ok(metrics)
+        })
+    }
+
+    fn session(&self) -> &SessionState {
+        &self.session
+    }
+
+    fn name(&self) -> String {
+        format!("the cluster at {}", self.address)
+    }
+}
+
+fn millis(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn failure(id: &str, failed: FailedJob) -> Error {
+    match Refusal::find(&failed.error) {
+        Some(refusal) => refusal.into(),
+        None => Error::Job {
+            job: id.to_owned(),
+            message: failed.error,
+        },
+    }
+}
+
+async fn stuck(scheduler: &mut Scheduler, id: &str, reason: String) -> Error {
+    cancel(scheduler, id).await;
+    Error::Stuck {
+        job: id.to_owned(),
+        reason,
+    }
+}
+
+async fn cancel(scheduler: &mut Scheduler, id: &str) {
+    let params = CancelJobParams {
+        job_id: id.to_owned(),
+    };
+    if let Err(status) = scheduler.cancel_job(params).await {
+        tracing::warn!(job = id, "it could not be cancelled: {}", status.message());
+    }
+}

@@ -1,0 +1,19 @@
+//! `txgraph-scheduler`: the scheduler of a cluster.
+
+use clap::Parser;
+use std::process::ExitCode;
+use txgraph_distributed::scheduler::{SchedulerArgs, run};
+
+/// The scheduler of a txgraph cluster: Apache DataFusion Ballista with txgraph's operators
+///
+/// It has no authentication. docs/cluster.md describes how to protect it.
+#[derive(Debug, Parser)]
+#[command(name = "txgraph-scheduler", version, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    args: SchedulerArgs,
+}
+
+fn main() -> ExitCode {
+    txgraph_distributed::process(run(&Cli::parse().args))
+}

@@ -1,0 +1,104 @@
+//! An executor: Ballista's, with our codec, our functions, and a source of its own.
+
+use crate::{Error, Result, serve, session};
+use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+use clap::Args;
+use std::{path::PathBuf, sync::Arc};
+use txgraph::{Config, SourceSpec};
+
+/// Options of an executor.
+#[derive(Args, Clone, Debug)]
+pub struct ExecutorArgs {
+    /// Address of the scheduler
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    pub scheduler: String,
+
+    /// Address to listen on. Everybody who reaches it can read all data of the executor
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub listen: std::net::IpAddr,
+
+    /// Host name at which others reach the executor, if it is not that of --listen
+    #[arg(long, value_name = "HOST")]
+    pub external_host: Option<String>,
+
+    /// Port for results
+    #[arg(long, value_name = "PORT", default_value_t = 50051)]
+    pub port: u16,
+
+    /// Port for the scheduler
+    #[arg(long, value_name = "PORT", default_value_t = 50052)]
+    pub grpc_port: u16,
+
+    /// Source of this executor: KIND:LOCATION, or a data directory of reth
+    ///
+    /// Without it, the executor reads lakes only. Questions never name it.
+    #[arg(long, env = txgraph::SOURCE_ENV, value_name = "SOURCE")]
+    pub source: Option<String>,
+
+    /// Tasks at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub tasks: usize,
+
+    /// Memory of all tasks, in bytes, before joins and aggregates use the disk
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
+    pub memory: u64,
+
+    /// Directory for results and spilled data; deleted parts are those of finished jobs
+    #[arg(long, value_name = "DIR")]
+    pub work_dir: PathBuf,
+
+    /// Seconds between signs of life to the scheduler
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub heartbeat: u64,
+}
+
+/// Runs an executor until the process is asked to end.
+///
+/// # Errors
+///
+/// If the source cannot be opened, the scheduler cannot be reached, or an option is wrong.
+pub async fn run(args: &ExecutorArgs) -> Result<()> {
+    let source = match &args.source {
+        Some(source) => Some(SourceSpec::from(source.as_str())),
+        None => None,
+    };
+    let flags = Config {
+        source,
+        // The tasks of an executor run in parallel already.
+        threads: Some(1),
+        ..Config::default()
+    };
+    let config = Config::resolve(flags, None).map_err(|error| Error::Usage(error.message))?;
+    serve::configure(config)?;
+    std::fs::create_dir_all(&args.work_dir).map_err(|error| Error::io(&args.work_dir, error))?;
+    let Some((host, port)) = args.scheduler.rsplit_once(':') else {
+        return Err(Error::Usage(format!("{} is not HOST:PORT", args.scheduler)));
+    };
+    let port = port
+        .parse()
+        .map_err(|_| Error::Usage(format!("{port} is not a port")))?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let config = ExecutorProcessConfig {
+        bind_host: args.listen.to_string(),
+        external_host: args.external_host.clone(),
+        port: args.port,
+        grpc_port: args.grpc_port,
+        scheduler_host: host.to_owned(),
+        scheduler_port: port,
+        scheduler_connect_timeout_seconds: 30,
+        vcores: if args.tasks == 0 { cores } else { args.tasks },
+        work_dir: Some(args.work_dir.display().to_string()),
+        executor_heartbeat_interval_seconds: args.heartbeat,
+        memory_pool_size: Some(args.memory),
+        grpc_max_decoding_message_size: session::MESSAGE_BYTES_MAX,
+        grpc_max_encoding_message_size: session::MESSAGE_BYTES_MAX,
+        override_physical_codec: Some(session::codec()),
+        override_function_registry: Some(Arc::new(session::registry())),
+        ..ExecutorProcessConfig::default()
+    };
+    let done = start_executor_process(Arc::new(config)).await;
+    done.map_err(|error| Error::Scheduler {
+        address: args.scheduler.clone(),
+        message: error.to_string(),
+    })
+}

@@ -1,0 +1,69 @@
+//! txgraph's questions on Apache DataFusion Ballista, with the same answers.
+//!
+//! ```text
+//!  txgraph-cluster (driver)                      txgraph-executor, on each host
+//!  question ─► façade ─► search ─► request       TransfersExec ─► source of the executor,
+//!                 ▲                  │ job            │           or a lake
+//!                 │                  ▼                │ rows and a report for each chunk
+//!          step of the run ◄── engine: scheduler ◄────┘
+//! ```
+//!
+//! The driver runs the same search as the local engine. Its source of transfers turns each
+//! request into a job: a plan of our operator `TransfersExec` over one row for each chunk of
+//! blocks. Executors read the chunks with the readers of the local engine. The rows are written
+//! into the folder of the run, checked, and passed to the search. So a question has the same
+//! answer on a cluster, and a run that was interrupted continues after its last step.
+
+mod backend;
+mod ballista;
+mod codec;
+pub mod driver;
+mod engine;
+mod error;
+pub mod executor;
+mod functions;
+mod local;
+mod operator;
+mod rows;
+pub mod run;
+pub mod scheduler;
+mod serve;
+mod session;
+mod settings;
+mod source;
+mod wire;
+
+pub use backend::{Driver, IN_PROCESS};
+pub use codec::PlanCodec;
+pub use engine::JobMetrics;
+pub use error::{Error, Refusal, RefusalKind, Result};
+pub use rows::transfers_schema;
+pub use run::Step;
+pub use settings::{CLUSTER_CONFIG_ENV, Settings};
+
+use std::{future::Future, process::ExitCode};
+
+/// Runs a scheduler or an executor as a process: with a log on stderr, and an exit status.
+#[expect(clippy::print_stderr, reason = "the last words of a process")]
+pub fn process(work: impl Future<Output = Result<()>>) -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter.unwrap_or_else(|_| "warn,txgraph=info,ballista=info".into()))
+        .with_writer(std::io::stderr)
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let done = match runtime {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => Err(Error::Plan(format!("threads of the process: {error}"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            match error {
+                Error::Usage(_) => ExitCode::from(2),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}

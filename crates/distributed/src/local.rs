@@ -1,0 +1,85 @@
+//! This process as the engine: the same plans, without a cluster.
+
+use crate::{
+    Error, Result, Settings,
+    engine::{Engine, Job, JobMetrics, Sink},
+    session,
+};
+use datafusion::{execution::SessionState, physical_plan::ExecutionPlanProperties};
+use futures::StreamExt;
+use std::{ops::ControlFlow, sync::Arc, time::Instant};
+use tokio::runtime::Runtime;
+use txgraph_work::ProgressGuard;
+
+/// Executes plans with DataFusion in this process.
+#[derive(Debug)]
+pub(crate) struct InProcess {
+    session: SessionState,
+    runtime: Runtime,
+}
+
+impl InProcess {
+    pub(crate) fn new(settings: &Settings) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let config = session::config(false, settings.partitions);
+        Ok(Self {
+            session: session::state(config)?,
+            runtime: runtime.map_err(|error| Error::Plan(format!("threads: {error}")))?,
+        })
+    }
+}
+
+impl Engine for InProcess {
+    fn execute(&self, job: &Job<'_>, sink: Sink<'_>) -> Result<JobMetrics> {
+        let start = Instant::now();
+        let partitions = job.plan.output_partitioning().partition_count();
+        let progress = ProgressGuard::start(job.progress, partitions as u64, "rows");
+        let context = Arc::new(datafusion::execution::TaskContext::from(&self.session));
+        let mut metrics = JobMetrics {
+            job: "in-process".to_owned(),
+            ..JobMetrics::default()
+        };
+        self.runtime.block_on(async {
+            // A few partitions ahead, on all threads; their rows in order.
+            let plan = &job.plan;
+            let streams = (0..partitions).map(|partition| {
+                let stream = plan.execute(partition, context.clone());
+                async move {
+                    let stream = stream?;
+                    let collect = async { stream.collect::<Vec<_>>().await };
+                    Ok::<_, Error>(tokio::spawn(collect).await)
+                }
+            });
+            let ahead = std::thread::available_parallelism().map_or(2, usize::from);
+            let mut streams = futures::stream::iter(streams).buffered(ahead);
+            while let Some(batches) = streams.next().await {
+                let batches = batches?.map_err(|error| Error::Answer(error.to_string()))?;
+                for batch in batches {
+                    let batch = batch?;
+                    metrics.rows += batch.num_rows() as u64;
+                    metrics.bytes += batch.get_array_memory_size() as u64;
+                    if job.cancel.is_cancelled() {
+                        return Err(Error::Interrupted);
+                    }
+                    let next = tokio::task::block_in_place(|| sink(batch))?;
+                    if next == ControlFlow::Break(()) {
+                        return Ok(());
+                    }
+                }
+                progress.advance(1, 0);
+            }
+            Ok(())
+        })?;
+        let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        (metrics.millis, metrics.execution_millis) = (millis, millis);
+        Ok(metrics)
+    }
+
+    fn session(&self) -> &SessionState {
+        &self.session
+    }
+
+    fn name(&self) -> String {
+        "this process".to_owned()
+    }
+}

@@ -1,0 +1,247 @@
+//! The operator that reads transfers in executors.
+//!
+//! ```text
+//! TransfersExec       opens the source of the executor, returns the rows of a chunk
+//!   DataSourceExec    in memory: one row for each chunk, one partition for each row
+//! ```
+//!
+//! The operator is not a leaf. The scheduler gives each task a part of the partitions by rewriting
+//! the leaves that it knows; a leaf of another kind would be run whole by every task, and rows
+//! would appear several times (`ballista-scheduler/src/state/task_builder.rs`).
+
+use crate::{
+    Error, Result, rows,
+    serve::{self, Emit},
+    wire::{Chunk, Mode, Task},
+};
+use datafusion::{
+    arrow::{
+        array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt64Array},
+        datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type},
+    },
+    catalog::memory::{DataSourceExec, MemorySourceConfig},
+    common::{Result as PlanResult, internal_err, tree_node::TreeNodeRecursion},
+    error::DataFusionError,
+    execution::TaskContext,
+    physical_expr::{EquivalenceProperties, PhysicalExpr},
+    physical_plan::{
+        DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+        SendableRecordBatchStream,
+        execution_plan::{Boundedness, EmissionType},
+        stream::RecordBatchReceiverStreamBuilder,
+    },
+};
+use futures::StreamExt;
+use std::{
+    fmt,
+    ops::ControlFlow,
+    sync::{Arc, LazyLock},
+};
+use txgraph_transfers::BlockRange;
+
+/// Batches that wait for the consumer of a chunk.
+const BATCHES_AHEAD: usize = 2;
+
+/// Reads the transfers of chunks.
+#[derive(Debug)]
+pub(crate) struct TransfersExec {
+    task: Arc<Task>,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl TransfersExec {
+    /// Reads the chunks that `input` returns.
+    pub(crate) fn new(task: Arc<Task>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        if input.schema().fields() != chunk_schema().fields() {
+            return Err(Error::Plan("the input of TransfersExec has no chunks".to_owned()));
+        }
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema(&task)?),
+            input.output_partitioning().clone(),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Self {
+            task,
+            input,
+            properties: Arc::new(properties),
+        })
+    }
+
+    /// A plan that reads these chunks, one in each partition.
+    pub(crate) fn plan(task: Task, chunks: &[Chunk]) -> Result<Arc<dyn ExecutionPlan>> {
+        let partitions: Result<Vec<_>> = chunks
+            .iter()
+            .map(|chunk| Ok(vec![encode_chunk(chunk)?]))
+            .collect();
+        let leaf = MemorySourceConfig::try_new(&partitions?, chunk_schema(), None)?;
+        let leaf = DataSourceExec::from_data_source(leaf);
+        Ok(Arc::new(Self::new(Arc::new(task), leaf)?))
+    }
+
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
+    }
+}
+
+/// The columns that a task returns.
+fn schema(task: &Task) -> Result<SchemaRef> {
+    Ok(match (task.mode, &task.columns) {
+        (Mode::Rows, Some(columns)) => Arc::new(rows::transfers_schema().project(columns)?),
+        (Mode::Rows, None) => rows::transfers_schema(),
+        _ => rows::scan_schema(),
+    })
+}
+
+/// The columns of the leaf.
+fn chunk_schema() -> SchemaRef {
+    static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+        let number = |name| Field::new(name, DataType::UInt64, false);
+        Arc::new(Schema::new(vec![
+            number("chunk"),
+            number("first_block"),
+            number("last_block"),
+            Field::new("follows", DataType::Boolean, false),
+        ]))
+    });
+    SCHEMA.clone()
+}
+
+fn encode_chunk(chunk: &Chunk) -> Result<RecordBatch> {
+    let number = |value| -> ArrayRef { Arc::new(UInt64Array::from(vec![value])) };
+    let columns = vec![
+        number(chunk.number),
+        number(chunk.blocks.first),
+        number(chunk.blocks.last),
+        Arc::new(BooleanArray::from(vec![chunk.follows])),
+    ];
+    Ok(RecordBatch::try_new(chunk_schema(), columns)?)
+}
+
+fn decode_chunks(batch: &RecordBatch) -> Result<Vec<Chunk>> {
+    let number = |at: usize, row| {
+        let column = batch.column(at).as_primitive::<UInt64Type>();
+        column.is_valid(row).then(|| column.value(row))
+    };
+    let chunk = |row| {
+        Some(Chunk {
+            number: number(0, row)?,
+            blocks: BlockRange::new(number(1, row)?, number(2, row)?)?,
+            follows: batch.column(3).as_boolean().value(row),
+        })
+    };
+    let damaged = || Error::Plan("a chunk of a task has no blocks".to_owned());
+    (0..batch.num_rows())
+        .map(|row| chunk(row).ok_or_else(damaged))
+        .collect()
+}
+
+impl DisplayAs for TransfersExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Task { input, mode, .. } = &*self.task;
+        write!(f, "TransfersExec: {mode:?} of {input}")
+    }
+}
+
+impl ExecutionPlan for TransfersExec {
+    fn name(&self) -> &'static str {
+        "TransfersExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
+    ) -> PlanResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let [input] = children.as_slice() else {
+            return internal_err!("TransfersExec has one child, not {}", children.len());
+        };
+        let new = Self::new(self.task.clone(), input.clone());
+        Ok(Arc::new(new.map_err(refused)?))
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        // The rows of a chunk come instead of the chunk.
+        vec![false]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        // A partition is one chunk. Dividing the chunks again would only add a stage.
+        vec![false]
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        let mut input = self.input.execute(partition, context)?;
+        let task = self.task.clone();
+        let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), BATCHES_AHEAD);
+        let sender = stream.tx();
+        stream.spawn(async move {
+            while let Some(chunks) = input.next().await {
+                for chunk in decode_chunks(&chunks?).map_err(refused)? {
+                    let (task, sender) = (task.clone(), sender.clone());
+                    // Reading blocks a thread: it must not be one of the event loop.
+                    let read = move || {
+                        let mut emit = |batch| match sender.blocking_send(Ok(batch)) {
+                            Ok(()) => ControlFlow::Continue(()),
+                            // The consumer is gone: the task was cancelled.
+                            Err(_) => ControlFlow::Break(()),
+                        };
+                        serve::chunk(&task, &chunk, &mut emit as Emit<'_>)
+                    };
+                    let done = tokio::task::spawn_blocking(read).await;
+                    let done = done.map_err(|error| DataFusionError::External(error.into()))?;
+                    done.map_err(|refusal| DataFusionError::Execution(refusal.to_text()))?;
+                }
+            }
+            Ok(())
+        });
+        Ok(stream.build())
+    }
+}
+
+/// An error of a plan.
+pub(crate) fn refused(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_survive_a_batch() {
+        let chunk = Chunk {
+            number: 5,
+            blocks: BlockRange {
+                first: 7,
+                last: u64::MAX,
+            },
+            follows: true,
+        };
+        assert_eq!(decode_chunks(&encode_chunk(&chunk).unwrap()).unwrap(), [chunk]);
+        let empty = Chunk {
+            blocks: BlockRange { first: 2, last: 1 },
+            ..chunk
+        };
+        assert!(decode_chunks(&encode_chunk(&empty).unwrap()).is_err());
+    }
+}

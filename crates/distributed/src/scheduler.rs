@@ -1,0 +1,56 @@
+//! The scheduler: Ballista's, with our codec and functions.
+
+use crate::{Error, Result, session};
+use ballista_scheduler::{
+    cluster::BallistaCluster, config::SchedulerConfig, scheduler_process::start_server,
+};
+use clap::Args;
+use std::{net::SocketAddr, sync::Arc};
+
+/// Options of a scheduler.
+#[derive(Args, Clone, Debug)]
+pub struct SchedulerArgs {
+    /// Address to listen on. Everybody who reaches it can read all data of the executors
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    pub listen: SocketAddr,
+
+    /// Host name at which executors reach the scheduler, if it is not that of --listen
+    #[arg(long, value_name = "HOST")]
+    pub external_host: Option<String>,
+
+    /// Seconds without a sign of life after which an executor is lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub executor_timeout: u64,
+}
+
+/// Runs a scheduler until the process ends.
+///
+/// # Errors
+///
+/// If the address is not free, or an option is wrong.
+pub async fn run(args: &SchedulerArgs) -> Result<()> {
+    let address = args.listen;
+    let config = SchedulerConfig {
+        bind_host: address.ip().to_string(),
+        bind_port: address.port(),
+        external_host: match &args.external_host {
+            Some(host) => host.clone(),
+            None => address.ip().to_string(),
+        },
+        executor_timeout_seconds: args.executor_timeout,
+        expire_dead_executor_interval_seconds: (args.executor_timeout / 3).max(1),
+        no_executors_grace_period_seconds: args.executor_timeout,
+        grpc_server_max_decoding_message_size: session::MESSAGE_BYTES_MAX,
+        grpc_server_max_encoding_message_size: session::MESSAGE_BYTES_MAX,
+        grpc_client_max_message_size: session::MESSAGE_BYTES_MAX,
+        override_physical_codec: Some(session::codec()),
+        override_session_builder: Some(Arc::new(session::state)),
+        ..SchedulerConfig::default()
+    };
+    let failed = |error: ballista_core::error::BallistaError| Error::Scheduler {
+        address: address.to_string(),
+        message: error.to_string(),
+    };
+    let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
+    start_server(cluster, address, Arc::new(config)).await.map_err(failed)
+}

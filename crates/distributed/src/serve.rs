@@ -1,0 +1,314 @@
+//! Executors: how a task reads a chunk.
+
+use crate::{
+    Error, Result,
+    error::{Refusal, RefusalKind},
+    rows::{self, BATCH_ROWS},
+    wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task},
+};
+use alloy_primitives::B256;
+use datafusion::arrow::array::RecordBatch;
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+use txgraph::{Config, Control, ErrorKind, Source, SourceSpec};
+use txgraph_transfers::{
+    BlockRange, FailureKind, ScanReport, ScanRequest, SourceError, Touching, Transfer,
+    TransferFilter, TransferSource,
+};
+
+/// Receives batches.
+pub(crate) type Emit<'a> = &'a mut dyn FnMut(RecordBatch) -> ControlFlow<()>;
+
+/// Sources that stay open, of this many runs.
+const OPEN_MAX: usize = 4;
+
+/// The settings with which this process opens sources. Set once, when an executor starts.
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+/// Chooses the source of this executor, and how it reads.
+///
+/// # Errors
+///
+/// If it was chosen before.
+pub(crate) fn configure(config: Config) -> Result<()> {
+    let again = |_| Error::Usage("the source of this process was chosen before".to_owned());
+    CONFIG.set(config).map_err(again)
+}
+
+/// The host and process, for messages.
+pub(crate) fn executor_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let host = host.map_or_else(|_| "unknown host".to_owned(), |name| name.trim().to_owned());
+    format!("{host} (process {})", std::process::id())
+}
+
+/// Opens what a task reads, or returns what another task of the run opened.
+fn open(task: &Task) -> txgraph::Result<Arc<Source>> {
+    static OPEN: Mutex<Vec<(Input, String, Arc<Source>)>> = Mutex::new(Vec::new());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |(input, run, _): &(Input, String, _)| *input == task.input && *run == task.run;
+    if let Some(at) = open.iter().position(same) {
+        return Ok(open[at].2.clone());
+    }
+    let own = CONFIG.get().cloned().unwrap_or_default();
+    let config = match &task.input {
+        Input::Executors => own,
+        Input::Lake(path) => Config {
+            source: Some(SourceSpec::from(format!("lake:{}", path.display()))),
+            threads: own.threads,
+            ..Config::default()
+        },
+    };
+    let source = Arc::new(Source::with_config(&config, &Control::default())?);
+    if open.len() == OPEN_MAX {
+        open.remove(0);
+    }
+    open.push((task.input.clone(), task.run.clone(), source.clone()));
+    Ok(source)
+}
+
+/// Reads a chunk.
+pub(crate) fn chunk(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Refusal> {
+    let done = match task.mode {
+        Mode::Describe => describe(task, emit),
+        _ => read(task, chunk, emit),
+    };
+    done.map_err(|stop| {
+        let (kind, message) = match stop {
+            Stop::Ask(error) => (kind_of(&error), with_advice(&error)),
+            Stop::Scan(error) => {
+                let kind = kind_of_scan(&error);
+                (kind, format!("{}: {error}", task.input))
+            }
+            Stop::Own(error) => (RefusalKind::Failed, error.to_string()),
+            Stop::Chain(message) => (RefusalKind::Options, message),
+        };
+        let executor = executor_name();
+        tracing::error!(blocks = %chunk.blocks, "{message}");
+        let message = format!("blocks {}: {message}", chunk.blocks);
+        Refusal {
+            executor,
+            kind,
+            message,
+        }
+    })
+}
+
+/// Why a chunk was not read.
+enum Stop {
+    Ask(txgraph::Error),
+    Scan(SourceError),
+    Own(Error),
+    Chain(String),
+}
+
+impl From<txgraph::Error> for Stop {
+    fn from(error: txgraph::Error) -> Self {
+        Self::Ask(error)
+    }
+}
+
+impl From<SourceError> for Stop {
+    fn from(error: SourceError) -> Self {
+        Self::Scan(error)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Own(error)
+    }
+}
+
+fn with_advice(error: &txgraph::Error) -> String {
+    let mut message = error.message.clone();
+    if let Some(cause) = std::error::Error::source(error) {
+        message = format!("{message}: {cause}");
+    }
+    match &error.advice {
+        Some(advice) => format!("{message}; {advice}"),
+        None => message,
+    }
+}
+
+fn kind_of(error: &txgraph::Error) -> RefusalKind {
+    match error.kind {
+        ErrorKind::Usage | ErrorKind::Unsupported(_) => RefusalKind::Options,
+        ErrorKind::Unavailable => RefusalKind::Missing,
+        ErrorKind::Interrupted => RefusalKind::Interrupted,
+        _ => RefusalKind::Failed,
+    }
+}
+
+fn kind_of_scan(error: &SourceError) -> RefusalKind {
+    match error {
+        SourceError::Unavailable { missing, available } => RefusalKind::Unavailable {
+            missing: missing.clone(),
+            available: available.clone(),
+        },
+        SourceError::Reorged { block } => RefusalKind::Reorged { block: *block },
+        SourceError::Unsupported { .. } => RefusalKind::Options,
+        SourceError::Interrupted => RefusalKind::Interrupted,
+        SourceError::Failed(failure) => match failure.kind {
+            FailureKind::Missing => RefusalKind::Missing,
+            FailureKind::Replaced => RefusalKind::Reorged { block: 0 },
+            FailureKind::Options => RefusalKind::Options,
+            _ => RefusalKind::Failed,
+        },
+        _ => RefusalKind::Failed,
+    }
+}
+
+/// Describes the source of the executor.
+fn describe(task: &Task, emit: Emit<'_>) -> Result<(), Stop> {
+    let source = open(task)?;
+    let internal = TransferFilter {
+        internal: true,
+        ..TransferFilter::default()
+    };
+    let tip = source.tip()?;
+    let info = SourceInfo {
+        executor: executor_name(),
+        chain: source.chain()?.clone(),
+        tip,
+        everything: source.everything()?,
+        internal: source.transfer_source(&internal).is_ok(),
+    };
+    let json = serde_json::to_string(&info);
+    let json = json.map_err(|error| Error::Answer(error.to_string()))?;
+    let _ = emit(rows::encode_report(json)?);
+    Ok(())
+}
+
+/// Passes the transfers of a chunk to `emit`.
+fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
+    let source = open(task)?;
+    let ours = source.chain()?;
+    if let Some(theirs) = &task.chain
+        && (ours.chain_id, ours.genesis_hash) != (theirs.chain_id, theirs.genesis_hash)
+    {
+        return Err(Stop::Chain(format!(
+            "{} is of chain {} (genesis {}), and the question of chain {} (genesis {}); start \
+             this executor with a source of that chain",
+            source.spec(),
+            ours.chain_id,
+            ours.genesis_hash,
+            theirs.chain_id,
+            theirs.genesis_hash
+        )));
+    }
+    let request = task.request.of(chunk.blocks)?;
+    let from = source.transfer_source(&request.filter)?;
+    let parent = if chunk.follows {
+        chunk.blocks.first.checked_sub(1)
+    } else {
+        None
+    };
+    let parent_hash = |block: Option<u64>| match block {
+        Some(block) => hash_of(&*from, &request, block),
+        None => Ok(None),
+    };
+    let before = parent_hash(parent)?;
+
+    let mut failed = None;
+    let mut stopped = false;
+    let mut send = |transfers: &[Transfer]| {
+        for part in transfers.chunks(BATCH_ROWS) {
+            let batch = match task.mode {
+                Mode::Rows => rows::encode(part, task.columns.as_deref()),
+                _ => rows::encode_scan(part),
+            };
+            match batch {
+                Ok(batch) if emit(batch).is_continue() => {}
+                Ok(_) => {
+                    stopped = true;
+                    return ControlFlow::Break(());
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    let report = match task.mode {
+        Mode::FirstScan => first_scan(&*from, &request, &mut send)?,
+        _ => from.scan(&request, &mut |batch| send(&batch.transfers))?,
+    };
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    if stopped {
+        return Err(SourceError::Interrupted.into());
+    }
+    // The blocks before the chunk may have been replaced while it was read.
+    if let (Some(block), true) = (parent, before != parent_hash(parent)?) {
+        return Err(SourceError::Reorged { block }.into());
+    }
+    if task.mode != Mode::Rows {
+        let report = ChunkReport::new(chunk.number, executor_name(), report, before);
+        let json = serde_json::to_string(&report);
+        let json = json.map_err(|error| Error::Answer(error.to_string()))?;
+        let _ = emit(rows::encode_report(json)?);
+    }
+    Ok(())
+}
+
+/// Scans for the first frontier of a search. Returns the report on the request without it.
+fn first_scan(
+    from: &dyn TransferSource,
+    request: &ScanRequest,
+    send: &mut dyn FnMut(&[Transfer]) -> ControlFlow<()>,
+) -> Result<ScanReport, Stop> {
+    let whole = ScanRequest {
+        filter: TransferFilter {
+            touching: None,
+            ..request.filter.clone()
+        },
+        ..request.clone()
+    };
+    if let Some(prepared) = from.by_frontier(&whole)? {
+        let report = prepared.source.scan(request, &mut |batch| send(&batch.transfers))?;
+        return Ok(prepared.report.unwrap_or(report));
+    }
+    // A scan of everything costs no more than one of few addresses.
+    let report = from.scan(&whole, &mut |mut batch| {
+        let wanted = |one: &Transfer| request.filter.wants_ends(&one.from_address, &one.to_address);
+        batch.transfers.retain(wanted);
+        send(&batch.transfers)
+    })?;
+    Ok(report)
+}
+
+/// The hash of a block, by a scan that returns nothing. `None` if the source does not have it.
+fn hash_of(
+    from: &dyn TransferSource,
+    request: &ScanRequest,
+    block: u64,
+) -> Result<Option<B256>, SourceError> {
+    let touching = Touching {
+        addresses: Default::default(),
+        direction: Default::default(),
+    };
+    let request = ScanRequest {
+        blocks: BlockRange {
+            first: block,
+            last: block,
+        }
+        .into(),
+        filter: TransferFilter {
+            touching: Some(touching),
+            internal: false,
+            ..request.filter.clone()
+        },
+        with_times: false,
+        with_hashes: false,
+        allow_partial: true,
+        ..request.clone()
+    };
+    let report = from.scan(&request, &mut |_| ControlFlow::Continue(()))?;
+    Ok(report.last_block_hash)
+}

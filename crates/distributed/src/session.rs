@@ -1,0 +1,57 @@
+//! What the driver, the scheduler and the executors have in common: settings of plans, codec and
+//! functions.
+
+use crate::{codec::PlanCodec, functions};
+use ballista_core::{
+    extension::SessionConfigExt,
+    registry::BallistaFunctionRegistry,
+    utils::default_session_builder,
+};
+use datafusion::{
+    common::Result, execution::SessionState, execution::FunctionRegistry, prelude::SessionConfig,
+};
+use datafusion_proto::physical_plan::PhysicalExtensionCodec;
+use std::sync::Arc;
+
+/// The largest message between the processes, in bytes. A plan contains a frontier of up to
+/// 65,536 addresses, and one row for each chunk.
+pub(crate) const MESSAGE_BYTES_MAX: u32 = 128 << 20;
+
+/// The codec of plans.
+pub(crate) fn codec() -> Arc<dyn PhysicalExtensionCodec> {
+    Arc::new(PlanCodec::default())
+}
+
+/// The settings of a plan.
+pub(crate) fn config(adaptive: bool, partitions: usize) -> SessionConfig {
+    SessionConfig::new_with_ballista()
+        .with_target_partitions(partitions)
+        .with_ballista_adaptive_query_planner(adaptive)
+        .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES_MAX as usize)
+        // A task reads one chunk, so that little is repeated after a failure.
+        .set_usize("ballista.scheduler.max_partitions_per_task", 1)
+}
+
+/// The state of a session, with our functions.
+pub(crate) fn state(config: SessionConfig) -> Result<SessionState> {
+    let mut state = default_session_builder(config)?;
+    for function in functions::aggregates() {
+        state.register_udaf(function)?;
+    }
+    for function in functions::scalars() {
+        state.register_udf(function)?;
+    }
+    Ok(state)
+}
+
+/// The functions of executors.
+pub(crate) fn registry() -> BallistaFunctionRegistry {
+    let mut registry = BallistaFunctionRegistry::default();
+    for function in functions::aggregates() {
+        registry.aggregate_functions.insert(function.name().to_owned(), function);
+    }
+    for function in functions::scalars() {
+        registry.scalar_functions.insert(function.name().to_owned(), function);
+    }
+    registry
+}

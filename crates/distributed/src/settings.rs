@@ -1,0 +1,75 @@
+//! Settings of the driver.
+
+use crate::{Error, Result};
+use serde::Deserialize;
+use std::{path::Path, time::Duration};
+
+/// Names the file with the settings.
+pub const CLUSTER_CONFIG_ENV: &str = "TXGRAPH_CLUSTER_CONFIG";
+
+/// How the driver uses a cluster. `configs/cluster.toml` describes each setting.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// The number of chunks into which the blocks of a question are divided.
+    pub chunks: u64,
+    /// A search on a lake with fewer addresses than this in a hop reads it in the driver.
+    pub local_frontier: usize,
+    /// Seconds after which a job is cancelled.
+    pub job_seconds: u64,
+    /// Seconds without a finished task after which a job is cancelled.
+    pub stall_seconds: u64,
+    /// Whether the scheduler changes plans while they run. Off, because a job can wait for ever
+    /// when an executor is lost: docs/cluster.md has the measurement.
+    pub adaptive: bool,
+    /// The number of partitions of a shuffle.
+    pub partitions: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            chunks: 32,
+            local_frontier: 1000,
+            job_seconds: 24 * 3600,
+            stall_seconds: 600,
+            adaptive: false,
+            partitions: 16,
+        }
+    }
+}
+
+impl Settings {
+    /// The settings of the file that [`CLUSTER_CONFIG_ENV`] names, or the defaults.
+    pub fn load() -> Result<Self> {
+        match std::env::var_os(CLUSTER_CONFIG_ENV) {
+            Some(path) => Self::of_file(Path::new(&path)),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn of_file(path: &Path) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct File {
+            #[serde(default)]
+            driver: Settings,
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+        let file: File = toml::from_str(&text)
+            .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+        let settings = file.driver;
+        if settings.chunks == 0 || settings.partitions == 0 {
+            let message = format!("{}: chunks and partitions are at least 1", path.display());
+            return Err(Error::Usage(message));
+        }
+        Ok(settings)
+    }
+
+    pub(crate) const fn job_limit(&self) -> Duration {
+        Duration::from_secs(self.job_seconds)
+    }
+
+    pub(crate) const fn stall_limit(&self) -> Duration {
+        Duration::from_secs(self.stall_seconds)
+    }
+}

@@ -1,0 +1,382 @@
+//! Transfers from a cluster, as any other source of transfers.
+//!
+//! A request becomes a job, and its rows a step of the run. A search asks for one frontier after
+//! another, so it has a job for each hop. A run that is continued finds the steps that it
+//! finished, and asks for the others only.
+
+use crate::{
+    Error, Result, Settings,
+    engine::{Engine, Job},
+    operator::TransfersExec,
+    rows,
+    run::{self, Committed, Run},
+    wire::{Chunk, Input, Mode, Request, Task},
+};
+use serde::Serialize;
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use txgraph_stored::units;
+use txgraph_transfers::{
+    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, Pin, ScanReport, ScanRequest,
+    SourceError, Transfer, TransferSource,
+};
+use txgraph_work::{CancelFlag, Progress};
+
+/// Answers requests with jobs on a cluster.
+pub(crate) struct ClusterSource<'a> {
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) run: &'a Run,
+    pub(crate) settings: &'a Settings,
+    pub(crate) input: &'a Input,
+    pub(crate) chain: &'a ChainInfo,
+    /// Blocks at which chunks end, ascending: the partitions of a lake. Empty for equal chunks.
+    pub(crate) cuts: &'a [Cut],
+    /// The lake, read in the driver for small frontiers.
+    pub(crate) local: Option<Box<dyn TransferSource + Sync + 'a>>,
+    pub(crate) cancel: &'a CancelFlag,
+    pub(crate) progress: Option<&'a dyn Progress>,
+    pub(crate) explain: &'a (dyn Fn(String) + Send + Sync),
+}
+
+/// Some blocks that are stored together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    pub(crate) last: u64,
+    pub(crate) transfers: u64,
+}
+
+/// What the rows of a step depend on.
+#[derive(Serialize)]
+struct Key<'a> {
+    input: &'a Input,
+    chain: &'a ChainInfo,
+    first: bool,
+    request: &'a Request,
+    chunks: Vec<(u64, u64)>,
+}
+
+impl ClusterSource<'_> {
+    /// Divides blocks into chunks.
+    fn chunks(&self, blocks: &BlockRanges) -> Vec<Chunk> {
+        let wanted = self.settings.chunks.max(1);
+        let ranges: Vec<BlockRange> = if self.cuts.is_empty() {
+            let size = blocks.blocks().div_ceil(wanted).max(1);
+            units(blocks, size).into()
+        } else {
+            at_cuts(blocks, self.cuts, wanted)
+        };
+        let mut before: Option<BlockRange> = None;
+        let mut chunks = Vec::with_capacity(ranges.len());
+        for (number, blocks) in (0..).zip(ranges) {
+            let follows = before.is_some_and(|before| before.last.checked_add(1) == Some(blocks.first));
+            before = Some(blocks);
+            chunks.push(Chunk {
+                number,
+                blocks,
+                follows,
+            });
+        }
+        chunks
+    }
+
+    /// Returns the step with the rows of a request.
+    fn step(&self, request: &ScanRequest, first: bool) -> Result<Committed> {
+        let request = ScanRequest {
+            // A later job for hashes would cost more than the hashes of some more transfers.
+            with_times: request.with_times || request.filter.touching.is_some(),
+            with_hashes: request.with_hashes || request.filter.touching.is_some(),
+            ..request.clone()
+        };
+        let chunks = self.chunks(&request.blocks);
+        let wire = Request::new(&request, |bytes| self.run.write_frontier(bytes))?;
+        let key = run::key(&Key {
+            input: self.input,
+            chain: self.chain,
+            first,
+            request: &wire,
+            chunks: (chunks.iter())
+                .map(|chunk| (chunk.blocks.first, chunk.blocks.last))
+                .collect(),
+        })?;
+        let name = match &request.filter.touching {
+            Some(touching) => format!(
+                "transfers of {} addresses in blocks {}",
+                touching.addresses.len(),
+                request.blocks
+            ),
+            None => format!("transfers in blocks {}", request.blocks),
+        };
+        (self.explain)(format!(
+            "{name}: {} chunks of {} on {}",
+            chunks.len(),
+            self.input,
+            self.engine.name()
+        ));
+        self.run.step(&key, self.cancel, |folder| {
+            let task = Task {
+                run: self.run.folder().display().to_string(),
+                input: self.input.clone(),
+                mode: if first { Mode::FirstScan } else { Mode::Scan },
+                chain: Some(self.chain.clone()),
+                request: wire.clone(),
+                columns: None,
+            };
+            let job = Job {
+                name: name.clone(),
+                plan: TransfersExec::plan(task, &chunks)?,
+                cancel: self.cancel,
+                progress: self.progress,
+            };
+            run::write_scan(self.engine, &job, chunks.len(), folder)
+        })
+    }
+
+    /// Whether a request is answered in the driver.
+    fn local(&self, request: &ScanRequest) -> Option<&(dyn TransferSource + Sync)> {
+        let local = self.local.as_deref()?;
+        let addresses = request.filter.touching.as_ref()?.addresses.len();
+        (addresses < self.settings.local_frontier).then_some(local)
+    }
+
+    fn answer(
+        &self,
+        request: &ScanRequest,
+        first: bool,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        if let Some(local) = self.local(request) {
+            let addresses = request.filter.touching.as_ref();
+            let addresses = addresses.map_or(0, |touching| touching.addresses.len());
+            (self.explain)(format!(
+                "transfers of {addresses} addresses: {} in this process",
+                self.input
+            ));
+            return local.scan(request, sink);
+        }
+        let step = self.step(request, first)?;
+        deliver(&step, sink)?;
+        Ok(merged(&step))
+    }
+}
+
+/// Divides blocks at cuts, so that chunks have about equally many transfers.
+fn at_cuts(blocks: &BlockRanges, cuts: &[Cut], wanted: u64) -> Vec<BlockRange> {
+    let all: u64 = cuts.iter().map(|cut| cut.transfers).sum();
+    let enough = all.div_ceil(wanted).max(1);
+    let mut ends = Vec::new();
+    let mut transfers = 0;
+    for cut in cuts {
+        transfers += cut.transfers;
+        if transfers >= enough {
+            ends.push(cut.last);
+            transfers = 0;
+        }
+    }
+    let mut ranges = Vec::new();
+    for range in blocks.iter() {
+        let mut first = range.first;
+        for end in &ends {
+            if *end >= first && *end < range.last {
+                ranges.push(BlockRange { first, last: *end });
+                first = *end + 1;
+            }
+        }
+        ranges.push(BlockRange {
+            first,
+            last: range.last,
+        });
+    }
+    ranges
+}
+
+/// Passes the rows of a step to `sink`, in batches of whole blocks.
+fn deliver(
+    step: &Committed,
+    sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+) -> Result<(), SourceError> {
+    let mut chunks = step.step.chunks.iter();
+    let mut delivery = Delivery {
+        sink,
+        pending: Vec::new(),
+        blocks: None,
+        left: 0,
+    };
+    let mut stopped = false;
+    step.read_rows(|batch| {
+        for transfer in rows::decode(&batch)? {
+            while delivery.left == 0 {
+                let more = || Error::Answer("a step has more rows than its chunks".to_owned());
+                if delivery.next_chunk(chunks.next().ok_or_else(more)?).is_break() {
+                    stopped = true;
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if delivery.push(transfer).is_break() {
+                stopped = true;
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if stopped {
+        return Ok(());
+    }
+    if delivery.left > 0 {
+        return Err(Error::Answer("a step has fewer rows than its chunks".to_owned()).into());
+    }
+    // Chunks without rows.
+    for chunk in chunks {
+        if delivery.next_chunk(chunk).is_break() {
+            return Ok(());
+        }
+    }
+    let _ = delivery.end();
+    Ok(())
+}
+
+/// Collects the rows of a chunk into batches.
+struct Delivery<'a> {
+    sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
+    pending: Vec<Transfer>,
+    /// Blocks of the chunk that were not passed on yet.
+    blocks: Option<BlockRange>,
+    /// Rows of the chunk that were not read yet.
+    left: u64,
+}
+
+impl Delivery<'_> {
+    /// Passes on the rest of a chunk, and begins the next one.
+    fn next_chunk(&mut self, chunk: &run::StepChunk) -> ControlFlow<()> {
+        let end = self.end();
+        self.blocks = chunk.report.report.covered.span();
+        self.left = chunk.rows;
+        end
+    }
+
+    fn end(&mut self) -> ControlFlow<()> {
+        let transfers = std::mem::take(&mut self.pending);
+        match self.blocks.take() {
+            Some(blocks) => (self.sink)(Batch { blocks, transfers }),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn push(&mut self, transfer: Transfer) -> ControlFlow<()> {
+        let block = transfer.block_number;
+        let is_new = self.pending.last().is_some_and(|last| last.block_number < block);
+        let mut flow = ControlFlow::Continue(());
+        if let Some(blocks) = self.blocks
+            && is_new
+            && self.pending.len() >= rows::BATCH_ROWS
+        {
+            let last = block - 1;
+            let transfers = std::mem::take(&mut self.pending);
+            flow = (self.sink)(Batch {
+                blocks: BlockRange { last, ..blocks },
+                transfers,
+            });
+            self.blocks = Some(BlockRange {
+                first: block,
+                ..blocks
+            });
+        }
+        self.pending.push(transfer);
+        self.left -= 1;
+        flow
+    }
+}
+
+/// The report of a step: the sum of those of its chunks.
+fn merged(step: &Committed) -> ScanReport {
+    let mut all = ScanReport::default();
+    let mut covered = Vec::new();
+    for chunk in &step.step.chunks {
+        let report = chunk.report.clone().into_report();
+        covered.extend(report.covered.iter());
+        all.counts += report.counts;
+        for gap in report.missing {
+            match all.missing.last_mut() {
+                // A gap that a chunk divided.
+                Some(last)
+                    if last.reason == gap.reason
+                        && last.blocks.last.checked_add(1) == Some(gap.blocks.first) =>
+                {
+                    last.blocks.last = gap.blocks.last;
+                }
+                _ => all.missing.push(gap),
+            }
+        }
+        all.caveats.extend(report.caveats);
+        all.notes.extend(report.notes);
+        all.pins.extend(report.pins);
+        all.last_block_hash = report.last_block_hash.or(all.last_block_hash);
+    }
+    for list in [&mut all.caveats, &mut all.notes] {
+        list.sort();
+        list.dedup();
+    }
+    all.covered = BlockRanges::new(covered);
+    all
+}
+
+impl TransferSource for ClusterSource<'_> {
+    fn chain(&self) -> &ChainInfo {
+        self.chain
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.answer(request, false, sink)
+    }
+
+    /// Hashes and times come with the rows of a frontier.
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        match &self.local {
+            Some(local) => local.fill_hashes(transfers, pins),
+            None => Ok(()),
+        }
+    }
+
+    fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
+        let report = match &self.local {
+            Some(local) => local.by_frontier(request)?.and_then(|prepared| prepared.report),
+            None => None,
+        };
+        let first = AtomicBool::new(report.is_none());
+        Ok(Some(ByFrontier {
+            report,
+            source: Box::new(Hops { of: self, first }),
+        }))
+    }
+}
+
+/// The source of a search with several hops.
+struct Hops<'a> {
+    of: &'a ClusterSource<'a>,
+    /// Whether the next scan is the first one.
+    first: AtomicBool,
+}
+
+impl TransferSource for Hops<'_> {
+    fn chain(&self) -> &ChainInfo {
+        self.of.chain
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        let first = self.first.swap(false, Ordering::Relaxed);
+        self.of.answer(request, first, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.of.fill_hashes(transfers, pins)
+    }
+}

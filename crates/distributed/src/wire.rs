@@ -1,0 +1,392 @@
+//! What travels between the driver and the executors, besides rows.
+//!
+//! A [`Task`] is a part of the plan: which source an executor reads, and which transfers it
+//! returns. A [`Chunk`] is one row of the plan's leaf: some blocks. A [`ChunkReport`] comes back
+//! after the rows of a chunk, and a [`Refusal`] instead of them.
+
+use crate::{Error, Result, error::Refusal};
+use alloy_primitives::{Address, B256, U256};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Serialize};
+use std::{fmt, path::PathBuf};
+use txgraph_transfers::{
+    BlockRange, ChainInfo, Direction, Kind, Pin, ScanReport, ScanRequest, TokenFilter,
+    TokenStandard, Touching, TransferFilter, WrappedNative,
+};
+
+/// Addresses that are part of a plan. A larger frontier is a file that executors read.
+pub(crate) const FRONTIER_INLINE_MAX: usize = 1 << 16;
+
+/// The data that is read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Input {
+    /// The source that each executor was started with.
+    Executors,
+    /// A lake, at a path or location that every executor can read.
+    Lake(PathBuf),
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Executors => f.write_str("the sources of the executors"),
+            Self::Lake(path) => write!(f, "lake:{}", path.display()),
+        }
+    }
+}
+
+/// The part of a plan that every task has.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// The run. Executors open a source once for each run.
+    pub(crate) run: String,
+    pub(crate) input: Input,
+    pub(crate) mode: Mode,
+    /// The chain that the executor must have; absent when the driver asks for it.
+    pub(crate) chain: Option<ChainInfo>,
+    pub(crate) request: Request,
+    /// Positions of the returned columns, for [`Mode::Rows`].
+    pub(crate) columns: Option<Vec<usize>>,
+}
+
+/// What a task returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// A [`SourceInfo`].
+    Describe,
+    /// Transfers, then a [`ChunkReport`] for each chunk.
+    Scan,
+    /// The same. The report is that of the request without its frontier.
+    FirstScan,
+    /// Columns of transfers: a table for SQL.
+    Rows,
+}
+
+/// The conditions of a [`ScanRequest`], without its blocks.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Request {
+    /// Token contracts, and whether the native coin is wanted; `None`: every asset.
+    tokens: Option<(Vec<Address>, bool)>,
+    frontier: Option<Frontier>,
+    min_value: U256,
+    standards: Vec<TokenStandard>,
+    kinds: Vec<Kind>,
+    internal: bool,
+    wrapped_native: WrappedNative,
+    with_times: bool,
+    with_hashes: bool,
+    allow_partial: bool,
+}
+
+/// The addresses of a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Frontier {
+    direction: Direction,
+    /// Base64 of the addresses one after another, ascending.
+    inline: Option<String>,
+    /// A file with the same bytes, and their CRC-32.
+    file: Option<(PathBuf, u32)>,
+}
+
+impl Request {
+    /// Translates a request. A large frontier is written to a file by `store`, which returns the
+    /// place at which executors read it.
+    pub(crate) fn new(
+        request: &ScanRequest,
+        store: impl FnOnce(&[u8]) -> Result<PathBuf>,
+    ) -> Result<Self> {
+        let filter = &request.filter;
+        let tokens = match &filter.tokens {
+            TokenFilter::All => None,
+            TokenFilter::Only { tokens, native } => {
+                Some((sorted(tokens.iter().copied()), *native))
+            }
+        };
+        let frontier = match &filter.touching {
+            None => None,
+            Some(touching) => {
+                let addresses = sorted(touching.addresses.iter().copied());
+                let bytes: Vec<u8> = addresses.iter().flat_map(|one| one.0.0).collect();
+                let is_inline = addresses.len() <= FRONTIER_INLINE_MAX;
+                Some(Frontier {
+                    direction: touching.direction,
+                    inline: is_inline.then(|| BASE64_STANDARD.encode(&bytes)),
+                    file: match is_inline {
+                        true => None,
+                        false => Some((store(&bytes)?, crc32fast::hash(&bytes))),
+                    },
+                })
+            }
+        };
+        Ok(Self {
+            tokens,
+            frontier,
+            min_value: filter.min_value,
+            standards: filter.standards.clone(),
+            kinds: filter.kinds.clone(),
+            internal: filter.internal,
+            wrapped_native: request.wrapped_native.clone(),
+            with_times: request.with_times,
+            with_hashes: request.with_hashes,
+            allow_partial: request.allow_partial,
+        })
+    }
+
+    /// The request for some blocks.
+    pub(crate) fn of(&self, blocks: BlockRange) -> Result<ScanRequest> {
+        let tokens = match &self.tokens {
+            None => TokenFilter::All,
+            Some((tokens, native)) => TokenFilter::Only {
+                tokens: tokens.iter().copied().collect(),
+                native: *native,
+            },
+        };
+        let touching = self.frontier.as_ref().map(Frontier::read).transpose()?;
+        Ok(ScanRequest {
+            blocks: blocks.into(),
+            filter: TransferFilter {
+                tokens,
+                touching,
+                min_value: self.min_value,
+                standards: self.standards.clone(),
+                kinds: self.kinds.clone(),
+                internal: self.internal,
+            },
+            wrapped_native: self.wrapped_native.clone(),
+            with_times: self.with_times,
+            with_hashes: self.with_hashes,
+            allow_partial: self.allow_partial,
+        })
+    }
+}
+
+impl Frontier {
+    fn read(&self) -> Result<Touching> {
+        let damaged = |why: String| Error::Plan(format!("the frontier of a task: {why}"));
+        let bytes = match (&self.inline, &self.file) {
+            (Some(text), _) => {
+                let decoded = BASE64_STANDARD.decode(text);
+                decoded.map_err(|error| damaged(error.to_string()))?
+            }
+            (None, Some((path, crc))) => {
+                let bytes = std::fs::read(path).map_err(|source| {
+                    Error::io(path, source).hint(
+                        "a large frontier is a file of the run folder, which every executor must \
+                         be able to read",
+                    )
+                })?;
+                if crc32fast::hash(&bytes) != *crc {
+                    return Err(damaged(format!("{} has another checksum", path.display())));
+                }
+                bytes
+            }
+            (None, None) => return Err(damaged("it has no addresses".to_owned())),
+        };
+        let (addresses, rest) = bytes.as_chunks::<20>();
+        if !rest.is_empty() {
+            return Err(damaged("its length is not a multiple of 20".to_owned()));
+        }
+        Ok(Touching {
+            addresses: addresses.iter().map(Address::from).collect(),
+            direction: self.direction,
+        })
+    }
+}
+
+fn sorted(addresses: impl Iterator<Item = Address>) -> Vec<Address> {
+    let mut addresses: Vec<_> = addresses.collect();
+    addresses.sort_unstable();
+    addresses
+}
+
+/// Some blocks, which one task reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    /// The position among the chunks of the request.
+    pub(crate) number: u64,
+    pub(crate) blocks: BlockRange,
+    /// Whether the chunk before it ends at the block before `blocks`.
+    pub(crate) follows: bool,
+}
+
+/// The report on a chunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChunkReport {
+    pub(crate) number: u64,
+    /// The host and process that read the chunk.
+    pub(crate) executor: String,
+    pub(crate) report: ScanReport,
+    /// Counts and pins that a report does not serialize.
+    skipped_blocks: u64,
+    transactions: u64,
+    logs: u64,
+    pins: Vec<(BlockRange, B256)>,
+    /// The hash of the block before the chunk, if the chunk follows another.
+    pub(crate) parent_hash: Option<B256>,
+}
+
+impl ChunkReport {
+    pub(crate) fn new(
+        number: u64,
+        executor: String,
+        report: ScanReport,
+        parent_hash: Option<B256>,
+    ) -> Self {
+        Self {
+            number,
+            executor,
+            skipped_blocks: report.counts.skipped_blocks,
+            transactions: report.counts.transactions,
+            logs: report.counts.logs,
+            pins: report.pins.iter().map(|pin| (pin.blocks, pin.hash)).collect(),
+            report,
+            parent_hash,
+        }
+    }
+
+    /// The whole report.
+    pub(crate) fn into_report(self) -> ScanReport {
+        let mut report = self.report;
+        report.counts.skipped_blocks = self.skipped_blocks;
+        report.counts.transactions = self.transactions;
+        report.counts.logs = self.logs;
+        let pins = self.pins.into_iter();
+        report.pins = pins.map(|(blocks, hash)| Pin { blocks, hash }).collect();
+        report
+    }
+}
+
+/// A description of the source of an executor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SourceInfo {
+    /// The host and process.
+    pub(crate) executor: String,
+    pub(crate) chain: ChainInfo,
+    pub(crate) tip: u64,
+    /// The blocks of a question that names none.
+    pub(crate) everything: BlockRange,
+    /// Whether it finds transfers inside of transactions.
+    pub(crate) internal: bool,
+}
+
+/// Before and after a refusal inside of an engine's error message.
+const MARKS: [&str; 2] = ["[[txgraph:", "]]"];
+
+impl Refusal {
+    /// A text from which [`Refusal::find`] recovers the refusal, after it was quoted, escaped and
+    /// wrapped by several layers of an engine.
+    pub(crate) fn to_text(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        let [before, after] = MARKS;
+        format!("{before}{}{after}", BASE64_STANDARD.encode(json))
+    }
+
+    /// Finds the first refusal in an engine's error message.
+    pub(crate) fn find(message: &str) -> Option<Self> {
+        let start = message.find(MARKS[0])? + MARKS[0].len();
+        let end = start + message[start..].find(MARKS[1])?;
+        let json = BASE64_STANDARD.decode(&message[start..end]).ok()?;
+        serde_json::from_slice(&json).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::RefusalKind;
+
+    #[test]
+    fn requests_survive_the_wire() {
+        let touching = |count: u16| Touching {
+            addresses: (0..count)
+                .map(|n| Address::left_padding_from(&n.to_be_bytes()))
+                .collect(),
+            direction: Direction::Both,
+        };
+        let blocks = BlockRange { first: 3, last: 9 };
+        let request = ScanRequest {
+            blocks: blocks.into(),
+            filter: TransferFilter {
+                tokens: TokenFilter::Only {
+                    tokens: [Address::repeat_byte(7)].into_iter().collect(),
+                    native: true,
+                },
+                touching: Some(touching(700)),
+                min_value: U256::MAX,
+                standards: vec![TokenStandard::Native],
+                kinds: vec![Kind::Mint],
+                internal: true,
+            },
+            wrapped_native: WrappedNative::Only(vec![Address::repeat_byte(9)]),
+            with_times: true,
+            with_hashes: false,
+            allow_partial: true,
+        };
+        let wire = Request::new(&request, |_| panic!("a small frontier is inline")).unwrap();
+        let json = serde_json::to_string(&wire).unwrap();
+        let back: Request = serde_json::from_str(&json).unwrap();
+        assert_eq!(format!("{:?}", wire.of(blocks).unwrap()), {
+            format!("{:?}", back.of(blocks).unwrap())
+        });
+        let read = back.of(blocks).unwrap();
+        assert_eq!(read.blocks, request.blocks);
+        let (ours, theirs) = (read.filter.touching.unwrap(), touching(700));
+        assert_eq!((ours.addresses, ours.direction), (theirs.addresses, theirs.direction));
+        assert_eq!(read.filter.min_value, U256::MAX);
+        assert_eq!(read.wrapped_native, request.wrapped_native);
+        assert!(read.with_times && !read.with_hashes && read.allow_partial);
+    }
+
+    #[test]
+    fn large_frontiers_are_files_with_a_checksum() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("frontier");
+        let count = u32::try_from(FRONTIER_INLINE_MAX + 1).unwrap();
+        let addresses = (0..count).map(|n| Address::left_padding_from(&n.to_be_bytes()));
+        let blocks = BlockRange { first: 0, last: 0 };
+        let request = ScanRequest {
+            blocks: blocks.into(),
+            filter: TransferFilter {
+                touching: Some(Touching {
+                    addresses: addresses.collect(),
+                    direction: Direction::Out,
+                }),
+                ..TransferFilter::default()
+            },
+            wrapped_native: WrappedNative::Auto,
+            with_times: false,
+            with_hashes: false,
+            allow_partial: false,
+        };
+        let wire = Request::new(&request, |bytes| {
+            std::fs::write(&path, bytes).unwrap();
+            Ok(path.clone())
+        })
+        .unwrap();
+        assert!(serde_json::to_string(&wire).unwrap().len() < 1000);
+        let read = wire.of(blocks).unwrap().filter.touching.unwrap();
+        assert_eq!(read.addresses.len(), FRONTIER_INLINE_MAX + 1);
+
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[5] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert!(wire.of(blocks).unwrap_err().to_string().contains("checksum"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(wire.of(blocks).unwrap_err().to_string().contains("run folder"));
+    }
+
+    #[test]
+    fn refusals_are_found_in_quoted_messages() {
+        let refusal = Refusal {
+            executor: "host-1 (process 7)".to_owned(),
+            kind: RefusalKind::Failed,
+            message: "line \"1\"\nline 2".to_owned(),
+        };
+        let message = format!("{:?}", format!("{:?}", refusal.to_text()));
+        assert_eq!(Refusal::find(&message), Some(refusal));
+        assert_eq!(Refusal::find("[[txgraph:####]]"), None);
+        assert_eq!(Refusal::find("task failed"), None);
+    }
+}
