@@ -24,9 +24,6 @@ use txgraph_work::CancelFlag;
 
 /// The word for a source that each executor opens itself.
 const EXECUTORS: &str = "executors";
-/// The address that stands for this process.
-pub const IN_PROCESS: &str = "in-process";
-
 /// What a driver works with: an engine, a run, and the data that is asked for.
 pub struct Driver {
     pub(crate) engine: Arc<dyn Engine>,
@@ -64,24 +61,21 @@ impl Driver {
         control: &Control,
     ) -> Result<Self> {
         let settings = Settings::load()?;
-        let engine: Arc<dyn Engine> = match scheduler {
-            IN_PROCESS => {
-                // Tasks in this process read the source of the configuration.
-                crate::serve::configure(config.clone())?;
-                Arc::new(InProcess::new(&settings)?)
+        let engine: Arc<dyn Engine> = if settings.in_process {
+            // Tasks in this process read the source of the configuration.
+            crate::serve::configure(config.clone())?;
+            Arc::new(InProcess::new(&settings)?)
+        } else {
+            let cluster = Cluster::new(scheduler, settings.clone())?;
+            if cluster.executors()? == 0 {
+                return Err(Error::Scheduler {
+                    address: scheduler.to_owned(),
+                    message: "it has no executor; start one with `txgraph-executor`".to_owned(),
+                });
             }
-            address => {
-                let cluster = Cluster::new(address, settings.clone())?;
-                if cluster.executors()? == 0 {
-                    return Err(Error::Scheduler {
-                        address: address.to_owned(),
-                        message: "it has no executor; start one with `txgraph-executor`".to_owned(),
-                    });
-                }
-                Arc::new(cluster)
-            }
+            Arc::new(cluster)
         };
-        let input = input(config, scheduler == IN_PROCESS)?;
+        let input = input(config, settings.in_process)?;
         let run = Run::open(folder, args, scheduler)?;
         let (info, cuts, lake) = match &input {
             Input::Executors => {
@@ -130,7 +124,9 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
                 return Ok(Input::Lake(path));
             }
             // Executors have other working directories.
-            let path = path.canonicalize().map_err(|error| Error::io(&path, error))?;
+            let path = path
+                .canonicalize()
+                .map_err(|error| Error::io(&path, error))?;
             Ok(Input::Lake(path))
         }
         _ if is_local => Ok(Input::Executors),
@@ -226,7 +222,9 @@ impl fmt::Debug for Explain {
 impl ClusterBackend {
     pub(crate) fn new(driver: Arc<Driver>) -> Self {
         let lake = driver.lake.as_ref();
-        let protected = lake.map(|lake| lake.protected().clone()).unwrap_or_default();
+        let protected = lake
+            .map(|lake| lake.protected().clone())
+            .unwrap_or_default();
         let explain = driver.control.explain.clone();
         Self {
             driver,

@@ -8,25 +8,19 @@ use crate::{
 };
 use ballista_core::{
     client::BallistaClient,
+    extension::SessionConfigExt,
     serde::protobuf::{
         CancelJobParams, ExecuteQueryParams, FailedJob, GetJobStatusParams, KeyValuePair,
         PartitionLocation, SuccessfulJob, execute_query_params::Query, execute_query_result,
         job_status, scheduler_grpc_client::SchedulerGrpcClient,
     },
     utils::{GrpcClientConfig, create_grpc_client_endpoint},
-    extension::SessionConfigExt,
     version,
 };
-use datafusion::{
-    execution::SessionState,
-    physical_plan::{ExecutionPlan, ExecutionPlanProperties},
-};
+use datafusion::{execution::SessionState, physical_plan::ExecutionPlanProperties};
 use datafusion_proto::{physical_plan::AsExecutionPlan, protobuf::PhysicalPlanNode};
 use futures::StreamExt;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use txgraph_work::ProgressGuard;
@@ -213,7 +207,9 @@ impl Cluster {
         let text = tokio::task::block_in_place(|| self.get(&format!("/api/job/{id}/stages")));
         let answer: serde_json::Value = serde_json::from_str(&text.ok()?).ok()?;
         let stages = answer.get("stages")?.as_array()?;
-        let tasks = stages.iter().filter_map(|stage| stage.get("tasks")?.as_array());
+        let tasks = stages
+            .iter()
+            .filter_map(|stage| stage.get("tasks")?.as_array());
         let is_done = |task: &&serde_json::Value| {
             let status = task.get("status").and_then(serde_json::Value::as_str);
             status == Some("Successful")
@@ -298,7 +294,8 @@ impl Engine for Cluster {
                 ..JobMetrics::default()
             };
             let locations = done.partition_location;
-            self.fetch(&id, locations, job.cancel, &mut metrics, sink).await?;
+            self.fetch(&id, locations, job.cancel, &mut metrics, sink)
+                .await?;
             metrics.millis = millis(start);
             Ok(metrics)
         })

@@ -23,7 +23,12 @@ const RUNS: &str = "txgraph/runs";
 
 /// Commands that the plain program does not have.
 #[derive(Debug, Parser)]
-#[command(name = "txgraph-cluster", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "txgraph-cluster",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -75,7 +80,8 @@ pub fn main() -> ExitCode {
             let Command::Runs { command } = cli.command;
             match runs(&command) {
                 Ok(Some(args)) => ask(args),
-                done => txgraph_cli::finish(done.map(drop).map_err(txgraph::Error::from)),
+                Ok(None) => ExitCode::SUCCESS,
+                Err(error) => fail(error),
             }
         }
         Err(error) => error.exit(),
@@ -93,7 +99,7 @@ fn ask(args: Vec<OsString>) -> ExitCode {
             false => RunState::Failed,
         };
         if let Err(error) = driver.run.finish(state) {
-            return txgraph_cli::finish(Err(error.into()));
+            return fail(error);
         }
         if state == RunState::Failed {
             say(&format!(
@@ -105,13 +111,20 @@ fn ask(args: Vec<OsString>) -> ExitCode {
     code
 }
 
+/// Reports an error. Returns the exit status for it.
+fn fail(error: Error) -> ExitCode {
+    let error = txgraph::Error::from(error);
+    txgraph_cli::report(&error);
+    txgraph_cli::exit_code(error.kind)
+}
+
 #[expect(clippy::print_stderr, reason = "a program")]
 fn say(line: &str) {
     eprintln!("{line}");
 }
 
 /// Opens the cluster of a question, and keeps its driver.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Opener {
     driver: RefCell<Option<Arc<Driver>>>,
 }
@@ -119,32 +132,32 @@ struct Opener {
 impl Cluster for Opener {
     fn open(
         &self,
-        question: &ClusterQuestion<'_>,
+        question: &ClusterQuestion,
         config: &Config,
         control: &Control,
     ) -> txgraph::Result<Source> {
-        let folder = match question.run {
-            Some(folder) => folder.to_owned(),
+        let folder = match &question.run {
+            Some(folder) => folder.clone(),
             None => new_folder(config)?,
         };
-        let args = without_run(question.args);
-        let driver = Driver::open(question.scheduler, &folder, &args, config, control)?;
+        let args = without_run(&question.args);
+        let driver = Driver::open(&question.scheduler, &folder, &args, config, control)?;
         let driver = Arc::new(driver);
         *self.driver.borrow_mut() = Some(driver.clone());
         let name = SourceSpec::from(format!("cluster:{}", question.scheduler));
-        Source::with_backend(name, ClusterBackend::new(driver)).configured(config.clone(), control)
+        Source::with_backend_and(name, ClusterBackend::new(driver), config, control)
     }
 }
 
 /// The command line without `--run`, which names a folder and is not part of the question.
-fn without_run(args: &[OsString]) -> Vec<String> {
+fn without_run(args: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
-    let mut args = args.iter().map(|arg| arg.to_string_lossy());
+    let mut args = args.iter();
     while let Some(arg) = args.next() {
         if arg == "--run" {
             args.next();
         } else if !arg.starts_with("--run=") {
-            kept.push(arg.into_owned());
+            kept.push(arg.clone());
         }
     }
     kept
@@ -192,7 +205,11 @@ fn runs(command: &Runs) -> Result<Option<Vec<OsString>>> {
             for name in run::names(&folder)? {
                 let path = folder.join(&name);
                 if let Some(info) = run::info(&path)? {
-                    print(&format!("{name}  {:<10}  {}", info.state, info.args.join(" ")))?;
+                    print(&format!(
+                        "{name}  {:<10}  {}",
+                        info.state,
+                        info.args.join(" ")
+                    ))?;
                 }
             }
             Ok(None)
@@ -249,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_folder_of_a_run_is_not_part_of_its_question() {
-        let args = ["graph", "--run", "x", "-n", "2", "--run=y"].map(OsString::from);
+        let args = ["graph", "--run", "x", "-n", "2", "--run=y"].map(String::from);
         assert_eq!(without_run(&args), ["graph", "-n", "2"]);
     }
 

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::{io, path::Path, path::PathBuf};
-use txgraph_transfers::{
-    BlockRanges, FailureKind, SourceError, SourceFailure, Unavailable,
-};
+use txgraph_transfers::{BlockRanges, FailureKind, SourceError, SourceFailure, Unavailable};
 
 /// Result of work on a cluster.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

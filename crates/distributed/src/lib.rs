@@ -33,7 +33,7 @@ mod settings;
 mod source;
 mod wire;
 
-pub use backend::{Driver, IN_PROCESS};
+pub use backend::Driver;
 pub use codec::PlanCodec;
 pub use engine::JobMetrics;
 pub use error::{Error, Refusal, RefusalKind, Result};
@@ -51,7 +51,9 @@ pub fn process(work: impl Future<Output = Result<()>>) -> ExitCode {
         .with_env_filter(filter.unwrap_or_else(|_| "warn,txgraph=info,ballista=info".into()))
         .with_writer(std::io::stderr)
         .init();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
     let done = match runtime {
         Ok(runtime) => runtime.block_on(work),
         Err(error) => Err(Error::Plan(format!("threads of the process: {error}"))),

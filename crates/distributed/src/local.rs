@@ -20,7 +20,9 @@ pub(crate) struct InProcess {
 
 impl InProcess {
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build();
         let config = session::config(false, settings.partitions);
         Ok(Self {
             session: session::state(config)?,

@@ -54,7 +54,9 @@ impl TransfersExec {
     /// Reads the chunks that `input` returns.
     pub(crate) fn new(task: Arc<Task>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
         if input.schema().fields() != chunk_schema().fields() {
-            return Err(Error::Plan("the input of TransfersExec has no chunks".to_owned()));
+            return Err(Error::Plan(
+                "the input of TransfersExec has no chunks".to_owned(),
+            ));
         }
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema(&task)?),
@@ -237,7 +239,10 @@ mod tests {
             },
             follows: true,
         };
-        assert_eq!(decode_chunks(&encode_chunk(&chunk).unwrap()).unwrap(), [chunk]);
+        assert_eq!(
+            decode_chunks(&encode_chunk(&chunk).unwrap()).unwrap(),
+            [chunk]
+        );
         let empty = Chunk {
             blocks: BlockRange { first: 2, last: 1 },
             ..chunk

@@ -99,7 +99,8 @@ impl Builders {
         self.block_number.append_value(transfer.block_number);
         let time = transfer.block_timestamp.map(BlockTime::seconds);
         self.block_timestamp.append_option(time);
-        self.transaction_index.append_value(transfer.transaction_index);
+        self.transaction_index
+            .append_value(transfer.transaction_index);
         self.log_index.append_option(transfer.log_index);
         self.sub_index.append_value(transfer.sub_index);
         let hash = transfer.transaction_hash.as_ref();
@@ -111,7 +112,8 @@ impl Builders {
         append(&mut self.value, Some(&transfer.value.to_be_bytes::<32>()))?;
         let id = transfer.token_id.map(|id| id.to_be_bytes::<32>());
         append(&mut self.token_id, id.as_ref().map(|id| &id[..]))?;
-        self.token_standard.append_value(transfer.token_standard.as_str());
+        self.token_standard
+            .append_value(transfer.token_standard.as_str());
         self.kind.append_value(transfer.kind.as_str());
         Ok(())
     }
@@ -187,10 +189,14 @@ pub(crate) fn split_scan(batch: &RecordBatch) -> Result<Vec<Scanned>> {
     let (ours, theirs) = (scan_schema(), batch.schema());
     let kinds = |schema: &SchemaRef| {
         let fields = schema.fields().iter();
-        fields.map(|field| field.data_type().clone()).collect::<Vec<_>>()
+        fields
+            .map(|field| field.data_type().clone())
+            .collect::<Vec<_>>()
     };
     if kinds(&ours) != kinds(&theirs) {
-        return Err(Error::Answer("a batch has other columns than a scan".to_owned()));
+        return Err(Error::Answer(
+            "a batch has other columns than a scan".to_owned(),
+        ));
     }
     let last = batch.num_columns() - 1;
     let reports = batch.column(last).as_string::<i32>();

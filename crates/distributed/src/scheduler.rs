@@ -51,6 +51,10 @@ pub async fn run(args: &SchedulerArgs) -> Result<()> {
         address: address.to_string(),
         message: error.to_string(),
     };
-    let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
-    start_server(cluster, address, Arc::new(config)).await.map_err(failed)
+    let cluster = BallistaCluster::new_from_config(&config)
+        .await
+        .map_err(failed)?;
+    start_server(cluster, address, Arc::new(config))
+        .await
+        .map_err(failed)
 }

@@ -220,9 +220,9 @@ fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
                 Mode::Rows => rows::encode(part, task.columns.as_deref()),
                 _ => rows::encode_scan(part),
             };
-            match batch {
-                Ok(batch) if emit(batch).is_continue() => {}
-                Ok(_) => {
+            match batch.map(&mut *emit) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => {
                     stopped = true;
                     return ControlFlow::Break(());
                 }
@@ -271,12 +271,18 @@ fn first_scan(
         ..request.clone()
     };
     if let Some(prepared) = from.by_frontier(&whole)? {
-        let report = prepared.source.scan(request, &mut |batch| send(&batch.transfers))?;
+        let report = prepared
+            .source
+            .scan(request, &mut |batch| send(&batch.transfers))?;
         return Ok(prepared.report.unwrap_or(report));
     }
     // A scan of everything costs no more than one of few addresses.
     let report = from.scan(&whole, &mut |mut batch| {
-        let wanted = |one: &Transfer| request.filter.wants_ends(&one.from_address, &one.to_address);
+        let wanted = |one: &Transfer| {
+            request
+                .filter
+                .wants_ends(&one.from_address, &one.to_address)
+        };
         batch.transfers.retain(wanted);
         send(&batch.transfers)
     })?;

@@ -3,12 +3,10 @@
 
 use crate::{codec::PlanCodec, functions};
 use ballista_core::{
-    extension::SessionConfigExt,
-    registry::BallistaFunctionRegistry,
-    utils::default_session_builder,
+    extension::SessionConfigExt, registry::BallistaFunctionRegistry, utils::default_session_builder,
 };
 use datafusion::{
-    common::Result, execution::SessionState, execution::FunctionRegistry, prelude::SessionConfig,
+    common::Result, execution::FunctionRegistry, execution::SessionState, prelude::SessionConfig,
 };
 use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use std::sync::Arc;
@@ -48,10 +46,14 @@ pub(crate) fn state(config: SessionConfig) -> Result<SessionState> {
 pub(crate) fn registry() -> BallistaFunctionRegistry {
     let mut registry = BallistaFunctionRegistry::default();
     for function in functions::aggregates() {
-        registry.aggregate_functions.insert(function.name().to_owned(), function);
+        registry
+            .aggregate_functions
+            .insert(function.name().to_owned(), function);
     }
     for function in functions::scalars() {
-        registry.scalar_functions.insert(function.name().to_owned(), function);
+        registry
+            .scalar_functions
+            .insert(function.name().to_owned(), function);
     }
     registry
 }

@@ -24,6 +24,8 @@ pub struct Settings {
     pub adaptive: bool,
     /// The number of partitions of a shuffle.
     pub partitions: usize,
+    /// Whether plans are executed in this process, without a scheduler: for comparisons.
+    pub in_process: bool,
 }
 
 impl Default for Settings {
@@ -35,6 +37,7 @@ impl Default for Settings {
             stall_seconds: 600,
             adaptive: false,
             partitions: 16,
+            in_process: false,
         }
     }
 }

@@ -70,7 +70,8 @@ impl ClusterSource<'_> {
         let mut before: Option<BlockRange> = None;
         let mut chunks = Vec::with_capacity(ranges.len());
         for (number, blocks) in (0..).zip(ranges) {
-            let follows = before.is_some_and(|before| before.last.checked_add(1) == Some(blocks.first));
+            let follows =
+                before.is_some_and(|before| before.last.checked_add(1) == Some(blocks.first));
             before = Some(blocks);
             chunks.push(Chunk {
                 number,
@@ -208,7 +209,10 @@ fn deliver(
         for transfer in rows::decode(&batch)? {
             while delivery.left == 0 {
                 let more = || Error::Answer("a step has more rows than its chunks".to_owned());
-                if delivery.next_chunk(chunks.next().ok_or_else(more)?).is_break() {
+                if delivery
+                    .next_chunk(chunks.next().ok_or_else(more)?)
+                    .is_break()
+                {
                     stopped = true;
                     return Ok(ControlFlow::Break(()));
                 }
@@ -265,7 +269,10 @@ impl Delivery<'_> {
 
     fn push(&mut self, transfer: Transfer) -> ControlFlow<()> {
         let block = transfer.block_number;
-        let is_new = self.pending.last().is_some_and(|last| last.block_number < block);
+        let is_new = self
+            .pending
+            .last()
+            .is_some_and(|last| last.block_number < block);
         let mut flow = ControlFlow::Continue(());
         if let Some(blocks) = self.blocks
             && is_new
@@ -344,7 +351,9 @@ impl TransferSource for ClusterSource<'_> {
 
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
         let report = match &self.local {
-            Some(local) => local.by_frontier(request)?.and_then(|prepared| prepared.report),
+            Some(local) => local
+                .by_frontier(request)?
+                .and_then(|prepared| prepared.report),
             None => None,
         };
         let first = AtomicBool::new(report.is_none());

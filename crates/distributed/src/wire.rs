@@ -20,7 +20,7 @@ pub(crate) const FRONTIER_INLINE_MAX: usize = 1 << 16;
 /// The data that is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Input {
+pub(crate) enum Input {
     /// The source that each executor was started with.
     Executors,
     /// A lake, at a path or location that every executor can read.
@@ -100,9 +100,7 @@ impl Request {
         let filter = &request.filter;
         let tokens = match &filter.tokens {
             TokenFilter::All => None,
-            TokenFilter::Only { tokens, native } => {
-                Some((sorted(tokens.iter().copied()), *native))
-            }
+            TokenFilter::Only { tokens, native } => Some((sorted(tokens.iter().copied()), *native)),
         };
         let frontier = match &filter.touching {
             None => None,
@@ -240,7 +238,11 @@ impl ChunkReport {
             skipped_blocks: report.counts.skipped_blocks,
             transactions: report.counts.transactions,
             logs: report.counts.logs,
-            pins: report.pins.iter().map(|pin| (pin.blocks, pin.hash)).collect(),
+            pins: report
+                .pins
+                .iter()
+                .map(|pin| (pin.blocks, pin.hash))
+                .collect(),
             report,
             parent_hash,
         }
@@ -333,7 +335,10 @@ mod tests {
         let read = back.of(blocks).unwrap();
         assert_eq!(read.blocks, request.blocks);
         let (ours, theirs) = (read.filter.touching.unwrap(), touching(700));
-        assert_eq!((ours.addresses, ours.direction), (theirs.addresses, theirs.direction));
+        assert_eq!(
+            (ours.addresses, ours.direction),
+            (theirs.addresses, theirs.direction)
+        );
         assert_eq!(read.filter.min_value, U256::MAX);
         assert_eq!(read.wrapped_native, request.wrapped_native);
         assert!(read.with_times && !read.with_hashes && read.allow_partial);
@@ -372,9 +377,19 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[5] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        assert!(wire.of(blocks).unwrap_err().to_string().contains("checksum"));
+        assert!(
+            wire.of(blocks)
+                .unwrap_err()
+                .to_string()
+                .contains("checksum")
+        );
         std::fs::remove_file(&path).unwrap();
-        assert!(wire.of(blocks).unwrap_err().to_string().contains("run folder"));
+        assert!(
+            wire.of(blocks)
+                .unwrap_err()
+                .to_string()
+                .contains("run folder")
+        );
     }
 
     #[test]

@@ -52,7 +52,11 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         whole.filter.touching = None;
         if let Some(prepared) = indexed.by_frontier(&whole).unwrap() {
             let (_, of_whole) = ask(node, &whole).unwrap();
-            assert_eq!(seen(prepared.report.as_ref().unwrap()), seen(&of_whole), "{what}");
+            assert_eq!(
+                seen(prepared.report.as_ref().unwrap()),
+                seen(&of_whole),
+                "{what}"
+            );
             let (found, report) = ask(&*prepared.source, &request).unwrap();
             assert_same(&found, &expected, &what);
             assert_eq!(seen(&report), seen(&expected_report), "{what}");

@@ -48,7 +48,11 @@ pub(crate) fn compare(node: &NodeSource, lake: &Lake, questions: usize, seed: u6
         whole.filter.touching = None;
         let prepared = lake.by_frontier(&whole).unwrap().unwrap();
         let (_, of_whole) = ask(node, &whole).unwrap();
-        assert_eq!(seen(prepared.report.as_ref().unwrap()), seen(&of_whole), "{what}");
+        assert_eq!(
+            seen(prepared.report.as_ref().unwrap()),
+            seen(&of_whole),
+            "{what}"
+        );
         let (again, _) = ask(&*prepared.source, &request).unwrap();
         assert_same(&again, &expected, &what);
         // Hashes on request equal those that are filled in later, in any order.

@@ -226,7 +226,11 @@ impl Source {
     }
 
     /// The blocks of a question that names none.
-    pub(crate) fn everything(&self) -> Result<BlockRange> {
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn everything(&self) -> Result<BlockRange> {
         self.backend.everything()
     }
 

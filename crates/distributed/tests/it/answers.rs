@@ -1,0 +1,126 @@
+//! Answers of a cluster are those of the local engine, byte for byte.
+
+use crate::harness::{Cluster, driver, run, settings};
+use std::path::Path;
+use txgraph_testkit::fixtures;
+
+/// An address of the committed chain.
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+const OTHER_ROOT: &str = "0x46090d05ee648274f4895bc27c1f97ec1dc51a0d";
+const TOKEN: &str = "0xd601451207128971898aab8654521699f35222e2";
+
+/// Questions of all kinds, with all limits of a search.
+fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
+    let mut lines = vec![
+        "transfers -q --format csv -o -".to_owned(),
+        "transfers -q --from-block 10 --to-block 30 --format jsonl -o -".to_owned(),
+        "transfers -q --blocks 3:9,20:40 --format csv -o -".to_owned(),
+        format!("transfers -q --address {root} --format csv -o -"),
+        "transfers -q --token eth --min-value 1 --format csv -o -".to_owned(),
+        format!("transfers -q --token {token} --format csv -o -"),
+    ];
+    for search in [
+        "-n 1",
+        "-n 3",
+        "-n all",
+        "-n 3 -d in",
+        "-n 2 -d both",
+        "-n 3 --time-respecting",
+        "-n 3 -d in --time-respecting",
+        "-n 3 --max-degree 5",
+        "-n 3 --max-vertices 20",
+        "-n 3 --max-edges 30",
+        "-n 2 --expand-zero",
+        "-n 3 --min-value 1000",
+        "-n 0",
+    ] {
+        lines.push(format!("graph -q -r {root} {search} --format csv -o -"));
+    }
+    lines.extend([
+        format!("graph -q -r {root} -r {other} -n 3 --format json"),
+        format!("graph -q -r {root} -n 3 --token {token},eth --format json"),
+        format!("graph -q -r {root} -n 3 --stop-at stop.csv --format json"),
+        format!("graph -q -r {root} -n 2 --merge --format csv -o -"),
+        "analyze summary -q --format json".to_owned(),
+        "analyze pairs -q --format csv".to_owned(),
+        "analyze degrees -q --format json".to_owned(),
+        "analyze components -q --format json".to_owned(),
+        "analyze loops -q --format json".to_owned(),
+        format!("analyze components -q -r {root} -n 3 --format json"),
+        format!("analyze summary -q -r {root} -n 2 --format json"),
+    ]);
+    lines
+}
+
+/// Compares the answers of a cluster with those of `local`, which are options that name the source.
+fn compare(cluster: &Cluster, local: &str, on_cluster: &str, lines: &[String]) {
+    let folder = cluster.folder.path();
+    std::fs::write(folder.join("stop.csv"), format!("{OTHER_ROOT},exchange\n")).unwrap();
+    let all_on_cluster = settings(folder, "local-frontier = 0\nchunks = 7");
+    let mut rows = 0;
+    for line in lines {
+        let expected = run(&mut driver(folder, &format!("{line} {local}")));
+        assert_eq!(expected.status, 0, "{line}: {expected:?}");
+        let mut command = cluster.driver(&format!("{line} {on_cluster}"));
+        command.env("TXGRAPH_CLUSTER_CONFIG", &all_on_cluster);
+        let found = run(&mut command);
+        assert_eq!(found.status, 0, "{line}: {found:?}\n{}", cluster.logs());
+        assert!(
+            found.stdout == expected.stdout,
+            "{line}\nexpected {expected:?}\nfound {found:?}"
+        );
+        rows += found.stdout.lines().count();
+    }
+    assert!(rows > 1000, "{rows}");
+}
+
+#[test]
+fn data_directories_of_executors() {
+    let [v1, v2] = fixtures::committed();
+    // The same chain in both layouts: chunks come from either.
+    let cluster = Cluster::start(&[Some(v1.path()), Some(v2.path())]);
+    let local = format!("--datadir {}", v2.path().display());
+    compare(&cluster, &local, "", &questions(ROOT, OTHER_ROOT, TOKEN));
+}
+
+#[test]
+fn lakes() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[None, None]);
+    let folder = cluster.folder.path();
+    build_lake(folder, v2.path());
+    let lake = "--source lake:x.lake";
+    compare(&cluster, lake, lake, &questions(ROOT, OTHER_ROOT, TOKEN));
+    // Small frontiers are read in the driver.
+    let line = format!("graph -q -r {ROOT} -n 3 --format csv -o - {lake}");
+    let local = run(&mut driver(folder, &line));
+    let mixed = cluster.ok(&format!("{line} --explain"));
+    assert_eq!(mixed.stdout, local.stdout);
+    assert!(mixed.stderr.contains("in this process"), "{mixed:?}");
+}
+
+/// Builds a lake with several partitions.
+pub(crate) fn build_lake(folder: &Path, data_directory: &Path) {
+    let line = "lake build -q x.lake --reorg-buffer 0 --partition-blocks 16";
+    let mut command = driver(folder, line);
+    let built = run(command.arg("--datadir").arg(data_directory));
+    assert_eq!(built.status, 0, "{built:?}");
+}
+
+#[test]
+fn real_nodes() {
+    for name in ["dev-v1", "dev-v2", "long-v2"] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            continue;
+        };
+        let cluster = Cluster::start(&[Some(fixture.path()), Some(fixture.path())]);
+        let local = format!("--datadir {}", fixture.path().display());
+        let lines = [
+            "transfers -q --format csv -o -".to_owned(),
+            "transfers -q --with-internal --format csv -o -".to_owned(),
+            "analyze summary -q --format json".to_owned(),
+            "analyze components -q --format json".to_owned(),
+        ];
+        compare(&cluster, &local, "", &lines);
+    }
+}

@@ -1,0 +1,104 @@
+//! Clusters that cannot answer, or lose processes, give the right answer or a precise error.
+
+use crate::harness::{Cluster, driver, run, settings};
+use txgraph_testkit::fixtures;
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+#[test]
+fn a_scheduler_that_does_not_run_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = format!("graph -r {ROOT} --cluster 127.0.0.1:1 --run run");
+    let found = run(&mut driver(folder.path(), &line));
+    assert_eq!(found.status, 1, "{found:?}");
+    assert!(found.stderr.contains("scheduler 127.0.0.1:1"), "{found:?}");
+}
+
+#[test]
+fn a_source_of_this_machine_is_refused() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let found = cluster.ask(&format!(
+        "graph -r {ROOT} --datadir {}",
+        v2.path().display()
+    ));
+    assert_eq!(found.status, 2, "{found:?}");
+    assert!(found.stderr.contains("`executors:`"), "{found:?}");
+}
+
+#[test]
+fn executors_without_a_source_are_named() {
+    let cluster = Cluster::start(&[None]);
+    let found = cluster.ask(&format!("graph -r {ROOT}"));
+    assert_eq!(found.status, 2, "{found:?}");
+    assert!(found.stderr.contains("executor "), "{found:?}");
+    assert!(found.stderr.contains("no source is named"), "{found:?}");
+}
+
+#[test]
+fn missing_blocks_are_named_with_the_executor() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let found = cluster.ask("transfers --blocks 0:100000 --format csv");
+    assert_eq!(found.status, 3, "{found:?}");
+    assert!(found.stderr.contains("executor "), "{found:?}");
+    assert!(found.stderr.contains("not available"), "{found:?}");
+    assert_eq!(found.stdout, "");
+
+    let local = format!(
+        "transfers -q --blocks 0:1000 --allow-partial --format jsonl --datadir {}",
+        v2.path().display()
+    );
+    let expected = run(&mut driver(cluster.folder.path(), &local));
+    let found = cluster.ok("transfers -q --blocks 0:1000 --allow-partial --format jsonl");
+    assert_eq!(found.stdout, expected.stdout);
+}
+
+#[test]
+fn an_executor_of_another_chain_fails_the_job() {
+    let [_, v2] = fixtures::committed();
+    let Some(other) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let cluster = Cluster::start(&[Some(v2.path()), Some(other.path())]);
+    // Whichever executor describes the chain, the other one has a part of the chunks.
+    let path = settings(cluster.folder.path(), "chunks = 30");
+    let mut command = cluster.driver("transfers -q --blocks 0:30 --format csv");
+    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", path));
+    assert_eq!(found.status, 2, "{found:?}\n{}", cluster.logs());
+    assert!(found.stderr.contains("is of chain"), "{found:?}");
+    assert!(found.stderr.contains("executor "), "{found:?}");
+    assert_eq!(found.stdout, "");
+}
+
+#[test]
+fn an_executor_that_dies_is_replaced() {
+    let [_, v2] = fixtures::committed();
+    let mut cluster = Cluster::start(&[Some(v2.path()), Some(v2.path())]);
+    let line = "transfers -q --format csv -o -";
+    let expected = cluster.ok(line);
+    cluster.executors[0].kill();
+    // The scheduler does not know yet.
+    let found = cluster.ok(line);
+    assert_eq!(found.stdout, expected.stdout);
+    cluster.wait(1);
+    cluster.add(Some(v2.path()));
+    cluster.wait(2);
+    let found = cluster.ok(line);
+    assert_eq!(found.stdout, expected.stdout);
+}
+
+#[test]
+fn a_scheduler_that_comes_back_answers() {
+    let [_, v2] = fixtures::committed();
+    let mut cluster = Cluster::start(&[Some(v2.path())]);
+    let line = "transfers -q --format csv -o -";
+    let expected = cluster.ok(line);
+    cluster.scheduler.kill();
+    let found = cluster.ask(line);
+    assert_eq!(found.status, 1, "{found:?}");
+    assert_eq!(found.stdout, "");
+    cluster.restart_scheduler();
+    cluster.wait(1);
+    assert_eq!(cluster.ok(line).stdout, expected.stdout);
+}

@@ -1,0 +1,282 @@
+//! Starts clusters, and runs the driver.
+
+use std::{
+    fmt, fs,
+    fs::File,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// The longest time that a process needs to start, or to notice that another one is gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A scheduler and executors. They end with this value.
+pub(crate) struct Cluster {
+    pub(crate) folder: TempDir,
+    pub(crate) scheduler: Process,
+    pub(crate) executors: Vec<Process>,
+    port: u16,
+    started: Mutex<usize>,
+}
+
+/// A process that is killed with this value.
+pub(crate) struct Process {
+    pub(crate) child: Child,
+    pub(crate) log: PathBuf,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Process {
+    /// Ends it as a loss of power would.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Stops or continues it.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let done = Command::new("kill").args([name, &id]).status().unwrap();
+        assert!(done.success());
+    }
+}
+
+/// A port that nothing uses at the moment.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn start(program: &str, log: PathBuf, args: &[String], source: Option<&Path>) -> Process {
+    let file = File::create(&log).unwrap();
+    let mut command = Command::new(program);
+    for name in [
+        "TXGRAPH_SOURCE",
+        "TXGRAPH_DATADIR",
+        "RETH_DATADIR",
+        "TXGRAPH_CONFIG",
+    ] {
+        command.env_remove(name);
+    }
+    if let Some(source) = source {
+        command.arg("--source").arg(source);
+    }
+    let child = command
+        .args(args)
+        .env("XDG_CACHE_HOME", log.parent().unwrap().join("cache"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(file)
+        .spawn()
+        .unwrap();
+    Process { child, log }
+}
+
+impl Cluster {
+    /// Starts a scheduler, and an executor for each source; `None` is an executor without one.
+    pub(crate) fn start(sources: &[Option<&Path>]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let scheduler = Self::start_scheduler(folder.path(), port);
+        let mut cluster = Self {
+            folder,
+            scheduler,
+            executors: Vec::new(),
+            port,
+            started: Mutex::new(0),
+        };
+        for source in sources {
+            cluster.add(*source);
+        }
+        cluster.wait(sources.len());
+        cluster
+    }
+
+    fn start_scheduler(folder: &Path, port: u16) -> Process {
+        let program = env!("CARGO_BIN_EXE_txgraph-scheduler");
+        let args = [
+            "--listen".to_owned(),
+            format!("127.0.0.1:{port}"),
+            "--executor-timeout".to_owned(),
+            "6".to_owned(),
+        ];
+        start(program, folder.join("scheduler.log"), &args, None)
+    }
+
+    /// Starts the scheduler again, at the same address.
+    pub(crate) fn restart_scheduler(&mut self) {
+        self.scheduler = Self::start_scheduler(self.folder.path(), self.port);
+    }
+
+    /// Starts another executor.
+    pub(crate) fn add(&mut self, source: Option<&Path>) {
+        let work = format!("work-{}", self.next());
+        let work = self.folder.path().join(work);
+        self.add_in(source, &work);
+    }
+
+    fn next(&self) -> usize {
+        let mut started = self.started.lock().unwrap();
+        *started += 1;
+        *started
+    }
+
+    /// Starts another executor with a work directory.
+    pub(crate) fn add_in(&mut self, source: Option<&Path>, work: &Path) {
+        let program = env!("CARGO_BIN_EXE_txgraph-executor");
+        let args = [
+            "--scheduler".to_owned(),
+            self.address(),
+            "--port".to_owned(),
+            free_port().to_string(),
+            "--grpc-port".to_owned(),
+            free_port().to_string(),
+            "--work-dir".to_owned(),
+            work.display().to_string(),
+            "--tasks".to_owned(),
+            "2".to_owned(),
+            "--heartbeat".to_owned(),
+            "1".to_owned(),
+            "--memory".to_owned(),
+            (512 << 20).to_string(),
+        ];
+        let log = format!("executor-{}.log", self.next());
+        let log = self.folder.path().join(log);
+        self.executors.push(start(program, log, &args, source));
+    }
+
+    /// The address of the scheduler.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Waits until this many executors are registered.
+    pub(crate) fn wait(&self, executors: usize) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let found = self.registered();
+            if found == Some(executors) {
+                return;
+            }
+            assert!(
+                Instant::now() < end,
+                "{found:?} executors instead of {executors}; {}",
+                self.logs()
+            );
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn registered(&self) -> Option<usize> {
+        let url = format!("http://{}/api/executors", self.address());
+        let text = ureq::get(&url).call().ok()?.body_mut().read_to_string();
+        let list: Vec<serde_json::Value> = serde_json::from_str(&text.ok()?).ok()?;
+        Some(list.len())
+    }
+
+    /// What the processes printed.
+    pub(crate) fn logs(&self) -> String {
+        let processes = std::iter::once(&self.scheduler).chain(&self.executors);
+        let log = |process: &Process| {
+            let text = fs::read_to_string(&process.log).unwrap_or_default();
+            let lines: Vec<_> = text.lines().rev().take(30).collect();
+            let lines: Vec<_> = lines.into_iter().rev().collect();
+            format!("{}:\n{}\n", process.log.display(), lines.join("\n"))
+        };
+        processes.map(log).collect()
+    }
+
+    /// The driver with a question for the cluster.
+    pub(crate) fn driver(&self, line: &str) -> Command {
+        let mut command = driver(self.folder.path(), line);
+        command.arg("--cluster").arg(self.address());
+        command
+    }
+
+    /// Asks the cluster.
+    pub(crate) fn ask(&self, line: &str) -> Run {
+        run(&mut self.driver(line))
+    }
+
+    /// Asks the cluster, and asserts success.
+    pub(crate) fn ok(&self, line: &str) -> Run {
+        let run = self.ask(line);
+        assert_eq!(run.status, 0, "{line}: {run:?}\n{}", self.logs());
+        run
+    }
+}
+
+/// The driver, which without `--cluster` is the local program.
+pub(crate) fn driver(folder: &Path, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_txgraph-cluster"));
+    for name in [
+        "TXGRAPH_SOURCE",
+        "TXGRAPH_DATADIR",
+        "RETH_DATADIR",
+        "TXGRAPH_CONFIG",
+        "TXGRAPH_CLUSTER",
+        "TXGRAPH_CLUSTER_CONFIG",
+    ] {
+        command.env_remove(name);
+    }
+    command
+        .args(line.split_whitespace())
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command
+}
+
+/// The result of a run.
+pub(crate) struct Run {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let begin = |text: &str| text.chars().take(2000).collect::<String>();
+        let (stdout, stderr) = (begin(&self.stdout), begin(&self.stderr));
+        write!(
+            f,
+            "status {}, stdout:\n{stdout}\nstderr:\n{stderr}",
+            self.status
+        )
+    }
+}
+
+pub(crate) fn run(command: &mut Command) -> Run {
+    let output = command.output().unwrap();
+    read(output)
+}
+
+pub(crate) fn read(output: Output) -> Run {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = output;
+    Run {
+        status: status.code().unwrap_or(-1),
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+/// Settings that send every frontier to the cluster.
+pub(crate) fn settings(folder: &Path, settings: &str) -> PathBuf {
+    let path = folder.join("cluster.toml");
+    fs::write(&path, format!("[driver]\n{settings}\n")).unwrap();
+    path
+}

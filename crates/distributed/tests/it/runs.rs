@@ -1,0 +1,85 @@
+//! The folder of a run, and runs that are continued.
+
+use crate::harness::{Cluster, driver, run, settings};
+use std::fs;
+use txgraph_testkit::fixtures;
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+#[test]
+fn a_run_has_a_step_for_each_hop_and_is_continued() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let folder = cluster.folder.path();
+    let line = format!("graph -q -r {ROOT} -n 3 --format csv -o -");
+    let first = cluster.ok(&format!("{line} --run run"));
+    let steps = || -> Vec<String> {
+        let entries = fs::read_dir(folder.join("run/steps")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    };
+    assert_eq!(steps().len(), 3);
+
+    let shown = run(&mut driver(folder, "runs show run --plans"));
+    assert_eq!(shown.status, 0, "{shown:?}");
+    assert!(shown.stdout.contains("state      done"), "{shown:?}");
+    assert_eq!(
+        shown.stdout.matches("TransfersExec").count(),
+        3,
+        "{shown:?}"
+    );
+
+    // Without its last hop and with rests of a killed driver, only that hop is repeated.
+    let kept = steps();
+    fs::remove_dir_all(folder.join("run/steps").join(&kept[2])).unwrap();
+    fs::create_dir(folder.join("run/steps/tmp-0123-1")).unwrap();
+    let again = run(&mut driver(folder, "runs resume run"));
+    assert_eq!(again.status, 0, "{again:?}");
+    assert_eq!(again.stdout, first.stdout);
+    assert_eq!(steps(), kept);
+
+    // A finished run needs no executor.
+    let mut cluster = cluster;
+    cluster.executors[0].kill();
+    let folder = cluster.folder.path();
+    let again = run(&mut driver(folder, "runs resume run"));
+    assert_eq!(again.stdout, first.stdout, "{again:?}");
+
+    // A changed file is not trusted.
+    let rows = folder.join("run/steps").join(&kept[0]).join("rows.parquet");
+    let mut bytes = fs::read(&rows).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&rows, bytes).unwrap();
+    let refused = run(&mut driver(folder, "runs resume run"));
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(refused.stderr.contains("was changed"), "{refused:?}");
+
+    // Another question needs another folder.
+    let other = cluster.ask(&format!("graph -q -r {ROOT} -n 2 --run run"));
+    assert_eq!(other.status, 1, "{other:?}");
+    assert!(other.stderr.contains("another question"), "{other:?}");
+
+    let dropped = run(&mut driver(folder, "runs drop run"));
+    assert_eq!(dropped.status, 0, "{dropped:?}");
+    assert!(!folder.join("run").exists());
+}
+
+#[test]
+fn runs_without_a_folder_are_listed() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let folder = cluster.folder.path();
+    let path = settings(folder, "chunks = 3");
+    let mut command = cluster.driver("analyze summary -q --format json");
+    let done = run(command.env("TXGRAPH_CLUSTER_CONFIG", path));
+    assert_eq!(done.status, 0, "{done:?}");
+    let listed = run(&mut driver(folder, "runs list"));
+    assert!(listed.stdout.contains("done"), "{listed:?}");
+    assert!(listed.stdout.contains("analyze summary"), "{listed:?}");
+    let name = listed.stdout.split_whitespace().next().unwrap();
+    let shown = run(&mut driver(folder, &format!("runs show {name}")));
+    assert!(shown.stdout.contains("step 0001-"), "{shown:?}");
+}
