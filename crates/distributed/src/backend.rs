@@ -15,7 +15,7 @@ use std::{
     fmt,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 use txgraph::{Backend, Capabilities, Capability, Config, Control, Protected, Source, SourceSpec};
 use txgraph_lake::Lake;
@@ -31,6 +31,8 @@ pub struct Driver {
     pub(crate) settings: Settings,
     pub(crate) input: Input,
     pub(crate) info: SourceInfo,
+    /// The blocks of tables.
+    pub(crate) blocks: BlockRange,
     /// Blocks that are stored together.
     pub(crate) cuts: Vec<Cut>,
     /// The lake, opened in this process.
@@ -77,12 +79,13 @@ impl Driver {
         };
         let input = input(config, settings.in_process)?;
         let run = Run::open(folder, args, scheduler)?;
-        let (info, cuts, lake) = match &input {
+        let (info, blocks, cuts, lake) = match &input {
             Input::Executors => {
                 let engine = engine.as_ref();
                 let name = run.folder().display().to_string();
                 let info = run.origin(|| describe(engine, &input, name, &control.cancel))?;
-                (info, Vec::new(), None)
+                let blocks = SourceInfo::clone(&info).everything;
+                (info, blocks, Vec::new(), None)
             }
             Input::Lake(path) => {
                 let lake = Lake::open(path);
@@ -95,7 +98,8 @@ impl Driver {
                 };
                 let source = Source::with_config(&config, control);
                 let source = source.map_err(|error| Error::Usage(error.message))?;
-                (info, cuts(&lake), Some(source))
+                let blocks = lake.status().blocks.span().unwrap_or(info.everything);
+                (info, blocks, cuts(&lake), Some(source))
             }
         };
         Ok(Self {
@@ -104,6 +108,7 @@ impl Driver {
             settings,
             input,
             info,
+            blocks,
             cuts,
             lake,
             control: control.clone(),
@@ -275,6 +280,7 @@ impl Backend for ClusterBackend {
             cancel: &driver.control.cancel,
             progress: driver.control.progress.as_deref(),
             explain: &self.explain.0,
+            read: Mutex::default(),
         }))
     }
 

@@ -4,19 +4,31 @@
 use crate::{
     Driver, Error, Result, Step,
     backend::ClusterBackend,
-    run::{self, RunInfo, RunState},
+    chain,
+    run::{self, Committed, RunInfo, RunState},
+    sql::Statements,
 };
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use datafusion::arrow::{
+    csv::WriterBuilder, error::ArrowError, json::LineDelimitedWriter,
+    util::pretty::pretty_format_batches,
+};
 use std::{
     cell::RefCell,
     ffi::OsString,
     io::{self, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
+    time::Duration,
 };
 use txgraph::{Config, Control, Source, SourceSpec};
 use txgraph_cli::{Cluster, ClusterQuestion};
+use txgraph_transfers::BlockRange;
+
+/// How long a job may take to be cancelled after Ctrl-C.
+const SIGNAL_GRACE: Duration = Duration::from_secs(10);
 
 /// The folder of runs below the folder for files that can be made again.
 const RUNS: &str = "txgraph/runs";
@@ -41,6 +53,85 @@ enum Command {
         #[command(subcommand)]
         command: Runs,
     },
+    /// Execute a query on the table `transfers`
+    ///
+    /// The columns are those of docs/schemas.md. Addresses, hashes and amounts are bytes: compare
+    /// them with X'…', print them with hex(…) and decimal(…), and add amounts with sum_u256(…).
+    Sql {
+        /// The query, or @FILE
+        query: String,
+        #[command(flatten)]
+        on: On,
+    },
+    /// Weakly connected components of all transfers, largest first
+    Components {
+        #[command(flatten)]
+        on: On,
+    },
+    /// PageRank of all addresses, highest first
+    Pagerank {
+        /// Rounds
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        rounds: usize,
+        #[command(flatten)]
+        on: On,
+    },
+    /// Counts of pairs that sent to each other, and of addresses with many senders or receivers
+    Motifs {
+        #[command(flatten)]
+        on: On,
+    },
+    /// Transfers, exact sum, addresses, degree and concentration of each token
+    Tokens {
+        #[command(flatten)]
+        on: On,
+    },
+}
+
+/// The words of commands that the plain program does not have.
+const OWN: [&str; 6] = ["runs", "sql", "components", "pagerank", "motifs", "tokens"];
+
+/// Which cluster and data, and how the answer is written.
+#[derive(Args, Clone, Debug)]
+struct On {
+    /// Scheduler of the cluster
+    #[arg(long, value_name = "HOST:PORT", env = "TXGRAPH_CLUSTER")]
+    cluster: String,
+
+    /// A lake that all executors can read; default: the sources of the executors
+    #[arg(long, value_name = "KIND:LOCATION", default_value = "executors:")]
+    source: String,
+
+    /// First block; default: the first of the source
+    #[arg(long, value_name = "N")]
+    from_block: Option<u64>,
+
+    /// Last block, included; default: the tip
+    #[arg(long, value_name = "N")]
+    to_block: Option<u64>,
+
+    /// Folder that keeps the run; a run that was interrupted continues in it
+    #[arg(long, value_name = "DIR")]
+    run: Option<PathBuf>,
+
+    /// Format of the answer
+    #[arg(long, value_enum, default_value_t = Format::Csv)]
+    format: Format,
+
+    /// Rows to print; default: all
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+}
+
+/// The format of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Comma-separated values
+    Csv,
+    /// One JSON object per line
+    Jsonl,
+    /// A table for people
+    Table,
 }
 
 #[derive(Debug, Subcommand)]
@@ -71,21 +162,125 @@ enum Runs {
 /// Runs the program.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    start(args)
+}
+
+fn start(args: Vec<OsString>) -> ExitCode {
     // Everything else is a question, in the words of txgraph.
-    if !args.get(1).is_some_and(|word| *word == "runs") {
+    let is_own = |word: &OsString| OWN.iter().any(|own| word == own);
+    if !args.get(1).is_some_and(is_own) {
         return ask(args);
     }
-    match Cli::try_parse_from(&args) {
-        Ok(cli) => {
-            let Command::Runs { command } = cli.command;
-            match runs(&command) {
-                Ok(Some(args)) => ask(args),
-                Ok(None) => ExitCode::SUCCESS,
-                Err(error) => fail(error),
-            }
-        }
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
         Err(error) => error.exit(),
+    };
+    let done = match &cli.command {
+        Command::Runs { command } => match runs(command) {
+            Ok(Some(args)) => return start(args),
+            done => done.map(drop),
+        },
+        Command::Sql { query, on } => query_text(query)
+            .and_then(|query| measure(on, &args, |on| on.step("query", &query, |_| Ok(())))),
+        Command::Components { on } => measure(on, &args, chain::components),
+        Command::Pagerank { rounds, on } => measure(on, &args, |on| chain::pagerank(on, *rounds)),
+        Command::Motifs { on } => measure(on, &args, chain::motifs),
+        Command::Tokens { on } => measure(on, &args, chain::tokens),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(error),
     }
+}
+
+/// A query, or the content of the file that it names.
+fn query_text(query: &str) -> Result<String> {
+    match query.strip_prefix('@') {
+        Some(path) => {
+            let path = Path::new(path);
+            std::fs::read_to_string(path).map_err(|error| Error::io(path, error))
+        }
+        None => Ok(query.to_owned()),
+    }
+}
+
+/// Executes the statements of a measure, and prints the rows of the last one.
+fn measure(
+    on: &On,
+    args: &[OsString],
+    statements: impl FnOnce(&mut Statements<'_>) -> Result<Committed>,
+) -> Result<()> {
+    txgraph_cli::log(false, 0);
+    let cancel = txgraph_cli::watch_signals(SIGNAL_GRACE);
+    let control = Control {
+        cancel: cancel.map_err(|error| Error::Usage(error.message))?,
+        ..Control::default()
+    };
+    let flags = Config {
+        source: Some(SourceSpec::from(on.source.as_str())),
+        ..Config::default()
+    };
+    let config = Config::resolve(flags, None).map_err(|error| Error::Usage(error.message))?;
+    let folder = match &on.run {
+        Some(folder) => folder.clone(),
+        None => new_folder(&config)?,
+    };
+    let args: Vec<_> = args[1..]
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    let driver = Driver::open(&on.cluster, &folder, &without_run(&args), &config, &control)?;
+    let asked = || -> Result<()> {
+        let all = driver.blocks;
+        let blocks = BlockRange::new(
+            on.from_block.unwrap_or(all.first),
+            on.to_block.unwrap_or(all.last),
+        );
+        let none = || Error::Usage("the last block is before the first".to_owned());
+        let mut on_cluster = Statements::new(&driver, blocks.ok_or_else(none)?)?;
+        let answer = statements(&mut on_cluster)?;
+        print_rows(&answer, on.format, on.top)
+    };
+    let done = asked();
+    end(&driver, done.is_ok())?;
+    done
+}
+
+/// Prints the rows of a step.
+fn print_rows(step: &Committed, format: Format, top: Option<usize>) -> Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written =
+        |error: ArrowError| Error::io(Path::new("standard output"), io::Error::other(error));
+    let mut left = top.unwrap_or(usize::MAX);
+    let mut batches = Vec::new();
+    let mut is_first = true;
+    step.read_rows(|batch| {
+        let batch = batch.slice(0, batch.num_rows().min(left));
+        left -= batch.num_rows();
+        match format {
+            Format::Csv => {
+                let mut writer = WriterBuilder::new().with_header(is_first).build(&mut out);
+                writer.write(&batch).map_err(written)?;
+                is_first = false;
+            }
+            Format::Jsonl => {
+                let mut writer = LineDelimitedWriter::new(&mut out);
+                writer.write(&batch).map_err(written)?;
+                writer.finish().map_err(written)?;
+            }
+            Format::Table => batches.push(batch),
+        }
+        Ok(match left {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+    })?;
+    let io = |error| Error::io(Path::new("standard output"), error);
+    if format == Format::Table {
+        let table = pretty_format_batches(&batches).map_err(written)?;
+        writeln!(out, "{table}").map_err(io)?;
+    }
+    out.flush().map_err(io)
 }
 
 /// Answers a question. Records the end of its run.
@@ -94,21 +289,28 @@ fn ask(args: Vec<OsString>) -> ExitCode {
     let code = txgraph_cli::run(args, Some(&opener));
     if let Some(driver) = opener.driver.take() {
         // `ExitCode` can only be compared by its text.
-        let state = match format!("{code:?}") == format!("{:?}", ExitCode::SUCCESS) {
-            true => RunState::Done,
-            false => RunState::Failed,
-        };
-        if let Err(error) = driver.run.finish(state) {
+        let is_done = format!("{code:?}") == format!("{:?}", ExitCode::SUCCESS);
+        if let Err(error) = end(&driver, is_done) {
             return fail(error);
-        }
-        if state == RunState::Failed {
-            say(&format!(
-                "the finished steps are kept; continue with `txgraph-cluster runs resume {}`",
-                driver.run.folder().display()
-            ));
         }
     }
     code
+}
+
+/// Records the end of a run.
+fn end(driver: &Driver, is_done: bool) -> Result<()> {
+    let state = match is_done {
+        true => RunState::Done,
+        false => RunState::Failed,
+    };
+    driver.run.finish(state)?;
+    if !is_done {
+        say(&format!(
+            "the finished steps are kept; continue with `txgraph-cluster runs resume {}`",
+            driver.run.folder().display()
+        ));
+    }
+    Ok(())
 }
 
 /// Reports an error. Returns the exit status for it.

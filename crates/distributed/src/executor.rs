@@ -35,6 +35,10 @@ pub struct ExecutorArgs {
     #[arg(long, env = txgraph::SOURCE_ENV, value_name = "SOURCE")]
     pub source: Option<String>,
 
+    /// Genesis file of the chain, to replay chains that are not built in
+    #[arg(long, value_name = "FILE")]
+    pub chain: Option<PathBuf>,
+
     /// Tasks at a time; 0: one for each core
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub tasks: usize,
@@ -64,6 +68,7 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     };
     let flags = Config {
         source,
+        chain: args.chain.clone(),
         // The tasks of an executor run in parallel already.
         threads: Some(1),
         ..Config::default()

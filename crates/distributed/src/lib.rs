@@ -16,6 +16,7 @@
 
 mod backend;
 mod ballista;
+mod chain;
 mod codec;
 pub mod driver;
 mod engine;
@@ -31,6 +32,8 @@ mod serve;
 mod session;
 mod settings;
 mod source;
+mod sql;
+mod table;
 mod wire;
 
 pub use backend::Driver;

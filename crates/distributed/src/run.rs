@@ -22,7 +22,7 @@ use crate::{
     wire::ChunkReport,
 };
 use datafusion::{
-    arrow::array::RecordBatch,
+    arrow::{array::RecordBatch, datatypes::SchemaRef},
     parquet::{
         arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder},
         basic::{Compression, ZstdLevel},
@@ -189,7 +189,7 @@ impl Run {
         for name in names(&steps)? {
             if name.starts_with(UNFINISHED) {
                 // Of a driver that was killed.
-                folder::remove(&steps.join(&name)).map_err(|error| of_folder(folder, &error))?;
+                remove(&steps.join(&name))?;
             } else if let Some(number) = name.split('-').next().and_then(|text| text.parse().ok()) {
                 last = last.max(number);
             }
@@ -295,7 +295,7 @@ impl Run {
                 .folder
                 .join(STEPS)
                 .join(format!("{UNFINISHED}{key}-{number}"));
-            folder::remove(&unfinished).map_err(|error| of_folder(&self.folder, &error))?;
+            remove(&unfinished)?;
             fs::create_dir(&unfinished).map_err(|error| Error::io(&unfinished, error))?;
             let done = attempt(&unfinished).and_then(|mut step| {
                 step.attempts = number;
@@ -304,7 +304,10 @@ impl Run {
             match done {
                 Ok(committed) => return Ok(committed),
                 Err(error) => {
-                    folder::discard(&unfinished);
+                    if let Err(error) = remove(&unfinished) {
+                        // The next driver deletes it. The first error is the one that matters.
+                        tracing::debug!("{error}");
+                    }
                     if !error.is_of_engine() {
                         return Err(error);
                     }
@@ -339,6 +342,76 @@ pub(crate) fn key(of: &impl Serialize) -> Result<String> {
     Ok(hex(&Sha256::digest(json)[..8]))
 }
 
+/// The file of a step that is being written.
+struct RowsFile {
+    path: PathBuf,
+    writer: ArrowWriter<File>,
+    rows: u64,
+}
+
+impl RowsFile {
+    fn create(folder: &Path, schema: SchemaRef) -> Result<Self> {
+        let path = folder.join(ROWS_FILE);
+        let file = File::create_new(&path).map_err(|error| Error::io(&path, error))?;
+        let level = ZstdLevel::try_new(1).map_err(|error| Error::Plan(error.to_string()))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_max_row_group_row_count(Some(1 << 18))
+            .build();
+        let writer = ArrowWriter::try_new(file, schema, Some(properties));
+        Ok(Self {
+            writer: writer.map_err(|error| writing(&path, error))?,
+            path,
+            rows: 0,
+        })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        let done = self.writer.write(batch);
+        done.map_err(|error| writing(&self.path, error))
+    }
+
+    /// Ends the file. Returns the finished step.
+    fn finish(self, job: &Job<'_>, metrics: JobMetrics, chunks: Vec<StepChunk>) -> Result<Step> {
+        let path = self.path;
+        let file = self.writer.into_inner();
+        let file = file.map_err(|error| writing(&path, error))?;
+        file.sync_all().map_err(|error| Error::io(&path, error))?;
+        let (bytes, crc32) = measure(&path)?;
+        Ok(Step {
+            version: VERSION,
+            name: job.name.clone(),
+            plan: displayable(job.plan.as_ref()).indent(false).to_string(),
+            attempts: 1,
+            metrics,
+            rows: self.rows,
+            chunks,
+            files: vec![StepFile {
+                name: ROWS_FILE.to_owned(),
+                bytes,
+                crc32,
+            }],
+        })
+    }
+}
+
+/// Executes a plan, and writes its rows into a folder. `each` sees every batch.
+pub(crate) fn write_rows(
+    engine: &dyn Engine,
+    job: &Job<'_>,
+    folder: &Path,
+    mut each: impl FnMut(&RecordBatch) -> Result<()>,
+) -> Result<Step> {
+    let mut file = RowsFile::create(folder, job.plan.schema())?;
+    let metrics = engine.execute(job, &mut |batch| {
+        each(&batch)?;
+        file.write(&batch)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    file.finish(job, metrics, Vec::new())
+}
+
 /// Executes a scan, and writes its rows into a folder. `chunks` is the number of chunks, whose
 /// reports must come in order, each once, and link.
 pub(crate) fn write_scan(
@@ -347,65 +420,34 @@ pub(crate) fn write_scan(
     chunks: usize,
     folder: &Path,
 ) -> Result<Step> {
-    let path = folder.join(ROWS_FILE);
-    let file = File::create_new(&path).map_err(|error| Error::io(&path, error))?;
-    let level = ZstdLevel::try_new(1).map_err(|error| Error::Plan(error.to_string()))?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(level))
-        .set_max_row_group_row_count(Some(1 << 18))
-        .build();
-    let io = |error| writing(&path, error);
-    let mut writer =
-        ArrowWriter::try_new(file, rows::transfers_schema(), Some(properties)).map_err(io)?;
+    let mut file = RowsFile::create(folder, rows::transfers_schema())?;
     let mut read: Vec<StepChunk> = Vec::with_capacity(chunks);
-    let mut rows = 0;
+    let mut rows_before = 0;
     let metrics = engine.execute(job, &mut |batch| {
         for part in rows::split_scan(&batch)? {
             match part {
-                Scanned::Transfers(batch) => {
-                    rows += batch.num_rows() as u64;
-                    writer.write(&batch).map_err(io)?;
-                }
+                Scanned::Transfers(batch) => file.write(&batch)?,
                 Scanned::Report(json) => {
                     let report: ChunkReport = serde_json::from_str(&json)
                         .map_err(|error| Error::Answer(format!("a report: {error}")))?;
                     check_report(&read, &report)?;
-                    let before: u64 = read.iter().map(|chunk| chunk.rows).sum();
                     read.push(StepChunk {
-                        rows: rows - before,
+                        rows: file.rows - rows_before,
                         report,
                     });
+                    rows_before = file.rows;
                 }
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    if read.len() != chunks {
+    if read.len() != chunks || rows_before != file.rows {
         return Err(Error::Answer(format!(
             "{} of {chunks} chunks were returned",
             read.len()
         )));
     }
-    writer
-        .into_inner()
-        .map_err(io)?
-        .sync_all()
-        .map_err(|error| Error::io(&path, error))?;
-    let (bytes, crc32) = measure(&path)?;
-    Ok(Step {
-        version: VERSION,
-        name: job.name.clone(),
-        plan: displayable(job.plan.as_ref()).indent(false).to_string(),
-        attempts: 1,
-        metrics,
-        rows,
-        chunks: read,
-        files: vec![StepFile {
-            name: ROWS_FILE.to_owned(),
-            bytes,
-            crc32,
-        }],
-    })
+    file.finish(job, metrics, read)
 }
 
 /// Checks that a report is the next one, and of the same chain as the one before.
@@ -434,12 +476,17 @@ fn check_report(read: &[StepChunk], report: &ChunkReport) -> Result<()> {
 }
 
 impl Committed {
-    /// Passes the rows of a scan to `each`.
+    /// The file with its rows.
+    pub(crate) fn rows_path(&self) -> PathBuf {
+        self.folder.join(ROWS_FILE)
+    }
+
+    /// Passes its rows to `each`.
     pub(crate) fn read_rows(
         &self,
         mut each: impl FnMut(RecordBatch) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let path = self.folder.join(ROWS_FILE);
+        let path = self.rows_path();
         let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
         let damaged = |error: &dyn std::fmt::Display| {
             Error::run(&self.folder, format!("{ROWS_FILE}: {error}"))
@@ -528,9 +575,17 @@ fn hex(bytes: &[u8]) -> String {
 /// Deletes the folder of a run, unless a driver works on it.
 pub(crate) fn drop(run: &Path) -> Result<()> {
     let lock = folder::lock(run).map_err(|error| of_folder(run, &error))?;
-    folder::remove(run).map_err(|error| of_folder(run, &error))?;
+    remove(run)?;
     std::mem::drop(lock);
     Ok(())
+}
+
+/// Deletes a folder with everything in it, if it exists.
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(folder, error)),
+        _ => Ok(()),
+    }
 }
 
 /// The time in Unix seconds.

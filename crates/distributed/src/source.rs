@@ -14,8 +14,12 @@ use crate::{
 };
 use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     ops::ControlFlow,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use txgraph_stored::units;
 use txgraph_transfers::{
@@ -38,6 +42,8 @@ pub(crate) struct ClusterSource<'a> {
     pub(crate) cancel: &'a CancelFlag,
     pub(crate) progress: Option<&'a dyn Progress>,
     pub(crate) explain: &'a (dyn Fn(String) + Send + Sync),
+    /// The steps with the rows of frontiers, for hashes and times.
+    pub(crate) read: Mutex<Vec<Committed>>,
 }
 
 /// Some blocks that are stored together.
@@ -58,39 +64,21 @@ struct Key<'a> {
 }
 
 impl ClusterSource<'_> {
-    /// Divides blocks into chunks.
-    fn chunks(&self, blocks: &BlockRanges) -> Vec<Chunk> {
-        let wanted = self.settings.chunks.max(1);
-        let ranges: Vec<BlockRange> = if self.cuts.is_empty() {
-            let size = blocks.blocks().div_ceil(wanted).max(1);
-            units(blocks, size).into()
-        } else {
-            at_cuts(blocks, self.cuts, wanted)
-        };
-        let mut before: Option<BlockRange> = None;
-        let mut chunks = Vec::with_capacity(ranges.len());
-        for (number, blocks) in (0..).zip(ranges) {
-            let follows =
-                before.is_some_and(|before| before.last.checked_add(1) == Some(blocks.first));
-            before = Some(blocks);
-            chunks.push(Chunk {
-                number,
-                blocks,
-                follows,
-            });
-        }
-        chunks
+    fn lock_read(&self) -> MutexGuard<'_, Vec<Committed>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the step with the rows of a request.
     fn step(&self, request: &ScanRequest, first: bool) -> Result<Committed> {
+        // A later job for hashes would cost more than the hashes of some more transfers. A lake
+        // is read in the driver for them.
+        let is_frontier = request.filter.touching.is_some() && self.local.is_none();
         let request = ScanRequest {
-            // A later job for hashes would cost more than the hashes of some more transfers.
-            with_times: request.with_times || request.filter.touching.is_some(),
-            with_hashes: request.with_hashes || request.filter.touching.is_some(),
+            with_times: request.with_times || is_frontier,
+            with_hashes: request.with_hashes || is_frontier,
             ..request.clone()
         };
-        let chunks = self.chunks(&request.blocks);
+        let chunks = divide(&request.blocks, self.cuts, self.settings.chunks);
         let wire = Request::new(&request, |bytes| self.run.write_frontier(bytes))?;
         let key = run::key(&Key {
             input: self.input,
@@ -158,8 +146,36 @@ impl ClusterSource<'_> {
         }
         let step = self.step(request, first)?;
         deliver(&step, sink)?;
-        Ok(merged(&step))
+        let report = merged(&step);
+        if request.filter.touching.is_some() && self.local.is_none() {
+            self.lock_read().push(step);
+        }
+        Ok(report)
     }
+}
+
+/// Divides blocks into about `wanted` chunks: at cuts, so that they have about equally many
+/// transfers, or into equally many blocks if there is none.
+pub(crate) fn divide(blocks: &BlockRanges, cuts: &[Cut], wanted: u64) -> Vec<Chunk> {
+    let wanted = wanted.max(1);
+    let ranges: Vec<BlockRange> = if cuts.is_empty() {
+        let size = blocks.blocks().div_ceil(wanted).max(1);
+        units(blocks, size).into()
+    } else {
+        at_cuts(blocks, cuts, wanted)
+    };
+    let mut before: Option<BlockRange> = None;
+    let mut chunks = Vec::with_capacity(ranges.len());
+    for (number, blocks) in (0..).zip(ranges) {
+        let follows = before.is_some_and(|before| before.last.checked_add(1) == Some(blocks.first));
+        before = Some(blocks);
+        chunks.push(Chunk {
+            number,
+            blocks,
+            follows,
+        });
+    }
+    chunks
 }
 
 /// Divides blocks at cuts, so that chunks have about equally many transfers.
@@ -341,11 +357,37 @@ impl TransferSource for ClusterSource<'_> {
         self.answer(request, false, sink)
     }
 
-    /// Hashes and times come with the rows of a frontier.
+    /// Hashes and times came with the rows of the frontiers.
     fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        match &self.local {
-            Some(local) => local.fill_hashes(transfers, pins),
+        if let Some(local) = &self.local {
+            return local.fill_hashes(transfers, pins);
+        }
+        let mut wanted: BTreeMap<(u64, u32), Vec<&mut Transfer>> = BTreeMap::new();
+        for transfer in transfers {
+            let key = (transfer.block_number, transfer.transaction_index);
+            wanted.entry(key).or_default().push(transfer);
+        }
+        for step in &*self.lock_read() {
+            step.read_rows(|batch| {
+                for found in rows::decode(&batch)? {
+                    let key = (found.block_number, found.transaction_index);
+                    for transfer in wanted.remove(&key).unwrap_or_default() {
+                        transfer.transaction_hash = found.transaction_hash;
+                        transfer.block_timestamp = found.block_timestamp;
+                    }
+                }
+                Ok(match wanted.is_empty() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+            })?;
+        }
+        match wanted.first_key_value() {
             None => Ok(()),
+            Some(((block, tx), _)) => Err(Error::Answer(format!(
+                "transaction {tx} of block {block} is in no step of the run"
+            ))
+            .into()),
         }
     }
 

@@ -117,7 +117,6 @@ fn real_nodes() {
         let local = format!("--datadir {}", fixture.path().display());
         let lines = [
             "transfers -q --format csv -o -".to_owned(),
-            "transfers -q --with-internal --format csv -o -".to_owned(),
             "analyze summary -q --format json".to_owned(),
             "analyze components -q --format json".to_owned(),
         ];

@@ -72,6 +72,20 @@ fn an_executor_of_another_chain_fails_the_job() {
 }
 
 #[test]
+fn an_executor_that_hangs_is_replaced() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path()), Some(v2.path())]);
+    let line = "transfers -q --format csv -o -";
+    let expected = cluster.ok(line);
+    cluster.executors[0].signal("-STOP");
+    let found = cluster.ok(line);
+    assert_eq!(found.stdout, expected.stdout);
+    cluster.executors[0].signal("-CONT");
+    cluster.wait(2);
+    assert_eq!(cluster.ok(line).stdout, expected.stdout);
+}
+
+#[test]
 fn an_executor_that_dies_is_replaced() {
     let [_, v2] = fixtures::committed();
     let mut cluster = Cluster::start(&[Some(v2.path()), Some(v2.path())]);

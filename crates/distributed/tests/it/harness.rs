@@ -70,6 +70,10 @@ fn start(program: &str, log: PathBuf, args: &[String], source: Option<&Path>) ->
     }
     if let Some(source) = source {
         command.arg("--source").arg(source);
+        let genesis = source.join("genesis.json");
+        if genesis.exists() {
+            command.arg("--chain").arg(genesis);
+        }
     }
     let child = command
         .args(args)
@@ -201,6 +205,12 @@ impl Cluster {
         let mut command = driver(self.folder.path(), line);
         command.arg("--cluster").arg(self.address());
         command
+    }
+
+    /// Kills an executor, and starts another one in its place.
+    pub(crate) fn replace_executor(&mut self, at: usize, source: Option<&Path>) {
+        drop(self.executors.remove(at));
+        self.add(source);
     }
 
     /// Asks the cluster.

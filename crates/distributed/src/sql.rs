@@ -1,0 +1,134 @@
+//! SQL on a cluster: statements as steps of a run.
+
+use crate::{
+    Driver, Error, Result,
+    engine::Job,
+    run::{self, Committed},
+    table::TransfersTable,
+    wire::Input,
+};
+use datafusion::{
+    arrow::array::RecordBatch,
+    execution::context::SQLOptions,
+    physical_plan::ExecutionPlan,
+    prelude::{ParquetReadOptions, SessionContext},
+};
+use serde::Serialize;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use txgraph_transfers::BlockRange;
+
+/// Statements of one run. Their tables are `transfers`, and the rows of earlier steps.
+pub(crate) struct Statements<'a> {
+    driver: &'a Driver,
+    context: SessionContext,
+    /// Makes plans. Nothing is executed here.
+    runtime: Runtime,
+    /// Keys of the steps whose rows are tables: a later step depends on them.
+    tables: Vec<(String, String)>,
+    blocks: BlockRange,
+}
+
+/// What the rows of a statement depend on.
+#[derive(Serialize)]
+struct Key<'a> {
+    input: &'a Input,
+    chain_id: u64,
+    blocks: BlockRange,
+    sql: &'a str,
+    tables: &'a [(String, String)],
+}
+
+impl<'a> Statements<'a> {
+    /// Prepares statements about the transfers of some blocks.
+    pub(crate) fn new(driver: &'a Driver, blocks: BlockRange) -> Result<Self> {
+        let context = SessionContext::new_with_state(driver.engine.session().clone());
+        let table = TransfersTable {
+            run: driver.run.folder().display().to_string(),
+            input: driver.input.clone(),
+            chain: driver.info.chain.clone(),
+            blocks,
+            cuts: driver.cuts.clone(),
+            chunks: driver.settings.chunks,
+        };
+        context.register_table("transfers", Arc::new(table))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        Ok(Self {
+            driver,
+            context,
+            runtime: runtime.map_err(|error| Error::Plan(format!("threads: {error}")))?,
+            tables: Vec::new(),
+            blocks,
+        })
+    }
+
+    /// Executes a query as a step of the run. `each` sees every batch, also of a step that was
+    /// finished before.
+    pub(crate) fn step(
+        &self,
+        name: &str,
+        sql: &str,
+        mut each: impl FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<Committed> {
+        let driver = self.driver;
+        let key = run::key(&Key {
+            input: &driver.input,
+            chain_id: driver.info.chain.chain_id,
+            blocks: self.blocks,
+            sql,
+            tables: &self.tables,
+        })?;
+        let done = driver.run.step(&key, &driver.control.cancel, |folder| {
+            let job = Job {
+                name: name.to_owned(),
+                plan: self.plan(sql)?,
+                cancel: &driver.control.cancel,
+                progress: driver.control.progress.as_deref(),
+            };
+            run::write_rows(driver.engine.as_ref(), &job, folder, |_| Ok(()))
+        })?;
+        done.read_rows(|batch| {
+            each(&batch)?;
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        Ok(done)
+    }
+
+    /// Makes the rows of a step a table, instead of an earlier one of this name.
+    pub(crate) fn register(&mut self, table: &str, step: &Committed) -> Result<()> {
+        let path = step.rows_path();
+        // Executors have other working directories.
+        let path = path
+            .canonicalize()
+            .map_err(|error| Error::io(&path, error))?;
+        self.context.deregister_table(table)?;
+        let read = self.context.register_parquet(
+            table,
+            path.to_string_lossy(),
+            ParquetReadOptions::default(),
+        );
+        self.runtime.block_on(read)?;
+        let key = step.folder.file_name();
+        let key = key
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        self.tables.retain(|(name, _)| name != table);
+        self.tables.push((table.to_owned(), key));
+        Ok(())
+    }
+
+    fn plan(&self, sql: &str) -> Result<Arc<dyn ExecutionPlan>> {
+        // Queries only: nothing creates tables or writes files.
+        let queries = SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false);
+        self.runtime.block_on(async {
+            let frame = self.context.sql_with_options(sql, queries).await;
+            let frame = frame.map_err(|error| Error::Usage(error.to_string()))?;
+            Ok(frame.create_physical_plan().await?)
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Seeded kills of processes in the middle of a question: each ends with the right answer or an
+//! error, and leaves nothing that a continued run would trust wrongly.
+
+use crate::harness::{Cluster, driver, read, run, settings};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::{
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+use txgraph_testkit::fixtures;
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+/// The number of kills; `TXGRAPH_KILLS` sets another one.
+const KILLS: u64 = 9;
+
+/// What is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    Executor,
+    Driver,
+    Scheduler,
+}
+
+#[test]
+fn killed_processes_leave_no_wrong_answer() {
+    let kills = std::env::var("TXGRAPH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let fixture = fixtures::fixture("dev-v2");
+    let [_, small] = fixtures::committed();
+    let (source, root) = match &fixture {
+        Some(fixture) => (fixture.path(), sender(fixture.path())),
+        None => (small.path(), ROOT.to_owned()),
+    };
+    let mut cluster = Cluster::start(&[Some(source), Some(source)]);
+    let questions = [
+        format!("graph -q -r {root} -n 3 --format csv -o -"),
+        "motifs".to_owned(),
+    ];
+    // Small chunks, so that there is always something to lose.
+    let path = settings(cluster.folder.path(), "chunks = 60");
+    let ask = |cluster: &Cluster, line: &str| {
+        let mut command = cluster.driver(line);
+        command.env("TXGRAPH_CLUSTER_CONFIG", &path);
+        command
+    };
+    let mut answers = Vec::new();
+    for line in &questions {
+        let start = Instant::now();
+        let whole = run(&mut ask(&cluster, line));
+        assert_eq!(whole.status, 0, "{whole:?}\n{}", cluster.logs());
+        answers.push((whole.stdout, start.elapsed()));
+    }
+    let mut outcomes = [0; 2];
+    for seed in 0..kills {
+        let mut chance = SmallRng::seed_from_u64(seed);
+        let victim = [Victim::Executor, Victim::Driver, Victim::Scheduler][(seed % 3) as usize];
+        let which = chance.random_range(0..questions.len());
+        let (expected, time) = &answers[which];
+        let moment = Duration::from_secs_f64(time.as_secs_f64() * chance.random_range(0.0..1.0));
+        let folder = format!("run-{seed}");
+        let what = format!("seed {seed}: {victim:?} after {moment:?} of {time:?}");
+
+        let mut command = ask(&cluster, &questions[which]);
+        command.args(["--run", &folder]);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(moment);
+        let executor = chance.random_range(0..cluster.executors.len());
+        match victim {
+            Victim::Executor => cluster.executors[executor].kill(),
+            Victim::Driver => child.kill().unwrap(),
+            Victim::Scheduler => cluster.scheduler.kill(),
+        }
+        let found = read(child.wait_with_output().unwrap());
+        if found.status == 0 {
+            assert_eq!(&found.stdout, expected, "{what}");
+            outcomes[0] += 1;
+        } else {
+            if victim == Victim::Driver {
+                assert_eq!(found.status, -1, "{what}: {found:?}");
+            } else {
+                assert_eq!(found.status, 1, "{what}: {found:?}");
+                assert!(found.stderr.contains("error: "), "{what}: {found:?}");
+            }
+            outcomes[1] += 1;
+        }
+        match victim {
+            Victim::Executor => cluster.replace_executor(executor, Some(source)),
+            Victim::Driver => {}
+            Victim::Scheduler => cluster.restart_scheduler(),
+        }
+        cluster.wait(2);
+        // The run is continued, or answers again from its steps.
+        let mut command = driver(cluster.folder.path(), &format!("runs resume {folder}"));
+        let resumed = match found.status {
+            // A driver that was killed early has no run.
+            -1 if !cluster
+                .folder
+                .path()
+                .join(&folder)
+                .join("run.json")
+                .exists() =>
+            {
+                run(&mut ask(&cluster, &questions[which]))
+            }
+            _ => run(command.env("TXGRAPH_CLUSTER_CONFIG", &path)),
+        };
+        assert_eq!(resumed.status, 0, "{what}: {resumed:?}\n{}", cluster.logs());
+        assert_eq!(&resumed.stdout, expected, "{what}");
+    }
+    println!(
+        "{kills} kills: {} answered, {} failed and were continued",
+        outcomes[0], outcomes[1]
+    );
+}
+
+/// The sender of a transfer in the middle of a chain.
+fn sender(data_directory: &std::path::Path) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = driver(
+        folder.path(),
+        "transfers -q --kind transfer --format csv -o -",
+    );
+    let all = run(command.arg("--datadir").arg(data_directory));
+    let lines: Vec<_> = all.stdout.lines().collect();
+    let cells = lines[lines.len() / 2].split(',');
+    cells.skip(7).next().unwrap().to_owned()
+}

@@ -1,0 +1,202 @@
+//! SQL and measures of whole chains, compared with naive ones on the rows of the local engine.
+
+use crate::harness::{Cluster, driver, run};
+use alloy_primitives::{U256, aliases::U320};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+use txgraph_testkit::fixtures;
+
+/// Token, sender, receiver and amount.
+type Row = (String, String, String, U256);
+
+/// All transfers, by the local engine.
+fn rows(folder: &Path, source: &str) -> Vec<Row> {
+    let line = format!("transfers -q --format csv -o - {source}");
+    let local = run(&mut driver(folder, &line));
+    assert_eq!(local.status, 0, "{local:?}");
+    let lines = local.stdout.lines().skip(1).map(|line| {
+        let cells: Vec<_> = line.split(',').map(str::to_owned).collect();
+        let value = cells[9].parse().unwrap();
+        (cells[6].clone(), cells[7].clone(), cells[8].clone(), value)
+    });
+    lines.collect()
+}
+
+/// The cells of a CSV without its header.
+fn cells(text: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().skip(1);
+    lines
+        .map(|line| line.split(',').map(str::to_owned).collect())
+        .collect()
+}
+
+/// Statements whose plan has stages, on both kinds of input.
+fn check(cluster: &Cluster, source: &str, local: &str) {
+    let folder = cluster.folder.path();
+    let rows = rows(folder, local);
+    let ask = |line: &[&str]| {
+        let mut command = cluster.driver("");
+        let found = run(command.args(line).args(source.split_whitespace()));
+        assert_eq!(found.status, 0, "{line:?}: {found:?}\n{}", cluster.logs());
+        cells(&found.stdout)
+    };
+
+    // Exact sums.
+    let mut sums: BTreeMap<&str, (u64, U320)> = BTreeMap::new();
+    for (token, .., value) in &rows {
+        let sum = sums.entry(token.as_str()).or_default();
+        sum.0 += 1;
+        sum.1 += U320::from_limbs_slice(value.as_limbs());
+    }
+    let found = ask(&[
+        "sql",
+        "SELECT coalesce(hex(token_address), ''), count(*), sum_u256(value) FROM transfers \
+         GROUP BY token_address ORDER BY 1",
+    ]);
+    let expected: Vec<_> = sums
+        .iter()
+        .map(|(token, (count, sum))| vec![(*token).to_owned(), count.to_string(), sum.to_string()])
+        .collect();
+    assert_eq!(found, expected);
+
+    // Conditions that restrict what is read.
+    let (_, sender, ..) = &rows[rows.len() / 2];
+    let sql = format!(
+        "SELECT count(*), min(block_number) FROM transfers WHERE from_address = X'{}' \
+         AND block_number > 0",
+        &sender[2..]
+    );
+    let count = rows.iter().filter(|row| row.1 == *sender).count();
+    assert_eq!(ask(&["sql", &sql])[0][0], count.to_string());
+
+    // Components equal those of the local engine.
+    let line = format!("analyze components -q --format csv {local}");
+    let local = run(&mut driver(folder, &line));
+    let expected: Vec<_> = cells(&local.stdout)
+        .into_iter()
+        .map(|row| vec![row[4].clone(), row[1].clone(), row[2].clone()])
+        .collect();
+    let found: Vec<_> = ask(&["components"])
+        .into_iter()
+        .map(|row| row[..3].to_vec())
+        .collect();
+    assert_eq!(found, expected);
+
+    // PageRank, to a tolerance: the order of additions differs.
+    let edges: BTreeSet<(&str, &str)> = rows
+        .iter()
+        .map(|row| (row.1.as_str(), row.2.as_str()))
+        .collect();
+    let expected = pagerank(&edges, 8);
+    let found = ask(&["pagerank", "--rounds", "8"]);
+    assert_eq!(found.len(), expected.len());
+    for row in &found {
+        let (ours, theirs) = (row[1].parse::<f64>().unwrap(), expected[row[0].as_str()]);
+        assert!((ours - theirs).abs() < 1e-12, "{row:?} {theirs}");
+    }
+
+    // Motifs.
+    let cycles = edges
+        .iter()
+        .filter(|(a, b)| a < b && edges.contains(&(*b, *a)));
+    let many = |end: fn(&(&str, &str)) -> String| {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for edge in edges.iter().filter(|(a, b)| a != b) {
+            *counts.entry(end(edge)).or_default() += 1;
+        }
+        counts.values().filter(|count| **count >= 10).count()
+    };
+    let expected = [
+        ("fan-in of 10", many(|edge| edge.1.to_owned())),
+        ("fan-out of 10", many(|edge| edge.0.to_owned())),
+        ("loops", edges.iter().filter(|(a, b)| a == b).count()),
+        ("two-cycles", cycles.count()),
+    ];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, count)| vec![(*name).to_owned(), count.to_string()])
+        .collect();
+    assert_eq!(ask(&["motifs"]), expected);
+
+    // Tokens: sums, addresses and edges.
+    let found = ask(&["tokens"]);
+    assert_eq!(found.len(), sums.len());
+    for row in &found {
+        let token = if row[0] == "native" {
+            ""
+        } else {
+            row[0].as_str()
+        };
+        let of_token = || rows.iter().filter(|row| row.0 == token);
+        let (count, sum) = &sums[token];
+        let addresses: BTreeSet<_> = of_token().flat_map(|row| [&row.1, &row.2]).collect();
+        let edges: BTreeSet<_> = of_token().map(|row| (&row.1, &row.2)).collect();
+        let expected = [
+            count.to_string(),
+            sum.to_string(),
+            addresses.len().to_string(),
+            edges.len().to_string(),
+        ];
+        assert_eq!(row[1..5], expected, "{token}");
+        let concentration: f64 = row[6].parse().unwrap();
+        assert!(concentration > 0.0 && concentration <= 1.0, "{row:?}");
+    }
+}
+
+/// PageRank by its definition.
+fn pagerank<'a>(edges: &BTreeSet<(&'a str, &'a str)>, rounds: usize) -> BTreeMap<&'a str, f64> {
+    let vertices: BTreeSet<&str> = edges.iter().flat_map(|(a, b)| [*a, *b]).collect();
+    let n = vertices.len() as f64;
+    let out = |v: &str| edges.iter().filter(|(a, _)| *a == v).count() as f64;
+    let degrees: BTreeMap<&str, f64> = vertices.iter().map(|v| (*v, out(v))).collect();
+    let mut ranks: BTreeMap<&str, f64> = vertices.iter().map(|v| (*v, 1.0 / n)).collect();
+    for _ in 0..rounds {
+        let dangling: f64 = vertices
+            .iter()
+            .filter(|v| degrees[*v] == 0.0)
+            .map(|v| ranks[v])
+            .sum();
+        let mut next: BTreeMap<&str, f64> = vertices
+            .iter()
+            .map(|v| (*v, 0.15 / n + 0.85 * dangling / n))
+            .collect();
+        for (a, b) in edges {
+            *next.get_mut(b).unwrap() += 0.85 * ranks[a] / degrees[a];
+        }
+        ranks = next;
+    }
+    ranks
+}
+
+#[test]
+fn measures_of_data_directories() {
+    let [v1, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v1.path()), Some(v2.path())]);
+    let local = format!("--datadir {}", v1.path().display());
+    check(&cluster, "", &local);
+}
+
+#[test]
+fn measures_of_lakes() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[None, None]);
+    crate::answers::build_lake(cluster.folder.path(), v2.path());
+    check(&cluster, "--source lake:x.lake", "--source lake:x.lake");
+}
+
+#[test]
+fn wrong_statements_are_usage_errors() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    for sql in [
+        "SELECT nothing FROM transfers",
+        "DROP TABLE transfers",
+        "SELEC 1",
+    ] {
+        let mut command = cluster.driver("");
+        let found = run(command.args(["sql", sql]));
+        assert_eq!(found.status, 2, "{sql}: {found:?}");
+    }
+}
