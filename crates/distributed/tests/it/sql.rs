@@ -37,8 +37,9 @@ fn check(cluster: &Cluster, source: &str, local: &str) {
     let folder = cluster.folder.path();
     let rows = rows(folder, local);
     let ask = |line: &[&str]| {
-        let mut command = cluster.driver("");
-        let found = run(command.args(line).args(source.split_whitespace()));
+        let mut command = driver(folder, "");
+        command.args(line).args(source.split_whitespace());
+        let found = run(command.arg("--cluster").arg(cluster.address()));
         assert_eq!(found.status, 0, "{line:?}: {found:?}\n{}", cluster.logs());
         cells(&found.stdout)
     };
@@ -195,8 +196,10 @@ fn wrong_statements_are_usage_errors() {
         "DROP TABLE transfers",
         "SELEC 1",
     ] {
-        let mut command = cluster.driver("");
-        let found = run(command.args(["sql", sql]));
+        let mut command = driver(cluster.folder.path(), "");
+        command.args(["sql", sql, "--cluster"]);
+        let found = run(command.arg(cluster.address()));
         assert_eq!(found.status, 2, "{sql}: {found:?}");
+        assert!(found.stderr.contains(expected), "{sql}: {found:?}");
     }
 }
