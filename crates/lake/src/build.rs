@@ -24,8 +24,7 @@ use std::{
 };
 use txgraph_stored::{Origin, OriginReader, PreparedOrigin, everything, units};
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, BlockRun, BlockSummary, ScanRequest, SourceError, Transfer,
-    WrappedNative,
+    AnomalousLogs, BlockRange, BlockSummary, ScanRequest, SourceError, Transfer, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Next, Ordered, ProgressGuard, Retry, ordered};
 
@@ -347,7 +346,6 @@ impl<'a> Build<'a> {
         };
         let jobs = units(&blocks.into(), manifest.partition_blocks);
         let worker = || Worker {
-            origin: &self.origin,
             reader: prepared.reader(request),
             limits: &limits,
             stopped: &stopped,
@@ -469,7 +467,7 @@ impl<'a> Packer<'a> {
     pub(crate) fn push(
         &mut self,
         parent_hash: B256,
-        summaries: &[(BlockSummary, B256)],
+        summaries: impl IntoIterator<Item = (BlockSummary, B256)>,
         mut anomalies: &[AnomalousLogs],
         mut transfers: &[Transfer],
     ) -> Result<()> {
@@ -489,8 +487,8 @@ impl<'a> Packer<'a> {
             anomalies = rest;
             let builder =
                 (self.builder).get_or_insert_with(|| Builder::new(summary.number, parent_hash));
-            builder.push(summary, *hash, logs, own)?;
-            parent_hash = *hash;
+            builder.push(&summary, hash, logs, own)?;
+            parent_hash = hash;
             if builder.rows() as u64 >= self.limits.transfers {
                 self.end()?;
             }
@@ -517,7 +515,6 @@ impl<'a> Packer<'a> {
 
 /// One thread of a build.
 struct Worker<'a> {
-    origin: &'a Origin<'a>,
     reader: OriginReader<'a>,
     limits: &'a Limits<'a>,
     /// Set when the build has failed.
@@ -539,7 +536,7 @@ impl Worker<'_> {
                 first: next,
                 last: job.last,
             };
-            let Some((run, summaries)) = self.run(wanted)? else {
+            let Some(run) = self.reader.read(wanted)? else {
                 match attempts.next(&|| self.stopped.load(Ordering::Relaxed)) {
                     Next::Retry => continue,
                     Next::Exhausted => return Err(SourceError::Reorged { block: next }.into()),
@@ -553,7 +550,12 @@ impl Worker<'_> {
                 // Blocks that were read before were replaced.
                 return Err(SourceError::Reorged { block: next }.into());
             }
-            packer.push(run.parent_hash, &summaries, &run.anomalies, &run.transfers)?;
+            let summaries = run
+                .summaries
+                .iter()
+                .copied()
+                .zip(run.hashes.iter().copied());
+            packer.push(run.parent_hash, summaries, &run.anomalies, &run.transfers)?;
             let blocks = run.blocks.blocks();
             self.progress.advance(blocks, run.transfers.len() as u64);
             match run.blocks.last.checked_add(1) {
@@ -563,22 +565,4 @@ impl Worker<'_> {
         }
         packer.finish()
     }
-
-    /// Reads blocks and their hashes; `None` if they were replaced between the two.
-    fn run(&mut self, blocks: BlockRange) -> Result<Option<BlockRunWithHashes>> {
-        let Some(run) = self.reader.read(blocks)? else {
-            return Ok(None);
-        };
-        let numbers: Vec<u64> = run.summaries.iter().map(|summary| summary.number).collect();
-        let hashes = self.origin.source.canonical_hashes(&numbers)?;
-        let hashes: Option<Vec<B256>> = hashes.into_iter().collect();
-        let Some(hashes) = hashes.filter(|hashes| hashes.last() == Some(&run.last_hash)) else {
-            return Ok(None);
-        };
-        let summaries = run.summaries.iter().copied().zip(hashes).collect();
-        Ok(Some((run, summaries)))
-    }
 }
-
-/// Blocks, and the summary of each with its hash.
-type BlockRunWithHashes = (BlockRun, Vec<(BlockSummary, B256)>);

@@ -115,7 +115,7 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
                 .filter(|logs| now.first().is_some_and(|(it, _)| it.number <= logs.block))
                 .filter(|logs| logs.block <= end)
                 .collect();
-            packer.push(parent_hash, now, &logs, own)?;
+            packer.push(parent_hash, now.iter().copied(), &logs, own)?;
             if let Some((_, hash)) = now.last() {
                 parent_hash = *hash;
             }

@@ -65,15 +65,17 @@ impl Indexable for NodeSource {
 
 impl BlockReader for NodeBlockReader<'_> {
     fn read(&mut self, blocks: BlockRange) -> Result<BlockRun, SourceError> {
-        let kept = Mutex::new((Vec::new(), Vec::new()));
-        let observer = |summary: BlockSummary, odd: Vec<(Address, DecodeCounts)>| {
+        let kept = Mutex::new((Vec::new(), Vec::new(), Vec::new()));
+        let observer = |summary: BlockSummary, hash, odd: Vec<(Address, DecodeCounts)>| {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let (summaries, anomalies) = &mut *kept;
+            let (summaries, hashes, anomalies) = &mut *kept;
             if summary.number == blocks.first {
                 summaries.clear();
+                hashes.clear();
                 anomalies.clear();
             }
             summaries.push(summary);
+            hashes.push(hash);
             anomalies.extend(odd.into_iter().map(|(emitter, counts)| AnomalousLogs {
                 block: summary.number,
                 emitter,
@@ -111,7 +113,8 @@ impl BlockReader for NodeBlockReader<'_> {
             Outcome::Failed(error) => return Err(SourceError::Failed(error)),
             Outcome::Stopped => return Err(SourceError::Interrupted),
         };
-        let (summaries, anomalies) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (summaries, hashes, anomalies) =
+            kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         if summaries.len() as u64 != blocks.blocks() {
             return Err(Error::Incomplete {
                 block: blocks.first,
@@ -126,6 +129,7 @@ impl BlockReader for NodeBlockReader<'_> {
             parent_hash: parent,
             last_hash: hash,
             summaries,
+            hashes,
             anomalies,
             transfers,
         })

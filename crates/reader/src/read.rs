@@ -56,8 +56,9 @@ pub(crate) fn parts(request: &ScanRequest, family: ChainFamily, verify: bool) ->
     }
 }
 
-/// Receives a summary of every decoded block, and its anomalies by contract.
-pub(crate) type BlockObserver<'a> = dyn Fn(BlockSummary, Vec<(Address, DecodeCounts)>) + Sync + 'a;
+/// Receives a summary of every decoded block, its hash, and its anomalies by contract.
+pub(crate) type BlockObserver<'a> =
+    dyn Fn(BlockSummary, B256, Vec<(Address, DecodeCounts)>) + Sync + 'a;
 
 /// The parameters that all chunks of a scan share.
 pub(crate) struct ChunkReader<'a> {
@@ -301,7 +302,8 @@ impl ChunkReader<'_> {
         // The time is part of the answer, so its header is checked.
         let timed = self.request.with_times && !kept.is_empty();
         if timed || self.observer.is_some() {
-            let timestamp = block.check_header_later()?.timestamp;
+            let header = block.check_header_later()?;
+            let (timestamp, hash) = (header.timestamp, header.hash);
             let time = BlockTime::new(timestamp);
             for transfer in kept.iter_mut().filter(|_| timed) {
                 transfer.block_timestamp = time;
@@ -312,7 +314,7 @@ impl ChunkReader<'_> {
                     timestamp,
                     counts: decoder.counts().since(&before),
                 };
-                observer(summary, decoder.take_anomalies());
+                observer(summary, hash, decoder.take_anomalies());
             }
         }
         if self.request.with_hashes {

@@ -139,6 +139,7 @@ impl Reader<'_> {
             parent_hash: first.header.parent_hash,
             last_hash: last.header.hash,
             summaries,
+            hashes: answers.blocks.iter().map(|it| it.header.hash).collect(),
             anomalies,
             transfers,
         })

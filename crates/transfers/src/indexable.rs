@@ -46,6 +46,8 @@ pub struct BlockRun {
     pub last_hash: B256,
     /// One summary for each block, in order.
     pub summaries: Vec<BlockSummary>,
+    /// The hash of each block, in order.
+    pub hashes: Vec<B256>,
     /// Anomalous logs, by block and contract, ascending.
     pub anomalies: Vec<AnomalousLogs>,
     /// The wanted transfers, in total order.
