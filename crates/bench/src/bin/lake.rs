@@ -35,6 +35,9 @@ struct Args {
     /// Token of the narrow question.
     #[arg(long)]
     token: Address,
+    /// Highest block; default: the tip.
+    #[arg(long)]
+    to_block: Option<u64>,
     /// Keep the lake.
     #[arg(long)]
     keep: bool,
@@ -45,7 +48,7 @@ fn main() -> Result<()> {
     let node = open_node(&args.datadir, args.threads)?;
     let whole = BlockRange {
         first: 0,
-        last: node.tip()?,
+        last: args.to_block.map_or_else(|| node.tip(), Ok)?,
     };
     let (index, folder) = (args.place.join("index"), args.place.join("lake"));
     let work = Work {
@@ -70,11 +73,18 @@ fn main() -> Result<()> {
             Ok(txgraph_index::build(
                 &index,
                 origin(),
-                &txgraph_index::BuildOptions::default(),
+                &txgraph_index::BuildOptions {
+                    last_block: args.to_block,
+                    ..Default::default()
+                },
             )?)
         })?);
         lakes.push(cost(|| {
-            Ok(build(&folder, origin(), &BuildOptions::default())?)
+            let options = BuildOptions {
+                last_block: args.to_block,
+                ..BuildOptions::default()
+            };
+            Ok(build(&folder, origin(), &options)?)
         })?);
     }
     drop_index(&index)?;
