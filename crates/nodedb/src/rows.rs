@@ -10,7 +10,13 @@ use crate::{
 };
 use alloy_primitives::B256;
 use std::sync::Arc;
-use txgraph_keccak::{LANES_MAX, keccak256_parts};
+use txgraph_keccak::keccak256_parts;
+
+/// The number of transactions that are hashed together. [`keccak256_parts`] orders them by length.
+const HASHED: usize = 64;
+
+/// The bytes of encoded transactions at which fewer are hashed together.
+const HASHED_BYTES: usize = 1 << 18;
 
 impl Snapshot<'_> {
     /// Returns the hashes of transactions, each given by its block and its number. Several are
@@ -28,19 +34,21 @@ impl Snapshot<'_> {
             ..
         } = scratch;
         let mut hashes = vec![B256::ZERO; wanted.len()];
-        let mut forms = Vec::with_capacity(LANES_MAX);
-        let groups = wanted.chunks(LANES_MAX);
-        for (wanted, hashes) in groups.zip(hashes.chunks_mut(LANES_MAX)) {
-            rlp.clear();
-            forms.clear();
-            for &(block, tx) in wanted {
-                let last_tx = last_tx(tx).max(tx);
-                let (jar, row, bytes) = self.transaction_row(block, tx, last_tx, transactions)?;
-                let form = transaction_hash::encode(bytes, self.family(), unzstd, rlp)
-                    .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?;
-                forms.push(form);
+        let mut forms = Vec::with_capacity(HASHED.min(wanted.len()));
+        let mut done = 0;
+        rlp.clear();
+        for (at, &(block, tx)) in wanted.iter().enumerate() {
+            let last_tx = last_tx(tx).max(tx);
+            let (jar, row, bytes) = self.transaction_row(block, tx, last_tx, transactions)?;
+            let form = transaction_hash::encode(bytes, self.family(), unzstd, rlp)
+                .map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?;
+            forms.push(form);
+            if forms.len() == HASHED || rlp.len() >= HASHED_BYTES || at + 1 == wanted.len() {
+                keccak256_parts(rlp, &forms, &mut hashes[done..=at]);
+                done = at + 1;
+                rlp.clear();
+                forms.clear();
             }
-            keccak256_parts(rlp, &forms, hashes);
         }
         Ok(hashes)
     }

@@ -168,9 +168,7 @@ impl Rlp<'_> {
             list_head(0).encode(self.0);
             return Ok(());
         }
-        // A list header needs the length of the list: the payload comes first.
-        let mut payload = Vec::new();
-        let mut list = Rlp(&mut payload);
+        let start = self.0.len();
         for _ in 0..items {
             let mut item = reader.nested()?;
             let address = item.array::<20>()?;
@@ -179,13 +177,18 @@ impl Rlp<'_> {
             let (keys, _) = item.take(bytes)?.as_chunks::<32>();
             item.finish()?;
             let keys_head = list_head(keys.len() * 33);
-            list_head(21 + keys_head.length_with_payload()).encode(list.0);
-            list.string(address);
-            keys_head.encode(list.0);
-            keys.iter().for_each(|key| list.string(key));
+            list_head(21 + keys_head.length_with_payload()).encode(self.0);
+            self.string(address);
+            keys_head.encode(self.0);
+            keys.iter().for_each(|key| self.string(key));
         }
-        list_head(payload.len()).encode(self.0);
-        self.0.extend_from_slice(&payload);
+        // The header needs the length of the list, so it moves what is written.
+        let end = self.0.len();
+        let head = list_head(end - start);
+        let moved = start + head.length();
+        self.0.resize(end + head.length(), 0);
+        self.0.copy_within(start..end, moved);
+        head.encode(&mut &mut self.0[start..moved]);
         Ok(())
     }
 
