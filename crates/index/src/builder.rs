@@ -22,8 +22,8 @@ use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, Kind, TokenStandard, Transfer,
 };
 
-/// The number of transfers whose addresses are prefetched together.
-const PREFETCHED: usize = 16;
+/// The number of transfers that are appended together.
+const GROUP: usize = 16;
 
 /// The average number of addresses in a bucket.
 const BUCKET: usize = 4;
@@ -184,31 +184,26 @@ impl Builder {
         self.logs.push(number(logs, "logs")?);
         self.counts += summary.counts;
         transfers
-            .chunks(PREFETCHED)
+            .chunks(GROUP)
             .try_for_each(|some| self.rows_of(some))
     }
 
-    /// Appends at most [`TOUCHED`] rows, column by column.
+    /// Appends at most [`GROUP`] rows, column by column.
     fn rows_of(&mut self, some: &[Transfer]) -> Result<()> {
         let too_large = |what| {
             let block = some.first().map_or(0, |transfer| transfer.block_number);
             move || Error::TooLarge { block, what }
         };
-        let mut hashes = [0; 2 * PREFETCHED];
-        for (hashes, transfer) in hashes.as_chunks_mut::<2>().0.iter_mut().zip(some) {
-            *hashes =
-                [transfer.from_address, transfer.to_address].map(|end| self.addresses.hash(&end));
+        let (mut ends, mut numbers) = ([Address::ZERO; 2 * GROUP], [0; 2 * GROUP]);
+        for (ends, transfer) in ends.as_chunks_mut::<2>().0.iter_mut().zip(some) {
+            *ends = [transfer.from_address, transfer.to_address];
         }
-        self.addresses.touch(&hashes[..2 * some.len()]);
-        for (hashes, transfer) in hashes.as_chunks::<2>().0.iter().zip(some) {
-            let mut intern = |address, hash| {
-                let number = self.addresses.intern(address, hash);
-                number.ok_or_else(too_large("addresses"))
-            };
-            let from = intern(transfer.from_address, hashes[0])?;
-            let to = intern(transfer.to_address, hashes[1])?;
-            self.row_from.push(from);
-            self.row_to.push(to);
+        let (ends, numbers) = (&ends[..2 * some.len()], &mut numbers[..2 * some.len()]);
+        let interned = self.addresses.intern_each(ends, numbers);
+        interned.ok_or_else(too_large("addresses"))?;
+        for [from, to] in numbers.as_chunks::<2>().0 {
+            self.row_from.push(*from);
+            self.row_to.push(*to);
         }
         for transfer in some {
             let class = (

@@ -6,7 +6,7 @@
 //! list, and continues.
 
 use crate::{
-    builder::Builder,
+    builder::{Builder, Capacity},
     dictionary::{Ids, Place, Turns},
     error::{Error, Result},
     lake::Lake,
@@ -349,6 +349,7 @@ impl<'a> Build<'a> {
             reader: prepared.reader(request),
             limits: &limits,
             stopped: &stopped,
+            capacity: Capacity::default(),
             progress: &progress,
         };
         let write = |worker: &mut Worker<'_>, (number, job)| {
@@ -444,15 +445,22 @@ pub(crate) struct Packer<'a> {
     limits: &'a Limits<'a>,
     place: &'a Place<'a>,
     builder: Option<Builder>,
+    /// The size of the partition before.
+    capacity: &'a mut Capacity,
     written: Vec<PartitionInfo>,
 }
 
 impl<'a> Packer<'a> {
-    pub(crate) const fn new(limits: &'a Limits<'a>, place: &'a Place<'a>) -> Self {
+    pub(crate) const fn new(
+        limits: &'a Limits<'a>,
+        place: &'a Place<'a>,
+        capacity: &'a mut Capacity,
+    ) -> Self {
         Self {
             limits,
             place,
             builder: None,
+            capacity,
             written: Vec::new(),
         }
     }
@@ -485,8 +493,8 @@ impl<'a> Packer<'a> {
             let end = anomalies.partition_point(|logs| logs.block <= summary.number);
             let (logs, rest) = anomalies.split_at(end);
             anomalies = rest;
-            let builder =
-                (self.builder).get_or_insert_with(|| Builder::new(summary.number, parent_hash));
+            let builder = (self.builder)
+                .get_or_insert_with(|| Builder::new(summary.number, parent_hash, *self.capacity));
             builder.push(&summary, hash, logs, own)?;
             parent_hash = hash;
             if builder.rows() as u64 >= self.limits.transfers {
@@ -499,6 +507,7 @@ impl<'a> Packer<'a> {
     /// Ends the partition.
     pub(crate) fn end(&mut self) -> Result<()> {
         if let Some(builder) = self.builder.take() {
+            *self.capacity = builder.capacity();
             let Limits { target, cancel, .. } = self.limits;
             self.written
                 .push(builder.finish(target, self.place, cancel)?);
@@ -519,13 +528,14 @@ struct Worker<'a> {
     limits: &'a Limits<'a>,
     /// Set when the build has failed.
     stopped: &'a AtomicBool,
+    capacity: Capacity,
     progress: &'a ProgressGuard<'a>,
 }
 
 impl Worker<'_> {
     /// Writes the blocks of a job.
     fn write(&mut self, place: &Place<'_>, job: BlockRange) -> Result<Vec<PartitionInfo>> {
-        let mut packer = Packer::new(self.limits, place);
+        let mut packer = Packer::new(self.limits, place, &mut self.capacity);
         let mut attempts = Retry::REREAD.start();
         let mut next = job.first;
         while next <= job.last {

@@ -12,13 +12,25 @@ use arrow_array::{
     ArrayRef, DictionaryArray, FixedSizeBinaryArray, Int32Array, StringArray, UInt32Array,
     UInt64Array, builder::FixedSizeBinaryBuilder,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, mem::take, sync::Arc};
 use txgraph_stored::Interner;
 use txgraph_transfers::{AnomalousLogs, BlockRange, BlockSummary, Kind, TokenStandard, Transfer};
 use txgraph_work::CancelFlag;
 
 /// Stands for the native coin among the numbers of token addresses.
 const NATIVE: u32 = u32::MAX;
+
+/// The number of transfers that are appended together.
+const GROUP: usize = 16;
+
+/// The expected size of a partition, which is that of the partition before. It avoids copying
+/// columns and rehashing addresses while they grow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Capacity {
+    rows: usize,
+    addresses: usize,
+    transactions: usize,
+}
 
 /// A partition that is being built.
 #[derive(Debug)]
@@ -39,8 +51,6 @@ pub(crate) struct Builder {
     hashed: Vec<(u64, u32)>,
     transaction_hashes: Vec<u8>,
     // By row.
-    row_block: Vec<u64>,
-    row_time: Vec<u64>,
     row_transaction: Vec<u32>,
     row_log: Vec<Option<u32>>,
     row_sub: Vec<u32>,
@@ -55,38 +65,51 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// Starts a partition whose first block is `first`.
-    pub(crate) fn new(first: u64, parent_hash: B256) -> Self {
+    pub(crate) fn new(first: u64, parent_hash: B256, capacity: Capacity) -> Self {
+        let Capacity {
+            rows,
+            addresses,
+            transactions,
+        } = capacity;
         Self {
             first,
             parent_hash,
             last_hash: parent_hash,
             counts: Counts::default(),
-            addresses: Interner::default(),
+            addresses: Interner::with_capacity(addresses),
             times: Vec::new(),
             hashes: Vec::new(),
             transactions: Vec::new(),
             logs: Vec::new(),
             transfers: Vec::new(),
             anomalies: Vec::new(),
-            hashed: Vec::new(),
-            transaction_hashes: Vec::new(),
-            row_block: Vec::new(),
-            row_time: Vec::new(),
-            row_transaction: Vec::new(),
-            row_log: Vec::new(),
-            row_sub: Vec::new(),
-            row_token: Vec::new(),
-            row_from: Vec::new(),
-            row_to: Vec::new(),
-            row_value: Vec::new(),
+            hashed: Vec::with_capacity(transactions),
+            transaction_hashes: Vec::with_capacity(32 * transactions),
+            row_transaction: Vec::with_capacity(rows),
+            row_log: Vec::with_capacity(rows),
+            row_sub: Vec::with_capacity(rows),
+            row_token: Vec::with_capacity(rows),
+            row_from: Vec::with_capacity(rows),
+            row_to: Vec::with_capacity(rows),
+            row_value: Vec::with_capacity(32 * rows),
             token_ids: Vec::new(),
-            row_sort: Vec::new(),
+            row_sort: Vec::with_capacity(rows),
         }
     }
 
     /// The number of transfers.
     pub(crate) fn rows(&self) -> usize {
-        self.row_block.len()
+        self.row_from.len()
+    }
+
+    /// Returns the capacity for a partition like this one, and 6 % more.
+    pub(crate) fn capacity(&self) -> Capacity {
+        let more = |held: usize| held + held / 16;
+        Capacity {
+            rows: more(self.rows()),
+            addresses: more(self.addresses.len()),
+            transactions: more(self.hashed.len()),
+        }
     }
 
     /// The blocks that were appended.
@@ -125,48 +148,60 @@ impl Builder {
         number((self.rows() + transfers.len()) as u64, "transfers")?;
         self.counts.add(&summary.counts);
         self.anomalies.extend_from_slice(anomalies);
-        for transfer in transfers {
-            self.row(transfer, summary.timestamp)?;
-        }
-        Ok(())
+        transfers
+            .chunks(GROUP)
+            .try_for_each(|some| self.rows_of(block, some))
     }
 
-    fn row(&mut self, transfer: &Transfer, time: u64) -> Result<()> {
-        let Transfer {
-            block_number,
-            transaction_index,
-            ..
-        } = *transfer;
+    /// Appends at most [`GROUP`] rows of a block, column by column.
+    fn rows_of(&mut self, block: u64, some: &[Transfer]) -> Result<()> {
         let too_many = || Error::TooMany {
-            block: block_number,
+            block,
             what: "addresses",
         };
-        let mut intern = |address: Address| {
-            let hash = self.addresses.hash(&address);
-            self.addresses.intern(address, hash).ok_or_else(too_many)
-        };
-        let token = transfer.token_address.map_or(Ok(NATIVE), &mut intern)?;
-        let (from, to) = (intern(transfer.from_address)?, intern(transfer.to_address)?);
-        if let Some(hash) = transfer.transaction_hash
-            && self.hashed.last() != Some(&(block_number, transaction_index))
-        {
-            self.hashed.push((block_number, transaction_index));
-            self.transaction_hashes.extend_from_slice(hash.as_slice());
+        let (mut ends, mut numbers) = ([Address::ZERO; 2 * GROUP], [0; 2 * GROUP]);
+        for (ends, transfer) in ends.as_chunks_mut::<2>().0.iter_mut().zip(some) {
+            *ends = [transfer.from_address, transfer.to_address];
         }
-        if let Some(id) = transfer.token_id {
-            self.token_ids.push((self.rows(), id.to_be_bytes()));
+        let (ends, numbers) = (&ends[..2 * some.len()], &mut numbers[..2 * some.len()]);
+        let interned = self.addresses.intern_each(ends, numbers);
+        interned.ok_or_else(too_many)?;
+        for [from, to] in numbers.as_chunks::<2>().0 {
+            self.row_from.push(*from);
+            self.row_to.push(*to);
         }
-        self.row_block.push(block_number);
-        self.row_time.push(time);
-        self.row_transaction.push(transaction_index);
-        self.row_log.push(transfer.log_index);
-        self.row_sub.push(transfer.sub_index);
-        self.row_token.push(token);
-        self.row_from.push(from);
-        self.row_to.push(to);
-        self.row_value
-            .extend_from_slice(&transfer.value.to_be_bytes::<32>());
-        self.row_sort.push((transfer.token_standard, transfer.kind));
+        for transfer in some {
+            // A few tokens have nearly all transfers, so their slots are in the cache.
+            let token = transfer.token_address;
+            let token = token.map_or(Some(NATIVE), |token| self.addresses.intern(token));
+            self.row_token.push(token.ok_or_else(too_many)?);
+        }
+        for transfer in some {
+            let transaction = (block, transfer.transaction_index);
+            if let Some(hash) = transfer.transaction_hash
+                && self.hashed.last() != Some(&transaction)
+            {
+                self.hashed.push(transaction);
+                self.transaction_hashes.extend_from_slice(hash.as_slice());
+            }
+        }
+        for (row, transfer) in (self.row_transaction.len()..).zip(some) {
+            if let Some(id) = transfer.token_id {
+                self.token_ids.push((row, id.to_be_bytes()));
+            }
+        }
+        let transactions = some.iter().map(|transfer| transfer.transaction_index);
+        self.row_transaction.extend(transactions);
+        self.row_log
+            .extend(some.iter().map(|transfer| transfer.log_index));
+        self.row_sub
+            .extend(some.iter().map(|transfer| transfer.sub_index));
+        for transfer in some {
+            let value = transfer.value.to_be_bytes::<32>();
+            self.row_value.extend_from_slice(&value);
+        }
+        let sorts = some.iter().map(|it| (it.token_standard, it.kind));
+        self.row_sort.extend(sorts);
         Ok(())
     }
 
@@ -180,7 +215,7 @@ impl Builder {
         let blocks = self
             .blocks()
             .ok_or_else(|| Error::Options("a partition without blocks".to_owned()))?;
-        let sorted = std::mem::take(&mut self.addresses).sorted();
+        let sorted = take(&mut self.addresses).sorted();
         let addresses: Vec<Address> = sorted.iter().map(|(address, _)| *address).collect();
         let assigned = place.assign(&addresses, blocks.first, cancel)?;
         drop(addresses);
@@ -210,10 +245,10 @@ impl Builder {
         writer.table(Table::Transactions, self.transaction_table())?;
         writer.table(Table::Anomalies, self.anomaly_table())?;
         writer.table(Table::Assets, self.asset_table(&ids))?;
-        writer.table(Table::Blocks, self.block_table())?;
         let (parent_hash, last_hash, counts) = (self.parent_hash, self.last_hash, self.counts);
         let transfers = self.rows() as u64;
         writer.table(Table::Transfers, self.transfer_table(&ids))?;
+        writer.table(Table::Blocks, self.block_table())?;
         let finished = writer.finish()?;
         Ok(PartitionInfo {
             folder: finished.folder,
@@ -242,7 +277,18 @@ impl Builder {
         vec![u64s(key), u64s(other), Arc::new(tokens), u32s(order)]
     }
 
-    fn transfer_table(self, ids: &Numbered) -> Vec<ArrayRef> {
+    fn transfer_table(&mut self, ids: &Numbered) -> Vec<ArrayRef> {
+        let rows = self.rows();
+        // The values of a block, for each of its rows.
+        let of_blocks = |values: &mut dyn Iterator<Item = u64>| {
+            let mut column = Vec::with_capacity(rows);
+            for (value, count) in values.zip(&self.transfers) {
+                column.resize(column.len() + *count as usize, value);
+            }
+            u64s(column)
+        };
+        let blocks = of_blocks(&mut (self.first..));
+        let times = of_blocks(&mut self.times.iter().copied());
         let tokens: UInt64Array = self
             .row_token
             .iter()
@@ -257,7 +303,7 @@ impl Builder {
             )
         };
         let (standards, kinds) = words(&self.row_sort);
-        let mut token_ids = FixedSizeBinaryBuilder::with_capacity(self.row_block.len(), 32);
+        let mut token_ids = FixedSizeBinaryBuilder::with_capacity(rows, 32);
         let mut next = 0;
         for (row, token_id) in &self.token_ids {
             token_ids.append_nulls(row - next);
@@ -265,17 +311,17 @@ impl Builder {
             let _ = token_ids.append_value(token_id);
             next = row + 1;
         }
-        token_ids.append_nulls(self.row_block.len() - next);
+        token_ids.append_nulls(rows - next);
         vec![
-            u64s(self.row_block),
-            u64s(self.row_time),
-            u32s(self.row_transaction),
-            Arc::new(UInt32Array::from(self.row_log)),
-            u32s(self.row_sub),
+            blocks,
+            times,
+            u32s(take(&mut self.row_transaction)),
+            Arc::new(UInt32Array::from(take(&mut self.row_log))),
+            u32s(take(&mut self.row_sub)),
             Arc::new(tokens),
-            id(self.row_from),
-            id(self.row_to),
-            bytes(32, self.row_value),
+            id(take(&mut self.row_from)),
+            id(take(&mut self.row_to)),
+            bytes(32, take(&mut self.row_value)),
             Arc::new(token_ids.finish()),
             standards,
             kinds,
@@ -283,24 +329,24 @@ impl Builder {
     }
 
     fn transaction_table(&mut self) -> Vec<ArrayRef> {
-        let hashed = std::mem::take(&mut self.hashed);
+        let hashed = take(&mut self.hashed);
         vec![
             u64s(hashed.iter().map(|(block, _)| *block).collect()),
             u32s(hashed.iter().map(|(_, index)| *index).collect()),
-            bytes(32, std::mem::take(&mut self.transaction_hashes)),
+            bytes(32, take(&mut self.transaction_hashes)),
         ]
     }
 
     fn block_table(&mut self) -> Vec<ArrayRef> {
-        let times = std::mem::take(&mut self.times);
+        let times = take(&mut self.times);
         let numbers = (self.first..).take(times.len()).collect();
         vec![
             u64s(numbers),
             u64s(times),
-            bytes(32, std::mem::take(&mut self.hashes)),
-            u32s(std::mem::take(&mut self.transactions)),
-            u32s(std::mem::take(&mut self.logs)),
-            u32s(std::mem::take(&mut self.transfers)),
+            bytes(32, take(&mut self.hashes)),
+            u32s(take(&mut self.transactions)),
+            u32s(take(&mut self.logs)),
+            u32s(take(&mut self.transfers)),
         ]
     }
 

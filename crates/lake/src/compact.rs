@@ -8,6 +8,7 @@
 
 use crate::{
     build::{Limits, Packer, delete_unlisted, load_ids, request},
+    builder::Capacity,
     dictionary::Turns,
     error::Result,
     lake::{Lake, Partition},
@@ -87,7 +88,8 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
         cancel: &work.cancel,
     };
     let place = turns.place(0);
-    let mut packer = Packer::new(&limits, &place);
+    let mut capacity = Capacity::default();
+    let mut packer = Packer::new(&limits, &place, &mut capacity);
     let mut units = units(&blocks.into(), manifest.partition_blocks)
         .into_iter()
         .peekable();

@@ -37,29 +37,18 @@ impl Ids {
 
     /// Adds an address, which has the next id if it is new. Returns its id.
     pub(crate) fn add(&mut self, address: Address) -> Option<u64> {
-        let hash = self.0.hash(&address);
-        self.0.intern(address, hash).map(u64::from)
+        self.0.intern(address).map(u64::from)
     }
 
-    /// Gives ids to the addresses of a partition, which are ascending.
+    /// Gives ids to the addresses of a partition, which are ascending and different.
     pub(crate) fn assign(&mut self, addresses: &[Address]) -> Option<PartitionIds> {
         let first_new = self.len();
-        let mut new = Vec::new();
-        let mut ids = Vec::with_capacity(addresses.len());
-        for group in addresses.chunks(GROUP) {
-            let mut hashes = [0; GROUP];
-            for (hash, address) in hashes.iter_mut().zip(group) {
-                *hash = self.0.hash(address);
-            }
-            self.0.touch(&hashes[..group.len()]);
-            for (hash, address) in hashes.iter().zip(group) {
-                let before = self.0.len();
-                ids.push(u64::from(self.0.intern(*address, *hash)?));
-                if self.0.len() > before {
-                    new.push(*address);
-                }
-            }
-        }
+        let mut ids = vec![0; addresses.len()];
+        self.0.intern_each(addresses, &mut ids)?;
+        let ids: Vec<u64> = ids.into_iter().map(u64::from).collect();
+        // Each address is given once, so those with a new id are new.
+        let is_new = |(address, id): (&Address, &u64)| (*id >= first_new).then_some(*address);
+        let new = addresses.iter().zip(&ids).filter_map(is_new).collect();
         Some(PartitionIds {
             first_new,
             new,
@@ -67,9 +56,6 @@ impl Ids {
         })
     }
 }
-
-/// The number of addresses that are looked up together.
-const GROUP: usize = 16;
 
 /// Ids that several threads use in turn.
 #[derive(Debug)]

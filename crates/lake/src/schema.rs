@@ -267,8 +267,8 @@ impl Table {
                 Storage::Plain => builder,
                 Storage::Raw => builder.set_column_compression(path, Compression::UNCOMPRESSED),
             };
-            if column.data == Type::Bytes32 {
-                // The smallest and the largest hash or amount of a page exclude nothing.
+            if matches!(column.data, Type::Bytes32 | Type::Word) {
+                // The smallest and the largest hash, amount or word of a page exclude nothing.
                 builder = builder.set_column_statistics_enabled(
                     ColumnPath::from(column.name),
                     EnabledStatistics::None,

@@ -28,6 +28,8 @@ struct NodeBlockReader<'a> {
     source: &'a NodeSource,
     request: &'a ScanRequest,
     scratch: Scratch,
+    /// The number of transfers of the run before, and a few more.
+    rows_expected: usize,
 }
 
 impl Indexable for NodeSource {
@@ -59,6 +61,7 @@ impl Indexable for NodeSource {
             source: self,
             request,
             scratch: Scratch::default(),
+            rows_expected: 0,
         })
     }
 }
@@ -94,6 +97,7 @@ impl BlockReader for NodeBlockReader<'_> {
             piece_bytes: RUN_BYTES,
             snapshot_blocks_max: options.snapshot_blocks_max.unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &options.cancel,
+            rows_expected: self.rows_expected,
             observer: Some(&observer),
             stopped: AtomicBool::new(false),
         };
@@ -113,6 +117,7 @@ impl BlockReader for NodeBlockReader<'_> {
             Outcome::Failed(error) => return Err(SourceError::Failed(error)),
             Outcome::Stopped => return Err(SourceError::Interrupted),
         };
+        self.rows_expected = transfers.len() + transfers.len() / 16;
         let (summaries, hashes, anomalies) =
             kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         if summaries.len() as u64 != blocks.blocks() {

@@ -76,6 +76,8 @@ pub(crate) struct ChunkReader<'a> {
     pub(crate) piece_bytes: u64,
     pub(crate) snapshot_blocks_max: u64,
     pub(crate) cancel: &'a CancelFlag,
+    /// The number of transfers for which room is made. It avoids copying them while they grow.
+    pub(crate) rows_expected: usize,
     /// Called for each block, in order. When a chunk is read again, the calls start again with
     /// its first block.
     pub(crate) observer: Option<&'a BlockObserver<'a>>,
@@ -155,7 +157,7 @@ impl ChunkReader<'_> {
             parent: None,
             hash: None,
             next_tx: None,
-            transfers: Vec::new(),
+            transfers: Vec::with_capacity(self.rows_expected),
         };
         let request = self.request;
         let mut decoder = Decoder::new(self.chain_id, &request.wrapped_native, &request.filter);

@@ -177,6 +177,7 @@ impl NodeSource {
                 .snapshot_blocks_max
                 .unwrap_or(SNAPSHOT_BLOCKS_MAX),
             cancel: &self.options.cancel,
+            rows_expected: 0,
             observer: None,
             stopped: AtomicBool::new(false),
         };
