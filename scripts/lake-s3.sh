@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Tests lakes in buckets with a server that has the HTTP interface of S3: moto, from PyPI. Builds,
-# appends, compacts and reads a lake, and causes faults: no bucket, refused credentials, a server
-# that does not answer, missing, truncated and changed objects.
+# appends, compacts and reads a lake, kills writers, and causes faults: no bucket, refused
+# credentials, a server that does not answer, missing, truncated and changed objects.
 #
 #   scripts/lake-s3.sh
+#   TXGRAPH_KILLS=100 scripts/lake-s3.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh

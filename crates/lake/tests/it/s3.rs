@@ -3,17 +3,20 @@
 
 use crate::{
     answers::{chain, compare},
-    support::{ask, everything, node, open, options, range, source, work},
+    support::{ask, assert_same, everything, node, open, options, range, source, work},
 };
 use object_store::{
     ObjectStore, ObjectStoreExt, PutPayload,
     aws::{AmazonS3, AmazonS3Builder},
     path::Path as Key,
 };
+use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
     env,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
+    thread,
+    time::Instant,
 };
 use tokio::runtime::{Builder, Runtime};
 use txgraph_chaingen::Profile;
@@ -25,6 +28,12 @@ use txgraph_transfers::ScanRequest;
 const BUCKET: &str = "TXGRAPH_S3_BUCKET";
 /// Set when the server refuses unknown credentials.
 const REFUSES: &str = "TXGRAPH_S3_REFUSES";
+/// The kills of writers, unless `TXGRAPH_KILLS` has another number.
+const KILLS: u32 = 12;
+/// The chain that a writer reads.
+const CHAIN: &str = "TXGRAPH_TEST_S3_CHAIN";
+/// The lake that it writes.
+const WRITTEN: &str = "TXGRAPH_TEST_S3_WRITTEN";
 /// The lake that a second process opens.
 const OPENED: &str = "TXGRAPH_TEST_S3_LAKE";
 
@@ -153,6 +162,98 @@ fn one_process_writes_at_a_time() {
     bucket.delete("locked/LOCK");
     append(&location, &node, &until(80)).unwrap();
     assert_eq!(open(&location).blocks().blocks(), 81);
+}
+
+/// Not a test: the writer that is killed. It builds, appends in small steps and compacts.
+#[test]
+fn victim() {
+    let (Some(chain), Ok(lake)) = (env::var_os(CHAIN), env::var(WRITTEN)) else {
+        return;
+    };
+    write_all(Path::new(&lake), &node(Path::new(&chain)));
+}
+
+fn write_all(location: &Path, node: &NodeSource) {
+    build(location, node, &until(60)).unwrap();
+    for last in [70, 90, 100, 130, 150] {
+        append(location, node, &until(last)).unwrap();
+    }
+    compact(location, &work()).unwrap();
+}
+
+#[test]
+fn killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted() {
+    let Some(bucket) = Bucket::find() else {
+        return;
+    };
+    let kills = env::var("TXGRAPH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let (folder, node) = sample();
+    let start = |location: &Path| {
+        Command::new(env::current_exe().unwrap())
+            .args(["s3::victim", "--exact"])
+            .env(CHAIN, folder.path())
+            .env(WRITTEN, location)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    // The lake of a writer that is not killed, and its duration.
+    let whole = bucket.location("killed/whole");
+    let began = Instant::now();
+    assert!(start(&whole).wait().unwrap().success());
+    let time = began.elapsed();
+    let whole = open(&whole);
+    let everything = everything(range(0, 150));
+    let expected = ask(&source(&whole), &everything).unwrap().0;
+
+    let mut chance = SmallRng::seed_from_u64(29);
+    let (mut locked, mut midway) = (0, 0);
+    let (mut lakes, mut prefix) = (0, "killed/0".to_owned());
+    for kill in 0..kills {
+        let location = bucket.location(&prefix);
+        let mut child = start(&location);
+        thread::sleep(time.mul_f64(chance.random_range(0.0..1.0)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let lock = format!("{prefix}/LOCK");
+        if bucket.get(&lock).is_some() {
+            locked += 1;
+            let error = build(&location, &node, &until(60)).unwrap_err();
+            assert!(matches!(error, Error::LockedObject { .. }), "{error}");
+            assert!(error.to_string().contains(&lock), "{error}");
+            bucket.delete(&lock);
+        }
+        if bucket.get(&format!("{prefix}/manifest.json")).is_some() {
+            let lake = open(&location);
+            check(&lake, &work()).unwrap();
+            let blocks = lake.blocks().span();
+            midway += u32::from(blocks.is_some_and(|blocks| blocks.last < 150));
+        }
+        // Most continue the lake after the next kill, too.
+        if kill % 3 == 2 || kill + 1 == kills {
+            write_all(&location, &node);
+            let lake = open(&location);
+            assert_eq!(lake.blocks(), whole.blocks());
+            let found = ask(&source(&lake), &everything).unwrap().0;
+            assert_same(&found, &expected, "after kills");
+            verify(&lake, &node).unwrap();
+            // Compaction gives these partitions the content of one build.
+            let content = |lake: &Lake| -> Vec<_> {
+                (lake.partitions().iter())
+                    .map(|it| (it.blocks, it.files.clone()))
+                    .collect()
+            };
+            assert_eq!(content(&lake), content(&whole));
+            let listed = lake.partitions().iter().map(|it| it.folder.clone());
+            let partitions = format!("{prefix}/partitions");
+            assert_eq!(bucket.folders(&partitions), listed.collect::<Vec<_>>());
+            assert_eq!(bucket.get(&lock), None);
+            lakes += 1;
+            prefix = format!("killed/{lakes}");
+        }
+    }
+    assert!(locked > 0 && midway > 0, "{locked} locked, {midway} midway");
 }
 
 /// Returns the error of a scan of everything.
