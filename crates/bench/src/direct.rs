@@ -16,7 +16,7 @@ use txgraph_transfers::{
 };
 
 /// The newest blocks, which neither index nor lake contain.
-const REORG_BUFFER: u64 = 64;
+pub const REORG_BUFFER: u64 = 64;
 
 /// Opens the node of a data directory.
 ///

@@ -5,7 +5,9 @@ use alloy_primitives::Address;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use std::{fs, ops::ControlFlow, path::PathBuf, time::Instant};
-use txgraph_bench::direct::{cost, count, everything, frontier, least, ms, open_node, rows, say};
+use txgraph_bench::direct::{
+    REORG_BUFFER, cost, count, everything, frontier, least, ms, open_node, rows, say,
+};
 use txgraph_index::drop_index;
 use txgraph_lake::{BuildOptions, Lake, LakeSource, build, check};
 use txgraph_stored::Origin;
@@ -35,7 +37,7 @@ struct Args {
     /// Token of the narrow question.
     #[arg(long)]
     token: Address,
-    /// Highest block; default: the tip.
+    /// Block that is taken for the tip; default: the tip.
     #[arg(long)]
     to_block: Option<u64>,
     /// Keep the lake.
@@ -50,6 +52,7 @@ fn main() -> Result<()> {
         first: 0,
         last: args.to_block.map_or_else(|| node.tip(), Ok)?,
     };
+    let last = whole.last.saturating_sub(REORG_BUFFER);
     let (index, folder) = (args.place.join("index"), args.place.join("lake"));
     let work = Work {
         threads: Threads::new(args.threads)?,
@@ -74,14 +77,14 @@ fn main() -> Result<()> {
                 &index,
                 origin(),
                 &txgraph_index::BuildOptions {
-                    last_block: args.to_block,
+                    last_block: Some(last),
                     ..Default::default()
                 },
             )?)
         })?);
         lakes.push(cost(|| {
             let options = BuildOptions {
-                last_block: args.to_block,
+                last_block: Some(last),
                 ..BuildOptions::default()
             };
             Ok(build(&folder, origin(), &options)?)
