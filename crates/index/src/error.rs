@@ -3,7 +3,7 @@
 use crate::checked::Fault;
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
-use txgraph_stored::folder::FolderError;
+use txgraph_stored::{JobError, folder::FolderError};
 use txgraph_transfers::{FailureKind, SourceError, SourceFailure};
 use txgraph_work::ThreadsError;
 
@@ -135,6 +135,12 @@ impl Error {
             path: path.into(),
             what: what.into(),
         }
+    }
+}
+
+impl JobError for Error {
+    fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Source(SourceError::Interrupted))
     }
 }
 

@@ -6,12 +6,9 @@ use crate::{
     segment::Segment,
     write::check_internal,
 };
-use std::ops::ControlFlow;
-use txgraph_stored::{Origin, PreparedOrigin, everything};
-use txgraph_transfers::{
-    BlockRange, BlockRanges, BlockRun, DecodeCounts, ScanRequest, SourceError,
-};
-use txgraph_work::{Ordered, ProgressGuard, ordered};
+use txgraph_stored::{Expected, Origin, Stop, everything, run_jobs};
+use txgraph_transfers::{BlockRange, BlockRanges, BlockRun, DecodeCounts};
+use txgraph_work::ProgressGuard;
 
 /// Segments that are started and not yet summed up, for each thread.
 const SEGMENTS_AHEAD: usize = 2;
@@ -40,74 +37,48 @@ pub fn verify<'a>(
     quick: bool,
 ) -> Result<VerifyReport> {
     let origin = origin.into();
-    let request = everything(&index.blocks(), &index.manifest.wrapped_native);
+    let manifest = &index.manifest;
     let expected = match quick {
         true => None,
-        false => Some(Expected::new(index, &origin, &request)?),
+        false => {
+            check_internal(&origin, manifest.internal)?;
+            let request = everything(&index.blocks(), &manifest.wrapped_native);
+            Some(Expected::new(&origin, request, manifest.internal)?)
+        }
     };
     let work = &origin.work;
     let progress = work.progress.as_deref();
     let progress_guard = ProgressGuard::start(progress, index.blocks().blocks(), "transfers");
     let mut sum = VerifyReport::default();
-    let end = ordered(
-        &work.threads,
-        SEGMENTS_AHEAD * work.threads.count(),
-        &work.cancel,
+    let stop = Stop::new(&work.cancel);
+    run_jobs(
+        (work, SEGMENTS_AHEAD * work.threads.count()),
+        &stop,
         &index.segments,
         || (),
-        |(), segment| match check(segment, &origin, expected.as_ref()) {
-            Ok(one) => ControlFlow::Continue(Ok((segment.blocks(), one))),
-            Err(error) => ControlFlow::Break(Err(error)),
+        |(), segment| {
+            let one = check(segment, &origin, expected.as_ref(), &stop)?;
+            Ok::<_, Error>((segment.blocks(), one))
         },
-        |checked| {
-            let (blocks, one) = match checked {
-                Ok(checked) => checked,
-                Err(error) => return ControlFlow::Break(error),
-            };
+        |(blocks, one)| {
             sum.segments += one.segments;
             sum.blocks += one.blocks;
             sum.transfers += one.transfers;
             sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
             progress_guard.advance(blocks.blocks(), one.transfers);
-            ControlFlow::Continue(())
+            Ok::<_, Error>(())
         },
     )?;
-    match end {
-        Ordered::Done => Ok(sum),
-        Ordered::Broken(error) => Err(error),
-        Ordered::Cancelled => Err(SourceError::Interrupted.into()),
-    }
-}
-
-/// The blocks that segments are compared with.
-struct Expected<'a> {
-    prepared: PreparedOrigin<'a>,
-    request: &'a ScanRequest,
-    /// Blocks that are no longer available.
-    unavailable: BlockRanges,
-}
-
-impl<'a> Expected<'a> {
-    fn new(index: &Index, origin: &Origin<'a>, request: &'a ScanRequest) -> Result<Self> {
-        let internal = index.manifest.internal;
-        check_internal(origin, internal)?;
-        let (prepared, gone) = origin.prepare_available(request, internal)?;
-        Ok(Self {
-            prepared,
-            request,
-            unavailable: gone,
-        })
-    }
+    Ok(sum)
 }
 
 fn check(
     segment: &Segment,
     origin: &Origin<'_>,
     expected: Option<&Expected<'_>>,
+    stop: &Stop<'_>,
 ) -> Result<VerifyReport> {
-    if origin.work.cancel.is_cancelled() {
-        return Err(SourceError::Interrupted.into());
-    }
+    stop.check()?;
     segment.check()?;
     segment.check_structure()?;
     let blocks = segment.blocks();
@@ -125,22 +96,11 @@ fn check(
     let Some(expected) = expected else {
         return Ok(verified);
     };
-    verified.unread = expected.unavailable.intersect(&blocks.into());
-    let mut reader = expected.prepared.reader(expected.request);
-    let there = BlockRanges::from(blocks).subtract(&verified.unread);
-    for range in there.iter() {
-        let mut next = range.first;
-        while next <= range.last {
-            let run = reader.read(BlockRange {
-                first: next,
-                last: range.last,
-            })?;
-            let run = run.ok_or(SourceError::Reorged { block: next })?;
-            verified.blocks += run.blocks.blocks();
-            verified.transfers += compare(segment, &run)?;
-            next = run.blocks.last.saturating_add(1);
-        }
-    }
+    verified.unread = expected.each_run(blocks, stop, |run| {
+        verified.blocks += run.blocks.blocks();
+        verified.transfers += compare(segment, run)?;
+        Ok::<_, Error>(())
+    })?;
     Ok(verified)
 }
 

@@ -6,21 +6,18 @@ use crate::{
     manifest::{Manifest, SegmentInfo, segment_file, unfinished},
     write::BuildReport,
 };
-use alloy_primitives::B256;
 use std::{
     fs::{self, File},
+    ops::ControlFlow,
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Mutex, PoisonError},
 };
 use txgraph_stored::{
-    OriginReader,
+    OriginReader, Stop,
     folder::{discard, sync_folder},
 };
-use txgraph_transfers::{BlockRange, ChainInfo, SourceError};
-use txgraph_work::{Next, ProgressGuard, Retry};
+use txgraph_transfers::{BlockRange, ChainInfo};
+use txgraph_work::ProgressGuard;
 
 /// The number of rows at which a segment ends: row numbers have 32 bits.
 const ROWS_MAX: usize = 1 << 31;
@@ -62,60 +59,27 @@ pub(crate) struct Worker<'a, 'l> {
     pub(crate) memory_max: usize,
     /// The size of the segment before.
     pub(crate) capacity: Capacity,
-    /// Set when the build has failed.
-    pub(crate) stopped: &'a AtomicBool,
+    pub(crate) stop: &'a Stop<'a>,
     pub(crate) log: &'a BuildLog<'l>,
 }
 
 impl Worker<'_, '_> {
-    fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-    }
-
     /// Writes the blocks of a job, as one segment if the memory suffices.
     pub(crate) fn write(&mut self, job: BlockRange) -> Result<()> {
-        let mut next = job.first;
-        let mut attempts = Retry::REREAD.start();
-        while next <= job.last {
-            match self.segment(BlockRange {
-                first: next,
-                last: job.last,
-            })? {
-                Some(segment) => {
-                    next = segment.blocks.last.saturating_add(1);
-                    self.log.written(segment)?;
-                }
-                None => match attempts.next(&|| self.is_stopped()) {
-                    Next::Retry => {}
-                    Next::Exhausted => return Err(SourceError::Reorged { block: next }.into()),
-                    Next::Stopped => return Err(SourceError::Interrupted.into()),
-                },
-            }
+        let mut rest = Some(job);
+        while let Some(blocks) = rest {
+            let segment = self.segment(blocks)?;
+            let next = segment.blocks.last.checked_add(1);
+            self.log.written(segment)?;
+            rest = next.and_then(|next| BlockRange::new(next, job.last));
         }
         Ok(())
     }
 
-    /// Writes one segment of the first of these blocks, as many as the memory allows. Returns
-    /// `None` if blocks were replaced while they were read.
-    fn segment(&mut self, blocks: BlockRange) -> Result<Option<SegmentInfo>> {
+    /// Writes one segment of the first of these blocks, as many as the memory allows.
+    fn segment(&mut self, blocks: BlockRange) -> Result<SegmentInfo> {
         let mut builder: Option<Builder> = None;
-        let mut previous: Option<B256> = None;
-        let mut next = blocks.first;
-        while next <= blocks.last {
-            if self.is_stopped() {
-                return Err(SourceError::Interrupted.into());
-            }
-            let run = self.reader.read(BlockRange {
-                first: next,
-                last: blocks.last,
-            })?;
-            let Some(run) = run else {
-                return Ok(None);
-            };
-            if previous.is_some_and(|previous| previous != run.parent_hash) {
-                return Ok(None);
-            }
-            previous = Some(run.last_hash);
+        self.reader.each_run(blocks, self.stop, |run| {
             let builder = builder.get_or_insert_with(|| {
                 Builder::new(
                     self.chain.chain_id,
@@ -133,16 +97,16 @@ impl Worker<'_, '_> {
             )?;
             self.log
                 .read(run.blocks.blocks(), run.transfers.len() as u64);
-            next = run.blocks.last.saturating_add(1);
-            if builder.bytes() > self.memory_max || builder.rows() > ROWS_MAX {
-                break;
-            }
-        }
-        let Some(builder) = builder else {
-            return Ok(None);
-        };
+            let is_full = builder.bytes() > self.memory_max || builder.rows() > ROWS_MAX;
+            Ok::<_, Error>(match is_full {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })
+        })?;
+        let builder =
+            builder.ok_or_else(|| Error::Options("a segment without blocks".to_owned()))?;
         self.capacity = builder.capacity();
-        write(self.folder, builder).map(Some)
+        write(self.folder, builder)
     }
 }
 

@@ -24,23 +24,19 @@ use std::{
     collections::HashSet,
     ffi::OsString,
     fs,
-    ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Mutex,
     time::{Duration, Instant},
 };
 use txgraph_stored::{
-    Origin, PreparedOrigin, everything,
+    Origin, PreparedOrigin, Stop, everything,
     folder::{self, FolderLock, LOCK_FILE, remove, sync_folder},
-    units,
+    run_jobs, units,
 };
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockSummary, SourceError, Transfer, WrappedNative,
 };
-use txgraph_work::{Ordered, ProgressGuard, Retry, ordered};
+use txgraph_work::{ProgressGuard, Retry};
 
 /// Jobs that are started and not yet done, for each thread.
 const JOBS_AHEAD: usize = 2;
@@ -332,11 +328,7 @@ impl<'a> Build<'a> {
 
     /// Returns the blocks that are not indexed yet.
     fn missing(&self, manifest: &Manifest, options: &BuildOptions) -> Result<BlockRanges> {
-        let tip = self.origin.source.tip()?;
-        let last = match options.last_block {
-            Some(last) => Some(last.min(tip)),
-            None => tip.checked_sub(options.reorg_buffer),
-        };
+        let last = (self.origin).last_block(options.last_block, options.reorg_buffer)?;
         let wanted = last.and_then(|last| BlockRange::new(manifest.first_block, last));
         let wanted: BlockRanges = wanted.into_iter().collect();
         Ok(wanted.subtract(
@@ -363,7 +355,7 @@ impl<'a> Build<'a> {
         let request = everything(blocks, &manifest.wrapped_native);
         let jobs = units(blocks, manifest.segment_blocks);
         let memory_max = (options.memory_bytes_max / threads as u64).max(WORKER_BYTES_MIN);
-        let stopped = AtomicBool::new(false);
+        let stop = Stop::new(&work.cancel);
         let progress = work.progress.as_deref();
         let log = BuildLog {
             folder: self.folder,
@@ -376,33 +368,19 @@ impl<'a> Build<'a> {
             chain: self.origin.source.chain(),
             reader: prepared.reader(&request),
             memory_max: usize::try_from(memory_max).unwrap_or(usize::MAX),
-            stopped: &stopped,
+            stop: &stop,
             log: &log,
         };
-        let write = |worker: &mut Worker<'_, '_>, job| match worker.write(job) {
-            Ok(()) => ControlFlow::Continue(Ok(())),
-            // This job stopped because another one failed, which is the more useful error.
-            Err(_) if stopped.swap(true, Ordering::Relaxed) => ControlFlow::Continue(Ok(())),
-            Err(error) => ControlFlow::Break(Err(error)),
-        };
-        let end = ordered(
-            &work.threads,
-            JOBS_AHEAD * threads,
-            &work.cancel,
+        let end = run_jobs(
+            (work, JOBS_AHEAD * threads),
+            &stop,
             jobs,
             worker,
-            write,
-            |written| match written {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
-            },
+            |worker: &mut Worker<'_, '_>, job| worker.write(job),
+            Ok,
         );
         drop(log);
-        match end? {
-            Ordered::Done => {}
-            Ordered::Broken(error) => return Err(error),
-            Ordered::Cancelled => return Err(SourceError::Interrupted.into()),
-        }
+        end?;
         let time = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         manifest.read_time_ms = manifest.read_time_ms.saturating_add(time);
         manifest.save(self.folder)

@@ -19,14 +19,13 @@ use std::{
     collections::HashSet,
     ops::ControlFlow,
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
-use txgraph_stored::{Origin, OriginReader, PreparedOrigin, everything, units};
+use txgraph_stored::{Origin, OriginReader, PreparedOrigin, Stop, everything, run_jobs, units};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, ScanRequest, SourceError, Transfer, WrappedNative,
 };
-use txgraph_work::{CancelFlag, Next, Ordered, ProgressGuard, Retry, ordered};
+use txgraph_work::{CancelFlag, ProgressGuard, Retry};
 
 /// The transfers of a partition, about, if its number of blocks is not given.
 const PARTITION_TRANSFERS: u64 = 1 << 19;
@@ -228,11 +227,7 @@ impl<'a> Build<'a> {
 
     /// The last block to be in the lake.
     fn last_block(&self, options: &BuildOptions) -> Result<Option<u64>> {
-        let tip = self.origin.source.tip()?;
-        Ok(match options.last_block {
-            Some(last) => Some(last.min(tip)),
-            None => tip.checked_sub(options.reorg_buffer),
-        })
+        Ok((self.origin).last_block(options.last_block, options.reorg_buffer)?)
     }
 
     /// Counts transfers in the newest blocks. Returns a power of two.
@@ -333,7 +328,7 @@ impl<'a> Build<'a> {
         drop(lake);
         let work = &self.origin.work;
         let progress = ProgressGuard::start(work.progress.as_deref(), blocks.blocks(), "transfers");
-        let stopped = AtomicBool::new(false);
+        let stop = Stop::new(&work.cancel);
         let limits = Limits {
             target: Target {
                 store: self.store,
@@ -348,56 +343,33 @@ impl<'a> Build<'a> {
         let worker = || Worker {
             reader: prepared.reader(request),
             limits: &limits,
-            stopped: &stopped,
+            stop: &stop,
             capacity: Capacity::default(),
             progress: &progress,
         };
         let write = |worker: &mut Worker<'_>, (number, job)| {
+            // Dropped after a failure, it ends the jobs that wait for ids.
             let place = turns.place(number);
-            match worker.write(&place, job) {
-                Ok(partitions) => {
-                    place.done();
-                    ControlFlow::Continue(Ok(partitions))
-                }
-                // This job stopped because another one failed, which is the more useful error.
-                // The jobs that wait for this one stop when its place is dropped, after this.
-                Err(_) if stopped.swap(true, Ordering::Relaxed) => {
-                    ControlFlow::Continue(Ok(Vec::new()))
-                }
-                Err(error) => ControlFlow::Break(Err(error)),
-            }
+            let partitions = worker.write(&place, job)?;
+            place.done();
+            Ok::<_, Error>(partitions)
         };
         // Jobs wait for the ids of those before them, so each has its own thread.
-        let end = ordered(
-            &work.threads,
-            work.threads.count(),
-            &work.cancel,
+        run_jobs(
+            (work, work.threads.count()),
+            &stop,
             jobs.into_iter().enumerate(),
             worker,
             write,
             |written| {
-                let commit = written.and_then(|written| {
-                    for partition in &written {
-                        report.read_blocks += partition.blocks.blocks();
-                        report.transfers += partition.transfers;
-                        report.partitions += 1;
-                    }
-                    commit(self.store, manifest, written)
-                });
-                match commit {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        stopped.store(true, Ordering::Relaxed);
-                        ControlFlow::Break(error)
-                    }
+                for partition in &written {
+                    report.read_blocks += partition.blocks.blocks();
+                    report.transfers += partition.transfers;
+                    report.partitions += 1;
                 }
+                commit(self.store, manifest, written)
             },
-        );
-        match end? {
-            Ordered::Done => Ok(()),
-            Ordered::Broken(error) => Err(error),
-            Ordered::Cancelled => Err(SourceError::Interrupted.into()),
-        }
+        )
     }
 }
 
@@ -465,12 +437,6 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Hash of the last block.
-    fn last_hash(&self) -> Option<B256> {
-        let builder = self.builder.as_ref().map(Builder::last_hash);
-        builder.or_else(|| Some(self.written.last()?.last_hash))
-    }
-
     /// Appends blocks with their hashes, anomalous logs and transfers.
     pub(crate) fn push(
         &mut self,
@@ -526,8 +492,7 @@ impl<'a> Packer<'a> {
 struct Worker<'a> {
     reader: OriginReader<'a>,
     limits: &'a Limits<'a>,
-    /// Set when the build has failed.
-    stopped: &'a AtomicBool,
+    stop: &'a Stop<'a>,
     capacity: Capacity,
     progress: &'a ProgressGuard<'a>,
 }
@@ -536,43 +501,14 @@ impl Worker<'_> {
     /// Writes the blocks of a job.
     fn write(&mut self, place: &Place<'_>, job: BlockRange) -> Result<Vec<PartitionInfo>> {
         let mut packer = Packer::new(self.limits, place, &mut self.capacity);
-        let mut attempts = Retry::REREAD.start();
-        let mut next = job.first;
-        while next <= job.last {
-            if self.stopped.load(Ordering::Relaxed) || self.limits.cancel.is_cancelled() {
-                return Err(SourceError::Interrupted.into());
-            }
-            let wanted = BlockRange {
-                first: next,
-                last: job.last,
-            };
-            let Some(run) = self.reader.read(wanted)? else {
-                match attempts.next(&|| self.stopped.load(Ordering::Relaxed)) {
-                    Next::Retry => continue,
-                    Next::Exhausted => return Err(SourceError::Reorged { block: next }.into()),
-                    Next::Stopped => return Err(SourceError::Interrupted.into()),
-                }
-            };
-            if packer
-                .last_hash()
-                .is_some_and(|hash| hash != run.parent_hash)
-            {
-                // Blocks that were read before were replaced.
-                return Err(SourceError::Reorged { block: next }.into());
-            }
-            let summaries = run
-                .summaries
-                .iter()
-                .copied()
-                .zip(run.hashes.iter().copied());
+        self.reader.each_run(job, self.stop, |run| {
+            let hashes = run.hashes.iter().copied();
+            let summaries = run.summaries.iter().copied().zip(hashes);
             packer.push(run.parent_hash, summaries, &run.anomalies, &run.transfers)?;
             let blocks = run.blocks.blocks();
             self.progress.advance(blocks, run.transfers.len() as u64);
-            match run.blocks.last.checked_add(1) {
-                Some(after) => next = after,
-                None => break,
-            }
-        }
+            Ok::<_, Error>(ControlFlow::Continue(()))
+        })?;
         packer.finish()
     }
 }

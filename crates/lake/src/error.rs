@@ -6,7 +6,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use txgraph_stored::folder::FolderError;
+use txgraph_stored::{JobError, folder::FolderError};
 use txgraph_transfers::{FailureKind, SourceError, SourceFailure};
 use txgraph_work::ThreadsError;
 
@@ -145,6 +145,12 @@ impl Error {
             },
             error => Self::damaged(path, error.to_string()),
         }
+    }
+}
+
+impl JobError for Error {
+    fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Source(SourceError::Interrupted))
     }
 }
 

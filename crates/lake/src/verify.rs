@@ -7,10 +7,9 @@ use crate::{
     lake::{Lake, Partition},
     schema::Table,
 };
-use std::ops::ControlFlow;
-use txgraph_stored::{Origin, PreparedOrigin};
-use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError};
-use txgraph_work::{Ordered, ProgressGuard, Work, ordered};
+use txgraph_stored::{Expected, Origin, Stop, run_jobs};
+use txgraph_transfers::{BlockRanges, DecodeCounts};
+use txgraph_work::{ProgressGuard, Work};
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,14 +39,8 @@ pub fn verify<'a>(lake: &Lake, origin: impl Into<Origin<'a>>) -> Result<VerifyRe
         return Ok(VerifyReport::default());
     };
     let request = request(&blocks, &lake.manifest.wrapped_native);
-    let (prepared, unavailable) = origin.prepare_available(&request, lake.manifest.internal)?;
-    let expected = Expected {
-        origin: &origin,
-        request: &request,
-        prepared,
-        unavailable,
-    };
-    run(lake, &origin.work, Some(&expected))
+    let expected = Expected::new(&origin, request, lake.manifest.internal)?;
+    run(lake, &origin.work, Some((&origin, &expected)))
 }
 
 /// Checks every checksum, and that the tables of each partition agree.
@@ -59,56 +52,45 @@ pub fn check(lake: &Lake, work: &Work) -> Result<VerifyReport> {
     run(lake, work, None)
 }
 
-/// What a lake is compared with.
-struct Expected<'a> {
-    origin: &'a Origin<'a>,
-    request: &'a ScanRequest,
-    prepared: PreparedOrigin<'a>,
-    /// Blocks that are no longer available.
-    unavailable: BlockRanges,
-}
-
-fn run(lake: &Lake, work: &Work, expected: Option<&Expected<'_>>) -> Result<VerifyReport> {
+fn run(
+    lake: &Lake,
+    work: &Work,
+    expected: Option<(&Origin<'_>, &Expected<'_>)>,
+) -> Result<VerifyReport> {
     let Some(blocks) = lake.manifest.blocks() else {
         return Ok(VerifyReport::default());
     };
     let progress = ProgressGuard::start(work.progress.as_deref(), blocks.blocks(), "transfers");
     let mut sum = VerifyReport::default();
-    let end = ordered(
-        &work.threads,
-        work.threads.count(),
-        &work.cancel,
+    let stop = Stop::new(&work.cancel);
+    run_jobs(
+        (work, work.threads.count()),
+        &stop,
         &lake.partitions,
         || (),
-        |(), partition| match check_partition(lake, partition, expected) {
-            Ok(one) => ControlFlow::Continue(Ok((partition.info.blocks, one))),
-            Err(error) => ControlFlow::Break(Err(error)),
+        |(), partition| {
+            let one = check_partition(lake, partition, expected, &stop)?;
+            Ok::<_, Error>((partition.info.blocks, one))
         },
-        |checked| {
-            let (blocks, one) = match checked {
-                Ok(checked) => checked,
-                Err(error) => return ControlFlow::Break(error),
-            };
+        |(blocks, one)| {
             sum.partitions += one.partitions;
             sum.blocks += one.blocks;
             sum.transfers += one.transfers;
             sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
             progress.advance(blocks.blocks(), one.transfers);
-            ControlFlow::Continue(())
+            Ok::<_, Error>(())
         },
     )?;
-    match end {
-        Ordered::Done => Ok(sum),
-        Ordered::Broken(error) => Err(error),
-        Ordered::Cancelled => Err(SourceError::Interrupted.into()),
-    }
+    Ok(sum)
 }
 
 fn check_partition(
     lake: &Lake,
     partition: &Partition,
-    expected: Option<&Expected<'_>>,
+    expected: Option<(&Origin<'_>, &Expected<'_>)>,
+    stop: &Stop<'_>,
 ) -> Result<VerifyReport> {
+    stop.check()?;
     partition.check_bytes()?;
     check_addresses(partition)?;
     check_edges(partition)?;
@@ -130,37 +112,22 @@ fn check_partition(
         partitions: 1,
         ..VerifyReport::default()
     };
-    let Some(expected) = expected else {
+    let Some((origin, expected)) = expected else {
         return Ok(verified);
     };
-    let source = expected.origin.source;
-    if source.canonical_hash(blocks.last)? != Some(partition.info.last_hash) {
+    if origin.source.canonical_hash(blocks.last)? != Some(partition.info.last_hash) {
         return Err(contradicts(
             partition,
             blocks.last,
             "the block is not canonical; appending to the lake removes such partitions",
         ));
     }
-    verified.unread = expected.unavailable.intersect(&blocks.into());
-    let mut reader = expected.prepared.reader(expected.request);
-    let there = BlockRanges::from(blocks).subtract(&verified.unread);
-    for range in there.iter() {
-        let mut next = range.first;
-        while next <= range.last {
-            let run = reader.read(BlockRange {
-                first: next,
-                last: range.last,
-            })?;
-            let run = run.ok_or(SourceError::Reorged { block: next })?;
-            compare(partition, &content, &run)?;
-            verified.blocks += run.blocks.blocks();
-            verified.transfers += run.transfers.len() as u64;
-            match run.blocks.last.checked_add(1) {
-                Some(after) => next = after,
-                None => break,
-            }
-        }
-    }
+    verified.unread = expected.each_run(blocks, stop, |run| {
+        compare(partition, &content, run)?;
+        verified.blocks += run.blocks.blocks();
+        verified.transfers += run.transfers.len() as u64;
+        Ok::<_, Error>(())
+    })?;
     Ok(verified)
 }
 

@@ -6,13 +6,15 @@
 //! and reports.
 //!
 //! The second half serves those that store blocks, the index and the lake: [`Origin`] is the
-//! source that they are built from, [`folder`] a directory with one writer, and [`Interner`]
-//! gives numbers to addresses.
+//! source that they are built from and compared with ([`Expected`]), [`run_jobs`] and
+//! [`OriginReader::each_run`] are their loops, [`folder`] is a directory with one writer, and
+//! [`Interner`] gives numbers to addresses.
 
 mod blocks;
 mod error;
 pub mod folder;
 mod interner;
+mod jobs;
 mod origin;
 mod source;
 mod units;
@@ -20,6 +22,7 @@ mod units;
 pub use blocks::{StoredBlocks, StoredChunk};
 pub use error::Error;
 pub use interner::Interner;
+pub use jobs::{Expected, JobError, Stop, run_jobs};
 pub use origin::{Origin, OriginReader, PreparedOrigin, everything};
 pub use source::StoredSource;
 pub use units::units;

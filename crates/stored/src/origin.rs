@@ -42,6 +42,24 @@ impl<'a, S: Indexable> From<&'a S> for Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
+    /// Returns the last block to store: `last`, or the tip minus the reorg buffer. `None` if
+    /// that is below block 0.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn last_block(
+        &self,
+        last: Option<u64>,
+        reorg_buffer: u64,
+    ) -> Result<Option<u64>, SourceError> {
+        let tip = self.source.tip()?;
+        Ok(match last {
+            Some(last) => Some(last.min(tip)),
+            None => tip.checked_sub(reorg_buffer),
+        })
+    }
+
     /// Prepares to read these blocks, with internal movements if `internal`.
     ///
     /// # Errors

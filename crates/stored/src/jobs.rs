@@ -1,0 +1,286 @@
+//! The loops of those that store blocks: jobs on several threads, and the blocks of a job, which
+//! follow each other.
+
+use crate::{Origin, OriginReader, PreparedOrigin};
+use alloy_primitives::B256;
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use txgraph_transfers::{BlockRange, BlockRanges, BlockRun, ScanRequest, SourceError};
+use txgraph_work::{CancelFlag, Next, Ordered, Retry, ThreadsError, Work, ordered};
+
+/// An error of a job.
+pub trait JobError: From<SourceError> + From<ThreadsError> + Send {
+    /// Whether the job stopped because of [`Stop`], without a failure of its own.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// Ends jobs early: when one has failed, or on request.
+#[derive(Debug)]
+pub struct Stop<'a> {
+    has_failed: AtomicBool,
+    cancel: &'a CancelFlag,
+}
+
+impl<'a> Stop<'a> {
+    /// No job has failed.
+    pub const fn new(cancel: &'a CancelFlag) -> Self {
+        Self {
+            has_failed: AtomicBool::new(false),
+            cancel,
+        }
+    }
+
+    fn fail(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
+    fn is_set(&self) -> bool {
+        self.has_failed() || self.cancel.is_cancelled()
+    }
+
+    /// Checks whether to continue.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Interrupted`] if not.
+    pub fn check(&self) -> Result<(), SourceError> {
+        match self.is_set() {
+            true => Err(SourceError::Interrupted),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Runs jobs on the threads of `work`, at most `ahead` before the oldest that is not done. `done`
+/// gets their results in order, on the calling thread. Each thread has a worker.
+///
+/// # Errors
+///
+/// The first error of a job or of `done`. The other jobs stop.
+pub fn run_jobs<J: Send, W: Send, T: Send, E: JobError>(
+    (work, ahead): (&Work, usize),
+    stop: &Stop<'_>,
+    jobs: impl IntoIterator<Item = J>,
+    worker: impl Fn() -> W + Sync,
+    job: impl Fn(&mut W, J) -> Result<T, E> + Sync,
+    mut done: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    let run = |worker: &mut W, input| match job(worker, input) {
+        Ok(result) => ControlFlow::Continue(Ok(Some(result))),
+        // Another job failed, which is the more useful error.
+        Err(error) if error.is_interrupted() && stop.has_failed() => {
+            ControlFlow::Continue(Ok(None))
+        }
+        Err(error) => {
+            stop.fail();
+            ControlFlow::Break(Err(error))
+        }
+    };
+    let sink = |result: Result<Option<T>, E>| {
+        let used = result.and_then(|result| result.map_or(Ok(()), &mut done));
+        used.map_or_else(
+            |error| {
+                stop.fail();
+                ControlFlow::Break(error)
+            },
+            ControlFlow::Continue,
+        )
+    };
+    let end = ordered(&work.threads, ahead, &work.cancel, jobs, worker, run, sink);
+    match end? {
+        Ordered::Done => Ok(()),
+        Ordered::Broken(error) => Err(error),
+        Ordered::Cancelled => Err(SourceError::Interrupted.into()),
+    }
+}
+
+impl OriginReader<'_> {
+    /// Reads `blocks`. `visit` gets them in runs, each of which follows the one before, until it
+    /// breaks.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Reorged`] if blocks were replaced while they were read, and the errors of
+    /// the source, of `stop` and of `visit`.
+    pub fn each_run<E: From<SourceError>>(
+        &mut self,
+        blocks: BlockRange,
+        stop: &Stop<'_>,
+        mut visit: impl FnMut(&BlockRun) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        let mut attempts = Retry::REREAD.start();
+        let mut previous: Option<B256> = None;
+        let mut rest = Some(blocks);
+        while let Some(wanted) = rest {
+            stop.check()?;
+            let reorged = SourceError::Reorged {
+                block: wanted.first,
+            };
+            let Some(run) = self.read(wanted)? else {
+                match attempts.next(&|| stop.is_set()) {
+                    Next::Retry => continue,
+                    Next::Exhausted => return Err(reorged.into()),
+                    Next::Stopped => return Err(SourceError::Interrupted.into()),
+                }
+            };
+            if previous.is_some_and(|previous| previous != run.parent_hash) {
+                return Err(reorged.into());
+            }
+            if visit(&run)?.is_break() {
+                break;
+            }
+            previous = Some(run.last_hash);
+            let next = run.blocks.last.checked_add(1);
+            rest = next.and_then(|next| BlockRange::new(next, blocks.last));
+        }
+        Ok(())
+    }
+}
+
+/// The blocks that stored ones are compared with.
+#[derive(Debug)]
+pub struct Expected<'a> {
+    prepared: PreparedOrigin<'a>,
+    request: ScanRequest,
+    /// Blocks that are no longer available.
+    unavailable: BlockRanges,
+}
+
+impl<'a> Expected<'a> {
+    /// Prepares to read the blocks of `request`, with internal movements if `internal`.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn new(
+        origin: &Origin<'a>,
+        request: ScanRequest,
+        internal: bool,
+    ) -> Result<Self, SourceError> {
+        let (prepared, unavailable) = origin.prepare_available(&request, internal)?;
+        Ok(Self {
+            prepared,
+            request,
+            unavailable,
+        })
+    }
+
+    /// Reads those of `blocks` that are available. Returns the others.
+    ///
+    /// # Errors
+    ///
+    /// As [`OriginReader::each_run`].
+    pub fn each_run<E: From<SourceError>>(
+        &self,
+        blocks: BlockRange,
+        stop: &Stop<'_>,
+        mut visit: impl FnMut(&BlockRun) -> Result<(), E>,
+    ) -> Result<BlockRanges, E> {
+        let unread = self.unavailable.intersect(&blocks.into());
+        let mut reader = self.prepared.reader(&self.request);
+        for range in BlockRanges::from(blocks).subtract(&unread).iter() {
+            reader.each_run(range, stop, |run| visit(run).map(ControlFlow::Continue))?;
+        }
+        Ok(unread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+    use txgraph_work::Threads;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Failure {
+        #[error(transparent)]
+        Source(#[from] SourceError),
+        #[error(transparent)]
+        Threads(#[from] ThreadsError),
+        #[error("job {0} failed")]
+        Job(u64),
+    }
+
+    impl JobError for Failure {
+        fn is_interrupted(&self) -> bool {
+            matches!(self, Self::Source(SourceError::Interrupted))
+        }
+    }
+
+    fn work() -> Work {
+        Work {
+            threads: Threads::new(3).unwrap(),
+            ..Work::default()
+        }
+    }
+
+    fn wait(stop: &Stop<'_>) -> Result<u64, Failure> {
+        loop {
+            stop.check()?;
+            thread::yield_now();
+        }
+    }
+
+    /// Job 2, which waits, stops and does not hide the failure of job 3.
+    #[test]
+    fn a_failed_job_ends_the_others() {
+        let work = work();
+        let stop = Stop::new(&work.cancel);
+        let mut results = Vec::new();
+        let job = |(): &mut (), job| match job {
+            0 | 1 => Ok(job),
+            3 => Err(Failure::Job(job)),
+            _ => wait(&stop),
+        };
+        let end = run_jobs(
+            (&work, 3),
+            &stop,
+            0..10,
+            || (),
+            job,
+            |result| {
+                results.push(result);
+                Ok(())
+            },
+        );
+        assert!(matches!(end, Err(Failure::Job(3))), "{end:?}");
+        assert_eq!(results, [0, 1]);
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_used_ends_the_jobs() {
+        let work = work();
+        let stop = Stop::new(&work.cancel);
+        let job = |(): &mut (), job| match job {
+            0 => Ok(job),
+            _ => wait(&stop),
+        };
+        let end = run_jobs(
+            (&work, 3),
+            &stop,
+            0..10,
+            || (),
+            job,
+            |result| Err(Failure::Job(result)),
+        );
+        assert!(matches!(end, Err(Failure::Job(0))), "{end:?}");
+    }
+
+    #[test]
+    fn cancelled_jobs_are_interrupted() {
+        let work = work();
+        let stop = Stop::new(&work.cancel);
+        let job = |(): &mut (), _| {
+            work.cancel.cancel();
+            wait(&stop)
+        };
+        let end = run_jobs((&work, 3), &stop, 0..10, || (), job, |_| Ok(()));
+        assert!(end.is_err_and(|error| error.is_interrupted()));
+    }
+}
