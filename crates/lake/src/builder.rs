@@ -121,11 +121,6 @@ impl Builder {
         BlockRange::new(self.first, last)
     }
 
-    /// Hash of the last block that was appended.
-    pub(crate) const fn last_hash(&self) -> B256 {
-        self.last_hash
-    }
-
     /// Appends a block with its transfers in total order.
     pub(crate) fn push(
         &mut self,
