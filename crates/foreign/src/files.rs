@@ -45,6 +45,7 @@ impl ForeignOptions {
 /// Files with tables of one chain.
 #[derive(Debug)]
 pub struct ForeignFiles {
+    pub(crate) family: Family,
     pub(crate) files: Vec<ForeignFile>,
     /// For each file, whether its rows are read.
     pub(crate) used: Vec<bool>,
@@ -132,6 +133,7 @@ impl ForeignFiles {
             ));
         }
         Ok(Self {
+            family: options.family,
             files,
             used,
             chain,

@@ -1,7 +1,8 @@
 //! Foreign files as stored blocks.
 
 use crate::{
-    Error, ForeignFiles, Role, Table, assemble::assemble, file::ForeignFile, plan, rows::Rows,
+    Error, Family, ForeignFiles, Role, Table, assemble::assemble, file::ForeignFile, plan,
+    rows::Rows,
 };
 use txgraph_stored::{StoredBlocks, StoredChunk};
 use txgraph_transfers::{
@@ -42,6 +43,27 @@ impl ForeignFiles {
     /// Whether the files contain movements inside of transactions.
     pub fn has_internal(&self) -> bool {
         self.contents().internal
+    }
+
+    /// Which tables the files have instead of those with movements inside of transactions, and
+    /// which to add. For refusals.
+    pub fn tables_without_internal(&self) -> String {
+        let mut found: Vec<_> = self.files.iter().map(|file| file.dialect.name).collect();
+        found.sort_unstable();
+        found.dedup();
+        let add = match self.family {
+            Family::Cryo => "cryo traces, or cryo native_transfers",
+            Family::Etl => "ethereum-etl traces, or GraphSense traces",
+            Family::Dune => {
+                "tables of traces, which neither Dune nor Allium has here: export them with cryo or \
+                 ethereum-etl and name both sources"
+            }
+            Family::Csv => "a table of traces, or transfers of txgraph that include internal ones",
+        };
+        format!(
+            "no table has transfers inside of transactions; found: {}. Add for the same blocks: {add}",
+            found.join(", ")
+        )
     }
 
     /// The wanted standards that the files contain, and those that they do not.
@@ -130,7 +152,14 @@ impl StoredBlocks for ForeignFiles {
         if request.filter.internal && !self.has_internal() {
             return Err(SourceError::Unsupported {
                 what: "a request for internal transfers",
-                reason: "the files contain no traces",
+                reason: "no table has transfers inside of transactions",
+            });
+        }
+        let has_fees = |file: &ForeignFile| file.table() == Table::Transfers;
+        if request.filter.wants_fees() && !self.used().any(|(_, file)| has_fees(file)) {
+            return Err(SourceError::Unsupported {
+                what: "a request for fees",
+                reason: "no table of other tools that is read contains them",
             });
         }
         match self.split(&request.filter) {

@@ -173,7 +173,8 @@ fn coverage_and_columns_are_options() {
         (
             format!("transfers {columns} --with-internal"),
             2,
-            "cannot replay",
+            "csv:x.csv: no table has transfers inside of transactions; found: chosen columns. Add \
+             for the same blocks: a table of traces, or transfers of txgraph",
         ),
         (
             format!("transfers {columns} --standard erc721"),

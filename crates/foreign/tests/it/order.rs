@@ -3,7 +3,7 @@
 use crate::support::{A, B, Files, TOKEN, blocks, mainnet, read, try_read};
 use proptest::prelude::*;
 use txgraph_foreign::{Columns, Family, ForeignFiles, ForeignOptions};
-use txgraph_transfers::{SourceError, Transfer};
+use txgraph_transfers::{Kind, SourceError, Transfer};
 
 const ETL: &str =
     "token_address,from_address,to_address,value,transaction_hash,log_index,block_number\n";
@@ -236,4 +236,37 @@ fn tables_of_the_op_stack_lack_mints() {
             "{chain_id}"
         );
     }
+}
+
+#[test]
+fn refusals_name_the_tables_that_are_missing() {
+    let header = "hash,nonce,block_number,transaction_index,from_address,to_address,value,\
+                  receipt_status\n";
+    let row = format!("0x{:064x},0,5,0,{A},{B},7,1\n", 1);
+    let files = Files::one("transactions.csv", format!("{header}{row}"));
+    let text = files.open(Family::Etl).unwrap().tables_without_internal();
+    assert_eq!(
+        text,
+        "no table has transfers inside of transactions; found: ethereum-etl transactions. Add for \
+         the same blocks: ethereum-etl traces, or GraphSense traces"
+    );
+    // No table of other tools has fees.
+    let error = try_read(files.open(Family::Etl).unwrap(), |request| {
+        request.filter.internal = true;
+        request.filter.kinds = vec![Kind::Fee];
+    });
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("no table has transfers inside"), "{text}");
+    let header = "block_number,transaction_index,transaction_hash,from_address,to_address,value,\
+                  transfer_index\n";
+    let row = format!("5,0,0x{:064x},{A},{B},7,0\n", 1);
+    let files = Files::one("native_transfers.csv", format!("{header}{row}"));
+    let error = try_read(files.open(Family::Cryo).unwrap(), |request| {
+        request.filter.kinds = vec![Kind::Fee];
+    });
+    let text = error.unwrap_err().to_string();
+    assert!(
+        text.contains("a request for fees cannot be answered"),
+        "{text}"
+    );
 }

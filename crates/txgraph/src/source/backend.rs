@@ -39,6 +39,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Why the source has no transfers inside of transactions and what would add them, if it is more
+    /// than that it cannot replay.
+    fn why_no_internal(&self) -> Option<String> {
+        None
+    }
+
     /// Calls `work` once with what a lake is made from, and with transfers inside of transactions
     /// if `internal`. Only sources with [`Capability::Lake`](super::Capability::Lake) implement it.
     #[cfg(feature = "lake")]

@@ -63,6 +63,10 @@ impl Backend for Foreign {
         self.source.blocks().has_internal()
     }
 
+    fn why_no_internal(&self) -> Option<String> {
+        Some(self.source.blocks().tables_without_internal())
+    }
+
     fn chain(&self) -> Result<&ChainInfo> {
         Ok(self.source.chain())
     }

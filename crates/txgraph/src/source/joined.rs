@@ -84,6 +84,13 @@ impl Backend for Joined {
         self.parts.iter().all(|(_, part)| has(part.as_ref()))
     }
 
+    fn why_no_internal(&self) -> Option<String> {
+        let mut lacking = self.parts.iter().filter(|(_, part)| {
+            !part.has_internal() && !part.capabilities().contains(super::Capability::Replay)
+        });
+        lacking.find_map(|(spec, part)| Some(format!("{spec}: {}", part.why_no_internal()?)))
+    }
+
     fn tip(&self) -> Result<u64> {
         let tips: Result<Vec<u64>> = self.parts.iter().map(|(_, part)| part.tip()).collect();
         Ok(tips?.into_iter().max().unwrap_or_default())

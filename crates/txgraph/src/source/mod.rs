@@ -252,7 +252,12 @@ impl Source {
     ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         self.require(Capability::Transfers)?;
         if filter.internal && !self.backend.has_internal() {
-            self.require(Capability::Replay)?;
+            let why = self.backend.why_no_internal();
+            self.require(Capability::Replay)
+                .map_err(|error| match why {
+                    Some(why) => Error::new(error.kind, format!("{}: {why}", self.spec)),
+                    None => error,
+                })?;
         }
         self.backend.transfers(filter)
     }
