@@ -228,13 +228,17 @@ impl Client {
         let Some(_running) = running else {
             return Err(Trouble::Fatal(Error::Interrupted));
         };
-        let (status, pause, bytes) = self.exchange(body.to_string().as_bytes())?;
+        let (status, pause, bytes) = self.exchange(group, body.to_string().as_bytes())?;
         self.understand(group, status, pause, &bytes)
     }
 
     /// Sends a body, and returns the HTTP status, the pause that the server asks for, and the
     /// answer.
-    fn exchange(&self, body: &[u8]) -> Result<(u16, Duration, Vec<u8>), Trouble> {
+    fn exchange(
+        &self,
+        group: &Group<'_>,
+        body: &[u8],
+    ) -> Result<(u16, Duration, Vec<u8>), Trouble> {
         let mut request = self
             .agent
             .post(&self.endpoint.url)
@@ -245,7 +249,10 @@ impl Client {
         }
         let mut response = request.send(body).map_err(|error| match error {
             ureq::Error::Timeout(_) => Trouble::TooMuch(self.late()),
-            error => Trouble::Again(self.unmasked(&error), Duration::ZERO),
+            error => match certificate_problem(&error) {
+                Some(what) => Trouble::Fatal(self.failed(group, what)),
+                None => Trouble::Again(self.unmasked(&error), Duration::ZERO),
+            },
         })?;
         let status = response.status().as_u16();
         let pause = response.headers().get("retry-after");
@@ -290,15 +297,7 @@ impl Client {
         pause: Duration,
         bytes: &[u8],
     ) -> Result<Vec<Result<T, Refusal>>, Trouble> {
-        let failed = |what: String| {
-            Trouble::Fatal(Error::Failed {
-                endpoint: self.endpoint.to_string(),
-                method: group.method,
-                place: group.place(),
-                attempts: 1,
-                what,
-            })
-        };
+        let failed = |what: String| Trouble::Fatal(self.failed(group, what));
         let count = group.calls.len();
         let reply = parse::<T>(bytes, count);
         let page = || {
@@ -327,6 +326,17 @@ impl Client {
             (_, 408 | 425 | 429 | 500..600) => Err(Trouble::Again(page(), pause)),
             (_, 400 | 422) if count > 1 => Err(Trouble::TooMuch(page())),
             _ => Err(failed(page())),
+        }
+    }
+
+    /// The error for a request that other attempts do not help.
+    fn failed(&self, group: &Group<'_>, what: String) -> Error {
+        Error::Failed {
+            endpoint: self.endpoint.to_string(),
+            method: group.method,
+            place: group.place(),
+            attempts: 1,
+            what,
         }
     }
 
@@ -383,7 +393,28 @@ fn inner(error: &std::io::Error) -> Option<&ureq::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// TLS with the certificates of the system.
+/// What is wrong with the certificate of the server, if that is why a request failed.
+fn certificate_problem(error: &ureq::Error) -> Option<String> {
+    let error = match error {
+        ureq::Error::Rustls(error) => error,
+        ureq::Error::Io(error) => error.get_ref()?.downcast_ref()?,
+        _ => return None,
+    };
+    match error {
+        rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer) => Some(
+            "the certificate of this host is not trusted, because its issuer is not among the \
+             certificates of the system. Add the issuer to them, or name a file with its \
+             certificate (PEM) in the environment variable SSL_CERT_FILE"
+                .to_owned(),
+        ),
+        rustls::Error::InvalidCertificate(problem) => Some(format!(
+            "the certificate of this host is not valid: {problem}"
+        )),
+        _ => None,
+    }
+}
+
+/// TLS with the certificates of the system. The environment variable `SSL_CERT_FILE` names others.
 fn tls() -> TlsConfig {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {

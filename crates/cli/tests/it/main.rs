@@ -26,4 +26,5 @@ mod rpc;
 mod signals;
 mod status;
 mod terminal;
+mod tls;
 mod transfers;

@@ -2,5 +2,6 @@
 
 mod answers;
 mod faults;
+mod fees;
 mod limits;
 mod support;
