@@ -5,6 +5,7 @@
 #
 #   ./bench.sh            everything (about ten minutes on 2 cores, after the build)
 #   ./bench.sh --quick    a few settings, within 5 minutes
+#   ./bench.sh cluster    local engine and clusters: scripts/bench-cluster.sh
 #   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
 #   ./bench.sh mainnet    the interpreter on real blocks: scripts/bench-mainnet.sh
 #   ./bench.sh index      the index against scans: scripts/bench-index.sh
@@ -22,7 +23,7 @@ cd "$(dirname "$0")"
 . scripts/lib.sh
 
 case "${1:-}" in
-    evm | index | lake | mainnet | replay | scale | sources | writers)
+    cluster | evm | index | lake | mainnet | replay | scale | sources | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
@@ -35,7 +36,7 @@ blocks=200000
 case "${1:-}" in
     "") ;;
     --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick] | ./bench.sh evm|index|lake|mainnet|replay|scale|sources|writers [--quick]" ;;
+    *) die "usage: ./bench.sh [--quick] | ./bench.sh cluster|evm|index|lake|mainnet|replay|scale|sources|writers [--quick]" ;;
 esac
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}

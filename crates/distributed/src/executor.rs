@@ -3,7 +3,17 @@
 use crate::{Error, Result, serve, session};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use clap::Args;
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::signal::unix::{SignalKind, signal};
 use txgraph::{Config, SourceSpec};
 
 /// Options of an executor.
@@ -56,7 +66,7 @@ pub struct ExecutorArgs {
     pub heartbeat: u64,
 }
 
-/// Runs an executor until the process is asked to end.
+/// Runs an executor until a signal ends the process. It starts again when the scheduler comes back.
 ///
 /// # Errors
 ///
@@ -101,9 +111,51 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
         override_function_registry: Some(Arc::new(session::registry())),
         ..ExecutorProcessConfig::default()
     };
+    let signalled = watch_signals()?;
     let done = start_executor_process(Arc::new(config)).await;
-    done.map_err(|error| Error::Scheduler {
+    let done = done.map_err(|error| Error::Scheduler {
         address: args.scheduler.clone(),
         message: error.to_string(),
-    })
+    });
+    let is_again = std::env::var_os(AGAIN).is_some();
+    if signalled.load(Ordering::Relaxed) || (done.is_err() && !is_again) {
+        return done;
+    }
+    // The scheduler was away, or took this executor for lost and asked it to end.
+    tracing::warn!(result = ?done, "disconnected from the scheduler; starting again");
+    tokio::time::sleep(PAUSE).await;
+    match signalled.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err(start_again()),
+    }
+}
+
+/// Set for an executor that started again.
+const AGAIN: &str = "TXGRAPH_EXECUTOR_AGAIN";
+/// The pause before an executor starts again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Replaces this process with a new executor. Ballista keeps the end of an executor in a global
+/// variable, so it cannot start again in the same process. Returns only an error.
+fn start_again() -> Error {
+    let mut args = std::env::args_os();
+    let program = args.next().unwrap_or_default();
+    let path = std::env::current_exe().unwrap_or_else(|_| program.into());
+    let error = Command::new(&path).args(args).env(AGAIN, "1").exec();
+    Error::io(&path, error)
+}
+
+/// Returns a flag that SIGINT and SIGTERM set.
+fn watch_signals() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        let mut signals =
+            signal(kind).map_err(|error| Error::Plan(format!("cannot watch signals: {error}")))?;
+        let flag = flag.clone();
+        tokio::spawn(async move {
+            signals.recv().await;
+            flag.store(true, Ordering::Relaxed);
+        });
+    }
+    Ok(flag)
 }

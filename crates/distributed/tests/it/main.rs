@@ -4,5 +4,6 @@ mod answers;
 mod faults;
 mod harness;
 mod kills;
+mod large;
 mod runs;
 mod sql;

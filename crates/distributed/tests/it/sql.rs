@@ -54,7 +54,7 @@ fn check(cluster: &Cluster, source: &str, local: &str) {
     let found = ask(&[
         "sql",
         "SELECT coalesce(hex(token_address), ''), count(*), sum_u256(value) FROM transfers \
-         GROUP BY token_address ORDER BY 1",
+         GROUP BY 1 ORDER BY 1",
     ]);
     let expected: Vec<_> = sums
         .iter()
@@ -191,10 +191,10 @@ fn measures_of_lakes() {
 fn wrong_statements_are_usage_errors() {
     let [_, v2] = fixtures::committed();
     let cluster = Cluster::start(&[Some(v2.path())]);
-    for sql in [
-        "SELECT nothing FROM transfers",
-        "DROP TABLE transfers",
-        "SELEC 1",
+    for (sql, expected) in [
+        ("SELECT nothing FROM transfers", "nothing"),
+        ("DROP TABLE transfers", "DDL not supported"),
+        ("SELEC 1", "SELEC"),
     ] {
         let mut command = driver(cluster.folder.path(), "");
         command.args(["sql", sql, "--cluster"]);
