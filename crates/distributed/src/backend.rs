@@ -69,7 +69,7 @@ impl Driver {
             Arc::new(InProcess::new(&settings)?)
         } else {
             let cluster = Cluster::new(scheduler, settings.clone())?;
-            if cluster.executors()? == 0 {
+            if cluster.executors()?.is_empty() {
                 return Err(Error::Scheduler {
                     address: scheduler.to_owned(),
                     message: "it has no executor; start one with `txgraph-executor`".to_owned(),

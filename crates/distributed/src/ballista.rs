@@ -20,10 +20,15 @@ use ballista_core::{
 use datafusion::{execution::SessionState, physical_plan::ExecutionPlanProperties};
 use datafusion_proto::{physical_plan::AsExecutionPlan, protobuf::PhysicalPlanNode};
 use futures::StreamExt;
-use std::time::{Duration, Instant};
+use serde::Deserialize;
+use std::{
+    collections::BTreeSet,
+    net::{TcpStream, ToSocketAddrs},
+    time::{Duration, Instant},
+};
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
-use txgraph_work::ProgressGuard;
+use txgraph_work::{CancelFlag, ProgressGuard};
 
 /// The time between two questions for the state of a job.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -33,7 +38,56 @@ const TASKS_INTERVAL: Duration = Duration::from_secs(1);
 const FETCH_ATTEMPTS: u8 = 3;
 const FETCH_PAUSE_MILLIS: u64 = 200;
 
+/// How long a lost executor may stay registered.
+const SETTLING_MAX: Duration = Duration::from_secs(60);
+/// How long an executor may take to accept a connection.
+const REACHABLE_WITHIN: Duration = Duration::from_secs(2);
+
 type Scheduler = SchedulerGrpcClient<Channel>;
+
+/// An executor, as the scheduler describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Member {
+    id: String,
+    host: String,
+    port: u16,
+}
+
+impl Member {
+    /// Whether it accepts connections.
+    fn is_reachable(&self) -> bool {
+        let addresses = (self.host.as_str(), self.port).to_socket_addrs();
+        addresses.is_ok_and(|mut addresses| {
+            addresses.any(|address| TcpStream::connect_timeout(&address, REACHABLE_WITHIN).is_ok())
+        })
+    }
+}
+
+/// The stages of a job.
+#[derive(Debug, Deserialize)]
+struct Stages {
+    stages: Vec<Stage>,
+}
+
+/// A stage. Tasks that were taken back are null.
+#[derive(Debug, Deserialize)]
+struct Stage {
+    tasks: Vec<Option<StageTask>>,
+}
+
+/// A task of a stage.
+#[derive(Debug, Deserialize)]
+struct StageTask {
+    /// A word, or an object for tasks that failed.
+    status: serde_json::Value,
+    partition_id: Vec<u32>,
+}
+
+impl StageTask {
+    fn is_done(&self) -> bool {
+        self.status == "Successful"
+    }
+}
 
 /// A cluster.
 #[derive(Debug)]
@@ -61,12 +115,72 @@ impl Cluster {
         })
     }
 
-    /// The number of executors that are registered.
-    pub(crate) fn executors(&self) -> Result<usize> {
+    /// The executors that are registered.
+    pub(crate) fn executors(&self) -> Result<Vec<Member>> {
         let text = self.get("/api/executors")?;
-        let list: Vec<serde_json::Value> = serde_json::from_str(&text)
-            .map_err(|error| self.unreachable(format!("/api/executors: {error}")))?;
-        Ok(list.len())
+        serde_json::from_str(&text)
+            .map_err(|error| self.unreachable(format!("/api/executors: {error}")))
+    }
+
+    /// Waits until every registered executor can be reached: the scheduler needs some time to
+    /// notice that one is lost. Returns the executors.
+    fn settled(&self, cancel: &CancelFlag) -> Result<Vec<Member>> {
+        let start = Instant::now();
+        loop {
+            let executors = self.executors()?;
+            let lost = executors.iter().find(|one| !one.is_reachable());
+            match lost {
+                None if !executors.is_empty() => return Ok(executors),
+                _ if cancel.is_cancelled() => return Err(Error::Interrupted),
+                _ if start.elapsed() < SETTLING_MAX => std::thread::sleep(TASKS_INTERVAL / 2),
+                None => return Err(self.unreachable("it has no executor")),
+                Some(lost) => {
+                    return Err(self.unreachable(format!(
+                        "executor {}:{} cannot be reached, and is still registered",
+                        lost.host, lost.port
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Refuses the rows of a job with several stages if a task failed or an executor was lost.
+    ///
+    /// Ballista 55 repeats the tasks of a lost executor, and can then count rows of a shuffle twice
+    /// without an error. A job of one stage cannot: the reports on its chunks show it.
+    fn check_undisturbed(&self, id: &str, before: &[Member]) -> Result<()> {
+        let answer = self.stages(id)?;
+        if answer.stages.len() < 2 {
+            return Ok(());
+        }
+        let disturbed = |what: String| Error::Job {
+            job: id.to_owned(),
+            message: format!("{what}; the rows of a job with several stages are then not trusted"),
+        };
+        for stage in &answer.stages {
+            let mut partitions = BTreeSet::new();
+            for task in &stage.tasks {
+                let done = task.as_ref().filter(|task| task.is_done());
+                let done = done.ok_or_else(|| disturbed("a task failed".to_owned()))?;
+                if !done.partition_id.iter().all(|one| partitions.insert(*one)) {
+                    return Err(disturbed("a task was repeated".to_owned()));
+                }
+            }
+        }
+        let after = self.executors()?;
+        for executor in before {
+            if !after.contains(executor) || !executor.is_reachable() {
+                let Member { host, port, .. } = executor;
+                return Err(disturbed(format!("executor {host}:{port} was lost")));
+            }
+        }
+        Ok(())
+    }
+
+    fn stages(&self, id: &str) -> Result<Stages> {
+        let path = format!("/api/job/{id}/stages");
+        serde_json::from_str(&self.get(&path)?)
+            .map_err(|error| self.unreachable(format!("{path}: {error}")))
     }
 
     fn unreachable(&self, message: impl ToString) -> Error {
@@ -204,17 +318,9 @@ impl Cluster {
 
     /// The number of finished tasks of a job, if the scheduler knows.
     fn finished_tasks(&self, id: &str) -> Option<u64> {
-        let text = tokio::task::block_in_place(|| self.get(&format!("/api/job/{id}/stages")));
-        let answer: serde_json::Value = serde_json::from_str(&text.ok()?).ok()?;
-        let stages = answer.get("stages")?.as_array()?;
-        let tasks = stages
-            .iter()
-            .filter_map(|stage| stage.get("tasks")?.as_array());
-        let is_done = |task: &&serde_json::Value| {
-            let status = task.get("status").and_then(serde_json::Value::as_str);
-            status == Some("Successful")
-        };
-        Some(tasks.flatten().filter(is_done).count() as u64)
+        let answer = tokio::task::block_in_place(|| self.stages(id)).ok()?;
+        let tasks = answer.stages.iter().flat_map(|stage| &stage.tasks);
+        Some(tasks.flatten().filter(|task| task.is_done()).count() as u64)
     }
 
     /// Passes the rows of a finished job to `sink`.
@@ -222,7 +328,7 @@ impl Cluster {
         &self,
         id: &str,
         locations: Vec<PartitionLocation>,
-        cancel: &txgraph_work::CancelFlag,
+        cancel: &CancelFlag,
         metrics: &mut JobMetrics,
         sink: Sink<'_>,
     ) -> Result<()> {
@@ -285,6 +391,7 @@ impl Engine for Cluster {
         self.runtime.block_on(async {
             let start = Instant::now();
             let mut scheduler = self.connect().await?;
+            let executors = tokio::task::block_in_place(|| self.settled(job.cancel))?;
             let id = self.submit(&mut scheduler, job).await?;
             tracing::debug!(job = id, name = job.name, "submitted");
             let done = self.wait(&mut scheduler, &id, job).await?;
@@ -296,6 +403,7 @@ impl Engine for Cluster {
             let locations = done.partition_location;
             self.fetch(&id, locations, job.cancel, &mut metrics, sink)
                 .await?;
+            tokio::task::block_in_place(|| self.check_undisturbed(&id, &executors))?;
             metrics.millis = millis(start);
             Ok(metrics)
         })
