@@ -76,3 +76,34 @@ impl Settings {
         Duration::from_secs(self.stall_seconds)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn shipped_file_has_every_setting_with_its_default() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/cluster.toml");
+        assert_eq!(Settings::of_file(&path).unwrap(), Settings::default());
+        let text = fs::read_to_string(path).unwrap();
+        assert_eq!(text.matches(" = ").count(), 7);
+    }
+
+    #[test]
+    fn refuses_unknown_settings_and_zero() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cluster.toml");
+        for text in [
+            "[driver]\nchunk = 1\n",
+            "[driver]\nchunks = 0\n",
+            "driver = 1\n",
+        ] {
+            fs::write(&path, text).unwrap();
+            assert!(
+                matches!(Settings::of_file(&path), Err(Error::Usage(_))),
+                "{text}"
+            );
+        }
+    }
+}

@@ -543,10 +543,9 @@ mod tests {
         let mut seen = 0;
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "toml")
-            {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            // The crate `distributed` reads and tests `cluster.toml`.
+            if name.ends_with(".toml") && name != "cluster.toml" {
                 let config = Config::load_in(&path, &env(&[("HOME", "/home/me")])).unwrap();
                 config.check().unwrap();
                 seen += 1;
