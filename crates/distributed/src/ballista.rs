@@ -167,14 +167,20 @@ impl Cluster {
                 }
             }
         }
-        let after = self.executors()?;
-        for executor in before {
-            if !after.contains(executor) || !executor.is_reachable() {
-                let Member { host, port, .. } = executor;
-                return Err(disturbed(format!("executor {host}:{port} was lost")));
-            }
+        match self.lost(before)? {
+            Some(lost) => Err(disturbed(lost)),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Describes an executor that is gone, if one is.
+    fn lost(&self, before: &[Member]) -> Result<Option<String>> {
+        let now = self.executors()?;
+        let mut gone = before
+            .iter()
+            .filter(|executor| !now.contains(executor) || !executor.is_reachable());
+        let text = |Member { host, port, .. }: &Member| format!("executor {host}:{port} was lost");
+        Ok(gone.next().map(text))
     }
 
     fn stages(&self, id: &str) -> Result<Stages> {
@@ -269,6 +275,7 @@ impl Cluster {
         scheduler: &mut Scheduler,
         id: &str,
         job: &Job<'_>,
+        executors: &[Member],
     ) -> Result<SuccessfulJob> {
         let partitions = job.plan.output_partitioning().partition_count() as u64;
         let progress = ProgressGuard::start(job.progress, partitions, "rows");
@@ -295,7 +302,13 @@ impl Cluster {
             if asked.elapsed() >= TASKS_INTERVAL {
                 asked = Instant::now();
                 // Without an answer, only the limit for the whole job holds.
-                if let Some(now) = self.finished_tasks(id) {
+                if let Some((stages, now)) = self.finished_tasks(id) {
+                    // Its rows would not be trusted, and it may wait for ever.
+                    if stages > 1
+                        && let Some(lost) = tokio::task::block_in_place(|| self.lost(executors))?
+                    {
+                        return Err(stuck(scheduler, id, lost).await);
+                    }
                     if now != finished {
                         moved = asked;
                         progress.advance(now.saturating_sub(finished), 0);
@@ -316,11 +329,12 @@ impl Cluster {
         }
     }
 
-    /// The number of finished tasks of a job, if the scheduler knows.
-    fn finished_tasks(&self, id: &str) -> Option<u64> {
+    /// The number of stages of a job and of its finished tasks, if the scheduler knows.
+    fn finished_tasks(&self, id: &str) -> Option<(usize, u64)> {
         let answer = tokio::task::block_in_place(|| self.stages(id)).ok()?;
         let tasks = answer.stages.iter().flat_map(|stage| &stage.tasks);
-        Some(tasks.flatten().filter(|task| task.is_done()).count() as u64)
+        let done = tasks.flatten().filter(|task| task.is_done()).count();
+        Some((answer.stages.len(), done as u64))
     }
 
     /// Passes the rows of a finished job to `sink`.
@@ -394,7 +408,7 @@ impl Engine for Cluster {
             let executors = tokio::task::block_in_place(|| self.settled(job.cancel))?;
             let id = self.submit(&mut scheduler, job).await?;
             tracing::debug!(job = id, name = job.name, "submitted");
-            let done = self.wait(&mut scheduler, &id, job).await?;
+            let done = self.wait(&mut scheduler, &id, job, &executors).await?;
             let mut metrics = JobMetrics {
                 job: id.clone(),
                 execution_millis: millis(start),

@@ -44,7 +44,11 @@ pub use rows::transfers_schema;
 pub use run::Step;
 pub use settings::{CLUSTER_CONFIG_ENV, Settings};
 
-use std::{future::Future, process::ExitCode};
+use std::{
+    future::Future,
+    io::{self, IsTerminal},
+    process::ExitCode,
+};
 
 /// Runs a scheduler or an executor as a process: with a log on stderr, and an exit status.
 #[expect(clippy::print_stderr, reason = "the last words of a process")]
@@ -52,7 +56,8 @@ pub fn process(work: impl Future<Output = Result<()>>) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| "warn,txgraph=info,ballista=info".into()))
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -38,7 +38,7 @@ fn killed_processes_leave_no_wrong_answer() {
         "motifs".to_owned(),
     ];
     // Small chunks, so that there is always something to lose.
-    let path = settings(cluster.folder.path(), "chunks = 60");
+    let path = settings(cluster.folder.path(), "chunks = 60\nstall-seconds = 20");
     let ask = |cluster: &Cluster, line: &str| {
         let mut command = cluster.driver(line);
         command.env("TXGRAPH_CLUSTER_CONFIG", &path);
