@@ -57,7 +57,20 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-fn start(program: &str, log: PathBuf, args: &[String], source: Option<&Path>) -> Process {
+/// Options that name the source of an executor, and its chain.
+fn source_options(source: Option<&Path>) -> Vec<String> {
+    let Some(source) = source else {
+        return Vec::new();
+    };
+    let mut options = vec!["--source".to_owned(), source.display().to_string()];
+    let genesis = source.join("genesis.json");
+    if genesis.exists() {
+        options.extend(["--chain".to_owned(), genesis.display().to_string()]);
+    }
+    options
+}
+
+fn start(program: &str, log: PathBuf, args: &[String]) -> Process {
     let file = File::create(&log).unwrap();
     let mut command = Command::new(program);
     for name in [
@@ -67,13 +80,6 @@ fn start(program: &str, log: PathBuf, args: &[String], source: Option<&Path>) ->
         "TXGRAPH_CONFIG",
     ] {
         command.env_remove(name);
-    }
-    if let Some(source) = source {
-        command.arg("--source").arg(source);
-        let genesis = source.join("genesis.json");
-        if genesis.exists() {
-            command.arg("--chain").arg(genesis);
-        }
     }
     let child = command
         .args(args)
@@ -114,7 +120,7 @@ impl Cluster {
             "--executor-timeout".to_owned(),
             "6".to_owned(),
         ];
-        start(program, folder.join("scheduler.log"), &args, None)
+        start(program, folder.join("scheduler.log"), &args)
     }
 
     /// Starts the scheduler again, at the same address.
@@ -135,10 +141,36 @@ impl Cluster {
         *started
     }
 
+    /// Starts another executor, whose work directory is a file system of 64 KiB. Returns false if
+    /// this process may not mount one.
+    pub(crate) fn add_with_full_disk(&mut self, source: Option<&Path>) -> bool {
+        let work = self.folder.path().join("full");
+        fs::create_dir(&work).unwrap();
+        let mount = format!("mount -t tmpfs -o size=64k tmpfs {}", work.display());
+        let mut can = Command::new("unshare");
+        can.args(["-m", "sh", "-c", &mount]).stderr(Stdio::null());
+        if !can.status().is_ok_and(|status| status.success()) {
+            return false;
+        }
+        let script = format!("{mount} && exec \"$@\"");
+        let prefix = ["unshare", "-m", "sh", "-c", &script, "sh"].map(str::to_owned);
+        self.add_as(source, &work, &prefix);
+        true
+    }
+
     /// Starts another executor with a work directory.
     pub(crate) fn add_in(&mut self, source: Option<&Path>, work: &Path) {
-        let program = env!("CARGO_BIN_EXE_txgraph-executor");
-        let args = [
+        self.add_as(source, work, &[]);
+    }
+
+    /// Starts another executor by a command in front of it.
+    fn add_as(&mut self, source: Option<&Path>, work: &Path, prefix: &[String]) {
+        let program = env!("CARGO_BIN_EXE_txgraph-executor").to_owned();
+        let mut words = prefix.iter().cloned().chain([program]);
+        let program = words.next().unwrap();
+        let mut args: Vec<_> = words.collect();
+        args.extend(source_options(source));
+        args.extend([
             "--scheduler".to_owned(),
             self.address(),
             "--port".to_owned(),
@@ -153,10 +185,10 @@ impl Cluster {
             "1".to_owned(),
             "--memory".to_owned(),
             (512 << 20).to_string(),
-        ];
+        ]);
         let log = format!("executor-{}.log", self.next());
         let log = self.folder.path().join(log);
-        self.executors.push(start(program, log, &args, source));
+        self.executors.push(start(&program, log, &args));
     }
 
     /// The address of the scheduler.

@@ -1,0 +1,141 @@
+//! Executors with damaged or missing data, a full disk, or little time: the right answer, or an error
+//! that names the cause.
+
+use crate::{
+    answers::build_lake,
+    harness::{Cluster, run, settings},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+use txgraph_testkit::fixtures;
+
+const TRANSFERS: &str = "transfers -q --format csv -o -";
+
+#[test]
+fn pruned_chunks_are_named_with_the_executor() {
+    let names = ["dev-v2", "pruned/dev-v2-distance"];
+    let [Some(full), Some(pruned)] = names.map(fixtures::fixture) else {
+        return;
+    };
+    // The last executor gives no rows for blocks before 500, whichever one describes the chain.
+    let cluster = Cluster::start(&[Some(full.path()), Some(pruned.path())]);
+    let path = settings(cluster.folder.path(), "chunks = 40");
+    let mut command = cluster.driver(&format!("{TRANSFERS} --blocks 300:700"));
+    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
+    assert_eq!(found.status, 3, "{found:?}\n{}", cluster.logs());
+    assert_eq!(found.stdout, "");
+    assert!(found.stderr.contains("executor "), "{found:?}");
+    assert!(found.stderr.contains("not available"), "{found:?}");
+
+    let mut command = cluster.driver(&format!("{TRANSFERS} --blocks 600:700"));
+    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
+    assert_eq!(found.status, 0, "{found:?}\n{}", cluster.logs());
+}
+
+#[test]
+fn damaged_parquet_files_are_named() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[None, None]);
+    let folder = cluster.folder.path();
+    build_lake(folder, v2.path());
+    let line = format!("{TRANSFERS} --source lake:x.lake");
+    let whole = cluster.ok(&line);
+    let file = largest_file(&folder.join("x.lake"), "parquet");
+    let bytes = fs::read(&file).unwrap();
+
+    let mut flipped = bytes.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 0x10;
+    let truncated = bytes[..middle].to_vec();
+    for damaged in [flipped, truncated] {
+        fs::write(&file, damaged).unwrap();
+        let found = cluster.ask(&line);
+        assert_eq!(found.status, 1, "{found:?}");
+        assert_eq!(found.stdout, "");
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(found.stderr.contains(name), "{found:?}");
+    }
+    fs::write(&file, bytes).unwrap();
+    assert_eq!(cluster.ok(&line).stdout, whole.stdout);
+}
+
+/// The largest file with an extension.
+fn largest_file(folder: &Path, extension: &str) -> PathBuf {
+    let mut folders = vec![folder.to_owned()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push((fs::metadata(&path).unwrap().len(), path));
+            }
+        }
+    }
+    found.into_iter().max().unwrap().1
+}
+
+#[test]
+fn a_full_disk_is_named_or_avoided() {
+    let [_, v2] = fixtures::committed();
+    let mut cluster = Cluster::start(&[Some(v2.path())]);
+    let expected = cluster.ok(TRANSFERS);
+    if !cluster.add_with_full_disk(Some(v2.path())) {
+        println!("skipped: this process may not mount a file system");
+        return;
+    }
+    cluster.wait(2);
+    // Many chunks, so that both executors have some.
+    let path = settings(cluster.folder.path(), "chunks = 40");
+    let mut command = cluster.driver(TRANSFERS);
+    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
+    if found.status == 0 {
+        assert_eq!(found.stdout, expected.stdout);
+    } else {
+        assert_eq!(found.status, 1, "{found:?}");
+        assert_eq!(found.stdout, "");
+        assert!(found.stderr.contains("No space left"), "{found:?}");
+    }
+    let log = fs::read_to_string(&cluster.executors[1].log).unwrap();
+    let noticed = log.contains("No space left") || found.stderr.contains("No space left");
+    assert!(noticed, "the disk was not full: {log}");
+
+    cluster.executors[1].kill();
+    cluster.wait(1);
+    assert_eq!(cluster.ok(TRANSFERS).stdout, expected.stdout);
+}
+
+#[test]
+fn a_slow_executor_delays_the_answer() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path()), Some(v2.path())]);
+    let path = settings(cluster.folder.path(), "chunks = 40");
+    let expected = [cluster.ok(TRANSFERS), cluster.ok("motifs")];
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // It runs for a tenth of the time, and its heartbeats are in time.
+            while !done.load(Ordering::Relaxed) {
+                cluster.executors[1].signal("-STOP");
+                thread::sleep(Duration::from_millis(450));
+                cluster.executors[1].signal("-CONT");
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let answers = [TRANSFERS, "motifs"].map(|line| {
+            let mut command = cluster.driver(line);
+            run(command.env("TXGRAPH_CLUSTER_CONFIG", &path))
+        });
+        done.store(true, Ordering::Relaxed);
+        for (found, expected) in answers.iter().zip(&expected) {
+            assert_eq!(found.status, 0, "{found:?}\n{}", cluster.logs());
+            assert_eq!(found.stdout, expected.stdout);
+        }
+    });
+}
