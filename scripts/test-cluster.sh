@@ -5,6 +5,7 @@
 #   scripts/test-cluster.sh                every test
 #   scripts/test-cluster.sh kills          tests whose name contains `kills`
 #   TXGRAPH_KILLS=50 scripts/test-cluster.sh kills    more seeded kills
+#   scripts/test-cluster.sh large          with a chain of 2 million transfers, which it writes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -12,6 +13,13 @@ cd "$(dirname "$0")/.."
 need_build
 need tar tar
 need zstd zstd
+
+if [ "${1:-}" = large ] && [ -z "${TXGRAPH_CLUSTER_CHAIN:-}" ]; then
+    say "clusters: writing a chain with 2 million transfers"
+    cargo build --release --locked -p txgraph-chaingen
+    bench_chain 134400
+    export TXGRAPH_CLUSTER_CHAIN=$chain
+fi
 
 say "clusters: tests (build cache: $CARGO_TARGET_DIR)"
 cargo test -p txgraph-distributed --profile cluster --locked "$@"

@@ -161,6 +161,7 @@ fn describe(
         number: 0,
         blocks: BlockRange { first: 0, last: 0 },
         follows: false,
+        hashes: [None; 2],
     };
     let job = Job {
         name: "description of the executors' source".to_owned(),

@@ -14,9 +14,12 @@ use crate::{
     serve::{self, Emit},
     wire::{Chunk, Mode, Task},
 };
+use alloy_primitives::B256;
 use datafusion::{
     arrow::{
-        array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt64Array},
+        array::{
+            Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, RecordBatch, UInt64Array,
+        },
         datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type},
     },
     catalog::memory::{DataSourceExec, MemorySourceConfig},
@@ -96,6 +99,9 @@ fn schema(task: &Task) -> Result<SchemaRef> {
     })
 }
 
+/// The type of hashes in the leaf.
+const HASH: DataType = DataType::FixedSizeBinary(32);
+
 /// The columns of the leaf.
 fn chunk_schema() -> SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -105,6 +111,8 @@ fn chunk_schema() -> SchemaRef {
             number("first_block"),
             number("last_block"),
             Field::new("follows", DataType::Boolean, false),
+            Field::new("parent_hash", HASH, true),
+            Field::new("last_hash", HASH, true),
         ]))
     });
     SCHEMA.clone()
@@ -112,11 +120,18 @@ fn chunk_schema() -> SchemaRef {
 
 fn encode_chunk(chunk: &Chunk) -> Result<RecordBatch> {
     let number = |value| -> ArrayRef { Arc::new(UInt64Array::from(vec![value])) };
+    let hash = |hash: &Option<B256>| -> Result<ArrayRef> {
+        let rows = std::iter::once(hash.as_ref());
+        let column = FixedSizeBinaryArray::try_from_sparse_iter_with_size(rows, 32)?;
+        Ok(Arc::new(column))
+    };
     let columns = vec![
         number(chunk.number),
         number(chunk.blocks.first),
         number(chunk.blocks.last),
         Arc::new(BooleanArray::from(vec![chunk.follows])),
+        hash(&chunk.hashes[0])?,
+        hash(&chunk.hashes[1])?,
     ];
     Ok(RecordBatch::try_new(chunk_schema(), columns)?)
 }
@@ -126,11 +141,18 @@ fn decode_chunks(batch: &RecordBatch) -> Result<Vec<Chunk>> {
         let column = batch.column(at).as_primitive::<UInt64Type>();
         column.is_valid(row).then(|| column.value(row))
     };
+    let hash = |at: usize, row| {
+        let column = batch.column(at).as_fixed_size_binary();
+        column
+            .is_valid(row)
+            .then(|| B256::from_slice(column.value(row)))
+    };
     let chunk = |row| {
         Some(Chunk {
             number: number(0, row)?,
             blocks: BlockRange::new(number(1, row)?, number(2, row)?)?,
             follows: batch.column(3).as_boolean().value(row),
+            hashes: [hash(4, row), hash(5, row)],
         })
     };
     let damaged = || Error::Plan("a chunk of a task has no blocks".to_owned());
@@ -238,6 +260,7 @@ mod tests {
                 last: u64::MAX,
             },
             follows: true,
+            hashes: [Some(B256::repeat_byte(3)), None],
         };
         assert_eq!(
             decode_chunks(&encode_chunk(&chunk).unwrap()).unwrap(),

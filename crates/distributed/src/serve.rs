@@ -201,16 +201,21 @@ fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
     }
     let request = task.request.of(chunk.blocks)?;
     let from = source.transfer_source(&request.filter)?;
-    let parent = if chunk.follows {
-        chunk.blocks.first.checked_sub(1)
-    } else {
-        None
+    let [parent_expected, last_expected] = chunk.hashes;
+    let parent = match chunk.follows || parent_expected.is_some() {
+        true => chunk.blocks.first.checked_sub(1),
+        false => None,
     };
     let parent_hash = |block: Option<u64>| match block {
         Some(block) => hash_of(&*from, &request, block),
         None => Ok(None),
     };
     let before = parent_hash(parent)?;
+    if let (Some(block), Some(_)) = (parent, parent_expected)
+        && before != parent_expected
+    {
+        return Err(SourceError::Reorged { block }.into());
+    }
 
     let mut failed = None;
     let mut stopped = false;
@@ -246,6 +251,10 @@ fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
     }
     // The blocks before the chunk may have been replaced while it was read.
     if let (Some(block), true) = (parent, before != parent_hash(parent)?) {
+        return Err(SourceError::Reorged { block }.into());
+    }
+    if last_expected.is_some() && report.last_block_hash != last_expected {
+        let block = chunk.blocks.last;
         return Err(SourceError::Reorged { block }.into());
     }
     if task.mode != Mode::Rows {

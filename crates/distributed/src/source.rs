@@ -173,6 +173,7 @@ pub(crate) fn divide(blocks: &BlockRanges, cuts: &[Cut], wanted: u64) -> Vec<Chu
             number,
             blocks,
             follows,
+            hashes: [None; 2],
         });
     }
     chunks

@@ -3,9 +3,11 @@
 use crate::{
     Driver, Error, Result,
     engine::Job,
+    operator::TransfersExec,
     run::{self, Committed},
+    source::divide,
     table::TransfersTable,
-    wire::Input,
+    wire::{Chunk, Input, Mode, Request, Task},
 };
 use datafusion::{
     arrow::array::RecordBatch,
@@ -16,7 +18,9 @@ use datafusion::{
 use serde::Serialize;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
-use txgraph_transfers::BlockRange;
+use txgraph_transfers::{
+    BlockRange, Direction, ScanRequest, Touching, TransferFilter, WrappedNative,
+};
 
 /// Statements of one run. Their tables are `transfers`, and the rows of earlier steps.
 pub(crate) struct Statements<'a> {
@@ -48,8 +52,7 @@ impl<'a> Statements<'a> {
             input: driver.input.clone(),
             chain: driver.info.chain.clone(),
             blocks,
-            cuts: driver.cuts.clone(),
-            chunks: driver.settings.chunks,
+            chunks: linked(driver, blocks)?,
         };
         context.register_table("transfers", Arc::new(table))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -83,7 +86,7 @@ impl<'a> Statements<'a> {
         let done = driver.run.step(&key, &driver.control.cancel, |folder| {
             let job = Job {
                 name: name.to_owned(),
-                plan: self.plan(sql)?,
+                plan: self.plan_of(sql)?,
                 cancel: &driver.control.cancel,
                 progress: driver.control.progress.as_deref(),
             };
@@ -119,7 +122,7 @@ impl<'a> Statements<'a> {
         Ok(())
     }
 
-    fn plan(&self, sql: &str) -> Result<Arc<dyn ExecutionPlan>> {
+    fn plan_of(&self, sql: &str) -> Result<Arc<dyn ExecutionPlan>> {
         // Queries only: nothing creates tables or writes files.
         let queries = SQLOptions::new()
             .with_allow_ddl(false)
@@ -130,5 +133,65 @@ impl<'a> Statements<'a> {
             let frame = frame.map_err(|error| Error::Usage(error.to_string()))?;
             Ok(frame.create_physical_plan().await?)
         })
+    }
+}
+
+/// Divides blocks into chunks, with the hashes that their ends have at the beginning of the run. All
+/// statements of the run read these blocks, or fail.
+fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
+    let mut chunks = divide(&blocks.into(), &driver.cuts, driver.settings.chunks);
+    let ends: Vec<_> = chunks.iter().map(last_block).collect();
+    // Transfers of no address: a report with the hash of the last block, and no row.
+    let touching = Touching {
+        addresses: Default::default(),
+        direction: Direction::default(),
+    };
+    let request = ScanRequest {
+        blocks: blocks.into(),
+        filter: TransferFilter {
+            touching: Some(touching),
+            ..TransferFilter::default()
+        },
+        wrapped_native: WrappedNative::Auto,
+        with_times: false,
+        with_hashes: false,
+        allow_partial: false,
+    };
+    let inline = |_: &[u8]| Err(Error::Plan("no address is a file".to_owned()));
+    let task = Task {
+        run: driver.run.folder().display().to_string(),
+        input: driver.input.clone(),
+        mode: Mode::Scan,
+        chain: Some(driver.info.chain.clone()),
+        request: Request::new(&request, inline)?,
+        columns: None,
+    };
+    let blocks_of_ends: Vec<_> = ends.iter().map(|end| end.blocks.last).collect();
+    let key = run::key(&(&driver.input, driver.info.chain.chain_id, blocks_of_ends))?;
+    let done = driver.run.step(&key, &driver.control.cancel, |folder| {
+        let job = Job {
+            name: format!("hashes of {} blocks", ends.len()),
+            plan: TransfersExec::plan(task.clone(), &ends)?,
+            cancel: &driver.control.cancel,
+            progress: driver.control.progress.as_deref(),
+        };
+        run::write_scan(driver.engine.as_ref(), &job, ends.len(), folder)
+    })?;
+    let mut before = None;
+    for (chunk, end) in chunks.iter_mut().zip(&done.step.chunks) {
+        let last = end.report.report.last_block_hash;
+        chunk.hashes = [before.filter(|_| chunk.follows), last];
+        before = last;
+    }
+    Ok(chunks)
+}
+
+/// The last block of a chunk, as a chunk.
+fn last_block(chunk: &Chunk) -> Chunk {
+    let last = chunk.blocks.last;
+    Chunk {
+        blocks: BlockRange { first: last, last },
+        follows: false,
+        ..*chunk
     }
 }

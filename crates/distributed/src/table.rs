@@ -4,8 +4,7 @@ use crate::{
     Result,
     operator::{TransfersExec, refused},
     rows::transfers_schema,
-    source::{Cut, divide},
-    wire::{Input, Mode, Request, Task},
+    wire::{Chunk, Input, Mode, Request, Task},
 };
 use alloy_primitives::Address;
 use async_trait::async_trait;
@@ -37,9 +36,8 @@ pub(crate) struct TransfersTable {
     pub(crate) chain: ChainInfo,
     /// The blocks of the table.
     pub(crate) blocks: BlockRange,
-    pub(crate) cuts: Vec<Cut>,
-    /// The number of chunks.
-    pub(crate) chunks: u64,
+    /// The same blocks, divided, with the hashes at the ends of chunks.
+    pub(crate) chunks: Vec<Chunk>,
 }
 
 impl TransfersTable {
@@ -71,6 +69,7 @@ impl TransfersTable {
         };
         // Conditions of a query are few.
         let inline = |_: &[u8]| Err(crate::Error::Usage("a list is too long".to_owned()));
+        let chunks = clip(&self.chunks, blocks);
         let task = Task {
             run: self.run.clone(),
             input: self.input.clone(),
@@ -79,8 +78,31 @@ impl TransfersTable {
             request: Request::new(&request, inline)?,
             columns: columns.cloned(),
         };
-        TransfersExec::plan(task, &divide(&request.blocks, &self.cuts, self.chunks))
+        TransfersExec::plan(task, &chunks)
     }
+}
+
+/// The parts of chunks that are in `blocks`. An end that is cut off has no hash.
+fn clip(chunks: &[Chunk], blocks: BlockRange) -> Vec<Chunk> {
+    let mut clipped = Vec::new();
+    for chunk in chunks {
+        let first = chunk.blocks.first.max(blocks.first);
+        let last = chunk.blocks.last.min(blocks.last);
+        let Some(part) = BlockRange::new(first, last) else {
+            continue;
+        };
+        let [parent, end] = chunk.hashes;
+        clipped.push(Chunk {
+            number: clipped.len() as u64,
+            blocks: part,
+            follows: false,
+            hashes: [
+                parent.filter(|_| part.first == chunk.blocks.first),
+                end.filter(|_| part.last == chunk.blocks.last),
+            ],
+        });
+    }
+    clipped
 }
 
 #[async_trait]
@@ -248,6 +270,7 @@ fn address(value: &ScalarValue) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::B256;
     use datafusion::prelude::{col, lit};
 
     fn limits(condition: Expr) -> Limits {
@@ -284,6 +307,33 @@ mod tests {
             let text = condition.to_string();
             assert_eq!(limits(condition).blocks, expected, "{text}");
         }
+    }
+
+    #[test]
+    fn chunks_are_clipped() {
+        let hash = |byte| Some(B256::repeat_byte(byte));
+        let chunk = |number, first, last, hashes| Chunk {
+            number,
+            blocks: BlockRange { first, last },
+            follows: false,
+            hashes,
+        };
+        let chunks = [
+            chunk(0, 0, 9, [None, hash(9)]),
+            chunk(1, 10, 19, [hash(9), hash(19)]),
+            chunk(2, 20, 29, [hash(19), hash(29)]),
+        ];
+        let clipped = |first, last| clip(&chunks, BlockRange { first, last });
+        assert_eq!(clipped(0, 29), chunks);
+        assert_eq!(
+            clipped(15, 24),
+            [
+                chunk(0, 15, 19, [None, hash(19)]),
+                chunk(1, 20, 24, [hash(19), None])
+            ]
+        );
+        assert_eq!(clipped(10, 10), [chunk(0, 10, 10, [hash(9), None])]);
+        assert_eq!(clipped(30, 40), []);
     }
 
     #[test]

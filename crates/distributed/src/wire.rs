@@ -207,6 +207,9 @@ pub(crate) struct Chunk {
     pub(crate) blocks: BlockRange,
     /// Whether the chunk before it ends at the block before `blocks`.
     pub(crate) follows: bool,
+    /// The hash that the block before `blocks` must have, and that of the last of `blocks`; `None`
+    /// if they are not known. Rows without a report are only linked by them.
+    pub(crate) hashes: [Option<B256>; 2],
 }
 
 /// The report on a chunk.

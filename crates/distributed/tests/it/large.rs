@@ -1,9 +1,12 @@
 //! A chain with more rows and more chunks than two executors hold at a time.
 //!
-//! `TXGRAPH_CLUSTER_CHAIN` names a data directory of a sample chain, for example that of
-//! `./bench.sh cluster`. Without it, the test says that it is skipped.
+//! `TXGRAPH_CLUSTER_CHAIN` names a data directory of a sample chain; `scripts/test-cluster.sh large`
+//! writes one. Without it, the test says that it is skipped.
 
-use crate::harness::{Cluster, driver, run, settings};
+use crate::{
+    harness::{Cluster, driver, run, settings},
+    sql,
+};
 use std::path::PathBuf;
 
 #[test]
@@ -39,4 +42,10 @@ fn large_chains_have_the_same_answers() {
         rows += found.stdout.lines().count();
     }
     println!("{rows} rows compared");
+    sql::check(&cluster, "", &local);
+
+    let mut build = driver(folder, "lake build -q large.lake");
+    let built = run(build.arg("--datadir").arg(&chain));
+    assert_eq!(built.status, 0, "{built:?}");
+    sql::check(&cluster, "--source lake:large.lake", &local);
 }

@@ -83,3 +83,42 @@ fn runs_without_a_folder_are_listed() {
     let shown = run(&mut driver(folder, &format!("runs show {name}")));
     assert!(shown.stdout.contains("step 0001-"), "{shown:?}");
 }
+
+#[test]
+fn statements_of_a_run_are_about_one_chain() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let folder = cluster.folder.path();
+    let path = settings(folder, "chunks = 4");
+    let motifs = |line: &str| {
+        let mut command = match line {
+            "runs resume run" => driver(folder, line),
+            _ => cluster.driver(line),
+        };
+        run(command.env("TXGRAPH_CLUSTER_CONFIG", &path))
+    };
+    let first = motifs("motifs --run run");
+    assert_eq!(first.status, 0, "{first:?}");
+
+    // As if a block was replaced after the run began: later statements are refused.
+    let steps = folder.join("run/steps");
+    let mut names: Vec<_> = fs::read_dir(&steps)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    for name in &names[1..] {
+        fs::remove_dir_all(steps.join(name)).unwrap();
+    }
+    let file = steps.join(&names[0]).join("step.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let mut step: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let hash = &mut step["chunks"][2]["report"]["report"]["last_block_hash"];
+    assert_eq!(hash.as_str().unwrap().len(), 66, "{hash}");
+    *hash = format!("0x{}", "12".repeat(32)).into();
+    fs::write(&file, step.to_string()).unwrap();
+    let refused = motifs("runs resume run");
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(refused.stderr.contains("replaced"), "{refused:?}");
+    assert_eq!(refused.stdout, "");
+}

@@ -33,7 +33,7 @@ fn cells(text: &str) -> Vec<Vec<String>> {
 }
 
 /// Statements whose plan has stages, on both kinds of input.
-fn check(cluster: &Cluster, source: &str, local: &str) {
+pub(crate) fn check(cluster: &Cluster, source: &str, local: &str) {
     let folder = cluster.folder.path();
     let rows = rows(folder, local);
     let ask = |line: &[&str]| {
@@ -122,6 +122,12 @@ fn check(cluster: &Cluster, source: &str, local: &str) {
     assert_eq!(ask(&["motifs"]), expected);
 
     // Tokens: sums, addresses and edges.
+    let mut ends: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<(&str, &str)>)> = BTreeMap::new();
+    for (token, from, to, _) in &rows {
+        let (addresses, edges) = ends.entry(token).or_default();
+        addresses.extend([from.as_str(), to]);
+        edges.insert((from, to));
+    }
     let found = ask(&["tokens"]);
     assert_eq!(found.len(), sums.len());
     for row in &found {
@@ -130,10 +136,8 @@ fn check(cluster: &Cluster, source: &str, local: &str) {
         } else {
             row[0].as_str()
         };
-        let of_token = || rows.iter().filter(|row| row.0 == token);
         let (count, sum) = &sums[token];
-        let addresses: BTreeSet<_> = of_token().flat_map(|row| [&row.1, &row.2]).collect();
-        let edges: BTreeSet<_> = of_token().map(|row| (&row.1, &row.2)).collect();
+        let (addresses, edges) = &ends[token];
         let expected = [
             count.to_string(),
             sum.to_string(),
@@ -150,8 +154,10 @@ fn check(cluster: &Cluster, source: &str, local: &str) {
 fn pagerank<'a>(edges: &BTreeSet<(&'a str, &'a str)>, rounds: usize) -> BTreeMap<&'a str, f64> {
     let vertices: BTreeSet<&str> = edges.iter().flat_map(|(a, b)| [*a, *b]).collect();
     let n = vertices.len() as f64;
-    let out = |v: &str| edges.iter().filter(|(a, _)| *a == v).count() as f64;
-    let degrees: BTreeMap<&str, f64> = vertices.iter().map(|v| (*v, out(v))).collect();
+    let mut degrees: BTreeMap<&str, f64> = vertices.iter().map(|v| (*v, 0.0)).collect();
+    for (from, _) in edges {
+        *degrees.get_mut(from).unwrap() += 1.0;
+    }
     let mut ranks: BTreeMap<&str, f64> = vertices.iter().map(|v| (*v, 1.0 / n)).collect();
     for _ in 0..rounds {
         let dangling: f64 = vertices
