@@ -97,13 +97,14 @@ impl RethNode {
         filter: &TransferFilter,
     ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         let node = self.source()?;
+        let needs_replay = filter.internal && !self.computes_fees(filter);
         #[cfg(feature = "replay")]
-        if filter.internal && !self.computes_fees(filter) {
+        if needs_replay {
             let internal = self.internal()?;
             return Ok(Box::new(txgraph_replay::WithInternal::new(node, internal)));
         }
         // Without replay, such a filter was refused before.
-        let _ = filter;
+        debug_assert!(!needs_replay);
         Ok(Box::new(node))
     }
 
