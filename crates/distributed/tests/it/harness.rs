@@ -43,6 +43,15 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// The most memory that it had, in KiB.
+    pub(crate) fn peak_kib(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = fs::read_to_string(path).unwrap();
+        let line = text.lines().find(|line| line.starts_with("VmHWM:"));
+        let words: Vec<_> = line.unwrap().split_whitespace().collect();
+        words[1].parse().unwrap()
+    }
+
     /// Stops or continues it.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();

@@ -4,17 +4,28 @@
 //! writes one. Without it, the test says that it is skipped.
 
 use crate::{
-    harness::{Cluster, driver, run, settings},
+    harness::{Cluster, Process, driver, run, settings},
     sql,
 };
-use std::path::PathBuf;
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The chain, if there is one.
+fn chain() -> Option<PathBuf> {
+    let chain = std::env::var_os("TXGRAPH_CLUSTER_CHAIN").map(PathBuf::from);
+    if chain.is_none() {
+        println!("skipped: TXGRAPH_CLUSTER_CHAIN names no data directory");
+    }
+    chain
+}
 
 #[test]
 fn large_chains_have_the_same_answers() {
-    let Some(chain) = std::env::var_os("TXGRAPH_CLUSTER_CHAIN").map(PathBuf::from) else {
-        println!("skipped: TXGRAPH_CLUSTER_CHAIN names no data directory");
-        return;
-    };
+    let Some(chain) = chain() else { return };
     let cluster = Cluster::start(&[Some(&chain), Some(&chain)]);
     let folder = cluster.folder.path();
     let path = settings(folder, "local-frontier = 0\nchunks = 64");
@@ -44,8 +55,66 @@ fn large_chains_have_the_same_answers() {
     println!("{rows} rows compared");
     sql::check(&cluster, "", &local);
 
-    let mut build = driver(folder, "lake build -q large.lake");
+    let mut build = driver(folder, "lake build -q large.lake --reorg-buffer 0");
     let built = run(build.arg("--datadir").arg(&chain));
     assert_eq!(built.status, 0, "{built:?}");
     sql::check(&cluster, "--source lake:large.lake", &local);
+}
+
+/// The addresses of the large frontier.
+const FRONTIER: usize = 1_000_000;
+/// The limit for the memory of an executor, in KiB.
+const MEMORY_KIB: u64 = 2 << 20;
+
+#[test]
+fn large_frontiers_and_hubs_need_little_memory() {
+    let Some(chain) = chain() else { return };
+    let cluster = Cluster::start(&[Some(&chain), Some(&chain)]);
+    let folder = cluster.folder.path();
+    let local = format!("--datadir {} --index off", chain.display());
+    let all = folder.join("all.csv");
+    let line = format!("transfers -q --format csv {local} --output");
+    let done = run(driver(folder, &line).arg(&all));
+    assert_eq!(done.status, 0, "{done:?}");
+    let hub = write_roots(&all, &folder.join("roots.txt"));
+
+    for line in [
+        "graph -q -r @roots.txt -n 1 --format csv -o -".to_owned(),
+        format!("graph -q -r {hub} -d both -n 1 --format csv -o -"),
+    ] {
+        let expected = run(&mut driver(folder, &format!("{line} {local}")));
+        assert_eq!(expected.status, 0, "{line}: {}", expected.stderr);
+        let found = cluster.ask(&line);
+        assert_eq!(found.status, 0, "{line}: {}", found.stderr);
+        assert!(found.stdout == expected.stdout, "{line}");
+        let peaks: Vec<_> = cluster.executors.iter().map(Process::peak_kib).collect();
+        let rows = found.stdout.lines().count();
+        println!("{line}: {rows} rows, executors had at most {peaks:?} KiB");
+        assert!(peaks.iter().all(|peak| *peak < MEMORY_KIB), "{peaks:?}");
+    }
+    println!("scheduler: {} KiB", cluster.scheduler.peak_kib());
+}
+
+/// Writes a frontier: addresses of transfers, and others that have none. Returns the address that
+/// has the most transfers.
+fn write_roots(transfers: &Path, to: &Path) -> String {
+    let text = fs::read_to_string(transfers).unwrap();
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    for line in text.lines().skip(1) {
+        for end in line.split(',').skip(7).take(2) {
+            *counts.entry(end).or_default() += 1;
+        }
+    }
+    let zero = format!("0x{}", "0".repeat(40));
+    counts.remove(zero.as_str());
+    let mut roots = String::new();
+    for address in counts.keys().take(FRONTIER) {
+        writeln!(roots, "{address}").unwrap();
+    }
+    for other in counts.len()..FRONTIER {
+        writeln!(roots, "0xffffffff{other:032x}").unwrap();
+    }
+    fs::write(to, roots).unwrap();
+    let most = counts.iter().max_by_key(|(_, count)| **count).unwrap();
+    (*most.0).to_owned()
 }
