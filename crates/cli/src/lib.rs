@@ -262,7 +262,8 @@ mod tests {
         let own = match command {
             "transfers" => format!("address = ['0xcc']\n{columns}"),
             "graph" => format!(
-                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\n{search}{columns}"
+                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\n\
+                 layout = 'hops'\nfold = '7'\nlink = 'https://x.org/{{tx}}'\n{search}{columns}"
             ),
             _ => format!(
                 "measure = 'pairs'\ntop = 3\norder = 'count'\ntable = 'pairs'\ntoken-list = 'l'\n\

@@ -109,7 +109,11 @@ impl Terminal {
     /// Files that were written.
     pub(crate) fn written(&self, written: &[Written]) {
         for Written {
-            path, rows, bytes, ..
+            path,
+            rows,
+            bytes,
+            notes,
+            ..
         } in written
         {
             if let Some(path) = path {
@@ -118,6 +122,9 @@ impl Terminal {
                     "wrote {} ({rows} rows, {bytes} bytes)",
                     path.display()
                 ));
+            }
+            for note in notes {
+                self.note(format_args!("picture: {note}"));
             }
         }
     }

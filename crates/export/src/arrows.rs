@@ -11,6 +11,7 @@ use std::{
     ops::{ControlFlow, Range},
 };
 use txgraph_graph::{AmountSum, Asset, TransferGraph, VertexId, widen};
+use txgraph_transfers::BlockTime;
 use txgraph_work::{CancelFlag, Threads, ThreadsError, ordered};
 
 /// Colours that most people can distinguish, also on paper (Paul Tol's "bright" and
@@ -34,6 +35,8 @@ pub(crate) struct Arrow {
     pub(crate) amount: AmountSum,
     /// The number of its transfers.
     pub(crate) count: u64,
+    /// Times of the first and the last transfer, if they are known.
+    pub(crate) times: Option<(BlockTime, BlockTime)>,
     /// Its values of [`Arrows::columns`].
     pub(crate) row: Vec<Value<'static>>,
 }
@@ -112,6 +115,7 @@ impl<'a> Arrows<'a> {
                 asset: edge.asset,
                 amount: edge.sum,
                 count: edge.count,
+                times: edge.first.1.zip(edge.last.1),
                 row: merged_row(graph, edge).split_off(ENDS),
             })),
             None => Box::new(graph.graph.edge_weights().map(|edge| Arrow {
@@ -120,6 +124,7 @@ impl<'a> Arrows<'a> {
                 asset: Asset::of(&edge.transfer),
                 amount: widen(edge.transfer.value),
                 count: 1,
+                times: edge.transfer.block_timestamp.map(|time| (time, time)),
                 row: transfer_row(edge),
             })),
         }

@@ -1,8 +1,11 @@
-//! SVG and PNG, drawn from DOT by the `dot` program of Graphviz.
+//! SVG and PNG, drawn from DOT by the `dot` program of Graphviz, which contains its other
+//! layout engines, too.
 
 use crate::{
-    DocumentFormat, Drawing, Error, GraphOptions, Metadata, Result, Written, arrows::Arrows, dot,
-    output::Output, text::printable_short,
+    DocumentFormat, Drawing, Error, GraphOptions, Layout, Metadata, Result, Written,
+    output::Output,
+    picture::{self, Picture},
+    text::printable_short,
 };
 use std::{
     io::{self, Read, Write},
@@ -11,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_graph::TransferGraph;
-use txgraph_work::Threads;
 
 /// Characters of a reason why text does not parse.
 const REASON_CHARS: usize = 300;
@@ -22,6 +24,25 @@ const MESSAGE_BYTES: u64 = 4096;
 /// How often to check whether it has finished.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Pixels of a PNG on each side. Graphviz' own limit is 32,767, and viewers fail before it.
+const PNG_SIDE_MAX: u32 = 8_000;
+
+/// Arguments that scale a PNG down to fit, with room for its margins: 82 inches of 96 dots.
+const PNG_SIZE: [&str; 2] = ["-Gsize=82,82", "-Gdpi=96"];
+
+/// A side from which on a PNG was scaled down.
+const PNG_SCALED: u32 = 82 * 96 - 2;
+
+/// Checks that Graphviz is installed, so that this is known before a long search.
+pub fn check_graphviz(drawing: &Drawing) -> Result<()> {
+    let version = run(drawing, &["-V"], Vec::new(), drawing.time_max);
+    match version {
+        Err(error @ Error::NoGraphviz { .. }) => Err(error),
+        // Other failures have a better message when something is drawn.
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn write(
     graph: &TransferGraph,
     format: DocumentFormat,
@@ -29,21 +50,91 @@ pub(crate) fn write(
     metadata: &Metadata,
     mut output: Output,
 ) -> Result<Written> {
-    let drawing = &options.drawing;
-    let arrows = Arrows::new(graph, !drawing.every_transfer, &Threads::one())?;
-    for (what, count, limit) in [
-        ("vertices", graph.graph.node_count(), drawing.vertices_max),
-        ("edges", arrows.len(), drawing.edges_max),
-    ] {
-        if count > limit {
-            return Err(Error::TooLargeToDraw { what, count, limit });
-        }
+    let picture = Picture::new(graph, options, metadata)?;
+    let (image, notes) = draw(&picture, format, &options.drawing, metadata)?;
+    output.put(&image)?;
+    let mut written = output.finish(Some(metadata), picture.arrows.len() as u64)?;
+    written.notes = picture.notes;
+    written.notes.extend(notes);
+    Ok(written)
+}
+
+/// Tries one layout after another, and returns the image with what was replaced.
+fn draw(
+    picture: &Picture,
+    format: DocumentFormat,
+    drawing: &Drawing,
+    metadata: &Metadata,
+) -> Result<(Vec<u8>, Vec<String>)> {
+    let comment = metadata.to_json()?;
+    let kind = format!("-T{format}");
+    let mut args = vec![kind.as_str()];
+    let is_png = format == DocumentFormat::Png;
+    if is_png {
+        args.extend(PNG_SIZE);
     }
-    let text = dot::text(graph, &arrows, options, metadata)?;
-    check_syntax(&text)?;
-    let picture = run(drawing, format, text)?;
-    output.put(&picture)?;
-    output.finish(Some(metadata), arrows.len() as u64)
+    let mut notes = Vec::new();
+    let mut attempts = picture::attempts(picture, drawing).into_iter().peekable();
+    let mut largest = None;
+    while let Some(attempt) = attempts.next() {
+        let text = picture::text(picture, attempt.layout, attempt.spread, &comment);
+        check_syntax(text.as_bytes())?;
+        let name = picture::layout_name(attempt.layout);
+        let image = match run(drawing, &args, text.into_bytes(), attempt.time) {
+            Err(Error::GraphvizTooSlow { limit, .. }) if attempts.peek().is_some() => {
+                let next = attempts.peek().map_or("", |next| {
+                    if next.spread {
+                        picture::layout_name(next.layout)
+                    } else {
+                        "the force layout, in which vertices may overlap"
+                    }
+                });
+                notes.push(format!(
+                    "{name} did not finish within {} s: drawn with {next}",
+                    limit.as_secs()
+                ));
+                continue;
+            }
+            // The first image is better than none.
+            Err(error) => match largest {
+                Some(image) => return Ok((image, notes)),
+                None => return Err(error),
+            },
+            Ok(image) => image,
+        };
+        let scaled = is_png && longest_side(&image).is_some_and(|side| side >= PNG_SCALED);
+        if !scaled {
+            return Ok((image, notes));
+        }
+        let next = attempts.peek().filter(|next| next.layout != attempt.layout);
+        let large = format!("{name} is larger than {PNG_SIDE_MAX} pixels on a side");
+        match next {
+            Some(next) if drawing.layout == Layout::Auto => {
+                let next = picture::layout_name(next.layout);
+                notes.push(format!("{large}: drawn with {next}"));
+            }
+            _ => {
+                notes.push(format!(
+                    "{large}: scaled down; SVG and HTML have the full size"
+                ));
+                return Ok((image, notes));
+            }
+        }
+        largest = Some(image);
+    }
+    match largest {
+        Some(image) => Ok((image, notes)),
+        None => Err(Error::Graphviz {
+            program: drawing.program.clone(),
+            reason: "no layout was tried".to_owned(),
+        }),
+    }
+}
+
+/// Returns the longer side of a PNG, in pixels, from its first chunk.
+fn longest_side(png: &[u8]) -> Option<u32> {
+    let number = |at: usize| Some(u32::from_be_bytes(png.get(at..at + 4)?.try_into().ok()?));
+    Some(number(16)?.max(number(20)?))
 }
 
 /// Checks that a parser other than Graphviz's reads one graph. The text holds labels from
@@ -58,14 +149,19 @@ fn check_syntax(text: &[u8]) -> Result<()> {
 
 /// Runs Graphviz on `text`, within the limits of time and size. The `exec` of
 /// `graphviz-rust` has neither limit, nor a choice of the program.
-fn run(drawing: &Drawing, format: DocumentFormat, text: Vec<u8>) -> Result<Vec<u8>> {
+pub(crate) fn run(
+    drawing: &Drawing,
+    args: &[&str],
+    text: Vec<u8>,
+    limit: Duration,
+) -> Result<Vec<u8>> {
     let program = &drawing.program;
     let failed = |reason: String| Error::Graphviz {
         program: program.clone(),
         reason,
     };
     let started = Command::new(program)
-        .arg(format!("-T{format}"))
+        .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -76,7 +172,7 @@ fn run(drawing: &Drawing, format: DocumentFormat, text: Vec<u8>) -> Result<Vec<u
         },
         _ => failed(error.to_string()),
     })?;
-    let deadline = Instant::now() + drawing.time_max;
+    let deadline = Instant::now() + limit;
     let (Some(mut input), Some(picture), Some(message)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -97,7 +193,6 @@ fn run(drawing: &Drawing, format: DocumentFormat, text: Vec<u8>) -> Result<Vec<u
         }
         if Instant::now() >= deadline {
             stop(&mut child);
-            let limit = drawing.time_max;
             return Err(Error::GraphvizTooSlow {
                 program: program.clone(),
                 limit,

@@ -28,6 +28,8 @@ words! {
         Svg = "svg",
         /// A bitmap image; needs Graphviz.
         Png = "png",
+        /// One page for a browser, with pan, zoom, search and details.
+        Html = "html" | "htm",
         /// GraphML, for Gephi, Cytoscape, yEd, networkx, igraph.
         GraphMl = "graphml",
         /// GEXF 1.3, for Gephi.
@@ -42,6 +44,22 @@ pub enum GraphFormat {
     Table(TableFormat),
     /// The whole graph in one document.
     Document(DocumentFormat),
+}
+
+words! {
+    /// How the vertices of a picture are placed.
+    #[derive(Default)]
+    pub enum Layout: "layout" {
+        /// By the shape of the graph.
+        #[default]
+        Auto = "auto",
+        /// A column for each hop (the engine `dot`).
+        Hops = "hops",
+        /// Rings around the busiest vertex (the engine `twopi`).
+        Radial = "radial",
+        /// Springs between neighbours (the engine `sfdp`).
+        Force = "force",
+    }
 }
 
 words! {
@@ -95,7 +113,7 @@ impl DocumentFormat {
     pub const fn has_metadata_file(self) -> bool {
         match self {
             Self::Svg | Self::Png => true,
-            Self::Json | Self::Dot | Self::GraphMl | Self::Gexf => false,
+            Self::Json | Self::Dot | Self::Html | Self::GraphMl | Self::Gexf => false,
         }
     }
 }
@@ -138,6 +156,14 @@ impl GraphFormat {
             Self::Table(format) => Some(format),
             Self::Document(_) => None,
         }
+    }
+
+    /// Whether Graphviz must be installed to write the format.
+    pub const fn needs_graphviz(self) -> bool {
+        matches!(
+            self,
+            Self::Document(DocumentFormat::Svg | DocumentFormat::Png)
+        )
     }
 
     /// Whether the metadata goes to a file next to the output.
@@ -202,7 +228,7 @@ mod tests {
         assert_eq!(
             "tsv".parse::<GraphFormat>().unwrap_err().to_string(),
             "unknown graph format `tsv`; one of csv, jsonl, parquet, ipc, json, dot, svg, png, \
-             graphml, gexf"
+             html, graphml, gexf"
         );
         assert_eq!(
             TableFormat::from_extension(Path::new("t.arrow")),

@@ -1,10 +1,11 @@
 //! GEXF 1.3 (<https://gexf.net>), the format of Gephi. The `kind` of an edge is its asset,
 //! which distinguishes parallel edges. Exact amounts are strings, each next to a rounded
-//! double for ranking.
+//! double for ranking. The weight of an edge is its amount. If every time is known, edges have
+//! a start and an end, so that Gephi shows a timeline.
 
 use crate::{
     Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
-    arrows::{Arrows, arrow_label},
+    arrows::{Arrow, Arrows, arrow_label},
     decimal::to_f64,
     output::Output,
     text::short_address,
@@ -40,9 +41,17 @@ pub(crate) fn write(
     out.extend_from_slice(b"</creator>\n    <description>");
     push_text(out, &metadata.to_json()?);
     out.extend_from_slice(b"</description>\n  </meta>\n");
-    out.extend_from_slice(
-        b"  <graph defaultedgetype=\"directed\" idtype=\"string\" mode=\"static\">\n",
-    );
+    // Times are Unix seconds: networkx 3.6 reads no `dateTime`.
+    let timed = arrows.len() > 0
+        && (graph.graph.edge_weights()).all(|edge| edge.transfer.block_timestamp.is_some());
+    out.extend_from_slice(b"  <graph defaultedgetype=\"directed\" idtype=\"string\"");
+    if timed {
+        push_attribute(out, "mode", "dynamic");
+        push_attribute(out, "timeformat", "double");
+    } else {
+        push_attribute(out, "mode", "static");
+    }
+    out.extend_from_slice(b">\n");
 
     // Id and label are attributes of the element itself.
     let vertex_columns = vertex_columns().split_off(2);
@@ -89,7 +98,13 @@ pub(crate) fn write(
         push_attribute(out, "target", &format!("{:#x}", arrow.target));
         push_attribute(out, "kind", &asset_word(&arrow.asset));
         push_attribute(out, "label", &arrow_label(&arrow, tokens, chain_id));
-        push_attribute(out, "weight", &arrow.count.to_string());
+        out.extend_from_slice(b" weight=\"");
+        Value::F64(weight(&arrow, tokens, chain_id)).push_plain(out);
+        out.push(b'"');
+        if let Some((first, last)) = arrow.times.filter(|_| timed) {
+            push_attribute(out, "start", &first.seconds().to_string());
+            push_attribute(out, "end", &last.seconds().to_string());
+        }
         out.extend_from_slice(b">\n");
         push_row(out, &edge_columns, &arrow.row);
         push_color(out, arrows.color(&arrow.asset));
@@ -102,6 +117,13 @@ pub(crate) fn write(
     text.buffer
         .extend_from_slice(b"    </edges>\n  </graph>\n</gexf>\n");
     text.finish(Some(metadata))
+}
+
+/// Returns the amount in the unit of its token, or in raw units if the decimals are unknown. It
+/// compares the arrows of one token.
+fn weight(arrow: &Arrow, tokens: &TokenList, chain_id: u64) -> f64 {
+    let decimals = tokens.decimals(chain_id, &arrow.asset);
+    to_f64(arrow.amount.as_limbs()) / 10f64.powi(decimals.into())
 }
 
 fn asset_word(asset: &Asset) -> String {

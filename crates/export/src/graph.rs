@@ -5,6 +5,7 @@ use crate::{
     TableWriter, Target, TransferTableOptions, Value, Written, dot, draw, gexf, graphml, json,
     json_text::push_json_pretty,
     output::Output,
+    picture,
     table::{TransferRows, transfer_encoder},
     text_output::TextOutput,
     views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
@@ -36,6 +37,7 @@ pub fn write_graph(
         DocumentFormat::Svg | DocumentFormat::Png => {
             draw::write(graph, format, options, metadata, output)
         }
+        DocumentFormat::Html => picture::html::write(graph, options, metadata, output),
         DocumentFormat::GraphMl => graphml::write(graph, options, metadata, output),
         DocumentFormat::Gexf => gexf::write(graph, options, metadata, output),
     }

@@ -1,6 +1,6 @@
 //! Options of writers.
 
-use crate::{Error, Result, Schema, TokenList, U256Type};
+use crate::{Error, Fold, Layout, Link, Result, Schema, TokenList, U256Type};
 use std::{path::PathBuf, time::Duration};
 use txgraph_work::Threads;
 
@@ -56,7 +56,7 @@ pub struct GraphOptions {
     pub merge: bool,
     /// Symbols and decimals for labels. Without a list, labels have raw units.
     pub tokens: Option<TokenList>,
-    /// Options of drawings (DOT, SVG, PNG).
+    /// Options of drawings (DOT, SVG, PNG, HTML).
     pub drawing: Drawing,
 }
 
@@ -77,13 +77,19 @@ impl GraphOptions {
 pub struct Drawing {
     /// Draw an arrow per transfer instead of one per (from, to, asset).
     pub every_transfer: bool,
-    /// The most vertices of a picture (SVG, PNG).
+    /// How vertices are placed in a picture.
+    pub layout: Layout,
+    /// Which leaves are drawn as one vertex.
+    pub fold: Fold,
+    /// Where a click on a vertex or an arrow leads.
+    pub link: Option<Link>,
+    /// The most vertices of a picture (SVG, PNG, HTML), after folding.
     pub vertices_max: usize,
-    /// The most arrows of a picture (SVG, PNG).
+    /// The most arrows of a picture (SVG, PNG, HTML), after folding.
     pub edges_max: usize,
     /// The program of Graphviz.
     pub program: PathBuf,
-    /// The time that it may take.
+    /// The time that each layout may take.
     pub time_max: Duration,
     /// The largest picture, in bytes.
     pub bytes_max: usize,
@@ -93,8 +99,11 @@ impl Default for Drawing {
     fn default() -> Self {
         Self {
             every_transfer: false,
-            vertices_max: 2_000,
-            edges_max: 2_000,
+            layout: Layout::Auto,
+            fold: Fold::Auto,
+            link: None,
+            vertices_max: 5_000,
+            edges_max: 5_000,
             program: "dot".into(),
             time_max: Duration::from_secs(60),
             bytes_max: 64 << 20,

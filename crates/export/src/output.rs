@@ -166,6 +166,7 @@ impl Output {
                 metadata_path: None,
                 rows,
                 bytes,
+                notes: Vec::new(),
             });
         };
         file.as_file()
@@ -200,6 +201,7 @@ impl Output {
             metadata_path,
             rows,
             bytes,
+            notes: Vec::new(),
         })
     }
 

@@ -65,4 +65,7 @@ pub struct Written {
     pub rows: u64,
     /// The number of bytes, without the metadata file.
     pub bytes: u64,
+    /// What a reader of the file must know about its form: leaves that were folded, a layout
+    /// that was replaced, a picture that was scaled down.
+    pub notes: Vec<String>,
 }

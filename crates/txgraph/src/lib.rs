@@ -69,8 +69,8 @@ pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table};
 pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    DiscardedFiles, DocumentFormat, GraphFormat, LineWriter, Metadata, Schema, TableFormat, Target,
-    TokenList, U256Type, Written, discard_partial_files, printable,
+    DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata,
+    Schema, TableFormat, Target, TokenList, U256Type, Written, discard_partial_files, printable,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Edge, Expansion, LimitHit, SearchRequest, TransferGraph, Vertex, petgraph,

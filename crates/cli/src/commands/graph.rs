@@ -1,6 +1,6 @@
 //! `txgraph graph`.
 
-use super::Context;
+use super::{Context, picture::PictureArgs};
 use crate::args::{ColumnArgs, SearchArgs, graph_formats, output, text};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
@@ -21,7 +21,7 @@ pub(crate) struct GraphArgs {
     ///
     /// Extensions choose formats: csv, jsonl, parquet and ipc contain the transfers, with the hop at
     /// which each was found; json, graphml and gexf the whole graph; dot is the language of Graphviz,
-    /// which draws svg and png. A file gets its name when it is complete.
+    /// which draws svg and png; html is a page to explore the graph in a browser. A file gets its name when it is complete.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
@@ -52,6 +52,9 @@ pub(crate) struct GraphArgs {
     overwrite: bool,
 
     #[command(flatten)]
+    picture: PictureArgs,
+
+    #[command(flatten)]
     columns: ColumnArgs,
 }
 
@@ -80,6 +83,7 @@ impl From<GraphArgs> for GraphQuery {
             merge: args.merge,
             vertices: args.vertices.map(text),
             token_list: args.token_list.map(text),
+            picture: args.picture.into(),
             output: output(args.output, args.format, args.overwrite),
             columns: args.columns.into(),
         }

@@ -11,6 +11,7 @@ pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod lake;
 pub(crate) mod man;
+pub(crate) mod picture;
 pub(crate) mod query;
 pub(crate) mod replay;
 pub(crate) mod token;

@@ -13,16 +13,12 @@ mod rows;
 mod style;
 
 use crate::{
-    GraphOptions, Metadata, Result, TokenList, Written,
-    arrows::Arrows,
-    output::Output,
-    text::{counted, printable},
+    GraphOptions, Metadata, Result, TokenList, Written, arrows::Arrows, output::Output, picture,
     text_output::TextOutput,
 };
 use rows::Rows;
-use style::escaped;
-use txgraph_graph::{LimitHit, TransferGraph};
-use txgraph_work::Threads;
+pub(crate) use style::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle, escaped};
+use txgraph_graph::TransferGraph;
 
 /// Assets of the legend.
 const LEGEND_MAX: usize = 12;
@@ -51,15 +47,16 @@ pub(crate) fn write(
     text.finish(Some(metadata))
 }
 
-/// The file in memory, for a graph that is small enough to be drawn.
-pub(crate) fn text(
+/// The file in memory.
+#[cfg(test)]
+fn text(
     graph: &TransferGraph,
     arrows: &Arrows<'_>,
     options: &GraphOptions,
     metadata: &Metadata,
 ) -> Result<Vec<u8>> {
     let tokens = options.tokens.clone().unwrap_or_default();
-    let rows = Rows::new(graph, arrows, &tokens, &Threads::one())?;
+    let rows = Rows::new(graph, arrows, &tokens, &txgraph_work::Threads::one())?;
     let mut text = Vec::new();
     push_head(&mut text, graph, arrows, &tokens, metadata)?;
     rows.vertices(0..graph.graph.node_count(), &mut text);
@@ -80,7 +77,7 @@ fn push_head(
     metadata: &Metadata,
 ) -> Result<()> {
     let comment = not_shown(&metadata.to_json()?);
-    let title = escaped(&title(graph, arrows, metadata), "\\l");
+    let title = escaped(&title(graph, arrows, tokens, metadata), "\\l");
     let mut head = format!(
         "digraph \"transfers\" {{\n  \
          graph[comment=\"{comment}\" label=\"{title}\" labelloc=b labeljust=l fontsize=12 \
@@ -151,54 +148,14 @@ fn legend(graph: &TransferGraph, arrows: &Arrows<'_>, tokens: &TokenList) -> Vec
 }
 
 /// What the drawing shows, and in letters as large what it leaves out.
-fn title(graph: &TransferGraph, arrows: &Arrows<'_>, metadata: &Metadata) -> String {
-    let mut lines = vec![format!(
-        "chain {}, blocks {}",
-        graph.chain.chain_id, graph.blocks
-    )];
-    let (vertices, transfers) = (graph.graph.node_count(), graph.graph.edge_count());
-    let merged = if arrows.len() < transfers {
-        format!(" in {} arrows", arrows.len())
-    } else {
-        String::new()
-    };
-    let addresses = if vertices == 1 {
-        "address"
-    } else {
-        "addresses"
-    };
-    let transfers = counted(transfers as u64, "transfer");
-    lines.push(format!("{vertices} {addresses}, {transfers}{merged}"));
-    for gap in &metadata.scan.missing {
-        lines.push(format!(
-            "INCOMPLETE: blocks {} are missing ({})",
-            gap.blocks, gap.reason
-        ));
-    }
-    lines.extend(graph.limits.iter().map(|limit| match limit {
-        LimitHit::MaxDegree { limit, vertices } => {
-            let hubs = counted(*vertices, "hub");
-            format!("{hubs} not expanded (more than {limit} counterparties)")
-        }
-        LimitHit::StopList { vertices } => {
-            format!("not expanded because of the stop list: {vertices}")
-        }
-        LimitHit::ZeroAddress => "the zero address is not expanded".to_owned(),
-        LimitHit::MaxVertices {
-            limit,
-            transfers_left_out,
-        } => {
-            format!("cut at {limit} vertices: at least {transfers_left_out} transfers left out")
-        }
-        LimitHit::MaxEdges {
-            limit,
-            transfers_left_out,
-        } => {
-            format!("cut at {limit} edges: at least {transfers_left_out} transfers left out")
-        }
-    }));
-    lines
-        .iter()
-        .map(|line| format!("{}\n", printable(line)))
-        .collect()
+fn title(
+    graph: &TransferGraph,
+    arrows: &Arrows<'_>,
+    tokens: &TokenList,
+    metadata: &Metadata,
+) -> String {
+    let title = picture::title(graph, tokens);
+    let lines = picture::coverage(graph, metadata, arrows.len());
+    let lines = std::iter::once(title).chain(lines);
+    lines.map(|line| format!("{line}\n")).collect()
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     arrows::{Arrow, arrow_label, with_count},
     fixtures::any_transfer,
-    text::{printable_short, short_address},
+    text::{counted, printable_short, short_address},
     views::{VertexView, expansion_word, vertices},
 };
 use graphviz_rust::{
@@ -57,7 +57,10 @@ impl Oracle<'_> {
         Ok(vec![
             Stmt::GAttribute(GraphAttributes::Graph(vec![
                 attribute("comment", quoted(&about)),
-                attribute("label", shown(&title(graph, self.arrows, metadata), "\\l")),
+                attribute(
+                    "label",
+                    shown(&title(graph, self.arrows, self.tokens, metadata), "\\l"),
+                ),
                 attribute("labelloc", plain("b")),
                 attribute("labeljust", plain("l")),
                 attribute("fontsize", plain("12")),

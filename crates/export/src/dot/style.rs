@@ -3,28 +3,28 @@
 use txgraph_graph::Expansion;
 
 /// Characters of a label that are drawn.
-pub(super) const LABEL_CHARS: usize = 32;
+pub(crate) const LABEL_CHARS: usize = 32;
 
 /// Characters of a label in a tooltip. Graphviz refuses strings of 16 KB.
-pub(super) const TOOLTIP_CHARS: usize = 256;
+pub(crate) const TOOLTIP_CHARS: usize = 256;
 
 /// Characters of an amount that are drawn; the tooltip has all.
-pub(super) const AMOUNT_CHARS: usize = 48;
+pub(crate) const AMOUNT_CHARS: usize = 48;
 
 /// Lines of totals in a tooltip.
-pub(super) const TOTALS_MAX: usize = 10;
+pub(crate) const TOTALS_MAX: usize = 10;
 
 /// How a vertex is drawn.
-pub(super) struct VertexStyle {
-    pub(super) shape: &'static str,
-    pub(super) fill: &'static str,
-    pub(super) style: &'static str,
+pub(crate) struct VertexStyle {
+    pub(crate) shape: &'static str,
+    pub(crate) fill: &'static str,
+    pub(crate) style: &'static str,
     /// A line below the name; may be empty.
-    pub(super) note: &'static str,
+    pub(crate) note: &'static str,
 }
 
 impl VertexStyle {
-    pub(super) const fn new(expansion: Expansion, is_root: bool) -> Self {
+    pub(crate) const fn new(expansion: Expansion, is_root: bool) -> Self {
         let (shape, fill, style, note) = match expansion {
             _ if is_root => ("ellipse", "#FFE3C2", "filled,bold", ""),
             Expansion::Expanded | Expansion::LastHop => ("ellipse", "#FFFFFF", "filled", ""),
@@ -45,7 +45,7 @@ impl VertexStyle {
 /// Text that is shown. Graphviz reads entities and escapes in it, so `&` and `\` are
 /// escaped. Line breaks become `line_break`: `\n` centres the line before it, `\l` aligns
 /// it left.
-pub(super) fn escaped(text: &str, line_break: &str) -> String {
+pub(crate) fn escaped(text: &str, line_break: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

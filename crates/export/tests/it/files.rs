@@ -72,7 +72,10 @@ fn existing_files_are_replaced_only_on_request() {
             first.rows,
             match format {
                 GraphFormat::Document(
-                    DocumentFormat::Dot | DocumentFormat::Svg | DocumentFormat::Png,
+                    DocumentFormat::Dot
+                    | DocumentFormat::Svg
+                    | DocumentFormat::Png
+                    | DocumentFormat::Html,
                 ) => graph.merged().len() as u64,
                 _ => graph.graph.edge_count() as u64,
             }

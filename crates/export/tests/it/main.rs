@@ -5,5 +5,6 @@ mod drawing;
 mod files;
 mod golden;
 mod hostile;
+mod pictures;
 mod tables;
 mod tiny;

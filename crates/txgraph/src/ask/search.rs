@@ -323,7 +323,7 @@ mod to_file {
     };
     use std::path::PathBuf;
     use txgraph_export::{
-        GraphFormat, GraphOptions, Metadata, TableFormat, Target, TokenList, Written,
+        Drawing, GraphFormat, GraphOptions, Metadata, TableFormat, Target, TokenList, Written,
     };
 
     /// Where a graph is written, and how.
@@ -339,6 +339,8 @@ mod to_file {
         pub tokens: Option<TokenList>,
         /// The columns of tables.
         pub columns: Columns,
+        /// How pictures are drawn.
+        pub drawing: Drawing,
         /// Whether files that exist are replaced.
         pub overwrite: bool,
     }
@@ -420,6 +422,7 @@ mod to_file {
             outputs.columns.apply(&mut options.table)?;
             options.merge = outputs.merge;
             options.tokens.clone_from(&outputs.tokens);
+            options.drawing.clone_from(&outputs.drawing);
             let about = about(&self.description, &self.inner);
             let mut done = WrittenGraph::default();
             let mut note = |written: txgraph_export::Result<Written>| {

@@ -12,7 +12,11 @@ mod lists;
 #[cfg(feature = "export")]
 mod output;
 #[cfg(feature = "export")]
+mod picture;
+#[cfg(feature = "export")]
 mod query;
+#[cfg(feature = "export")]
+mod query_args;
 #[cfg(feature = "export")]
 mod query_file;
 #[cfg(feature = "export")]
@@ -26,6 +30,8 @@ pub use blocks::parse_blocks;
 pub use lists::{addresses, block_specs, stop_list, tokens, wrapped_native};
 #[cfg(all(feature = "export", feature = "replay"))]
 pub use output::parse_replay_format;
+#[cfg(feature = "export")]
+pub use picture::Picture;
 #[cfg(feature = "export")]
 pub use query::{
     AnalyzeQuery, Columns, GraphQuery, Output, Query, Search, Selection, TransfersQuery,

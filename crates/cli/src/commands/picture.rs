@@ -1,0 +1,44 @@
+//! Options of pictures.
+
+use clap::{Args, builder::PossibleValuesParser};
+use txgraph::{Layout, text::Picture};
+
+/// How pictures are drawn.
+#[derive(Args, Debug)]
+pub(crate) struct PictureArgs {
+    /// Placement of addresses in svg, png and html; default: auto
+    ///
+    /// hops has a column for each hop; radial has rings around the busiest address; force moves
+    /// neighbours together. auto chooses by the shape of the graph. A layout that takes too long is
+    /// replaced by force, and a note says so.
+    #[arg(
+        long, value_name = "LAYOUT",
+        value_parser = PossibleValuesParser::new(Layout::ALL.iter().map(|word| word.as_str())),
+        help_heading = "Pictures"
+    )]
+    layout: Option<String>,
+
+    /// Draw similar leaves beyond the first N as one: a number, auto or off; default: auto
+    ///
+    /// Leaves have a single counterparty. Those of one address with the same direction and token
+    /// are similar; the N with the largest amounts stay. auto folds nothing in a picture of up to 40
+    /// arrows. Tables, JSON, DOT, GraphML and GEXF always contain every address.
+    #[arg(long, value_name = "N", help_heading = "Pictures")]
+    fold: Option<String>,
+
+    /// Link of each address or transaction: 'https://etherscan.io/address/{address}'
+    ///
+    /// {tx} is the hash of an arrow that is a single transfer. For svg and html.
+    #[arg(long, value_name = "URL", help_heading = "Pictures")]
+    link: Option<String>,
+}
+
+impl From<PictureArgs> for Picture {
+    fn from(args: PictureArgs) -> Self {
+        Self {
+            layout: args.layout,
+            fold: args.fold,
+            link: args.link,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A picture as one HTML page: pan, zoom, search, details, colours, a range of time, and
+//! export of what is seen. The page has its data, styles and script inside and requests
+//! nothing.
+//!
+//! Symbols and labels come from outside. They are in the page as JSON in which `<`, `>` and
+//! `&` are escaped, so they cannot end the element around them, and the script only ever
+//! makes text of them. A content security policy forbids requests.
+
+use super::{Picture, place::positions};
+use crate::{GraphOptions, Metadata, Result, Written, json_text::push_json, output::Output};
+use serde_json::{Value, json};
+use txgraph_graph::TransferGraph;
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+pub(crate) fn write(
+    graph: &TransferGraph,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    mut output: Output,
+) -> Result<Written> {
+    let picture = Picture::new(graph, options, metadata)?;
+    let mut notes = picture.notes.clone();
+    let (layout, places) = positions(&picture, &options.drawing)?;
+    if places.is_none() {
+        notes.push("Graphviz was not used: the page places vertices in columns by hop".to_owned());
+    }
+    let data = data(&picture, places.as_deref(), layout.as_str(), metadata)?;
+    for part in PAGE.split_inclusive("%%") {
+        // The page is ours: each place has a known name.
+        let place = part
+            .strip_suffix("%%")
+            .and_then(|part| part.rsplit_once('%'));
+        let (text, place) = place.unwrap_or((part, ""));
+        output.put(text.as_bytes())?;
+        match place {
+            "" => {}
+            "style" => output.put(STYLE.as_bytes())?,
+            "script" => output.put(SCRIPT.as_bytes())?,
+            _ => output.put(&data)?,
+        }
+    }
+    let mut written = output.finish(Some(metadata), picture.arrows.len() as u64)?;
+    written.notes = notes;
+    Ok(written)
+}
+
+/// The data of the page as JSON that is safe inside an element.
+fn data(
+    picture: &Picture,
+    places: Option<&[(f64, f64)]>,
+    layout: &str,
+    metadata: &Metadata,
+) -> Result<Vec<u8>> {
+    let nodes = picture.nodes.iter().enumerate().map(|(number, node)| {
+        let place = places.and_then(|places| places.get(number));
+        let members: Vec<_> = node
+            .members
+            .iter()
+            .map(|member| member.to_checksum(None))
+            .collect();
+        json!({
+            "id": node.id, "label": node.label, "tip": node.tooltip, "shape": node.shape,
+            "fill": node.fill, "root": node.is_root, "hop": node.hop, "column": node.column,
+            "name": node.name, "kind": node.kind, "link": node.link, "members": members,
+            "x": place.map(|place| place.0), "y": place.map(|place| place.1),
+        })
+    });
+    // One axis for all: times if every arrow has them.
+    let timed = picture
+        .arrows
+        .iter()
+        .all(|arrow| arrow.first.1.is_some() && arrow.last.1.is_some());
+    let at = |moment: super::arrow::Moment| match moment.1 {
+        Some(time) if timed => time.seconds(),
+        _ => moment.0,
+    };
+    let arrows = picture.arrows.iter().map(|arrow| {
+        json!({
+            "s": arrow.source, "t": arrow.target, "asset": arrow.asset,
+            "label": [arrow.amount, arrow.days], "shown": arrow.is_labelled,
+            "tip": arrow.tooltip, "color": arrow.color, "width": arrow.width,
+            "first": at(arrow.first), "last": at(arrow.last), "link": arrow.link,
+        })
+    });
+    let legend = picture
+        .legend
+        .iter()
+        .map(|entry| json!({ "label": entry.label, "tip": entry.tooltip, "color": entry.color }));
+    let value = json!({
+        "title": picture.title, "lines": picture.lines, "notes": picture.notes,
+        "layout": layout, "timed": timed,
+        "nodes": nodes.collect::<Value>(), "arrows": arrows.collect::<Value>(),
+        "legend": legend.collect::<Value>(), "metadata": metadata,
+    });
+    let mut text = Vec::new();
+    push_json(&mut text, &value)?;
+    let mut safe = Vec::with_capacity(text.len());
+    for byte in text {
+        match byte {
+            b'<' => safe.extend_from_slice(b"\\u003c"),
+            b'>' => safe.extend_from_slice(b"\\u003e"),
+            b'&' => safe.extend_from_slice(b"\\u0026"),
+            byte => safe.push(byte),
+        }
+    }
+    Ok(safe)
+}

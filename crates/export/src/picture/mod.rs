@@ -1,0 +1,311 @@
+//! A graph as a picture for people: leaves folded, amounts rounded, a title in words.
+//!
+//! [`Picture`] is what is drawn, without positions. `dot` writes it for Graphviz, `html` for
+//! a browser. The file format DOT is written by [`crate::dot`], with every vertex.
+
+mod arrow;
+mod column;
+mod dot;
+mod fold;
+pub(crate) mod html;
+mod layout;
+mod link;
+mod node;
+mod place;
+mod title;
+mod width;
+mod words;
+
+pub use fold::{Fold, WrongFold};
+pub use link::{Link, WrongLink};
+
+pub(crate) use dot::text;
+pub(crate) use layout::{attempts, name as layout_name};
+pub(crate) use title::{lines as coverage, title};
+
+use crate::{
+    Error, GraphOptions, Metadata, Result, TokenList,
+    arrows::Arrows,
+    text::{counted, printable},
+};
+use alloy_primitives::Address;
+use arrow::Merged;
+use node::nodes;
+use txgraph_graph::{Asset, TransferGraph};
+use txgraph_work::Threads;
+use words::{days, minute, moment, rounded_amount};
+
+/// Assets of the legend.
+const LEGEND_MAX: usize = 12;
+
+/// Pictures with more arrows have amounts in tooltips only, except on the widest arrows.
+const LABELS_MAX: usize = 300;
+
+/// A picture without positions.
+pub(crate) struct Picture {
+    /// The question in words.
+    pub(crate) title: String,
+    /// The chain, the counts, and what is left out.
+    pub(crate) lines: Vec<String>,
+    /// What the form of the picture hides.
+    pub(crate) notes: Vec<String>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) arrows: Vec<PictureArrow>,
+    pub(crate) legend: Vec<LegendEntry>,
+}
+
+/// A vertex, or several leaves as one.
+pub(crate) struct Node {
+    /// The address; of a folded node, its number.
+    pub(crate) id: String,
+    /// Lines of the label.
+    pub(crate) label: Vec<String>,
+    pub(crate) tooltip: Vec<String>,
+    pub(crate) shape: &'static str,
+    pub(crate) fill: &'static str,
+    pub(crate) style: &'static str,
+    pub(crate) is_root: bool,
+    pub(crate) hop: u32,
+    /// Its column: the hop, negative for senders to the left of a root.
+    pub(crate) column: i64,
+    /// The name that a user gave to the address.
+    pub(crate) name: Option<String>,
+    /// The word for the end of the search at this vertex.
+    pub(crate) kind: &'static str,
+    pub(crate) link: Option<String>,
+    /// The addresses that it stands for; empty for a vertex.
+    pub(crate) members: Vec<Address>,
+}
+
+/// An arrow with its style.
+pub(crate) struct PictureArrow {
+    pub(crate) source: usize,
+    pub(crate) target: usize,
+    /// The place of the asset in the legend of [`Arrows`].
+    pub(crate) asset: usize,
+    pub(crate) amount: String,
+    pub(crate) days: String,
+    /// Whether the amount is drawn, and not only in the tooltip.
+    pub(crate) is_labelled: bool,
+    pub(crate) tooltip: Vec<String>,
+    pub(crate) color: &'static str,
+    /// In tenths of a point.
+    pub(crate) width: usize,
+    pub(crate) first: arrow::Moment,
+    pub(crate) last: arrow::Moment,
+    pub(crate) link: Option<String>,
+}
+
+/// A token and its colour.
+pub(crate) struct LegendEntry {
+    pub(crate) label: String,
+    pub(crate) tooltip: String,
+    pub(crate) color: &'static str,
+}
+
+impl Picture {
+    /// Builds the picture of a graph. Fails if too much is left after folding.
+    pub(crate) fn new(
+        graph: &TransferGraph,
+        options: &GraphOptions,
+        metadata: &Metadata,
+    ) -> Result<Self> {
+        let drawing = &options.drawing;
+        let unknown = TokenList::default();
+        let tokens = options.tokens.as_ref().unwrap_or(&unknown);
+        let styles = Arrows::new(graph, false, &Threads::one())?;
+        let merged = arrow::merged(graph, drawing.every_transfer);
+        let groups = fold::groups(graph, &merged, drawing.fold);
+        let vertices = graph.graph.node_count();
+        let (place, count) = places(vertices, &groups);
+        let merged = folded(merged, &place, &groups);
+        for (what, count, limit) in [
+            ("vertices", count, drawing.vertices_max),
+            ("edges", merged.len(), drawing.edges_max),
+        ] {
+            if count > limit {
+                return Err(Error::TooLargeToDraw { what, count, limit });
+            }
+        }
+        let nodes = nodes(graph, &merged, &groups, tokens, drawing.link.as_ref());
+        let hidden: usize = groups.iter().map(Vec::len).sum();
+        let mut lines = title::lines(graph, metadata, merged.len());
+        let mut notes = Vec::new();
+        if hidden > 0 {
+            let folded = counted(groups.len() as u64, "vertex").replace("vertexs", "vertices");
+            notes.push(format!(
+                "{hidden} addresses with a single counterparty are drawn as {folded}; \
+                 tables and JSON contain each of them"
+            ));
+        }
+        let chain_id = graph.chain.chain_id;
+        let widths = width::widths(&merged, &styles);
+        let labelled = labelled(&widths);
+        let mut arrows = Vec::with_capacity(merged.len());
+        for (number, arrow) in merged.iter().enumerate() {
+            let amount = rounded_amount(tokens, chain_id, &arrow.asset, arrow.amount);
+            arrows.push(PictureArrow {
+                source: arrow.source,
+                target: arrow.target,
+                asset: (styles.legend().iter())
+                    .position(|asset| *asset == arrow.asset)
+                    .unwrap_or(0),
+                amount: crate::arrows::with_count(amount, arrow.count),
+                days: match arrow.count {
+                    1 => minute(arrow.first),
+                    _ => days(arrow.first, arrow.last),
+                },
+                is_labelled: labelled[number],
+                tooltip: arrow_tooltip(arrow, &nodes, tokens, chain_id),
+                color: styles.color(&arrow.asset),
+                width: widths[number],
+                first: arrow.first,
+                last: arrow.last,
+                link: match (&drawing.link, &arrow.hashes[..]) {
+                    (Some(link), [hash]) if arrow.count == 1 => link.transaction(*hash),
+                    _ => None,
+                },
+            });
+        }
+        if arrows.iter().any(|arrow| !arrow.is_labelled) {
+            notes.push("amounts of thin arrows are in tooltips only".to_owned());
+        }
+        lines.extend(title::shapes(&nodes));
+        Ok(Self {
+            title: title::title(graph, tokens),
+            lines,
+            notes,
+            nodes,
+            arrows,
+            legend: legend(chain_id, &styles, tokens),
+        })
+    }
+}
+
+/// The node of each vertex, and the number of nodes. Folded nodes are the last.
+fn places(vertices: usize, groups: &[Vec<usize>]) -> (Vec<usize>, usize) {
+    let mut group_of = vec![None; vertices];
+    for (number, group) in groups.iter().enumerate() {
+        for member in group {
+            group_of[*member] = Some(number);
+        }
+    }
+    let alone = group_of.iter().filter(|group| group.is_none()).count();
+    let mut next = 0;
+    let place = group_of.into_iter().map(|group| match group {
+        Some(group) => alone + group,
+        None => {
+            next += 1;
+            next - 1
+        }
+    });
+    (place.collect(), alone + groups.len())
+}
+
+/// The arrows between nodes. Those of the leaves of one group become one per asset and
+/// direction.
+fn folded(arrows: Vec<Merged>, place: &[usize], groups: &[Vec<usize>]) -> Vec<Merged> {
+    let first_folded = place.len() - groups.iter().map(Vec::len).sum::<usize>();
+    let mut result: Vec<Merged> = Vec::new();
+    let mut known = std::collections::BTreeMap::new();
+    for arrow in arrows {
+        let arrow = Merged {
+            source: place[arrow.source],
+            target: place[arrow.target],
+            ..arrow
+        };
+        if arrow.source < first_folded && arrow.target < first_folded {
+            result.push(arrow);
+            continue;
+        }
+        let key: (usize, usize, Asset) = (arrow.source, arrow.target, arrow.asset);
+        match known.get(&key) {
+            Some(at) => {
+                let sum: &mut Merged = &mut result[*at];
+                sum.add(&arrow);
+            }
+            None => {
+                known.insert(key, result.len());
+                result.push(arrow);
+            }
+        }
+    }
+    result
+}
+
+/// Which arrows have a drawn amount: all of a small picture, the widest of a large one.
+fn labelled(widths: &[usize]) -> Vec<bool> {
+    const WIDEST: usize = 60;
+    if widths.len() <= LABELS_MAX {
+        return vec![true; widths.len()];
+    }
+    let mut order: Vec<usize> = (0..widths.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(widths[*at]));
+    let mut labelled = vec![false; widths.len()];
+    order
+        .iter()
+        .take(WIDEST)
+        .for_each(|at| labelled[*at] = true);
+    labelled
+}
+
+fn arrow_tooltip(arrow: &Merged, nodes: &[Node], tokens: &TokenList, chain_id: u64) -> Vec<String> {
+    let amount = tokens.format_amount(chain_id, &arrow.asset, arrow.amount);
+    let end = |node: &Node| match node.members.len() {
+        0 => node.tooltip.first().cloned().unwrap_or_default(),
+        count => format!("{count} addresses"),
+    };
+    let mut lines = vec![
+        crate::arrows::with_count(amount, arrow.count),
+        format!(
+            "{} → {}",
+            end(&nodes[arrow.source]),
+            end(&nodes[arrow.target])
+        ),
+        moment(arrow.first),
+    ];
+    if arrow.last.0 != arrow.first.0 {
+        lines[2].insert_str(0, "first ");
+        lines.push(format!("last {}", moment(arrow.last)));
+    }
+    lines.extend(
+        arrow
+            .hashes
+            .iter()
+            .map(|hash| format!("transaction {hash:#x}")),
+    );
+    if arrow.count > arrow.hashes.len() as u64 && !arrow.hashes.is_empty() {
+        lines.push(format!(
+            "and {} more transfers",
+            arrow.count - arrow.hashes.len() as u64
+        ));
+    }
+    lines
+}
+
+/// An entry for each of the busiest assets, in its colour, and one for all others.
+fn legend(chain_id: u64, styles: &Arrows<'_>, tokens: &TokenList) -> Vec<LegendEntry> {
+    let assets = styles.legend();
+    let entry = |asset: &Asset| {
+        let name = tokens.format_asset(chain_id, asset);
+        let label = printable(&format!("{name} ({})", asset.token_standard)).into_owned();
+        LegendEntry {
+            tooltip: match asset.token_address {
+                Some(token) => format!("{label}\n{}", token.to_checksum(None)),
+                None => label.clone(),
+            },
+            label,
+            color: styles.color(asset),
+        }
+    };
+    let mut entries: Vec<_> = assets.iter().take(LEGEND_MAX).map(entry).collect();
+    if let more @ 1.. = assets.len().saturating_sub(LEGEND_MAX) {
+        let label = format!("{more} more");
+        entries.push(LegendEntry {
+            tooltip: label.clone(),
+            label,
+            color: "#999999",
+        });
+    }
+    entries
+}

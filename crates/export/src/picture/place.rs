@@ -1,0 +1,140 @@
+//! Positions of nodes, computed by Graphviz. Only numbers reach it, no label.
+
+use super::{Picture, attempts, layout::centre};
+use crate::{Drawing, Error, Layout, Result, draw::run};
+use std::fmt::Write;
+
+/// The centre of each node in points, downwards.
+pub(super) type Places = Vec<(f64, f64)>;
+
+/// Points per inch.
+const SCALE: f64 = 72.0;
+
+/// Returns the layout, and the position of each node. `None` without
+/// Graphviz, or if it finishes no layout.
+pub(super) fn positions(picture: &Picture, drawing: &Drawing) -> Result<(Layout, Option<Places>)> {
+    for attempt in attempts(picture, drawing) {
+        let text = skeleton(picture, attempt.layout, attempt.spread);
+        match run(drawing, &["-Tplain"], text.into_bytes(), attempt.time) {
+            Ok(plain) => {
+                let plain = String::from_utf8_lossy(&plain);
+                return Ok((attempt.layout, parse(&plain, picture.nodes.len())));
+            }
+            Err(Error::GraphvizTooSlow { .. }) => {}
+            Err(Error::NoGraphviz { .. } | Error::Graphviz { .. }) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((Layout::Hops, None))
+}
+
+/// The nodes and arrows without labels: `n0`, `n1` and so on.
+fn skeleton(picture: &Picture, layout: Layout, spread: bool) -> String {
+    let (root, _) = centre(picture);
+    let settings = match layout {
+        Layout::Auto | Layout::Hops => {
+            "layout=dot rankdir=LR newrank=true nodesep=0.3 ranksep=2 splines=line".to_owned()
+        }
+        Layout::Radial => {
+            let leaves = picture.nodes.len().min(100_000) as f64;
+            let radius = (leaves * 1.3 / std::f64::consts::TAU).max(2.5);
+            format!("layout=twopi root=n{root} ranksep={radius:.2} overlap=true splines=line")
+        }
+        Layout::Force => {
+            let (overlap, length) = if spread {
+                ("prism", 1.5)
+            } else {
+                ("true", 8.0)
+            };
+            format!("layout=sfdp overlap={overlap} splines=line K={length}")
+        }
+    };
+    let mut out =
+        format!("digraph {{ graph[{settings}] node[label=\"\" shape=box width=1.3 height=0.5]\n");
+    let mut put = |text: std::fmt::Arguments<'_>| {
+        let written = out.write_fmt(text);
+        debug_assert!(written.is_ok(), "a string takes any text");
+    };
+    let hops = layout == Layout::Hops;
+    if hops {
+        let mut columns: Vec<_> = picture.nodes.iter().map(|node| node.column).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        for (at, column) in columns.iter().enumerate() {
+            put(format_args!(
+                "{{ rank=same c{at}[style=invis width=0.1 height=0.1]"
+            ));
+            for (number, node) in picture.nodes.iter().enumerate() {
+                if node.column == *column {
+                    put(format_args!(" n{number}"));
+                }
+            }
+            put(format_args!(" }}\n"));
+            if at > 0 {
+                put(format_args!("c{} -> c{at}[style=invis]\n", at - 1));
+            }
+        }
+    }
+    for number in 0..picture.nodes.len() {
+        put(format_args!("n{number}\n"));
+    }
+    for arrow in &picture.arrows {
+        let back = hops && picture.nodes[arrow.source].column >= picture.nodes[arrow.target].column;
+        let constraint = if back { "[constraint=false]" } else { "" };
+        put(format_args!(
+            "n{} -> n{}{constraint}\n",
+            arrow.source, arrow.target
+        ));
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// Reads the format `plain` (<https://graphviz.org/docs/outputs/plain/>): a line `node NAME X Y`
+/// for each node, in inches, upwards. `None` unless each node has a position.
+fn parse(plain: &str, nodes: usize) -> Option<Places> {
+    let mut places = vec![None; nodes];
+    for line in plain.lines() {
+        let mut words = line.split_ascii_whitespace();
+        if words.next() != Some("node") {
+            continue;
+        }
+        let Some(number) = words.next().and_then(|name| name.strip_prefix('n')) else {
+            continue;
+        };
+        let number: usize = number.parse().ok()?;
+        let mut inches = || {
+            words
+                .next()?
+                .parse::<f64>()
+                .ok()
+                .filter(|inches| inches.is_finite())
+        };
+        let (x, y) = (inches()?, inches()?);
+        *places.get_mut(number)? = Some((SCALE * x, -SCALE * y));
+    }
+    places.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn positions_need_every_node() {
+        let plain =
+            "graph 1 2 2\nnode n0 1 2 1 1 \"\" solid\nnode c0 9 9\nnode n1 0.5 -1 1 1\nstop";
+        assert_eq!(parse(plain, 2), Some(vec![(72.0, -144.0), (36.0, 72.0)]));
+        assert_eq!(parse(plain, 3), None);
+        assert_eq!(parse(plain, 1), None, "a node that does not exist");
+        assert_eq!(parse("node n0 inf 1", 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_read_without_panic(text in "(node n?[0-9]{0,3} [-.0-9einf ]{0,9}\n){0,9}") {
+            parse(&text, 5);
+        }
+    }
+}

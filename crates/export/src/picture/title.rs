@@ -1,0 +1,156 @@
+//! The title of a picture, and the lines below it.
+
+use super::{Node, words};
+use crate::{
+    Metadata, TokenList,
+    text::{counted, printable, printable_short, short_address},
+};
+use txgraph_graph::{Edge, LimitHit, TransferGraph};
+use txgraph_transfers::{BlockTime, Direction};
+
+/// Assets that are named; more are counted.
+const NAMED_MAX: usize = 3;
+
+/// Characters of a name.
+const NAME_CHARS: usize = 40;
+
+/// Returns the question in words: `USDC from 0x1234…abcd, 2 hops out, 2024-01-01 to 2024-02-01`.
+pub(crate) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
+    let chain_id = graph.chain.chain_id;
+    let assets = graph.assets();
+    let what = match &assets[..] {
+        [] => "No transfers".to_owned(),
+        few if few.len() <= NAMED_MAX => {
+            let names = few.iter().map(|asset| tokens.format_asset(chain_id, asset));
+            names.collect::<Vec<_>>().join(", ")
+        }
+        many => counted(many.len() as u64, "token"),
+    };
+    let who = match &graph.roots[..] {
+        [] => "all addresses".to_owned(),
+        [root] => {
+            let root = &graph.graph[*root];
+            let short = short_address(root.address);
+            match &root.label {
+                Some(label) => format!("{} ({short})", printable_short(label, NAME_CHARS)),
+                None => short,
+            }
+        }
+        roots => counted(roots.len() as u64, "address").replace("addresss", "addresses"),
+    };
+    let (word, way) = match graph.direction {
+        Direction::Out => ("from", " out"),
+        Direction::In => ("to", " in"),
+        Direction::Both => ("around", ""),
+    };
+    let hops = match graph.hops {
+        Some(hops) => counted(hops.into(), "hop"),
+        None => "all hops".to_owned(),
+    };
+    let mut title = format!("{what} {word} {who}, {hops}{way}");
+    let time = |edge: &Edge| edge.transfer.block_timestamp;
+    let times = graph.graph.edge_weights().filter_map(time);
+    let ends = times.fold(
+        None,
+        |ends: Option<(BlockTime, BlockTime)>, time| match ends {
+            None => Some((time, time)),
+            Some((first, last)) => Some((first.min(time), last.max(time))),
+        },
+    );
+    if let Some((first, last)) = ends {
+        title = format!(
+            "{title}, {}",
+            words::days((0, Some(first)), (0, Some(last)))
+        );
+    }
+    printable(&title).into_owned()
+}
+
+/// Returns the chain, the counts, and in letters as large what is left out.
+pub(crate) fn lines(graph: &TransferGraph, metadata: &Metadata, arrows: usize) -> Vec<String> {
+    let name = graph.chain.name.as_deref().unwrap_or_default();
+    let (vertices, transfers) = (graph.graph.node_count(), graph.graph.edge_count());
+    let merged = if arrows < transfers {
+        format!(" in {}", counted(arrows as u64, "arrow"))
+    } else {
+        String::new()
+    };
+    let addresses = if vertices == 1 {
+        "address"
+    } else {
+        "addresses"
+    };
+    let mut lines = vec![format!(
+        "{}chain {}, blocks {}: {vertices} {addresses}, {}{merged}",
+        if name.is_empty() {
+            String::new()
+        } else {
+            format!("{name}, ")
+        },
+        graph.chain.chain_id,
+        graph.blocks,
+        counted(transfers as u64, "transfer"),
+    )];
+    for gap in &metadata.scan.missing {
+        lines.push(format!(
+            "INCOMPLETE: blocks {} are missing ({})",
+            gap.blocks, gap.reason
+        ));
+    }
+    lines.extend(graph.limits.iter().map(limit));
+    lines
+        .iter()
+        .map(|line| printable(line).into_owned())
+        .collect()
+}
+
+/// Returns what a limit did.
+fn limit(limit: &LimitHit) -> String {
+    match limit {
+        LimitHit::MaxDegree { limit, vertices } => {
+            let hubs = counted(*vertices, "hub");
+            format!("{hubs} not expanded (more than {limit} counterparties)")
+        }
+        LimitHit::StopList { vertices } => {
+            format!("not expanded because of the stop list: {vertices}")
+        }
+        LimitHit::ZeroAddress => "the zero address is not expanded".to_owned(),
+        LimitHit::MaxVertices {
+            limit,
+            transfers_left_out,
+        } => {
+            format!("cut at {limit} vertices: at least {transfers_left_out} transfers left out")
+        }
+        LimitHit::MaxEdges {
+            limit,
+            transfers_left_out,
+        } => {
+            format!("cut at {limit} edges: at least {transfers_left_out} transfers left out")
+        }
+    }
+}
+
+/// Returns the meaning of the shapes that a picture has.
+pub(super) fn shapes(nodes: &[Node]) -> Option<String> {
+    let mut shapes = Vec::new();
+    let mut add = |is_there: bool, words: &'static str| {
+        if is_there {
+            shapes.push(words);
+        }
+    };
+    add(
+        nodes.iter().any(|node| node.is_root),
+        "double line: where the search started",
+    );
+    for (shape, words) in [
+        ("octagon", "octagon: hub"),
+        ("box", "box: stop list"),
+        ("diamond", "diamond: mint and burn"),
+        ("folder", "folder: several addresses"),
+    ] {
+        add(nodes.iter().any(|node| node.shape == shape), words);
+    }
+    let dashed = nodes.iter().any(|node| node.style.contains("dashed"));
+    add(dashed, "dashed: limit reached");
+    (!shapes.is_empty()).then(|| shapes.join(" · "))
+}

@@ -1,0 +1,68 @@
+//! Options of pictures as they are written.
+
+use super::scalar::text;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::{fmt::Display, str::FromStr};
+use txgraph_export::Drawing;
+
+/// How pictures (SVG, PNG, HTML) are drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Picture {
+    /// `auto`, `hops`, `radial` or `force`; absent: `auto`.
+    pub layout: Option<String>,
+    /// The number of similar leaves that stay, or `auto` or `off`; absent: `auto`.
+    #[serde(deserialize_with = "text")]
+    pub fold: Option<String>,
+    /// A link with `{address}` or `{tx}`.
+    pub link: Option<String>,
+}
+
+impl Picture {
+    /// Reads the text.
+    pub(super) fn read(&self) -> Result<Drawing> {
+        fn given<T: FromStr<Err: Display>>(text: Option<&String>) -> Result<Option<T>> {
+            let wrong = |error: T::Err| Error::usage(error.to_string());
+            text.map(|text| text.parse().map_err(wrong)).transpose()
+        }
+        Ok(Drawing {
+            layout: given(self.layout.as_ref())?.unwrap_or_default(),
+            fold: given(self.fold.as_ref())?.unwrap_or_default(),
+            link: given(self.link.as_ref())?,
+            ..Drawing::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use txgraph_export::{Fold, Layout};
+
+    #[test]
+    fn words_are_read_and_mistakes_are_named() {
+        let picture: Picture =
+            toml::from_str("layout = 'Force'\nfold = 3\nlink = 'https://x.org/{tx}'").unwrap();
+        let drawing = picture.read().unwrap();
+        assert_eq!(
+            (drawing.layout, drawing.fold),
+            (Layout::Force, Fold::Beyond(3))
+        );
+        for (options, message) in [
+            (
+                "layout = 'round'",
+                "unknown layout `round`; one of auto, hops, radial, force",
+            ),
+            (
+                "fold = 'few'",
+                "`few` is no number of leaves; a number, `auto` or `off`",
+            ),
+            ("link = 'x.org'", "`x.org` is no link: it needs"),
+        ] {
+            let picture: Picture = toml::from_str(options).unwrap();
+            let error = picture.read().unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}
