@@ -45,9 +45,13 @@ impl BlockRange {
     }
 }
 
+/// As people write it: `5:8` is 5, 6 and 7. The end is excluded, and absent if it exceeds a `u64`.
 impl fmt::Display for BlockRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..={}", self.first, self.last)
+        match self.last.checked_add(1) {
+            Some(end) => write!(f, "{}:{end}", self.first),
+            None => write!(f, "{}:", self.first),
+        }
     }
 }
 
@@ -188,6 +192,15 @@ mod tests {
                 prop_assert_eq!(a.contains(block), sa.contains(&block));
             }
         }
+    }
+
+    #[test]
+    fn ranges_are_written_without_their_end() {
+        let range = |first, last| BlockRange { first, last };
+        assert_eq!(range(5, 7).to_string(), "5:8");
+        assert_eq!(range(5, u64::MAX).to_string(), "5:");
+        let both = BlockRanges::new(vec![range(9, 9), range(0, 4)]);
+        assert_eq!(both.to_string(), "0:5, 9:10");
     }
 
     #[test]

@@ -346,7 +346,7 @@ impl Segment {
         };
         debug_assert!(
             first <= block && block < last,
-            "block {block} of {first}..={last}"
+            "block {block} of {first} to {last}"
         );
         if self.kind.has_transactions() {
             jar.txs = match (jar.txs, last_tx) {

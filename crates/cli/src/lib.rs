@@ -15,7 +15,6 @@ mod interrupt;
 mod output;
 mod progress;
 mod table;
-mod time;
 
 use args::Global;
 use clap::{Parser, Subcommand};

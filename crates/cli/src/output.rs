@@ -67,9 +67,7 @@ impl Terminal {
     pub(crate) fn blocks(&self, blocks: &BlockRanges) {
         let count = thousands(blocks.blocks());
         let ranges = listed(blocks.iter().map(|range| range.to_string()));
-        self.note(format_args!(
-            "blocks {ranges} ({count} in all, both ends included)"
-        ));
+        self.note(format_args!("blocks {ranges} ({count} in all)"));
     }
 
     /// How the source was understood, and missing blocks. Those are printed even if quiet: the

@@ -1,7 +1,7 @@
 //! Tables for people: EIP-55 addresses, amounts in units of the token.
 
-use crate::time::utc;
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
+use txgraph::text::utc;
 use txgraph::{Asset, Cell, CellKind, Table, TokenList, TokenStandard, printable};
 
 /// Draws a table with its title. `width`: columns of the terminal, if it is one.

@@ -128,6 +128,24 @@ impl Archive {
         crate::chain::network_of(chain)
     }
 
+    /// Returns the time of a block, in seconds since 1970; `None` if the block is in no file.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read or is damaged.
+    pub fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        if !self.available().contains(block) {
+            return Ok(None);
+        }
+        let blocks = BlockRange {
+            first: block,
+            last: block,
+        };
+        let mut scratch = Scratch::default();
+        let mut reader = BlockReader::new(self.file_of(block)?, blocks, &mut scratch)?;
+        Ok(Some(reader.header(block)?.timestamp))
+    }
+
     /// The file with a block that is available.
     fn file_of(&self, block: u64) -> Result<&EraFile> {
         let after = (self.files).partition_point(|file| file.index.blocks.first <= block);

@@ -57,6 +57,26 @@ impl ForeignFiles {
         Ok(())
     }
 
+    /// Returns the time of a block, in seconds since 1970; `None` if no row contains it.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read.
+    pub fn block_time(&self, block: u64) -> Result<Option<u64>, Error> {
+        let span = BlockRange {
+            first: block,
+            last: block,
+        };
+        let pieces = self.used().flat_map(|(_, file)| &file.pieces);
+        let mut known = Known::default();
+        for chunk in plan::chunks(pieces, &BlockRanges::from(span)) {
+            let mut rows = Rows::default();
+            self.load(&mut rows, chunk, &BTreeSet::from([block]))?;
+            known.add(&mut rows, self)?;
+        }
+        Ok(known.times.get(&block).map(|time| time.seconds()))
+    }
+
     /// Reads the rows of the wanted blocks of a chunk.
     fn load(
         &self,

@@ -155,6 +155,17 @@ impl Lake {
         self.manifest.internal
     }
 
+    /// Returns the time of a block, in seconds since 1970; `None` if the lake does not have it.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read or is damaged.
+    pub fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        let mut partitions = self.partitions.iter();
+        let partition = partitions.find(|partition| partition.info.blocks.contains(block));
+        partition.map(|it| it.block_time(block)).transpose()
+    }
+
     /// The path of a file of a partition, for engines that read it.
     pub fn file_path(&self, partition: &PartitionInfo, name: &str) -> PathBuf {
         let folder = self.path().join(PARTITIONS).join(&partition.folder);

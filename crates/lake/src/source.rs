@@ -304,6 +304,21 @@ impl Partition {
         Err(table.damaged(format!("it has no block {block}")))
     }
 
+    /// Time of one of its blocks, in seconds since 1970.
+    pub(crate) fn block_time(&self, block: u64) -> Result<u64> {
+        let table = self.table(Table::Blocks)?;
+        let blocks = BlockRange {
+            first: block,
+            last: block,
+        };
+        for batch in table.read(&["block_timestamp"], Some(vec![self.block_rows(blocks)]))? {
+            if let Some(time) = batch?.u64s("block_timestamp")?.first() {
+                return Ok(*time);
+            }
+        }
+        Err(table.damaged(format!("it has no block {block}")))
+    }
+
     /// The counts of some of its blocks, without transfers. Anomalies are counted in logs of
     /// wanted tokens.
     fn counts(&self, blocks: BlockRange, tokens: &TokenFilter) -> Result<DecodeCounts> {

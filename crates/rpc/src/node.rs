@@ -232,6 +232,19 @@ impl RpcNode {
         Ok(headers)
     }
 
+    /// Returns the time of a block, in seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not answer.
+    pub fn block_time(&self, block: u64) -> Result<u64> {
+        let headers = self.headers(&[block])?;
+        let header = headers.first().ok_or_else(|| {
+            (self.client).invalid(BLOCK, Place::block(block), "there is no header".to_owned())
+        })?;
+        Ok(header.timestamp)
+    }
+
     /// Returns blocks with the hashes of their transactions.
     pub(crate) fn listed(&self, blocks: &[u64]) -> Result<Vec<ListedBlock>> {
         let found: Vec<ListedBlock> =

@@ -14,11 +14,11 @@ const SAMPLED_BLOCKS_MAX: u64 = 10_000;
 ///
 /// let tip = 20_000_000;
 /// let blocks = |spec: BlockSpec| spec.resolve(tip).unwrap().to_string();
-/// assert_eq!(blocks(BlockSpec::last(1000)), "19999001..=20000000");
+/// assert_eq!(blocks(BlockSpec::last(1000)), "19999001:20000001");
 /// // As in Rust, the end is excluded. A number is one block.
-/// assert_eq!(blocks((100..200).into()), "100..=199");
-/// assert_eq!(blocks(7u64.into()), "7..=7");
-/// assert_eq!(blocks((19_999_999..).into()), "19999999..=20000000");
+/// assert_eq!(blocks((100..200).into()), "100:200");
+/// assert_eq!(blocks(7u64.into()), "7:8");
+/// assert_eq!(blocks((19_999_999..).into()), "19999999:20000001");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSpec {
@@ -30,18 +30,20 @@ pub struct BlockSpec {
 pub(crate) enum Point {
     Number(u64),
     Latest,
+    /// The first block at or after a time, in seconds since 1970.
+    Time(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Span {
     One(Point),
-    /// Up to the number, which is excluded.
-    Before(Point, u64),
+    /// Up to the second point, which is excluded.
+    Before(Point, Point),
     /// From the first number to the second, both included.
     Through(u64, u64),
     UpToTip(Point),
     Count(Point, u64),
-    /// The number of blocks, which end with the point.
+    /// The number of blocks, which end with the point. A time is excluded.
     Last(u64, Point),
 }
 
@@ -99,15 +101,21 @@ impl BlockSpec {
     /// Returns the numbers of the blocks when `tip` is the highest block.
     ///
     /// Numbers above the tip are kept: the source decides whether a block exists. An error
-    /// is returned only for a range that has no numbers without such blocks.
+    /// is returned only for a range that has no numbers without such blocks, and for dates,
+    /// which only a source can find.
     pub fn resolve(&self, tip: u64) -> Result<BlockRanges, BlocksError> {
+        if self.has_dates() {
+            let reason = "dates cannot be used here: name block numbers";
+            return Err(wrong(&self.to_string(), reason));
+        }
         let number = |point| match point {
             Point::Number(number) => number,
-            Point::Latest => tip,
+            // There are no dates: see above.
+            Point::Latest | Point::Time(_) => tip,
         };
         let (first, last) = match self.span {
             Span::One(point) => (number(point), number(point)),
-            Span::Before(first, end) => match end.checked_sub(1) {
+            Span::Before(first, end) => match number(end).checked_sub(1) {
                 Some(last) => (number(first), last),
                 None => return Err(self.empty()),
             },
@@ -143,6 +151,59 @@ impl BlockSpec {
         };
         let range = BlockRange::new(first, last).ok_or_else(|| self.empty())?;
         self.sampled(range)
+    }
+
+    const fn points(&self) -> [Option<Point>; 2] {
+        match self.span {
+            Span::Before(first, end) => [Some(first), Some(end)],
+            Span::Through(..) => [None, None],
+            Span::One(point)
+            | Span::UpToTip(point)
+            | Span::Count(point, _)
+            | Span::Last(_, point) => [Some(point), None],
+        }
+    }
+
+    /// Whether it has a date.
+    pub(crate) fn has_dates(&self) -> bool {
+        let points = self.points();
+        let mut points = points.iter().flatten();
+        points.any(|point| matches!(point, Point::Time(_)))
+    }
+
+    /// The range with numbers instead of dates. `find` returns the first block at or after a time.
+    pub(crate) fn without_dates<E: From<BlocksError>>(
+        &self,
+        mut find: impl FnMut(u64) -> Result<u64, E>,
+    ) -> Result<Self, E> {
+        let mut number = |point| match point {
+            Point::Time(seconds) => find(seconds).map(Point::Number),
+            other => Ok(other),
+        };
+        let span = match self.span {
+            Span::One(point) => Span::One(number(point)?),
+            Span::Before(first, end) => Span::Before(number(first)?, number(end)?),
+            Span::Through(first, last) => Span::Through(first, last),
+            Span::UpToTip(first) => Span::UpToTip(number(first)?),
+            Span::Count(first, count) => Span::Count(number(first)?, count),
+            Span::Last(count, end @ Point::Time(_)) => match number(end)? {
+                Point::Number(0) => return Err(self.empty().into()),
+                Point::Number(end) => Span::Last(count, Point::Number(end - 1)),
+                other => Span::Last(count, other),
+            },
+            Span::Last(count, end) => Span::Last(count, end),
+        };
+        let found = Self { span, ..*self };
+        match span {
+            Span::Before(Point::Number(first), Point::Number(end)) if first >= end => {
+                let reason = match first == end {
+                    true => format!("there is no block in it: the next one is block {first}"),
+                    false => "it ends before it begins".to_owned(),
+                };
+                Err(wrong(&self.to_string(), &reason).into())
+            }
+            _ => Ok(found),
+        }
     }
 
     fn sampled(&self, range: BlockRange) -> Result<BlockRanges, BlocksError> {
@@ -221,7 +282,10 @@ impl From<BlockRange> for BlockSpec {
 /// The end is excluded.
 impl From<Range<u64>> for BlockSpec {
     fn from(range: Range<u64>) -> Self {
-        Self::of(Span::Before(Point::Number(range.start), range.end))
+        Self::of(Span::Before(
+            Point::Number(range.start),
+            Point::Number(range.end),
+        ))
     }
 }
 

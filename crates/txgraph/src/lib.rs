@@ -32,6 +32,7 @@
 mod ask;
 mod blocks;
 mod config;
+mod dates;
 mod error;
 #[cfg(feature = "export")]
 mod outputs;

@@ -61,7 +61,7 @@ impl Selection {
     pub(crate) fn resolve(&self, source: &Source) -> Result<BlockRanges> {
         match self.blocks.is_empty() {
             true => Ok(source.everything()?.into()),
-            false => resolve(&self.blocks, source.tip()?),
+            false => resolve(&self.blocks, source),
         }
     }
 
@@ -91,8 +91,19 @@ impl Selection {
     }
 }
 
+/// The blocks of several ranges of a source; none means all. Dates are found in the source.
+pub(crate) fn resolve(specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {
+    let tip = source.tip()?;
+    if !specs.iter().any(BlockSpec::has_dates) {
+        return resolve_numbers(specs, tip);
+    }
+    let find = |seconds| source.block_at(seconds);
+    let found = specs.iter().map(|spec| spec.without_dates(find));
+    resolve_numbers(&found.collect::<Result<Vec<_>>>()?, tip)
+}
+
 /// The blocks of several ranges when `tip` is the highest block; none means all.
-pub(crate) fn resolve(specs: &[BlockSpec], tip: u64) -> Result<BlockRanges> {
+pub(crate) fn resolve_numbers(specs: &[BlockSpec], tip: u64) -> Result<BlockRanges> {
     let everything = [BlockSpec::from(0..)];
     let specs = match specs.is_empty() {
         true => &everything,

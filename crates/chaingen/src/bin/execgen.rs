@@ -52,8 +52,8 @@ fn run(args: &Args) -> Result<(), Error> {
     chain.sync()?;
     let _ = writeln!(
         std::io::stderr(),
-        "wrote blocks 0..={} with {} transactions to {} (chain id {}, tip {}) in {:.1} s",
-        tip.number,
+        "wrote blocks 0:{} with {} transactions to {} (chain id {}, tip {}) in {:.1} s",
+        tip.number + 1,
         tip.transactions,
         args.out.display(),
         plan.chain_id,

@@ -4,7 +4,7 @@ use super::Context;
 use crate::{args::BlockArgs, table::thousands};
 use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Instant};
-use txgraph::{Result, text};
+use txgraph::Result;
 
 /// Write archives of blocks (.ere), from which txgraph answers without a node
 ///
@@ -56,12 +56,7 @@ pub(crate) fn run(args: &EraArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let source = context.open()?;
     let mut export = source.export_era().overwrite(args.overwrite);
-    let BlockArgs {
-        blocks,
-        from_block,
-        to_block,
-    } = &args.blocks;
-    for blocks in text::read_blocks(blocks, *from_block, *to_block)? {
+    for blocks in args.blocks.read()? {
         export = export.blocks(blocks);
     }
     let written = export.write(&args.output)?;

@@ -4,10 +4,9 @@ use super::Context;
 use crate::{
     output::{listed, print_json, print_page},
     table::thousands,
-    time::utc,
 };
 use clap::Args;
-use txgraph::{BlockRange, ChainFamily, Info, NEWEST_TESTED, Result, printable};
+use txgraph::{BlockRange, ChainFamily, Info, NEWEST_TESTED, Result, printable, text::utc};
 
 /// Show what a data directory contains
 ///
@@ -126,12 +125,9 @@ fn page(info: &Info) -> String {
 }
 
 fn ranges(blocks: &[BlockRange]) -> String {
-    listed(blocks.iter().map(|range| {
-        format!(
-            "{}..={} ({})",
-            range.first,
-            range.last,
-            thousands(range.blocks())
-        )
-    }))
+    listed(
+        blocks
+            .iter()
+            .map(|range| format!("{range} ({})", thousands(range.blocks()))),
+    )
 }

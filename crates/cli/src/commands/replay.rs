@@ -252,12 +252,7 @@ fn prepare<'s>(
     source: &'s Source,
 ) -> Result<(PreparedReplay<'s>, ReplayOutput)> {
     let mut question = source.replay().engine(engine(args));
-    let BlockArgs {
-        blocks,
-        from_block,
-        to_block,
-    } = &args.blocks;
-    for blocks in text::read_blocks(blocks, *from_block, *to_block)? {
+    for blocks in args.blocks.read()? {
         question = question.blocks(blocks);
     }
     if let Some(name) = &args.tx {

@@ -107,8 +107,8 @@ fn missing_blocks_and_wrong_files_have_their_status() {
     let missing = sample.run("transfers --source era:archive");
     assert_eq!(missing.status, 3, "{missing:?}");
     for part in [
-        "0..=4 (not in the files), 10..=19 (not in the files)",
-        "available: 5..=9, 20..=29",
+        "0:5 (not in the files), 10:20 (not in the files)",
+        "available: 5:10, 20:30",
     ] {
         assert!(missing.stderr.contains(part), "{missing:?}");
     }

@@ -35,8 +35,8 @@ fn prints_a_page() {
             "chain           735703 (not a known one)",
             "genesis         0xe1e1e99386dc34f3332d6acf0f9308e3199440b12795955d080565cbfb83551b",
             &layout,
-            "headers         0..=40 (41)",
-            "receipts        0..=40 (41), in static files",
+            "headers         0:41 (41)",
+            "receipts        0:41 (41), in static files",
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }

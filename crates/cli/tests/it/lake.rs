@@ -117,7 +117,7 @@ fn a_lake_is_extended_compacted_and_described() {
     let missing = sample.run("transfers -q --source lake:x.lake --to-block 35 --format csv -o -");
     assert_eq!(missing.status, 3, "{missing:?}");
     assert!(
-        missing.stderr.contains("32..=35 (not in the lake)"),
+        missing.stderr.contains("32:36 (not in the lake)"),
         "{missing:?}"
     );
 }

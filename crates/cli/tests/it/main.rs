@@ -7,6 +7,7 @@ mod analyze;
 mod bundles;
 mod cluster;
 mod config;
+mod dates;
 mod determinism;
 mod era;
 mod evm;

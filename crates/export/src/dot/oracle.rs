@@ -217,7 +217,7 @@ impl Oracle<'_> {
         lines.extend(
             vertex
                 .blocks
-                .map(|(first, last)| format!("blocks {first}..={last}")),
+                .map(|(first, last)| format!("blocks {first}:{}", last.saturating_add(1))),
         );
         for totals in vertex.totals.iter().take(TOTALS_MAX) {
             for (word, count, amount) in [

@@ -126,8 +126,8 @@ impl<'a> Rows<'a> {
         if let Some((first, last)) = vertex.blocks {
             out.extend_from_slice(b"\\nblocks ");
             push_integer(out, first);
-            out.extend_from_slice(b"..=");
-            push_integer(out, last);
+            out.push(b':');
+            push_integer(out, last.saturating_add(1));
         }
         for totals in vertex.totals.iter().take(TOTALS_MAX) {
             for (word, count, amount) in [

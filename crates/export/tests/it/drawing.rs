@@ -66,7 +66,7 @@ fn pictures() {
     for words in [
         "0x616C…0000",
         "Carol&#39;s =exchange, &quot;hot&quot;",
-        "INCOMPLETE: blocks 90..=99 are missing (receipts pruned)",
+        "INCOMPLETE: blocks 90:100 are missing (receipts pruned)",
         "1 hub not expanded (more than 100 counterparties)",
         "0.75 USDC in 2 transfers",
         "2 ETH",

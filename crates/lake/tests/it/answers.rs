@@ -265,7 +265,7 @@ fn refuses_what_it_cannot_answer() {
     let request = everything(range(0, 30));
     let error = ask(&lake_source, &request).unwrap_err();
     assert!(
-        error.to_string().contains("21..=30 (not in the lake)"),
+        error.to_string().contains("21:31 (not in the lake)"),
         "{error}"
     );
     let error = lake_source.check_available(&request).unwrap_err();

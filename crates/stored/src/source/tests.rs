@@ -174,7 +174,7 @@ fn missing_blocks_are_named_with_the_available_ones() {
     let error = scan(&source, &request(ranges(&[(15, 35)]), false)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "blocks not available: 20..=29 (not in the files); available: 10..=19, 30..=39"
+        "blocks not available: 20:30 (not in the files); available: 10:20, 30:40"
     );
 }
 

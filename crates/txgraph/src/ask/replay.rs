@@ -239,7 +239,7 @@ impl<'s> Replay<'s> {
 
     /// The blocks, without block 0, which no node executes.
     fn find_blocks(&self) -> Result<BlockRanges> {
-        let blocks = resolve(&self.blocks, self.source.tip()?)?;
+        let blocks = resolve(&self.blocks, self.source)?;
         let above = BlockRange::new(1, u64::MAX);
         let blocks = blocks.intersect(&above.into_iter().collect());
         match blocks.is_empty() {

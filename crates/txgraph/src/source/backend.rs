@@ -31,6 +31,18 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(BlockRange { first: 0, last })
     }
 
+    /// The time of a block, in seconds since 1970. `None` if the source does not contain it: dates
+    /// then find no block. The default knows no times.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read. A block that does not exist may be an error of the kind
+    /// [`Unavailable`](crate::ErrorKind::Unavailable).
+    fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        let _ = block;
+        Ok(None)
+    }
+
     /// Returns what answers questions with this filter.
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>>;
 

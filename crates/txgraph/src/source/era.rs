@@ -46,6 +46,10 @@ impl Backend for EraFiles {
         Ok(span.last)
     }
 
+    fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        Ok(self.source.blocks().block_time(block)?)
+    }
+
     fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
         Ok(Box::new(&self.source))
     }

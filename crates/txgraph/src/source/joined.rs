@@ -1,7 +1,7 @@
 //! Several sources of one chain as one source.
 
 use super::{Backend, Capabilities, SourceSpec};
-use crate::{Error, Protected, Result};
+use crate::{Error, ErrorKind, Protected, Result};
 use alloy_primitives::B256;
 use std::ops::ControlFlow;
 use txgraph_transfers::{
@@ -104,6 +104,18 @@ impl Backend for Joined {
             last: one.last.max(other.last),
         });
         all.ok_or_else(|| Error::usage("no source is named"))
+    }
+
+    /// Of the first source that has it.
+    fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        for (_, part) in &self.parts {
+            match part.block_time(block) {
+                Ok(None) => {}
+                Err(error) if error.kind == ErrorKind::Unavailable => {}
+                time => return time,
+            }
+        }
+        Ok(None)
     }
 
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {

@@ -67,6 +67,10 @@ impl Backend for LakeFolder {
         Ok(span.ok_or_else(empty)?.last)
     }
 
+    fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        Ok(self.lake.block_time(block)?)
+    }
+
     fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
         if let Some(explain) = &self.control.explain {
             let (path, blocks) = (self.lake.path().display(), self.lake.blocks());

@@ -234,6 +234,15 @@ impl Source {
         self.backend.everything()
     }
 
+    /// The time of a block, in seconds since 1970, if the source contains it.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        self.backend.block_time(block)
+    }
+
     /// The directories and files of the source, into which no output is written.
     pub fn protected(&self) -> &Protected {
         self.backend.protected()

@@ -180,6 +180,10 @@ impl Backend for RethNode {
         Ok(self.db.snapshot()?.tip())
     }
 
+    fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        Ok(Some(self.db.snapshot()?.header(block)?.timestamp))
+    }
+
     /// The node, with the index before it if there is one (the answers are the same), and a
     /// replay for transfers inside of transactions.
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {

@@ -63,6 +63,10 @@ impl Backend for RpcServer {
         Ok(self.source.node().tip())
     }
 
+    fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        Ok(Some(self.source.node().block_time(block)?))
+    }
+
     fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
         Ok(Box::new(&self.source))
     }

@@ -11,6 +11,12 @@
 //! | `15M:+1000` | 1,000 blocks from 15,000,000 |
 //! | `10K:20K:100` | every hundredth block of the range |
 //! | `10K:20K/5` | five blocks, spread evenly over the range, including both ends |
+//! | `2024-01-01:2024-02-01` | from the first block of January 2024 (UTC) to its last |
+//! | `2024-01-01T12:00:` | from the first block at or after noon to the tip |
+//! | `2024-01-01` | all blocks of the day |
+//!
+//! A date or a time (UTC) is the first block at or after it, and can be mixed with numbers. At
+//! the end of a range it is excluded, also in `-1000:2024-01-01`.
 //!
 //! Numbers can contain `_` and end in `K`, `M` or `B`, with decimals (`18.1M`). `latest` is
 //! the tip. Ranges are separated by commas or blanks; a block in two of them is read once.
@@ -21,7 +27,10 @@
 use crate::{
     BlockSpec, BlocksError,
     blocks::{Point, Sample, Span, wrong},
-    text::shortened,
+    text::{
+        shortened,
+        time::{DAY, format_time, is_date, is_time, parse_time, prefix},
+    },
 };
 use std::{fmt, str::FromStr};
 
@@ -38,6 +47,29 @@ pub fn parse_blocks(text: &str) -> Result<Vec<BlockSpec>, BlocksError> {
     Ok(specs)
 }
 
+/// Reads a start and an end, which is excluded. Each is a number, `latest`, a date or a time.
+pub fn since_until(
+    since: Option<&str>,
+    until: Option<&str>,
+) -> Result<Option<BlockSpec>, BlocksError> {
+    for text in since.iter().chain(&until) {
+        let spec: BlockSpec = match is_time(text) {
+            true => format!("{text}:").parse()?,
+            false => text.parse()?,
+        };
+        if !matches!(spec.span, Span::One(_) | Span::UpToTip(Point::Time(_))) {
+            return Err(wrong(text, "it is not a block or a date"));
+        }
+    }
+    match (since, until) {
+        (None, None) => Ok(None),
+        (since, until) => {
+            let [since, until] = [since, until].map(Option::unwrap_or_default);
+            format!("{since}:{until}").parse().map(Some)
+        }
+    }
+}
+
 impl FromStr for BlockSpec {
     type Err = BlocksError;
 
@@ -45,13 +77,31 @@ impl FromStr for BlockSpec {
         let number = |part: &str| parse_number(part).map_err(|reason| wrong(text, &reason));
         let point = |part: &str| match part {
             "latest" => Ok(Point::Latest),
+            _ if is_time(part) => match parse_time(part) {
+                Ok(seconds) => Ok(Point::Time(seconds)),
+                Err(reason) => Err(wrong(text, &reason)),
+            },
             _ => number(part).map(Point::Number),
         };
-        let mut parts = text.split(':');
+        if let Some(tip) = other_notation(text) {
+            return Err(wrong(text, &tip));
+        }
+        let mut parts = split(text).into_iter();
         let first = parts.next().unwrap_or_default();
         let Some(end) = parts.next() else {
+            let span = match point(first)? {
+                Point::Time(day) if is_date(first) => {
+                    Span::Before(Point::Time(day), Point::Time(day.saturating_add(DAY)))
+                }
+                Point::Time(_) => {
+                    let reason =
+                        format!("a time is not a block; the first block from then on is {text}:+1");
+                    return Err(wrong(text, &reason));
+                }
+                other => Span::One(other),
+            };
             return Ok(Self {
-                span: Span::One(point(first)?),
+                span,
                 sample: Sample::All,
             });
         };
@@ -85,12 +135,63 @@ impl FromStr for BlockSpec {
                 "" | "latest" => Span::UpToTip(first),
                 _ => match end.strip_prefix('+') {
                     Some(count) => Span::Count(first, number(count)?),
-                    None => Span::Before(first, number(end)?),
+                    None => Span::Before(first, point(end)?),
                 },
             }
         };
         Ok(Self { span, sample })
     }
+}
+
+/// Splits a range at its colons, but not at those of a time of day.
+fn split(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let time = prefix(rest);
+        match rest[time..].find(':') {
+            Some(colon) => {
+                parts.push(&rest[..time + colon]);
+                rest = &rest[time + colon + 1..];
+            }
+            None => {
+                parts.push(rest);
+                return parts;
+            }
+        }
+    }
+}
+
+/// What to write instead of ranges in the notation of programming languages, or with a hyphen.
+fn other_notation(text: &str) -> Option<String> {
+    let (first, last, included) = match text.split_once("..") {
+        Some((first, last)) => match last.strip_prefix('=') {
+            Some(last) => (first, last, true),
+            None => (first, last, false),
+        },
+        None if prefix(text) > 0 => return None,
+        None => {
+            let (first, last) = text.split_once('-')?;
+            (first, last, true)
+        }
+    };
+    let whole = |part: &str| match part {
+        "" => Some(None),
+        part => parse_number(part).ok().map(Some),
+    };
+    let (first, last) = (whole(first)?, whole(last)?);
+    let range = match (first, last) {
+        // `-5` is a number of blocks that lacks a colon.
+        (None, _) if !text.contains("..") => return None,
+        (first, None) => format!("{}:", first.unwrap_or(0)),
+        (first, Some(last)) => {
+            let end = last.saturating_add(u64::from(included));
+            format!("{}:{end}", first.unwrap_or(0))
+        }
+    };
+    Some(format!(
+        "ranges are written with a colon, and their end is excluded: {range}"
+    ))
 }
 
 /// `1_000`, `18M`, `18.1M`, exactly.
@@ -126,6 +227,7 @@ impl fmt::Display for Point {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Latest => f.write_str("latest"),
+            Self::Time(seconds) => f.write_str(&format_time(*seconds)),
         }
     }
 }
@@ -179,31 +281,31 @@ mod tests {
     fn reads_the_grammar_of_cryo() {
         for (text, expected) in [
             // cryo's own test cases
-            ("1:2", "1..=1"),
-            ("0:2", "0..=1"),
-            ("-10:100", "91..=100"),
-            ("10:+100", "10..=109"),
-            ("1:latest", "1..=20000000"),
-            ("1:", "1..=20000000"),
-            ("1", "1..=1"),
-            ("1 2", "1..=2"),
+            ("1:2", "1:2"),
+            ("0:2", "0:2"),
+            ("-10:100", "91:101"),
+            ("10:+100", "10:110"),
+            ("1:latest", "1:20000001"),
+            ("1:", "1:20000001"),
+            ("1", "1:2"),
+            ("1 2", "1:3"),
             (
                 "15M:+1 1000:1002 2000",
-                "1000..=1001, 2000..=2000, 15000000..=15000000",
+                "1000:1002, 2000:2001, 15000000:15000001",
             ),
             // its help text
-            ("18M:18.1M", "18000000..=18099999"),
-            ("16_000:17_000", "16000..=16999"),
-            (":700", "0..=699"),
-            ("-1000:", "19999001..=20000000"),
-            ("15M:+1000", "15000000..=15000999"),
-            ("100:200:25", "100..=100, 125..=125, 150..=150, 175..=175"),
-            ("0:101/3", "0..=0, 50..=50, 100..=100"),
-            ("5:6/9", "5..=5"),
-            ("latest", "20000000..=20000000"),
-            ("1k,1m,.001b", "1000..=1000, 1000000..=1000000"),
-            ("1.5K", "1500..=1500"),
-            ("1:3,2:5", "1..=4"),
+            ("18M:18.1M", "18000000:18100000"),
+            ("16_000:17_000", "16000:17000"),
+            (":700", "0:700"),
+            ("-1000:", "19999001:20000001"),
+            ("15M:+1000", "15000000:15001000"),
+            ("100:200:25", "100:101, 125:126, 150:151, 175:176"),
+            ("0:101/3", "0:1, 50:51, 100:101"),
+            ("5:6/9", "5:6"),
+            ("latest", "20000000:20000001"),
+            ("1k,1m,.001b", "1000:1001, 1000000:1000001"),
+            ("1.5K", "1500:1501"),
+            ("1:3,2:5", "1:5"),
         ] {
             assert_eq!(resolved(text), expected, "{text}");
         }
@@ -227,6 +329,33 @@ mod tests {
             ("1:-5", "`-5` is not a block number"),
             ("99999999999B", "`99999999999B` is too large"),
             ("1:2:3:4", "more than two colons"),
+            (
+                "0..100",
+                "ranges are written with a colon, and their end is excluded: 0:100",
+            ),
+            (
+                "0..=900",
+                "ranges are written with a colon, and their end is excluded: 0:901",
+            ),
+            (
+                "10-20",
+                "ranges are written with a colon, and their end is excluded: 10:21",
+            ),
+            (
+                "17M..",
+                "ranges are written with a colon, and their end is excluded: 17000000:",
+            ),
+            ("2024-13-01:", "`2024-13-01` is not a date"),
+            ("2024-01-01T25:00:", "`2024-01-01T25:00` is not a time"),
+            ("1969-12-31:", "`1969-12-31` is before 1970"),
+            (
+                "2024-01-01T12:00",
+                "a time is not a block; the first block from then on is 2024-01-01T12:00:+1",
+            ),
+            (
+                "2024-01-01:",
+                "dates cannot be used here: name block numbers",
+            ),
             ("1:2/3:4", "both a step and a count"),
             ("1:9:0", "step and count must be at least 1"),
             ("0:1M:2", "selects 500000 single blocks; at most 10000"),
@@ -241,7 +370,79 @@ mod tests {
         }
     }
 
+    #[test]
+    fn starts_and_ends_are_points() {
+        let read = |since, until| match since_until(since, until) {
+            Ok(spec) => spec.map_or_else(String::new, |spec| spec.to_string()),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(read(None, None), "");
+        assert_eq!(read(Some("5"), None), "5:");
+        assert_eq!(read(None, Some("1K")), "0:1000");
+        assert_eq!(
+            read(Some("2024-01-01"), Some("2024-01-02T12:00")),
+            "2024-01-01:2024-01-02T12:00"
+        );
+        for text in ["5:6", "-5:", "5:", "x"] {
+            assert!(read(Some(text), None).starts_with("block range"), "{text}");
+        }
+    }
+
+    /// The range with dates replaced: a block each second, from 2024 on.
+    fn found(text: &str) -> String {
+        let spec: BlockSpec = text.parse().unwrap();
+        let written = spec.to_string();
+        assert_eq!(
+            written.parse::<BlockSpec>().unwrap(),
+            spec,
+            "{text} {written}"
+        );
+        let found = spec.without_dates(|seconds| Ok::<_, BlocksError>(seconds - 1_704_067_200));
+        found.map_or_else(|error| error.reason, |spec| spec.to_string())
+    }
+
+    #[test]
+    fn dates_are_points() {
+        for (text, expected) in [
+            ("2024-01-01:2024-01-02", "0:86400"),
+            ("2024-01-01", "0:86400"),
+            ("2024-01-01T00:01:2024-01-01T00:02", "60:120"),
+            ("2024-01-01T00:01:30:2024-01-01T00:02:05Z", "90:125"),
+            ("2024-01-01T00:01Z:100000", "60:100000"),
+            ("2024-01-01T00:01:100000", "60:100000"),
+            ("17:2024-01-02", "17:86400"),
+            ("2024-01-02:", "86400:"),
+            ("2024-01-02:latest", "86400:"),
+            (":2024-01-02", "0:86400"),
+            ("2024-01-02:+10", "86400:+10"),
+            ("-10:2024-01-02", "-10:86399"),
+            ("2024-01-01:2024-01-03:3600", "0:172800:3600"),
+            ("2024-01-01:2024-01-03/5", "0:172800/5"),
+            ("2024-02-29T12:00:+1", "5140800:+1"),
+            (
+                "2024-01-02:2024-01-02",
+                "there is no block in it: the next one is block 86400",
+            ),
+            ("2024-01-03:2024-01-02", "it ends before it begins"),
+            (
+                "-10:2024-01-01",
+                "contains no block (the end of a range is excluded)",
+            ),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn dates_read_back(seconds in 0u64..250_000_000_000, end in 0u64..250_000_000_000) {
+            let spec = BlockSpec {
+                span: Span::Before(Point::Time(seconds), Point::Time(end)),
+                sample: Sample::All,
+            };
+            prop_assert_eq!(spec.to_string().parse::<BlockSpec>().unwrap(), spec);
+        }
+
         #[test]
         fn display_reads_back(first in 0u64..1 << 40, more in 1u64..1000, form in 0usize..9) {
             let text = match form {
@@ -261,7 +462,7 @@ mod tests {
         }
 
         #[test]
-        fn never_panics(text in "[-+0-9KMBkmb_.:/, latest]{0,24}", tip in any::<u64>()) {
+        fn never_panics(text in "[-+0-9KMBkmb_.:/, latestTZ]{0,24}|20[0-9T:Z-]{0,30}", tip in any::<u64>()) {
             for spec in parse_blocks(&text).unwrap_or_default() {
                 let _ = spec.resolve(tip);
             }

@@ -7,6 +7,8 @@
 mod address;
 mod amount;
 mod blocks;
+#[cfg(feature = "export")]
+mod columns;
 mod files;
 mod lists;
 #[cfg(feature = "export")]
@@ -21,12 +23,15 @@ mod query_args;
 mod query_file;
 #[cfg(feature = "export")]
 mod scalar;
+mod time;
 #[cfg(feature = "replay")]
 mod transaction;
 
 pub use address::{AddressError, Checksum, parse_address};
 pub use amount::{parse_amount, parse_size};
-pub use blocks::parse_blocks;
+pub use blocks::{parse_blocks, since_until};
+#[cfg(feature = "export")]
+pub use columns::Columns;
 pub use lists::{addresses, block_specs, stop_list, tokens, wrapped_native};
 #[cfg(all(feature = "export", feature = "replay"))]
 pub use output::parse_replay_format;
@@ -34,11 +39,11 @@ pub use output::parse_replay_format;
 pub use picture::Picture;
 #[cfg(feature = "export")]
 pub use query::{
-    AnalyzeQuery, Columns, GraphQuery, Output, Query, Search, Selection, TransfersQuery,
-    read_blocks,
+    AnalyzeQuery, GraphQuery, Output, Query, Search, Selection, TransfersQuery, read_blocks,
 };
 #[cfg(feature = "export")]
 pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
+pub use time::utc;
 #[cfg(feature = "replay")]
 pub use transaction::parse_transaction;
 

@@ -5,11 +5,11 @@
 //! text and report mistakes.
 
 use super::{
-    Checksum, addresses, block_specs,
+    Checksum, Columns, addresses, block_specs,
     output::targets,
     parse_amount,
     scalar::{Scalar, list, text, words},
-    shortened, stop_list, tokens, wrapped_native,
+    shortened, since_until, stop_list, tokens, wrapped_native,
 };
 use crate::{
     AnalysisFormat, AnalysisOutput, BlockSpec, Error, GraphOutputs, Hops, Measure,
@@ -18,7 +18,6 @@ use crate::{
 };
 use alloy_primitives::U256;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::Value;
 use txgraph_analysis::PairOrder;
@@ -48,6 +47,12 @@ pub struct Selection {
     pub from_block: Option<u64>,
     /// Last block, included, instead of ranges.
     pub to_block: Option<u64>,
+    /// First block, or date (UTC), instead of ranges.
+    #[serde(deserialize_with = "text")]
+    pub since: Option<String>,
+    /// End of the blocks, excluded: a block, or a date (UTC), instead of ranges.
+    #[serde(deserialize_with = "text")]
+    pub until: Option<String>,
     /// Token addresses, `eth` (or `native`), `all`; empty: all.
     #[serde(deserialize_with = "list")]
     pub token: Vec<String>,
@@ -82,17 +87,6 @@ pub struct Output {
     pub format: Option<String>,
     /// Replace files that exist.
     pub overwrite: bool,
-}
-
-/// Names and encodings of columns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Columns {
-    /// `txgraph`, `cryo` or `etl`; absent: `txgraph`.
-    pub schema: Option<String>,
-    /// `binary`, `string`, `f64`: the columns of amounts in Parquet and IPC.
-    #[serde(deserialize_with = "list")]
-    pub u256_types: Vec<String>,
 }
 
 /// Question: the transfers of a block range.
@@ -213,10 +207,19 @@ impl Selection {
         }
     }
 
+    /// Whether blocks are not named by ranges or numbers.
+    const fn is_plain(&self) -> bool {
+        self.blocks.is_empty() && self.from_block.is_none() && self.to_block.is_none()
+    }
+
     /// Reads the text.
     pub fn read(&self) -> Result<crate::Selection> {
         Ok(crate::Selection {
-            blocks: read_blocks(&self.blocks, self.from_block, self.to_block)?,
+            blocks: match since_until(self.since.as_deref(), self.until.as_deref())? {
+                Some(range) if self.is_plain() => vec![range],
+                Some(_) => return Err(blocks_named_twice()),
+                None => read_blocks(&self.blocks, self.from_block, self.to_block)?,
+            },
             tokens: tokens(&self.token, self.checksum())?,
             min_value: match &self.min_value {
                 Some(text) => {
@@ -241,12 +244,14 @@ pub fn read_blocks(
 ) -> Result<Vec<BlockSpec>> {
     match (first, last) {
         (None, None) => block_specs(ranges),
-        _ if !ranges.is_empty() => Err(Error::usage(
-            "blocks are named twice: by ranges, and by first and last block",
-        )),
+        _ if !ranges.is_empty() => Err(blocks_named_twice()),
         (first, None) => Ok(vec![(first.unwrap_or(0)..).into()]),
         (first, Some(last)) => Ok(vec![BlockSpec::through(first.unwrap_or(0), last)]),
     }
+}
+
+fn blocks_named_twice() -> Error {
+    Error::usage("blocks are named twice: by ranges, and by their first block or end")
 }
 
 impl Search {
@@ -272,25 +277,6 @@ impl Search {
             max_edges: self.max_edges,
             expand_zero: self.expand_zero,
         })
-    }
-}
-
-impl Columns {
-    fn read(&self) -> Result<crate::Columns> {
-        let wrong = |error: &dyn fmt::Display| Error::usage(error.to_string());
-        let words = self.u256_types.iter().flat_map(|text| text.split(','));
-        let columns = crate::Columns {
-            schema: match &self.schema {
-                Some(word) => Some(word.parse().map_err(|error| wrong(&error))?),
-                None => None,
-            },
-            u256: words
-                .map(|word| word.trim().parse().map_err(|error| wrong(&error)))
-                .collect::<Result<_>>()?,
-        };
-        // Checks the columns before anything is read.
-        columns.apply(&mut txgraph_export::TransferTableOptions::new(0))?;
-        Ok(columns)
     }
 }
 
@@ -577,7 +563,7 @@ mod tests {
         let read = |ranges: &[&str], first, last| {
             let ranges: Vec<_> = ranges.iter().map(|text| (*text).to_owned()).collect();
             let specs = read_blocks(&ranges, first, last)?;
-            let blocks = crate::select::resolve(&specs, 40)?;
+            let blocks = crate::select::resolve_numbers(&specs, 40)?;
             Ok(blocks.to_string())
         };
         let kind = |result: Result<String>| match result {
@@ -585,16 +571,16 @@ mod tests {
             Err(error) => format!("{:?}", error.kind),
         };
         for (ranges, first, last, expected) in [
-            (&[][..], None, None, "0..=40"),
-            (&["latest"], None, None, "40..=40"),
-            (&["-3:", "1:3,7"], None, None, "1..=2, 7..=7, 38..=40"),
-            (&["0:100"], None, None, "0..=99"),
+            (&[][..], None, None, "0:41"),
+            (&["latest"], None, None, "40:41"),
+            (&["-3:", "1:3,7"], None, None, "1:3, 7:8, 38:41"),
+            (&["0:100"], None, None, "0:100"),
             (&["41:"], None, None, "Unavailable"),
             (&["-42:"], None, None, "Unavailable"),
             (&["5:4"], None, None, "Usage"),
             (&["5"], Some(1), None, "Usage"),
-            (&[], Some(7), None, "7..=40"),
-            (&[], None, Some(50), "0..=50"),
+            (&[], Some(7), None, "7:41"),
+            (&[], None, Some(50), "0:51"),
             (&[], Some(9), Some(8), "Usage"),
             (&[], Some(41), None, "Unavailable"),
             (&[","], None, None, "Usage"),

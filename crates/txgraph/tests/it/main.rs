@@ -1,5 +1,6 @@
 //! The library without a command line: sources, questions, and the examples.
 
+mod dates;
 mod examples;
 mod source;
 
