@@ -158,11 +158,10 @@ fn pictures_are_drawn_by_graphviz() {
                 .unwrap()
                 .starts_with(b"\x89PNG")
         );
+        assert!(!rows(&sample.read("g.csv")).is_empty());
     } else {
         assert_eq!(run.status, 1);
     }
-    // Without Graphviz, the other outputs are still written.
-    assert!(!rows(&sample.read("g.csv")).is_empty());
 
     let path = tempfile::tempdir().unwrap();
     let mut command = sample.command();
@@ -175,7 +174,36 @@ fn pictures_are_drawn_by_graphviz() {
         run.stderr.contains("needs Graphviz") && run.stderr.contains("hint: "),
         "{run:?}"
     );
-    assert!(sample.path("h.csv").exists() && !sample.path("h.svg").exists());
+    // It is missed before anything is read.
+    assert!(!sample.path("h.csv").exists() && !sample.path("h.svg").exists());
+}
+
+#[test]
+fn pictures_are_folded_linked_and_written_as_pages() {
+    let sample = Sample::small();
+    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+    let link = "https://example.org/{address}";
+    let ask = format!("graph -r {hub} --fold 2 --layout radial --link {link} -o h.html -o h.csv");
+    let run = sample.run(&ask);
+    assert_eq!(run.status, 0, "{run:?}");
+    let folded = "addresses with a single counterparty are drawn as";
+    assert!(run.stderr.contains(folded), "{run:?}");
+    let page = sample.read("h.html");
+    assert!(page.contains("https://example.org/0x502"), "{page}");
+    // The table has every address.
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    let drawn = data["arrows"].as_array().unwrap().len();
+    assert!(drawn < rows(&sample.read("h.csv")).len(), "{drawn}");
+    for (options, message) in [
+        ("--fold some", "`some` is no number of leaves"),
+        ("--link example.org", "`example.org` is no link"),
+    ] {
+        let run = sample.run(&format!("graph -r {hub} {options} -o x.html"));
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.stderr.contains(message), "{run:?}");
+    }
 }
 
 #[test]
