@@ -97,7 +97,7 @@ questions() {
             node-*) options=() ;;
             lake-*) options=(--source "lake:$lake") ;;
         esac
-        [ "$engine" = local ] || options+=(--cluster 127.0.0.1:50050)
+        [ "$engine" = local ] || options+=(--cluster 127.0.0.1:15050)
         options+=(--to-block "$last")
         ask "$engine" "$input" scan "$run" "$program" transfers -q --token "$token" \
             --format csv -o - "${options[@]}"

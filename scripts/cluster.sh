@@ -7,7 +7,7 @@
 #   scripts/cluster.sh down        end them
 #
 # TXGRAPH_SOURCE or TXGRAPH_DATADIR names the source of the executors; without it they read lakes.
-# TXGRAPH_CLUSTER_PORT is the port of the scheduler (50050). The state is in the build cache.
+# TXGRAPH_CLUSTER_PORT is the port of the scheduler (15050). The state is in the build cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 profile=${TXGRAPH_CLUSTER_PROFILE:-release}
 state=${TXGRAPH_CLUSTER_STATE:-$CARGO_TARGET_DIR/cluster-state}
-port=${TXGRAPH_CLUSTER_PORT:-50050}
+port=${TXGRAPH_CLUSTER_PORT:-15050}
 bin=$CARGO_TARGET_DIR/$profile
 
 # alive NAME: whether the process with the recorded id is still the one that was started.
@@ -63,7 +63,7 @@ up() {
     say "ready: txgraph graph --cluster 127.0.0.1:$port …"
 }
 
-names() { [ ! -d "$state" ] || find "$state" -name '*.pid' -printf '%f\n' | sed 's/\.pid$//' | sort -r; }
+names() { [ ! -d "$state" ] || find "$state" -maxdepth 1 -name '*.pid' -printf '%f\n' | sed 's/\.pid$//' | sort -r; }
 
 status() {
     local name

@@ -20,7 +20,7 @@ use txgraph::{Config, SourceSpec};
 #[derive(Args, Clone, Debug)]
 pub struct ExecutorArgs {
     /// Address of the scheduler
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:15050")]
     pub scheduler: String,
 
     /// Address to listen on. Everybody who reaches it can read all data of the executor
@@ -32,11 +32,11 @@ pub struct ExecutorArgs {
     pub external_host: Option<String>,
 
     /// Port for results
-    #[arg(long, value_name = "PORT", default_value_t = 50051)]
+    #[arg(long, value_name = "PORT", default_value_t = 15051)]
     pub port: u16,
 
     /// Port for the scheduler
-    #[arg(long, value_name = "PORT", default_value_t = 50052)]
+    #[arg(long, value_name = "PORT", default_value_t = 15052)]
     pub grpc_port: u16,
 
     /// Source of this executor: KIND:LOCATION, or a data directory of reth

@@ -20,6 +20,7 @@ mod chain;
 mod codec;
 pub mod driver;
 mod engine;
+mod engine_log;
 mod error;
 pub mod executor;
 mod functions;
@@ -59,6 +60,7 @@ pub fn process(work: impl Future<Output = Result<()>>) -> ExitCode {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .init();
+    engine_log::install();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();

@@ -11,7 +11,7 @@ use std::{net::SocketAddr, sync::Arc};
 #[derive(Args, Clone, Debug)]
 pub struct SchedulerArgs {
     /// Address to listen on. Everybody who reaches it can read all data of the executors
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:15050")]
     pub listen: SocketAddr,
 
     /// Host name at which executors reach the scheduler, if it is not that of --listen
