@@ -72,10 +72,7 @@ pub struct ExecutorArgs {
 ///
 /// If the source cannot be opened, the scheduler cannot be reached, or an option is wrong.
 pub async fn run(args: &ExecutorArgs) -> Result<()> {
-    let source = match &args.source {
-        Some(source) => Some(SourceSpec::from(source.as_str())),
-        None => None,
-    };
+    let source = args.source.as_deref().map(SourceSpec::from);
     let flags = Config {
         source,
         chain: args.chain.clone(),

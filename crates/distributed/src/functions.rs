@@ -332,7 +332,7 @@ mod tests {
 
         let mut whole = Sums::default();
         whole
-            .update_batch(&[column.clone()], &groups, None, 3)
+            .update_batch(std::slice::from_ref(&column), &groups, None, 3)
             .unwrap();
         assert_eq!(texts(&mut whole), naive);
 
@@ -342,7 +342,12 @@ mod tests {
             let column = column.slice(rows.start, 10);
             let mut partial = Sums::default();
             partial
-                .update_batch(&[column.clone()], &groups[rows.clone()], None, 3)
+                .update_batch(
+                    std::slice::from_ref(&column),
+                    &groups[rows.clone()],
+                    None,
+                    3,
+                )
                 .unwrap();
             let states = match part % 2 {
                 0 => partial.state(EmitTo::All).unwrap(),

@@ -286,7 +286,7 @@ mod tests {
             log_index: number.is_multiple_of(2).then_some(u32::from(number)),
             sub_index: 7,
             transaction_hash: number.is_multiple_of(3).then(|| B256::repeat_byte(number)),
-            token_address: (number % 5 > 0).then(|| address(number)),
+            token_address: (!number.is_multiple_of(5)).then(|| address(number)),
             from_address: address(number),
             to_address: address(number + 1),
             value: U256::MAX - U256::from(number),

@@ -127,6 +127,6 @@ fn sender(data_directory: &std::path::Path) -> String {
     );
     let all = run(command.arg("--datadir").arg(data_directory));
     let lines: Vec<_> = all.stdout.lines().collect();
-    let cells = lines[lines.len() / 2].split(',');
-    cells.skip(7).next().unwrap().to_owned()
+    let mut cells = lines[lines.len() / 2].split(',');
+    cells.nth(7).unwrap().to_owned()
 }

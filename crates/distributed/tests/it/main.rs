@@ -1,5 +1,10 @@
 //! Questions to a real scheduler and real executors, as processes on this machine.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "tests report what they measured or skipped"
+)]
+
 mod answers;
 mod damage;
 mod faults;

@@ -122,11 +122,14 @@ pub(crate) fn check(cluster: &Cluster, source: &str, local: &str) {
     assert_eq!(ask(&["motifs"]), expected);
 
     // Tokens: sums, addresses and edges.
-    let mut ends: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<(&str, &str)>)> = BTreeMap::new();
+    let mut addresses_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut edges_of: BTreeMap<&str, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for (token, from, to, _) in &rows {
-        let (addresses, edges) = ends.entry(token).or_default();
-        addresses.extend([from.as_str(), to]);
-        edges.insert((from, to));
+        addresses_of
+            .entry(token)
+            .or_default()
+            .extend([from.as_str(), to]);
+        edges_of.entry(token).or_default().insert((from, to));
     }
     let found = ask(&["tokens"]);
     assert_eq!(found.len(), sums.len());
@@ -137,7 +140,7 @@ pub(crate) fn check(cluster: &Cluster, source: &str, local: &str) {
             row[0].as_str()
         };
         let (count, sum) = &sums[token];
-        let (addresses, edges) = &ends[token];
+        let (addresses, edges) = (&addresses_of[token], &edges_of[token]);
         let expected = [
             count.to_string(),
             sum.to_string(),
