@@ -27,6 +27,7 @@ mod build;
 mod graph;
 mod merge;
 mod merged;
+mod poisoning;
 mod totals;
 
 pub mod testing;
@@ -38,6 +39,7 @@ pub use graph::{
 };
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger};
+pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
 pub use scan::scan;
 pub use search::search;

@@ -74,7 +74,8 @@ pub use txgraph_export::{
     Schema, TableFormat, Target, TokenList, U256Type, Written, discard_partial_files, printable,
 };
 pub use txgraph_graph::{
-    AmountSum, Asset, Edge, Expansion, LimitHit, SearchRequest, TransferGraph, Vertex, petgraph,
+    AmountSum, Asset, Edge, Expansion, LimitHit, Poisoning, SearchRequest, TransferGraph, Vertex,
+    ZeroValue, petgraph,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};

@@ -1,10 +1,10 @@
 //! `txgraph graph`.
 
-use super::{Context, picture::PictureArgs};
+use super::{Context, picture::PictureArgs, poisoning};
 use crate::args::{ColumnArgs, SearchArgs, graph_formats, output, text};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{Result, text::GraphQuery};
+use txgraph::{Poisoning, Result, text::GraphQuery};
 
 /// Follow transfers from some addresses and write the graph around them
 ///
@@ -109,6 +109,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let mut done = answer.write_all(&outputs)?;
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
+    poisoning::warn(terminal, &Poisoning::of(&answer));
     terminal.written(&done.written);
     let hops = answer.graph.node_weights().map(|vertex| vertex.hop);
     let (vertices, edges) = (answer.graph.node_count(), answer.graph.edge_count());

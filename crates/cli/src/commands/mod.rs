@@ -12,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod lake;
 pub(crate) mod man;
 pub(crate) mod picture;
+mod poisoning;
 pub(crate) mod query;
 pub(crate) mod replay;
 pub(crate) mod token;

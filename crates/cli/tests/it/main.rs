@@ -20,6 +20,7 @@ mod lake;
 mod mainnet;
 mod op;
 mod outputs;
+mod poisoning;
 mod query;
 mod replay;
 mod replay_tables;

@@ -5,7 +5,10 @@
 use crate::content;
 use alloy_primitives::Address;
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_graph::{SearchRequest, TransferGraph, search, testing::MemorySource};
+use txgraph_graph::{
+    Poisoning, SearchRequest, TransferGraph, ZeroValue, search,
+    testing::{self, MemorySource},
+};
 use txgraph_testkit::{
     fixtures::{self, Fixture},
     naive::{self, Reached, Rules},
@@ -35,6 +38,36 @@ fn search_both(source: &MemorySource, request: &SearchRequest) -> TransferGraph 
         "modes differ: {request:?}"
     );
     graph
+}
+
+/// The scenario of the truth file: a lookalike gets transfers of nothing from the victim.
+#[test]
+fn planted_poisoning_is_flagged() {
+    let mut flagged = 0;
+    for chain in chains() {
+        let planted = &chain.truth["scenarios"]["address-poisoning"];
+        if planted.is_null() {
+            continue;
+        }
+        let address = |name: &str| -> Address {
+            let text = planted[name].as_str().expect("an address");
+            text.parse().expect("an address")
+        };
+        let found = Poisoning::of(&testing::graph(naive::decode_fixture(&chain).transfers));
+        let mut pair = vec![address("partner"), address("lookalike")];
+        pair.sort_unstable();
+        assert!(found.lookalikes.contains(&pair), "{found:?}");
+        let poison = planted["poison"].as_array().expect("transfers");
+        let nothing = poison.iter().filter(|transfer| transfer["value"] == "0");
+        let expected = ZeroValue {
+            from_address: address("victim"),
+            to_address: address("lookalike"),
+            transfers: nothing.count() as u64,
+        };
+        assert!(found.zero_value.contains(&expected), "{found:?}");
+        flagged += 1;
+    }
+    assert!(flagged > 0, "no chain has the scenario");
 }
 
 #[test]
