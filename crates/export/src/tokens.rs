@@ -52,11 +52,22 @@ struct JsonToken {
     symbol: String,
 }
 
+/// The answer of a token contract, as `txgraph token --json` prints it by address.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonNames {
+    #[serde(rename = "name")]
+    _name: Option<String>,
+    symbol: Option<String>,
+    decimals: Option<u8>,
+}
+
 impl TokenList {
-    /// Reads a Uniswap token list (JSON) or a CSV file with a header line of
+    /// Reads a Uniswap token list (JSON), the output of `txgraph token --json`, or a CSV file with a header line of
     /// `address,symbol,decimals` and optionally `chain_id`, in any
     /// order; other columns are ignored. Without `chain_id` a token counts
-    /// for every chain. Rows without decimals are left out.
+    /// for every chain. Rows without decimals are left out. The output of `txgraph token` has the
+    /// claims of the contracts themselves: any contract can claim any symbol.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).map_err(|source| Error::Io {
             path: path.into(),
@@ -81,6 +92,11 @@ impl TokenList {
     }
 
     fn parse_json(text: &str) -> Result<Self, String> {
+        if let Ok(names) = serde_json::from_str::<BTreeMap<Address, JsonNames>>(text)
+            && !names.is_empty()
+        {
+            return Ok(Self::from_names(names));
+        }
         let read: JsonList = serde_json::from_str(text)
             .map_err(|e| format!("not a token list (an object with an array `tokens`): {e}"))?;
         let mut list = Self::default();
@@ -95,6 +111,20 @@ impl TokenList {
                 .map_err(|reason| format!("token {}: {reason}", i + 1))?;
         }
         Ok(list)
+    }
+
+    /// Tokens without decimals are left out, as in CSV.
+    fn from_names(names: BTreeMap<Address, JsonNames>) -> Self {
+        let entry = |(address, names): (Address, JsonNames)| {
+            let symbol = names.symbol.unwrap_or_default();
+            let token = Token {
+                symbol: printable_short(&symbol, SYMBOL_CHARS),
+                decimals: names.decimals?,
+            };
+            Some(((address, None), token))
+        };
+        let tokens = names.into_iter().filter_map(entry).collect();
+        Self { tokens }
     }
 
     fn parse_csv(text: &str) -> Result<Self, String> {
@@ -307,6 +337,27 @@ mod tests {
     }
 
     #[test]
+    fn reads_the_claims_of_contracts() {
+        let text = r#"{
+            "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48":
+                {"name": "USD Coin", "symbol": "USDC\u202e", "decimals": 6},
+            "0x0000000000000000000000000000000000000001":
+                {"name": null, "symbol": "RAW", "decimals": null},
+            "0x0000000000000000000000000000000000000002":
+                {"name": null, "symbol": null, "decimals": 3}
+        }"#;
+        let list = TokenList::parse(text).unwrap();
+        let token = list.lookup(5, USDC).unwrap();
+        assert_eq!((token.symbol.as_str(), token.decimals), ("USDC\u{FFFD}", 6));
+        assert_eq!(list.len(), 2);
+        let unnamed = address!("0000000000000000000000000000000000000002");
+        assert_eq!(
+            list.format_asset(5, &asset(Some(unnamed), TokenStandard::Erc20)),
+            "0x0000…0002"
+        );
+    }
+
+    #[test]
     fn errors_name_the_entry() {
         let entry = |address: &str, decimals: &str| {
             format!(r#"{{"chainId":1,"address":"{address}","symbol":"A","decimals":{decimals}}}"#)
@@ -325,6 +376,7 @@ mod tests {
                 "token 2: 0xA0b8",
             ),
             (TokenList::parse("[1]"), "not a token list"),
+            (TokenList::parse("{}"), "not a token list"),
             (TokenList::parse(""), "no column `address`"),
             (TokenList::parse("address,symbol\n"), "no column `decimals`"),
             (

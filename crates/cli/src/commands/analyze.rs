@@ -64,7 +64,7 @@ pub(crate) struct AnalyzeArgs {
     )]
     format: Option<String>,
 
-    /// Symbols and decimals of tokens: a Uniswap token list (JSON), or CSV
+    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Option<PathBuf>,
 

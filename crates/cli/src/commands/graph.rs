@@ -41,7 +41,7 @@ pub(crate) struct GraphArgs {
     #[arg(long, help_heading = "Output")]
     merge: bool,
 
-    /// Symbols and decimals of tokens: a Uniswap token list (JSON), or CSV
+    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
     ///
     /// Without it, amounts are in the smallest unit of each token; decimals are never guessed.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
