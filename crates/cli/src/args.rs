@@ -9,7 +9,8 @@ use txgraph::{
     BlockSpec, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec,
     TableFormat, TokenStandard, U256Type,
     text::{
-        Columns, Output, Search, Selection, parse_amount, parse_size, read_blocks, since_until,
+        Columns, Output, Search, Selection, check_min_value, parse_size, parse_token_id,
+        read_blocks, since_until,
     },
 };
 
@@ -247,9 +248,20 @@ pub(crate) struct SelectionArgs {
     #[arg(short, long, value_name = "TOKEN", help_heading = "Which transfers")]
     token: Vec<String>,
 
-    /// Smallest amount, in the smallest unit of the token: 1000000 or 1e18
+    /// Smallest amount: 1000000 or 1e18 smallest units, 1.5 or USDC=100,WETH=0.1 in units of tokens
+    ///
+    /// A whole number without a unit is in the smallest unit of every token. 1.5 applies to each
+    /// token of --token, by its decimals. USDC=100 (or '100 USDC') limits only that token: a symbol
+    /// of --token-list, an address, or `eth`. Decimals come from --token-list.
     #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = "Which transfers")]
     min_value: Option<String>,
+
+    /// Only these token ids, decimal or 0x…; for several, use commas or repeat the option
+    #[arg(
+        long, value_name = "ID", value_delimiter = ',', value_parser = token_id,
+        help_heading = "Which transfers"
+    )]
+    token_id: Vec<String>,
 
     /// Only transfers of these standards
     #[arg(
@@ -309,6 +321,7 @@ impl From<SelectionArgs> for Selection {
             until: args.blocks.until,
             token: args.token,
             min_value: args.min_value,
+            token_id: args.token_id,
             standard: args.standard,
             kind: args.kind,
             wrapped_native: args.wrapped_native,
@@ -454,8 +467,13 @@ pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     })
 }
 
+fn token_id(text: &str) -> Result<String, String> {
+    parse_token_id(text)?;
+    Ok(text.to_owned())
+}
+
 fn amount(text: &str) -> Result<String, String> {
-    parse_amount(text)?;
+    check_min_value(text)?;
     Ok(text.to_owned())
 }
 

@@ -193,6 +193,15 @@ fn limit_words(limit: &LimitHit) -> String {
             thousands(*limit),
             thousands(*transfers_left_out)
         ),
+        LimitHit::Top {
+            limit,
+            transfers_left_out,
+        } => format!(
+            "the largest {} of each address and token: {} transfers omitted, and what follows from \
+             them",
+            thousands(u64::from(*limit)),
+            thousands(*transfers_left_out)
+        ),
         LimitHit::MaxEdges {
             limit,
             transfers_left_out,

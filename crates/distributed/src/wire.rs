@@ -10,8 +10,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
 use txgraph_transfers::{
-    BlockRange, ChainInfo, Direction, Kind, Pin, ScanReport, ScanRequest, TokenFilter,
-    TokenStandard, Touching, TransferFilter, WrappedNative,
+    AmountFilter, BlockRange, ChainInfo, Direction, Kind, Pin, ScanReport, ScanRequest,
+    TokenFilter, TokenStandard, Touching, TransferFilter, WrappedNative,
 };
 
 /// Addresses that are part of a plan. A larger frontier is a file that executors read.
@@ -71,6 +71,8 @@ pub(crate) struct Request {
     tokens: Option<(Vec<Address>, bool)>,
     frontier: Option<Frontier>,
     min_value: U256,
+    #[serde(default)]
+    amounts: AmountFilter,
     standards: Vec<TokenStandard>,
     kinds: Vec<Kind>,
     internal: bool,
@@ -122,6 +124,7 @@ impl Request {
             tokens,
             frontier,
             min_value: filter.min_value,
+            amounts: filter.amounts.clone(),
             standards: filter.standards.clone(),
             kinds: filter.kinds.clone(),
             internal: filter.internal,
@@ -148,6 +151,7 @@ impl Request {
                 tokens,
                 touching,
                 min_value: self.min_value,
+                amounts: self.amounts.clone(),
                 standards: self.standards.clone(),
                 kinds: self.kinds.clone(),
                 internal: self.internal,
@@ -320,6 +324,7 @@ mod tests {
                 },
                 touching: Some(touching(700)),
                 min_value: U256::MAX,
+                amounts: AmountFilter::new([(None, U256::from(5))], [U256::MAX]),
                 standards: vec![TokenStandard::Native],
                 kinds: vec![Kind::Mint],
                 internal: true,
@@ -340,6 +345,7 @@ mod tests {
             (theirs.addresses, theirs.direction)
         );
         assert_eq!(read.filter.min_value, U256::MAX);
+        assert_eq!(read.filter.amounts, request.filter.amounts);
         assert_eq!(read.wrapped_native, request.wrapped_native);
         assert!(read.with_times && !read.with_hashes && read.allow_partial);
     }

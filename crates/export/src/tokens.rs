@@ -200,6 +200,19 @@ impl TokenList {
         on_chain.or_else(|| self.tokens.get(&(address, None)))
     }
 
+    /// Returns the tokens of a chain with a symbol, in any case, ascending.
+    pub fn with_symbol(&self, chain_id: u64, symbol: &str) -> Vec<Address> {
+        let of_chain = |chain: &Option<u64>| chain.is_none_or(|chain| chain == chain_id);
+        let mut found: Vec<Address> = (self.tokens.iter())
+            .filter(|((_, chain), token)| {
+                of_chain(chain) && token.symbol.eq_ignore_ascii_case(symbol)
+            })
+            .map(|((address, _), _)| *address)
+            .collect();
+        found.dedup();
+        found
+    }
+
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.tokens.len()

@@ -7,6 +7,7 @@ use crate::{
     Expansion, LimitHit, SearchRequest,
     csr::Csr,
     interner::NONE,
+    largest::Largest,
     rows::Interned,
     scan::Fetched,
     timing::{Arrival, Timing},
@@ -64,6 +65,7 @@ pub(crate) struct FrontierVertex {
 struct Omitted {
     by_vertices: u64,
     by_edges: u64,
+    by_top: u64,
 }
 
 /// A row that becomes an edge.
@@ -149,6 +151,7 @@ impl<'a> Expander<'a> {
         frontier: &[FrontierVertex],
         fetched: &Fetched,
         csr: &Csr,
+        interned: &Interned,
     ) -> Vec<EdgeRow> {
         let mut edge_rows = Vec::new();
         for vertex in frontier {
@@ -163,7 +166,10 @@ impl<'a> Expander<'a> {
             self.visited[at]
                 .expansion
                 .get_or_insert(Expansion::Expanded);
-            for &row in csr.of(vertex.address) {
+            let rows = csr.of(vertex.address);
+            let largest = (self.request.top)
+                .map(|top| Largest::of(top, vertex.address, rows, &fetched.rows, interned));
+            for &row in rows {
                 let end = fetched.rows.row(row).other_end(vertex.address);
                 let end_number = self.vertex_number(end);
                 if self.request.direction == Direction::Both {
@@ -177,6 +183,12 @@ impl<'a> Expander<'a> {
                 if !self.timing.follows(vertex.from, position)
                     || done.is_some_and(|done| self.timing.follows(done, position))
                 {
+                    continue;
+                }
+                if let Some(largest) = &largest
+                    && !largest.contains(fetched.rows.token(row, interned), end)
+                {
+                    self.omitted.by_top += 1;
                     continue;
                 }
                 if self.admit(vertex.number, end_number) {
@@ -294,6 +306,12 @@ impl<'a> Expander<'a> {
         }
         if count(Expansion::ZeroAddress) > 0 {
             limits.push(LimitHit::ZeroAddress);
+        }
+        if let (Some(limit), transfers_left_out @ 1..) = (self.request.top, self.omitted.by_top) {
+            limits.push(LimitHit::Top {
+                limit,
+                transfers_left_out,
+            });
         }
         if let (Some(limit), transfers_left_out @ 1..) =
             (self.request.max_vertices, self.omitted.by_vertices)

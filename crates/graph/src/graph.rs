@@ -145,6 +145,14 @@ pub enum LimitHit {
         /// added. Transfers beyond those were not examined.
         transfers_left_out: u64,
     },
+    /// Transfers of expanded vertices were left out, because other counterparties have larger
+    /// amounts.
+    Top {
+        /// The number of counterparties of each vertex and token that are followed.
+        limit: u32,
+        /// Transfers left out. Transfers beyond those were not examined.
+        transfers_left_out: u64,
+    },
     /// No more edges were added, and the search ended with the hop at which that
     /// happened.
     MaxEdges {

@@ -25,6 +25,7 @@ mod amount;
 mod assemble;
 mod build;
 mod graph;
+mod largest;
 mod merge;
 mod merged;
 mod poisoning;

@@ -48,6 +48,13 @@ pub struct SearchRequest {
     /// happens is the last. The graph has all edges of the hops before, and of that hop
     /// those of the lowest addresses, earliest first.
     pub max_edges: Option<u64>,
+    /// Follow only the transfers to (for `In`: from) this many counterparties of each expanded
+    /// vertex and token: those with the largest sums. Among equal sums, the lower address.
+    ///
+    /// All transfers that pass the filter count for the sums, also those that a time-respecting
+    /// search does not follow. With `Both`, a transfer between two vertices is judged by the one
+    /// that is expanded first.
+    pub top: Option<u32>,
     /// Expand the zero address (mints and burns) as well.
     pub expand_zero: bool,
     /// Bytes that the search may use to keep the transfers of one pass; beyond that it
@@ -77,6 +84,7 @@ impl SearchRequest {
             stop_at: BTreeMap::new(),
             max_vertices: None,
             max_edges: None,
+            top: None,
             expand_zero: false,
             memory_bytes_max: Self::MEMORY_BYTES_MAX_DEFAULT,
             allow_partial: false,

@@ -219,6 +219,18 @@ impl RowStore {
         }
     }
 
+    /// Returns the token of a row; `None` for the native coin.
+    pub(crate) fn token(&self, row: u32, interned: &Interned) -> Option<Address> {
+        interned.classes.value(self.row(row).class).0
+    }
+
+    /// Returns the amount of a row.
+    pub(crate) fn value(&self, row: u32) -> U256 {
+        let row = self.row(row);
+        let at = row.words as usize + usize::from(row.shape & HAS_SUB != 0);
+        self.amount(at, row.value_len())
+    }
+
     /// Memory in use. Capacity that is not written yet does not count: the operating
     /// system has not allocated it.
     pub(crate) fn bytes(&self) -> usize {

@@ -101,7 +101,7 @@ fn expand_in_memory(
     let mut edge_rows = Vec::new();
     let mut hop = 0;
     while !frontier.is_empty() {
-        edge_rows.extend(expander.expand(hop, &frontier, fetched, &csr));
+        edge_rows.extend(expander.expand(hop, &frontier, fetched, &csr, interned));
         hop += 1;
         frontier = expander.frontier(hop, interned);
     }
@@ -130,7 +130,7 @@ fn expand_by_scans(
             request.direction,
             interned.addresses.len(),
         );
-        let mut followed = expander.expand(hop, &frontier, &fetched, &csr);
+        let mut followed = expander.expand(hop, &frontier, &fetched, &csr, interned);
         // Adjacent rows of one block share its entry.
         followed.sort_unstable();
         for EdgeRow { row, hop } in followed {

@@ -135,7 +135,7 @@ impl<'a> Question<'a> {
                 return Ok(ControlFlow::Continue(()));
             }
             let transfer = rows.transfer(row)?;
-            if transfer.value < self.request.filter.min_value {
+            if !self.wants_amount(&transfer) {
                 return Ok(ControlFlow::Continue(()));
             }
             if !blocks.contains(transfer.block_number) {
@@ -151,10 +151,20 @@ impl<'a> Question<'a> {
         }
     }
 
+    fn wants_amount(&self, transfer: &Transfer) -> bool {
+        self.request.filter.wants_amount(
+            transfer.token_address.as_ref(),
+            &transfer.value,
+            transfer.token_id.as_ref(),
+        )
+    }
+
     /// Counts the wanted transfers in these blocks.
     pub(crate) fn count(&self, segment: &Segment, blocks: BlockRange) -> Result<u64, Error> {
-        let min_value = self.request.filter.min_value;
-        if self.request.filter.touching.is_some() {
+        let filter = &self.request.filter;
+        let min_value = filter.min_value;
+        // Reads whole transfers if amounts or ids are limited by token.
+        if filter.touching.is_some() || !filter.amounts.is_empty() {
             let mut count = 0;
             let selected = self.select(segment, blocks)?;
             self.each(segment, blocks, &selected, &mut |_| {
@@ -217,6 +227,7 @@ impl<'a> Question<'a> {
         }
         let mut counterparties = HashSet::<Address>::default();
         let min_value = self.request.filter.min_value;
+        let has_amounts = !self.request.filter.amounts.is_empty();
         for (segment, blocks, wanted) in pieces {
             let rows = segment.rows()?;
             select(segment, *blocks, wanted, &mut touching)?;
@@ -225,6 +236,9 @@ impl<'a> Question<'a> {
             for row in &touching {
                 let row = *row as usize;
                 if min_value > U256::ZERO && rows.value(row)? < min_value {
+                    continue;
+                }
+                if has_amounts && !self.wants_amount(&rows.transfer(row)?) {
                     continue;
                 }
                 let (from, to) = rows.ends(row)?;

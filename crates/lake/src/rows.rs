@@ -247,6 +247,9 @@ impl Wanted<'_> {
     /// Counts the wanted transfers.
     pub(crate) fn count(&self) -> Result<u64> {
         let filter = &self.request.filter;
+        if !filter.amounts.is_empty() {
+            return Ok(self.transfers()?.len() as u64);
+        }
         if self.rows.is_none()
             && self.blocks == self.partition.info.blocks
             && filter.min_value == U256::ZERO
@@ -333,6 +336,12 @@ impl Wanted<'_> {
             transfer.token_address = token.map(|id| book.address(id)).transpose()?;
             transfer.from_address = book.address(from)?;
             transfer.to_address = book.address(to)?;
+        }
+        let amounts = &self.request.filter.amounts;
+        if !amounts.is_empty() {
+            transfers.retain(|it| {
+                amounts.wants(it.token_address.as_ref(), &it.value, it.token_id.as_ref())
+            });
         }
         Ok(transfers)
     }

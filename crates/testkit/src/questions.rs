@@ -4,8 +4,9 @@ use alloy_primitives::{Address, U256};
 use rand::{Rng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, Direction, Indexable, Kind, ScanReport, ScanRequest, SourceError,
-    TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, WrappedNative,
+    AmountFilter, BlockRange, BlockRanges, Direction, Indexable, Kind, ScanReport, ScanRequest,
+    SourceError, TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource,
+    WrappedNative,
 };
 
 /// The blocks `first..=last`.
@@ -134,6 +135,19 @@ impl Reference {
         if chance.random_bool(0.3) {
             let like = self.all.choose(chance).unwrap().value;
             filter.min_value = like.saturating_add(U256::from(chance.random_range(0..2)));
+        }
+        if chance.random_bool(0.15) {
+            let like = self.all.choose(chance).unwrap();
+            let least = like
+                .value
+                .saturating_add(U256::from(chance.random_range(0..2)));
+            let ids = self.all.iter().filter_map(|it| it.token_id);
+            let ids = ids
+                .filter(|_| chance.random_bool(0.1))
+                .take(3)
+                .collect::<Vec<_>>();
+            let ids = if chance.random() { ids } else { Vec::new() };
+            filter.amounts = AmountFilter::new([(like.token_address, least)], ids);
         }
         if chance.random_bool(0.2) {
             filter.standards = vec![*TokenStandard::ALL.choose(chance).unwrap()];

@@ -526,7 +526,7 @@ impl<'f> Decoder<'f> {
     ) -> Option<usize> {
         let filter = self.filter;
         let wanted = filter.tokens.wants(event.token.as_ref())
-            && event.value >= filter.min_value
+            && filter.wants_amount(event.token.as_ref(), &event.value, event.token_id.as_ref())
             && filter.wants_sort(event.standard, event.kind)
             && filter.wants_ends(&event.from, &event.to);
         if !wanted {

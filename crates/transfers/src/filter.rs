@@ -1,6 +1,6 @@
 //! Conditions on transfers. Decoders apply them before they build a transfer, where possible.
 
-use crate::{Kind, TokenStandard, Transfer};
+use crate::{AmountFilter, Kind, TokenStandard, Transfer};
 use alloy_primitives::{Address, U256, map::AddressHashSet};
 use txgraph_base::words;
 
@@ -81,6 +81,8 @@ pub struct TransferFilter {
     pub touching: Option<Touching>,
     /// The smallest wanted amount, in the smallest unit of the token.
     pub min_value: U256,
+    /// Smallest amounts by token, and wanted token ids.
+    pub amounts: AmountFilter,
     /// The wanted standards; empty for all.
     pub standards: Vec<TokenStandard>,
     /// The wanted kinds; empty for all.
@@ -159,12 +161,28 @@ impl TransferFilter {
         }
     }
 
+    /// Whether amounts or ids are limited.
+    #[inline]
+    pub fn limits_amounts(&self) -> bool {
+        !self.min_value.is_zero() || !self.amounts.is_empty()
+    }
+
+    /// Whether an amount and an id of this token are wanted.
+    #[inline]
+    pub fn wants_amount(&self, token: Option<&Address>, value: &U256, id: Option<&U256>) -> bool {
+        *value >= self.min_value && self.amounts.wants(token, value, id)
+    }
+
     /// Whether `transfer` meets every condition.
     #[inline]
     pub fn wants(&self, transfer: &Transfer) -> bool {
         self.tokens.wants(transfer.token_address.as_ref())
             && self.wants_ends(&transfer.from_address, &transfer.to_address)
-            && transfer.value >= self.min_value
+            && self.wants_amount(
+                transfer.token_address.as_ref(),
+                &transfer.value,
+                transfer.token_id.as_ref(),
+            )
             && self.wants_sort(transfer.token_standard, transfer.kind)
     }
 }

@@ -7,6 +7,7 @@
 //! Start with `transfer` and `filter`, which define the terms. `events`, `log`, `wrap` and
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 
+mod amounts;
 mod counts;
 mod decode;
 mod events;
@@ -23,6 +24,7 @@ mod transfer;
 mod views;
 mod wrap;
 
+pub use amounts::AmountFilter;
 pub use counts::DecodeCounts;
 pub use decode::Decoder;
 pub use events::{

@@ -89,9 +89,9 @@ pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{BlockReplay, EngineKind, Mismatch, RangeReport, TransactionReplay};
 pub use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction, FailureKind,
-    Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter, TokenStandard,
-    Touching, Transfer, TransferFilter, TransferSource, Unavailable, WrappedNative,
+    AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,
+    FailureKind, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter,
+    TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable, WrappedNative,
 };
 
 #[cfg(feature = "export")]

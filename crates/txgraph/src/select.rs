@@ -4,7 +4,7 @@ use crate::{Advice, BlockSpec, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::mem;
 use txgraph_transfers::{
-    BlockRanges, Kind, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
+    AmountFilter, BlockRanges, Kind, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
 };
 
 /// Whether transfers of this kind are in no log and are no value of a transaction. They are part of
@@ -22,6 +22,8 @@ pub struct Selection {
     pub tokens: TokenFilter,
     /// The smallest amount, in the smallest unit of the token.
     pub min_value: U256,
+    /// Smallest amounts by token, and ids of tokens.
+    pub amounts: AmountFilter,
     /// Standards; empty: all.
     pub standards: Vec<TokenStandard>,
     /// Kinds; empty: all.
@@ -51,6 +53,7 @@ impl Selection {
             tokens: self.tokens.clone(),
             touching: None,
             min_value: self.min_value,
+            amounts: self.amounts.clone(),
             standards: self.standards.clone(),
             kinds: self.kinds.clone(),
             internal: self.internal,
@@ -149,6 +152,12 @@ macro_rules! selection_methods {
         /// Only amounts from this one on, in the smallest unit of the token.
         pub fn min_value(mut self, amount: alloy_primitives::U256) -> Self {
             self.$($field).+.min_value = amount;
+            self
+        }
+
+        /// Only amounts and token ids that meet these conditions.
+        pub fn amounts(mut self, amounts: txgraph_transfers::AmountFilter) -> Self {
+            self.$($field).+.amounts = amounts;
             self
         }
 

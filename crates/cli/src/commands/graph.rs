@@ -35,6 +35,12 @@ pub(crate) struct GraphArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     vertices: Option<PathBuf>,
 
+    /// Follow only the largest N counterparties of each address and token, by summed amount
+    ///
+    /// Among equal sums, the lower address. The number of transfers left out is stated.
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    top: Option<u32>,
+
     /// One edge for all transfers of a token from one address to another
     ///
     /// With their number, the sum of amounts, and first and last block.
@@ -80,6 +86,7 @@ impl From<GraphArgs> for GraphQuery {
     fn from(args: GraphArgs) -> Self {
         Self {
             search: args.search.into(),
+            top: args.top,
             merge: args.merge,
             vertices: args.vertices.map(text),
             token_list: args.token_list.map(text),

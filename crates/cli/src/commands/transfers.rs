@@ -1,7 +1,7 @@
 //! `txgraph transfers`.
 
 use super::Context;
-use crate::args::{ColumnArgs, SelectionArgs, output, table_formats, words};
+use crate::args::{ColumnArgs, SelectionArgs, output, table_formats, text, words};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{Direction, Result, text::TransfersQuery};
@@ -44,6 +44,10 @@ pub(crate) struct TransfersArgs {
     #[arg(long, help_heading = "Output")]
     overwrite: bool,
 
+    /// Symbols and decimals of tokens, for amounts in units: a Uniswap token list (JSON), or CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    token_list: Option<PathBuf>,
+
     #[command(flatten)]
     columns: ColumnArgs,
 }
@@ -69,6 +73,7 @@ impl From<TransfersArgs> for TransfersQuery {
     fn from(args: TransfersArgs) -> Self {
         Self {
             selection: args.selection.into(),
+            token_list: args.token_list.map(text),
             address: args.address,
             direction: args.direction,
             output: output(

@@ -3,6 +3,7 @@
 
 mod harness;
 
+mod amounts;
 mod analyze;
 mod bundles;
 mod cluster;

@@ -121,6 +121,12 @@ fn limit(limit: &LimitHit) -> String {
         } => {
             format!("cut at {limit} vertices: at least {transfers_left_out} transfers left out")
         }
+        LimitHit::Top {
+            limit,
+            transfers_left_out,
+        } => {
+            format!("the largest {limit} of each address: {transfers_left_out} transfers left out")
+        }
         LimitHit::MaxEdges {
             limit,
             transfers_left_out,

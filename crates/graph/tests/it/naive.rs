@@ -1,7 +1,7 @@
 //! The definition of the search, as loops over all transfers, with every limit. The naive
 //! search of the test kit has no limits and runs on fixtures.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{Expansion, LimitHit, SearchRequest};
 use txgraph_transfers::{Direction, Position, Transfer};
@@ -74,6 +74,7 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
     let mut edges = BTreeMap::new();
     let (mut no_vertex, mut no_edge) = (BTreeSet::new(), BTreeSet::new());
     let mut left_out_of: BTreeSet<Address> = BTreeSet::new();
+    let mut below_top = BTreeSet::new();
     let mut pending: BTreeSet<Address> = BTreeSet::new();
 
     let sooner = |a: Position, b: Position| match request.direction {
@@ -96,7 +97,11 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
                     .is_some_and(|arrival| !sooner(*arrival, at));
                 let seen =
                     edges.contains_key(&at) || no_vertex.contains(&at) || no_edge.contains(&at);
-                if seen || request.time_respecting && too_early {
+                if seen || below_top.contains(&at) || request.time_respecting && too_early {
+                    continue;
+                }
+                if !is_among_top(transfers, request, start, transfer.token_address, end) {
+                    below_top.insert(at);
                     continue;
                 }
                 if !hops.contains_key(&end)
@@ -173,6 +178,12 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
     if count(Expansion::ZeroAddress) > 0 {
         limits.push(LimitHit::ZeroAddress);
     }
+    if !below_top.is_empty() {
+        limits.push(LimitHit::Top {
+            limit: request.top.unwrap(),
+            transfers_left_out: below_top.len() as u64,
+        });
+    }
     if !no_vertex.is_empty() {
         let limit = request.max_vertices.unwrap();
         limits.push(LimitHit::MaxVertices {
@@ -229,4 +240,31 @@ pub(crate) fn shortest_paths(
         go(transfers, request, (*root, 0, None), &mut found);
     }
     found
+}
+
+/// Whether fewer than `top` counterparties of an address have larger sums of a token.
+fn is_among_top(
+    transfers: &[Transfer],
+    request: &SearchRequest,
+    start: Address,
+    token: Option<Address>,
+    end: Address,
+) -> bool {
+    let Some(top) = request.top else {
+        return true;
+    };
+    let mut sums: BTreeMap<Address, U256> = BTreeMap::new();
+    // `of` returns a transfer to itself twice.
+    let mut seen = BTreeSet::new();
+    for (transfer, end) in of(transfers, request, start) {
+        if transfer.token_address == token && seen.insert(transfer.position()) {
+            *sums.entry(end).or_default() += transfer.value;
+        }
+    }
+    let own = sums[&end];
+    let larger = |other: &Address, sum: &U256| *sum > own || *sum == own && *other < end;
+    sums.iter()
+        .filter(|(other, sum)| larger(other, sum))
+        .count()
+        < top as usize
 }

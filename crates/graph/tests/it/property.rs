@@ -42,7 +42,7 @@ fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
         any::<bool>(),
         any::<bool>(),
     );
-    let limits = (some(0..4), some(0..8), some(0..12));
+    let limits = (some(0..4), some(0..8), some(0..12), some(0..4));
     let roots = proptest::collection::vec(name.clone(), 1..4);
     let stops = proptest::option::weighted(0.3, name);
     let filter = (any::<bool>(), 0u64..2);
@@ -61,6 +61,7 @@ fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
         // At least the largest number of roots.
         request.max_vertices = limits.1.map(|max| max + 3);
         request.max_edges = limits.2;
+        request.top = limits.3.map(|top| top as u32);
         request.stop_at = BTreeMap::from_iter(stop.map(|s| (testing::address(s), s.into())));
         if filter.0 {
             let tokens = [testing::address("T")].into_iter().collect();

@@ -747,6 +747,7 @@ fn some_filter() -> impl Strategy<Value = TransferFilter> {
                 tokens,
                 touching,
                 min_value: U256::from(min_value),
+                amounts: Default::default(),
                 standards,
                 kinds,
                 internal: false,

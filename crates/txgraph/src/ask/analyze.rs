@@ -126,12 +126,13 @@ impl<'s> Analyze<'s> {
                 stop_at,
                 max_vertices,
                 max_edges,
+                top,
                 expand_zero,
             } = options;
             let is_default = *hops == Default::default()
                 && *direction == Default::default()
                 && stop_at.is_empty()
-                && (max_degree, max_vertices, max_edges) == (&None, &None, &None)
+                && (max_degree, max_vertices, max_edges, top) == (&None, &None, &None, &None)
                 && !time_respecting
                 && !expand_zero;
             if !is_default {

@@ -82,6 +82,7 @@ fn selection(selection: &Selection) -> Map<String, Value> {
         blocks,
         tokens,
         min_value,
+        amounts,
         standards,
         kinds,
         wrapped_native,
@@ -99,6 +100,19 @@ fn selection(selection: &Selection) -> Map<String, Value> {
     }
     if !min_value.is_zero() {
         set("min-value", json!(min_value.to_string()));
+    }
+    if !amounts.min_values().is_empty() {
+        let word = |token: &Option<Address>| match token {
+            Some(token) => format!("{token:#x}"),
+            None => "native".to_owned(),
+        };
+        let pairs = amounts.min_values().iter();
+        let pairs = pairs.map(|(token, least)| (word(token), json!(least.to_string())));
+        set("min-values", pairs.collect::<Map<_, _>>().into());
+    }
+    if !amounts.token_ids().is_empty() {
+        let ids = amounts.token_ids().iter().map(ToString::to_string);
+        set("token-id", ids.collect());
     }
     if !standards.is_empty() {
         set(
@@ -141,6 +155,7 @@ fn search(search: &SearchOptions) -> Map<String, Value> {
     }
     for (key, limit) in [
         ("max-degree", search.max_degree.map(u64::from)),
+        ("top", search.top.map(u64::from)),
         ("max-vertices", search.max_vertices),
         ("max-edges", search.max_edges),
     ] {

@@ -83,6 +83,9 @@ pub struct SearchOptions {
     pub max_vertices: Option<u64>,
     /// The largest number of edges.
     pub max_edges: Option<u64>,
+    /// The number of counterparties that are followed from each address and token, those with
+    /// the largest amounts.
+    pub top: Option<u32>,
     /// Whether the zero address is expanded, too.
     pub expand_zero: bool,
 }
@@ -109,6 +112,7 @@ impl SearchOptions {
             stop_at: self.stop_at.clone(),
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
+            top: self.top,
             expand_zero: self.expand_zero,
             memory_bytes_max: source.config.memory.unwrap_or(MEMORY_DEFAULT),
             allow_partial: self.selection.allow_partial,
@@ -174,6 +178,13 @@ macro_rules! search_methods {
         /// Ends with at most this number of edges.
         pub fn max_edges(mut self, edges: u64) -> Self {
             self.$($field).+.max_edges = Some(edges);
+            self
+        }
+
+        /// Follows only the counterparties with the largest amounts: this number from each
+        /// address and token.
+        pub fn largest(mut self, counterparties: u32) -> Self {
+            self.$($field).+.top = Some(counterparties);
             self
         }
 

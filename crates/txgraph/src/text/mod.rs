@@ -12,6 +12,8 @@ mod columns;
 mod files;
 mod lists;
 #[cfg(feature = "export")]
+mod min_value;
+#[cfg(feature = "export")]
 mod output;
 #[cfg(feature = "export")]
 mod picture;
@@ -33,6 +35,8 @@ pub use blocks::{parse_blocks, since_until};
 #[cfg(feature = "export")]
 pub use columns::Columns;
 pub use lists::{addresses, block_specs, stop_list, tokens, wrapped_native};
+#[cfg(feature = "export")]
+pub use min_value::{check_min_value, parse_token_id};
 #[cfg(all(feature = "export", feature = "replay"))]
 pub use output::parse_replay_format;
 #[cfg(feature = "export")]

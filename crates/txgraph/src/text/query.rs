@@ -6,8 +6,8 @@
 
 use super::{
     Checksum, Columns, addresses, block_specs,
+    min_value::{Units, amounts},
     output::targets,
-    parse_amount,
     scalar::{Scalar, list, text, words},
     shortened, since_until, stop_list, tokens, wrapped_native,
 };
@@ -16,12 +16,11 @@ use crate::{
     PreparedAnalysis, PreparedSearch, PreparedTransfers, Result, SearchOptions, Source,
     TransfersOutput, ask::Description,
 };
-use alloy_primitives::U256;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::path::{Path, PathBuf};
 use toml::Value;
 use txgraph_analysis::PairOrder;
-use txgraph_export::{GraphFormat, TableFormat, Target};
+use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
 use txgraph_transfers::{Direction, Kind, TokenStandard, Touching};
 
 /// A question: a command and its options.
@@ -56,9 +55,12 @@ pub struct Selection {
     /// Token addresses, `eth` (or `native`), `all`; empty: all.
     #[serde(deserialize_with = "list")]
     pub token: Vec<String>,
-    /// Smallest amount, smallest unit.
+    /// Smallest amount: a whole number in the smallest unit, `1.5` or `USDC=100` in units.
     #[serde(deserialize_with = "text")]
     pub min_value: Option<String>,
+    /// Ids of tokens, decimal or hexadecimal; empty: all.
+    #[serde(deserialize_with = "list")]
+    pub token_id: Vec<String>,
     /// Standards; empty: all.
     #[serde(deserialize_with = "words")]
     pub standard: Vec<TokenStandard>,
@@ -96,6 +98,8 @@ pub struct TransfersQuery {
     /// Which transfers.
     #[serde(flatten)]
     pub selection: Selection,
+    /// File with symbols and decimals of tokens.
+    pub token_list: Option<String>,
     /// Addresses that send or receive each transfer; empty: any.
     #[serde(deserialize_with = "list")]
     pub address: Vec<String>,
@@ -144,6 +148,9 @@ pub struct GraphQuery {
     /// The search.
     #[serde(flatten)]
     pub search: Search,
+    /// Follow only this number of counterparties from each address and token, those with the
+    /// largest amounts.
+    pub top: Option<u32>,
     /// One edge for all transfers of a token from one address to another.
     pub merge: bool,
     /// Another file, for the vertices.
@@ -212,21 +219,31 @@ impl Selection {
         self.blocks.is_empty() && self.from_block.is_none() && self.to_block.is_none()
     }
 
-    /// Reads the text.
-    pub fn read(&self) -> Result<crate::Selection> {
+    /// Reads the text. Amounts in units need the decimals of tokens from a list.
+    pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<crate::Selection> {
+        let checksum = self.checksum();
+        let tokens = tokens(&self.token, checksum)?;
+        let (min_value, least) = match &self.min_value {
+            None => Default::default(),
+            Some(text) => {
+                let units = Units {
+                    source,
+                    list,
+                    checksum,
+                };
+                let read = units.min_value(text, &tokens);
+                read.map_err(|error| error.at("smallest amount"))?
+            }
+        };
         Ok(crate::Selection {
             blocks: match since_until(self.since.as_deref(), self.until.as_deref())? {
                 Some(range) if self.is_plain() => vec![range],
                 Some(_) => return Err(blocks_named_twice()),
                 None => read_blocks(&self.blocks, self.from_block, self.to_block)?,
             },
-            tokens: tokens(&self.token, self.checksum())?,
-            min_value: match &self.min_value {
-                Some(text) => {
-                    parse_amount(text).map_err(|error| Error::usage(error).at("smallest amount"))?
-                }
-                None => U256::ZERO,
-            },
+            tokens,
+            min_value,
+            amounts: amounts(least, &self.token_id)?,
             standards: self.standard.clone(),
             kinds: self.kind.clone(),
             wrapped_native: wrapped_native(&self.wrapped_native, self.checksum())?,
@@ -255,15 +272,15 @@ fn blocks_named_twice() -> Error {
 }
 
 impl Search {
-    /// Reads the text.
-    pub fn read(&self) -> Result<SearchOptions> {
+    /// Reads the text. Amounts in units need the decimals of tokens from a list.
+    pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<SearchOptions> {
         let checksum = self.selection.checksum();
         let roots = addresses(&self.root, checksum)?;
         if roots.is_empty() && !self.root.is_empty() {
             return Err(Error::usage("the list of roots is empty"));
         }
         Ok(SearchOptions {
-            selection: self.selection.read()?,
+            selection: self.selection.read(source, list)?,
             roots,
             hops: self.hops.unwrap_or_default(),
             direction: self.direction.unwrap_or_default(),
@@ -275,6 +292,7 @@ impl Search {
             },
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
+            top: None,
             expand_zero: self.expand_zero,
         })
     }
@@ -291,7 +309,10 @@ impl TransfersQuery {
     ///
     /// If the text is wrong, or the output cannot be written.
     pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedTransfers<'s>, TransfersOutput)> {
-        let mut question = source.transfers().select(self.selection.read()?);
+        let list = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        let mut question = source
+            .transfers()
+            .select(self.selection.read(source, list.as_ref())?);
         question.description = Some(Query::Transfers(self.clone()).describe());
         if !self.address.is_empty() {
             let addresses = addresses(&self.address, self.selection.checksum())?;
@@ -329,13 +350,18 @@ impl GraphQuery {
     ///
     /// If the text is wrong, or an output cannot be written.
     pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedSearch<'s>, GraphOutputs)> {
-        let mut question = crate::Search::new(source).options(self.search.read()?);
+        let tokens = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        let options = SearchOptions {
+            top: self.top,
+            ..self.search.read(source, tokens.as_ref())?
+        };
+        let mut question = crate::Search::new(source).options(options);
         question.description = Some(Query::Graph(self.clone()).describe());
         let outputs = GraphOutputs {
             files: self.files()?,
             vertices: self.vertices()?,
             merge: self.merge,
-            tokens: source.token_list(self.token_list.as_deref().map(Path::new))?,
+            tokens,
             columns: self.columns.read()?,
             drawing: self.picture.read()?,
             overwrite: self.output.overwrite,
@@ -394,9 +420,10 @@ impl AnalyzeQuery {
             ..self.output()?
         };
         source.check_outputs([&output], output.overwrite)?;
+        let list = source.token_list(self.token_list.as_deref().map(Path::new))?;
         let mut question = source
             .analyze(self.measure)
-            .options(self.search.read()?)
+            .options(self.search.read(source, list.as_ref())?)
             .order(self.order()?);
         question.top = self.top;
         question.brief = output.format == AnalysisFormat::Tables;

@@ -25,7 +25,7 @@
 //! which files are written.
 
 use super::{
-    Checksum, Query, addresses, parse_address, parse_amount, parse_blocks, read_text, shortened,
+    Checksum, Query, addresses, check_min_value, parse_address, parse_blocks, read_text, shortened,
     tokens,
 };
 use crate::{Advice, Error, Hops, Result};
@@ -93,7 +93,7 @@ pub enum ParamKind {
     Blocks,
     /// A whole number.
     Integer,
-    /// An amount in the smallest unit.
+    /// A smallest amount, in the smallest unit or in units of tokens.
     Amount,
     /// A number of hops, or `all`.
     Hops,
@@ -152,7 +152,7 @@ impl ParamKind {
                 return Ok(Value::Integer(number));
             }
             Self::Amount => {
-                parse_amount(text)?;
+                check_min_value(text)?;
             }
             Self::Hops => {
                 text.parse::<Hops>()?;

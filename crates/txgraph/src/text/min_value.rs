@@ -1,0 +1,272 @@
+//! Smallest amounts: in the smallest unit of any token, or in the unit of each token.
+//!
+//! | text | meaning |
+//! | --- | --- |
+//! | `1000000`, `1e18` | whole numbers: the smallest unit, of every token |
+//! | `1.5` | 1.5 of each token of the question, by its decimals |
+//! | `USDC=100,WETH=0.1` | by token: symbols of the token list, addresses, `eth` or `native` |
+//! | `100 USDC` | the same for one token |
+//!
+//! Tokens that are not named in the third form have no smallest amount.
+
+use super::{Checksum, parse_address, parse_amount, shortened};
+use crate::{Error, Result, Source};
+use alloy_primitives::{Address, U256};
+use txgraph_export::TokenList;
+use txgraph_transfers::{AmountFilter, TokenFilter};
+
+/// Decimal places of the native coin.
+const NATIVE_DECIMALS: u8 = 18;
+
+/// A smallest amount as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum MinValue<'a> {
+    /// In the smallest unit, for every token.
+    Raw(U256),
+    /// In the unit of each token of the question.
+    Each(&'a str),
+    /// In the unit of some tokens: token and amount.
+    By(Vec<(&'a str, &'a str)>),
+}
+
+fn read(text: &str) -> Result<MinValue<'_>, String> {
+    let text = text.trim();
+    let has_unit = text.contains('=') || text.split_whitespace().nth(1).is_some();
+    if !has_unit {
+        return match (parse_amount(text), is_decimal(text)) {
+            (Ok(raw), _) => Ok(MinValue::Raw(raw)),
+            (Err(_), true) => Ok(MinValue::Each(text)),
+            (Err(error), false) => Err(format!(
+                "{error}; or write it in units of tokens: 1.5, USDC=100"
+            )),
+        };
+    }
+    let mut pairs = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let wrong = || format!("`{}` is not TOKEN=AMOUNT, e.g. USDC=100", shortened(part));
+        let (token, amount) = match part.split_once('=') {
+            Some((token, amount)) => (token.trim(), amount.trim()),
+            None => match part.split_once(char::is_whitespace) {
+                Some((amount, token)) => (token.trim(), amount),
+                None => return Err(wrong()),
+            },
+        };
+        if token.is_empty() || !is_decimal(amount) {
+            return Err(wrong());
+        }
+        pairs.push((token, amount));
+    }
+    Ok(MinValue::By(pairs))
+}
+
+/// Whether a text is digits with `_`, and maybe one point between them.
+fn is_decimal(text: &str) -> bool {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_digit())
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'_')
+    };
+    is_number(whole) && is_number(decimals)
+}
+
+/// Checks the form of a smallest amount.
+pub fn check_min_value(text: &str) -> Result<(), String> {
+    read(text).map(drop)
+}
+
+/// Reads the id of a token: decimal, or hexadecimal with `0x`.
+pub fn parse_token_id(text: &str) -> Result<U256, String> {
+    let text = text.trim();
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    let wrong = || format!("`{}` is not a token id (7, or 0x07)", shortened(text));
+    let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match is_plain {
+        true => U256::from_str_radix(digits, radix).map_err(|_| wrong()),
+        false => Err(wrong()),
+    }
+}
+
+/// An amount of a token with these decimals, exactly.
+fn scaled(amount: &str, decimals: u8, token: &str) -> Result<U256> {
+    let plain = amount.replace('_', "");
+    let given = plain.split_once('.').map_or("", |(_, given)| given);
+    let given = given.trim_end_matches('0');
+    if given.len() > usize::from(decimals) {
+        return Err(Error::usage(format!(
+            "{amount} has {} decimals, but {token} has {decimals}",
+            given.len()
+        )));
+    }
+    parse_amount(&format!("{plain}e{decimals}")).map_err(Error::usage)
+}
+
+/// The tokens that a question can name, and their decimals.
+pub(super) struct Units<'a> {
+    pub(super) source: &'a Source,
+    pub(super) list: Option<&'a TokenList>,
+    pub(super) checksum: Checksum,
+}
+
+impl Units<'_> {
+    /// Reads a smallest amount of a question about `tokens`.
+    pub(super) fn min_value(
+        &self,
+        text: &str,
+        tokens: &TokenFilter,
+    ) -> Result<(U256, Vec<(Option<Address>, U256)>)> {
+        match read(text).map_err(Error::usage)? {
+            MinValue::Raw(raw) => Ok((raw, Vec::new())),
+            MinValue::Each(amount) => Ok((U256::ZERO, self.of_each(amount, tokens)?)),
+            MinValue::By(pairs) => {
+                let least = pairs.into_iter().map(|(name, amount)| {
+                    let token = self.token(name)?;
+                    let Some(decimals) = self.decimals(token)? else {
+                        return Err(no_decimals(&[name.to_owned()]));
+                    };
+                    Ok((token, scaled(amount, decimals, name)?))
+                });
+                Ok((U256::ZERO, least.collect::<Result<_>>()?))
+            }
+        }
+    }
+
+    fn of_each(&self, amount: &str, tokens: &TokenFilter) -> Result<Vec<(Option<Address>, U256)>> {
+        let TokenFilter::Only { tokens, native } = tokens else {
+            return Err(Error::usage(format!(
+                "{amount} is in the unit of a token, but no token is named"
+            ))
+            .hint("name tokens, or write the amount by token: USDC=1.5"));
+        };
+        let mut tokens: Vec<_> = tokens.iter().copied().map(Some).collect();
+        tokens.sort_unstable();
+        tokens.extend(native.then_some(None));
+        let (mut least, mut unknown) = (Vec::new(), Vec::new());
+        for token in tokens {
+            let name = token.map_or("the native coin".to_owned(), |token| token.to_string());
+            match self.decimals(token)? {
+                Some(decimals) => least.push((token, scaled(amount, decimals, &name)?)),
+                None => unknown.push(name),
+            }
+        }
+        match unknown.is_empty() {
+            true => Ok(least),
+            false => Err(no_decimals(&unknown)),
+        }
+    }
+
+    /// The token with a name: an address, a symbol of the list, or a word for the native coin.
+    fn token(&self, name: &str) -> Result<Option<Address>> {
+        if ["eth", "native"].contains(&name.to_ascii_lowercase().as_str()) {
+            return Ok(None);
+        }
+        if name.starts_with("0x") {
+            return Ok(Some(parse_address(name, self.checksum)?));
+        }
+        let list = self.list.ok_or_else(|| {
+            Error::usage(format!("the symbol {name} needs a list of tokens"))
+                .hint("name a token list, or the address of the token")
+        })?;
+        match list.with_symbol(self.source.chain()?.chain_id, name)[..] {
+            [token] => Ok(Some(token)),
+            [] => Err(Error::usage(format!(
+                "no token of the list has the symbol {name}"
+            ))),
+            ref several => {
+                let addresses: Vec<_> = several.iter().map(ToString::to_string).collect();
+                Err(Error::usage(format!(
+                    "{} tokens of the list have the symbol {name}: {}",
+                    several.len(),
+                    addresses.join(", ")
+                ))
+                .hint("name the token by its address"))
+            }
+        }
+    }
+
+    /// The decimals of a token, if they are known.
+    fn decimals(&self, token: Option<Address>) -> Result<Option<u8>> {
+        let Some(token) = token else {
+            return Ok(Some(NATIVE_DECIMALS));
+        };
+        let chain_id = self.source.chain()?.chain_id;
+        let entry = self.list.and_then(|list| list.lookup(chain_id, token));
+        Ok(entry.map(|entry| entry.decimals))
+    }
+}
+
+fn no_decimals(tokens: &[String]) -> Error {
+    Error::usage(format!(
+        "the decimals of {} are not known",
+        tokens.join(", ")
+    ))
+    .hint("add the tokens to the token list, or write the amount in the smallest unit")
+}
+
+/// Conditions on amounts and ids.
+pub(super) fn amounts(least: Vec<(Option<Address>, U256)>, ids: &[String]) -> Result<AmountFilter> {
+    let ids = ids.iter().flat_map(|text| text.split(','));
+    let ids = ids.map(|id| parse_token_id(id).map_err(Error::usage));
+    Ok(AmountFilter::new(least, ids.collect::<Result<Vec<_>>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_raw() {
+        for (text, expected) in [
+            ("1000", MinValue::Raw(U256::from(1000))),
+            ("2.5e1", MinValue::Raw(U256::from(25))),
+            ("1.0", MinValue::Raw(U256::from(1))),
+            ("1.5", MinValue::Each("1.5")),
+            ("USDC=100", MinValue::By(vec![("USDC", "100")])),
+            ("100 USDC", MinValue::By(vec![("USDC", "100")])),
+            (
+                "USDC=1_00, eth = 0.1",
+                MinValue::By(vec![("USDC", "1_00"), ("eth", "0.1")]),
+            ),
+        ] {
+            assert_eq!(read(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "", "x", "1.5.5", "USDC=", "=5", "USDC=1e", "-1", ".5", "5,6", "a=1,b",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn units_are_exact() {
+        let raw = |amount, decimals| scaled(amount, decimals, "T").map(|raw| raw.to_string());
+        assert_eq!(raw("1.5", 6).unwrap(), "1500000");
+        assert_eq!(raw("1_000.50", 1).unwrap(), "10005");
+        assert_eq!(raw("100", 0).unwrap(), "100");
+        let error = raw("1.55", 1).unwrap_err();
+        assert_eq!(error.message, "1.55 has 2 decimals, but T has 1");
+        assert!(raw("1", 200).is_err());
+    }
+
+    #[test]
+    fn ids_are_decimal_or_hexadecimal() {
+        assert_eq!(parse_token_id("17"), Ok(U256::from(17)));
+        assert_eq!(parse_token_id("0x11"), Ok(U256::from(17)));
+        assert_eq!(parse_token_id(&format!("{:#x}", U256::MAX)), Ok(U256::MAX));
+        for text in [
+            "",
+            "0x",
+            "1_0",
+            "-1",
+            "x",
+            "1.5",
+            &format!("{}0", U256::MAX),
+        ] {
+            assert!(parse_token_id(text).is_err(), "{text}");
+        }
+    }
+}
