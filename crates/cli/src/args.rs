@@ -6,8 +6,8 @@ use clap::{
 };
 use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
-    BlockSpec, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec,
-    TableFormat, TokenStandard, U256Type,
+    BlockSpec, ColumnTypes, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema,
+    SourceSpec, TableFormat, TokenStandard, U256Type,
     text::{
         Columns, Output, Search, Selection, check_min_value, parse_size, parse_token_id,
         read_blocks, since_until,
@@ -75,7 +75,7 @@ pub(crate) struct Global {
     ///
     /// Roles: block, from, to, value, token, token-id, log-index, tx, tx-index, time, chain-id.
     #[arg(long, global = true, value_name = "ROLE=NAME,…", help_heading = "Node")]
-    columns: Option<String>,
+    source_columns: Option<String>,
 
     /// Genesis file of the chain (geth or reth JSON), to replay chains that are not built in
     ///
@@ -178,7 +178,7 @@ impl Global {
             rocksdb: self.rocksdb.clone(),
             chain_id: self.chain_id,
             covers: self.covers.clone(),
-            columns: self.columns.clone(),
+            columns: self.source_columns.clone(),
             chain: self.chain.clone(),
             threads: self.threads,
             chunk_blocks: self.chunk_blocks,
@@ -419,6 +419,73 @@ pub(crate) struct ColumnArgs {
         help_heading = "Output"
     )]
     u256_types: Vec<String>,
+
+    /// Columns of transfers, in this order; default: all of the schema
+    ///
+    /// Besides those of the schema: amount (in units of the token), symbol and decimals, from
+    /// --token-list. `value` stands for all encodings of the amount.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Output"
+    )]
+    columns: Vec<String>,
+
+    /// Columns of transfers to leave out
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Output"
+    )]
+    exclude: Vec<String>,
+
+    /// Addresses and hashes as hexadecimal text in Parquet and IPC, as in CSV
+    #[arg(long, help_heading = "Output")]
+    hex: bool,
+
+    /// Types of columns in Parquet: `rich` has timestamps, fixed-size binary and dictionaries
+    ///
+    /// Rich files also have sorting columns, a page index and bloom filters of the addresses.
+    #[arg(
+        long, value_name = "TYPES",
+        value_parser = PossibleValuesParser::new(ColumnTypes::ALL.iter().map(|word| word.as_str())),
+        help_heading = "Output"
+    )]
+    types: Option<String>,
+}
+
+impl ColumnArgs {
+    /// Replaces what is given in the columns of a saved question.
+    pub(crate) fn replace(&self, columns: &mut Columns) {
+        if self.schema.is_some() {
+            columns.schema.clone_from(&self.schema);
+        }
+        for (given, replaced) in [
+            (&self.u256_types, &mut columns.u256_types),
+            (&self.columns, &mut columns.columns),
+            (&self.exclude, &mut columns.exclude),
+        ] {
+            if !given.is_empty() {
+                replaced.clone_from(given);
+            }
+        }
+        columns.hex |= self.hex;
+        if self.types.is_some() {
+            columns.types.clone_from(&self.types);
+        }
+    }
+
+    /// Whether nothing is given.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.schema.is_none()
+            && self.u256_types.is_empty()
+            && self.columns.is_empty()
+            && self.exclude.is_empty()
+            && !self.hex
+            && self.types.is_none()
+    }
 }
 
 impl From<ColumnArgs> for Columns {
@@ -426,6 +493,10 @@ impl From<ColumnArgs> for Columns {
         Self {
             schema: args.schema,
             u256_types: args.u256_types,
+            columns: args.columns,
+            exclude: args.exclude,
+            hex: args.hex,
+            types: args.types,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of exports.
 
-use crate::{ColumnType, U256Type};
+use crate::{ColumnType, TableFormat, U256Type};
 use std::{io, path::PathBuf, time::Duration};
 
 /// Result of an export.
@@ -45,6 +45,20 @@ pub enum Error {
     /// No type for 256-bit numbers is listed.
     #[error("no type is given for 256-bit numbers")]
     NoU256Type,
+    /// A chosen column does not exist.
+    #[error("no column `{name}`; one of {known}")]
+    UnknownColumn {
+        /// The name.
+        name: String,
+        /// The names of all columns.
+        known: String,
+    },
+    /// A column is chosen twice.
+    #[error("the column `{0}` is chosen twice")]
+    ColumnTwice(String),
+    /// Every column is left out.
+    #[error("no column is left")]
+    NoColumns,
     /// A row has another number of values than its table has columns.
     #[error("a row of {values} values in a table of {columns} columns")]
     RowLength {
@@ -63,6 +77,12 @@ pub enum Error {
         /// Type of the value.
         found: ColumnType,
     },
+    /// Types of columns are chosen for a format that has none.
+    #[error("rich types are written to Parquet only, not to {0}")]
+    TypesOnlyInParquet(TableFormat),
+    /// Encoding Parquet failed.
+    #[error("writing Parquet failed: {0}")]
+    Parquet(parquet::errors::ParquetError),
     /// A writer was used again after it had failed.
     #[error("nothing can be written after a failure")]
     AfterFailure,
@@ -131,7 +151,15 @@ impl Error {
 
     /// Whether the request itself is wrong, so that it would fail again.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::U256TypeTwice(_) | Self::NoU256Type)
+        matches!(
+            self,
+            Self::U256TypeTwice(_)
+                | Self::NoU256Type
+                | Self::UnknownColumn { .. }
+                | Self::ColumnTwice(_)
+                | Self::NoColumns
+                | Self::TypesOnlyInParquet(_)
+        )
     }
 
     /// Returns what to do about the error, if that is known.

@@ -1,5 +1,6 @@
 //! Formats, schemas and encodings, with the words for them.
 
+use crate::compression::plain_name;
 use std::{fmt, path::Path, str::FromStr};
 use txgraph_base::{UnknownWord, words};
 
@@ -11,7 +12,7 @@ words! {
         /// One JSON object per line.
         Jsonl = "jsonl" | "ndjson",
         /// Apache Parquet.
-        Parquet = "parquet",
+        Parquet = "parquet" | "pq",
         /// Arrow IPC file, also known as Feather version 2.
         Ipc = "ipc" | "arrow" | "feather",
     }
@@ -86,6 +87,18 @@ words! {
     }
 }
 
+words! {
+    /// The types of the columns of transfers in Parquet.
+    #[derive(Default)]
+    pub enum ColumnTypes: "types" {
+        /// Integers, binary and strings.
+        #[default]
+        Plain = "plain",
+        /// Timestamps, binary of a fixed size, and dictionaries.
+        Rich = "rich",
+    }
+}
+
 impl TableFormat {
     /// Whether the format is lines of text.
     pub const fn is_text(self) -> bool {
@@ -103,7 +116,9 @@ impl TableFormat {
 
     /// Returns the format of a file name, by its extension.
     pub fn from_extension(path: &Path) -> Option<Self> {
-        path.extension()?.to_str()?.parse().ok()
+        let format: Self = plain_name(path).extension()?.to_str()?.parse().ok()?;
+        // Only text is compressed as a whole.
+        (plain_name(path) == path || format.is_text()).then_some(format)
     }
 }
 
@@ -147,7 +162,17 @@ impl GraphFormat {
 
     /// Returns the format of a file name, by its extension.
     pub fn from_extension(path: &Path) -> Option<Self> {
-        path.extension()?.to_str()?.parse().ok()
+        let format: Self = plain_name(path).extension()?.to_str()?.parse().ok()?;
+        // Only text is compressed as a whole.
+        (plain_name(path) == path || format.is_text()).then_some(format)
+    }
+
+    /// Whether the format is a table of lines of text.
+    const fn is_text(self) -> bool {
+        match self {
+            Self::Table(format) => format.is_text(),
+            Self::Document(_) => false,
+        }
     }
 
     /// The format of the table, if the edges are written as one.
@@ -234,6 +259,21 @@ mod tests {
             TableFormat::from_extension(Path::new("t.arrow")),
             Some(TableFormat::Ipc)
         );
+        for (name, format) in [
+            ("t.csv.gz", Some(TableFormat::Csv)),
+            ("a.b/t.jsonl.zst", Some(TableFormat::Jsonl)),
+            ("t.pq", Some(TableFormat::Parquet)),
+            ("t.parquet.gz", None),
+            ("t.gz", None),
+        ] {
+            assert_eq!(
+                TableFormat::from_extension(Path::new(name)),
+                format,
+                "{name}"
+            );
+            let graph = GraphFormat::from_extension(Path::new(name));
+            assert_eq!(graph, format.map(GraphFormat::Table), "{name}");
+        }
         assert_eq!(TableFormat::from_extension(Path::new("t.svg")), None);
         assert_eq!(TableFormat::from_extension(Path::new("csv")), None);
         assert_eq!(

@@ -13,6 +13,7 @@ mod schema;
 mod target;
 mod tokens;
 // Bytes and text.
+mod compression;
 mod decimal;
 mod json_text;
 mod line;
@@ -41,7 +42,7 @@ mod xml;
 
 pub use draw::check_graphviz;
 pub use error::{Error, Result};
-pub use format::{DocumentFormat, GraphFormat, Layout, Schema, TableFormat, U256Type};
+pub use format::{ColumnTypes, DocumentFormat, GraphFormat, Layout, Schema, TableFormat, U256Type};
 pub use graph::{write_graph, write_json, write_table, write_vertices};
 pub use lines::LineWriter;
 pub use metadata::Metadata;

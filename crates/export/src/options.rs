@@ -1,6 +1,8 @@
 //! Options of writers.
 
-use crate::{Error, Fold, Layout, Link, Result, Schema, TokenList, U256Type};
+use crate::{
+    ColumnTypes, Error, Fold, Layout, Link, Result, Schema, TokenList, U256Type, table::chosen,
+};
 use std::{path::PathBuf, time::Duration};
 use txgraph_work::Threads;
 
@@ -14,6 +16,18 @@ pub struct TransferTableOptions {
     /// The types of 256-bit numbers in Parquet and Arrow IPC, with a column for each. CSV
     /// and JSONL always hold decimals.
     pub u256: Vec<U256Type>,
+    /// The columns, in order, by their names in the schema, and those that are written on request:
+    /// `amount`, `symbol`, `decimals`. A 256-bit number stands for all its types. Empty: those of
+    /// the schema.
+    pub columns: Vec<String>,
+    /// Columns that are left out.
+    pub exclude: Vec<String>,
+    /// Whether addresses and hashes are hexadecimal text in Parquet and Arrow IPC, too.
+    pub hex: bool,
+    /// The types of columns in Parquet. Other formats have plain types only.
+    pub types: ColumnTypes,
+    /// Symbols and decimals, for columns on request.
+    pub tokens: Option<TokenList>,
     /// Rows of a Parquet row group or an Arrow record batch. A writer holds that many in
     /// memory, at about 400 bytes per row.
     pub group_rows: usize,
@@ -29,6 +43,11 @@ impl TransferTableOptions {
             chain_id,
             schema: Schema::Txgraph,
             u256: vec![U256Type::Binary, U256Type::String, U256Type::F64],
+            columns: Vec::new(),
+            exclude: Vec::new(),
+            hex: false,
+            types: ColumnTypes::Plain,
+            tokens: None,
             group_rows: 64 * 1024,
             threads: Threads::default(),
         }
@@ -41,7 +60,7 @@ impl TransferTableOptions {
         match self.u256.iter().enumerate().find(|word| repeated(*word)) {
             Some((_, word)) => Err(Error::U256TypeTwice(*word)),
             None if self.u256.is_empty() => Err(Error::NoU256Type),
-            None => Ok(()),
+            None => chosen::validate(self),
         }
     }
 }

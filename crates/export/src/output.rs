@@ -1,7 +1,11 @@
 //! Output to files and streams. A file gets its name when it is complete and synced; any
 //! failure leaves no file behind.
 
-use crate::{Error, Metadata, Result, Target, Written, partial::PartialFile};
+use crate::{
+    Error, Metadata, Result, Target, Written,
+    compression::{CompressedFile, Compression},
+    partial::PartialFile,
+};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Write},
@@ -30,20 +34,24 @@ enum Sink {
     /// Standard output, a device, a pipe.
     Stream(Box<dyn Write + Send>),
     Temporary(PartialFile),
+    Compressed(Box<CompressedFile>),
 }
 
 impl Write for Sink {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stream(stream) => stream.write(data),
-            Self::Temporary(file) => file.as_file().write(data),
+            Self::Temporary(file) => file.write(data),
+            Self::Compressed(file) => file.write(data),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stream(stream) => stream.flush(),
-            Self::Temporary(file) => file.as_file().flush(),
+            Self::Temporary(file) => file.flush(),
+            // The end of the compressed data is written by `finish`.
+            Self::Compressed(_) => Ok(()),
         }
     }
 }
@@ -100,6 +108,8 @@ impl Output {
             Err(error) => return Err(failed(error)),
         };
         let given = path.to_path_buf();
+        // Other formats have a compression of their own.
+        let compression = Compression::of(path).filter(|_| side);
         let side = side.then(|| {
             let mut name = given.clone().into_os_string();
             name.push(".meta.json");
@@ -121,11 +131,18 @@ impl Output {
                 .set_permissions(permissions)
                 .map_err(|e| io_error(&path, e))?;
         }
+        let sink = match compression {
+            None => Sink::Temporary(temporary),
+            Some(compression) => {
+                let file = CompressedFile::new(compression, temporary);
+                Sink::Compressed(Box::new(file.map_err(|error| io_error(&path, error))?))
+            }
+        };
         Ok(Self {
             given,
             overwrite,
             side,
-            ..Self::new(Sink::Temporary(temporary), path)
+            ..Self::new(sink, path)
         })
     }
 
@@ -160,14 +177,18 @@ impl Output {
         let sink = writer
             .into_inner()
             .map_err(|error| io_error(&path, error.into_error()))?;
-        let Sink::Temporary(file) = sink else {
-            return Ok(Written {
-                path: None,
-                metadata_path: None,
-                rows,
-                bytes,
-                notes: Vec::new(),
-            });
+        let file = match sink {
+            Sink::Temporary(file) => file,
+            Sink::Compressed(file) => file.finish().map_err(|error| io_error(&path, error))?,
+            Sink::Stream(_) => {
+                return Ok(Written {
+                    path: None,
+                    metadata_path: None,
+                    rows,
+                    bytes,
+                    notes: Vec::new(),
+                });
+            }
         };
         file.as_file()
             .sync_all()

@@ -61,6 +61,16 @@ impl PartialFile {
     }
 }
 
+impl io::Write for PartialFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut self.as_file(), data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::Write::flush(&mut self.as_file())
+    }
+}
+
 impl Drop for PartialFile {
     fn drop(&mut self) {
         // Deletes the file, unless it has its final name.

@@ -63,7 +63,7 @@ pub struct Written {
     pub metadata_path: Option<PathBuf>,
     /// The number of rows; of graphs, of edges.
     pub rows: u64,
-    /// The number of bytes, without the metadata file.
+    /// The number of bytes before a compression of the file, without the metadata file.
     pub bytes: u64,
     /// What a reader of the file must know about its form: leaves that were folded, a layout
     /// that was replaced, a picture that was scaled down.

@@ -70,8 +70,9 @@ pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table};
 pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata,
-    Schema, TableFormat, Target, TokenList, U256Type, Written, discard_partial_files, printable,
+    ColumnTypes, DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter,
+    Link, Metadata, Schema, TableFormat, Target, TokenList, U256Type, Written,
+    discard_partial_files, printable,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Edge, Expansion, LimitHit, Poisoning, SearchRequest, TransferGraph, Vertex,

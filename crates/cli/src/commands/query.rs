@@ -1,11 +1,14 @@
 //! `txgraph query`.
 
 use super::{Context, ask};
-use crate::{args::text, output::print_page};
+use crate::{
+    args::{ColumnArgs, text},
+    output::print_page,
+};
 use clap::Args;
 use std::path::PathBuf;
 use txgraph::{
-    Result, printable,
+    Error, Result, printable,
     text::{ParamValue, Query, QueryFile},
 };
 
@@ -43,6 +46,9 @@ pub(crate) struct QueryArgs {
     /// Replace files that exist
     #[arg(long)]
     overwrite: bool,
+
+    #[command(flatten)]
+    columns: ColumnArgs,
 
     /// Answer with the blocks that exist if some are missing
     #[arg(long)]
@@ -90,6 +96,13 @@ pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
 fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     let mut query = file.resolve(&args.set)?;
     query.selection_mut().allow_partial |= args.allow_partial;
+    if !args.columns.is_empty() {
+        let command = query.command();
+        let columns = query.columns_mut().ok_or_else(|| {
+            Error::usage(format!("`{command}` has no columns of transfers to choose"))
+        })?;
+        args.columns.replace(columns);
+    }
     let output = query.output_mut();
     output.overwrite |= args.overwrite;
     if !args.output.is_empty() {

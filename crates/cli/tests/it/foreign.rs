@@ -143,7 +143,7 @@ fn coverage_and_columns_are_options() {
     let (a, b) = (format!("0x{:040x}", 0xaa), format!("0x{:040x}", 0xbb));
     let text = format!("height,sender,receiver,amount\n5,{a},{b},1000\n9,{b},{a},7\n");
     std::fs::write(folder.join("x.csv"), text).unwrap();
-    let columns = "--columns block=height,from=sender,to=receiver,value=amount --chain-id 1";
+    let columns = "--source-columns block=height,from=sender,to=receiver,value=amount --chain-id 1";
     let plain = ok(&folder, "csv:x.csv", &format!("transfers -q {columns}"));
     assert_eq!(plain.stdout.lines().count(), 3);
     assert!(
@@ -187,7 +187,8 @@ fn coverage_and_columns_are_options() {
             "name the first and the last",
         ),
         (
-            "transfers --columns block=height,from=sender,to=receiver,value=amount".to_owned(),
+            "transfers --source-columns block=height,from=sender,to=receiver,value=amount"
+                .to_owned(),
             2,
             "--chain-id",
         ),

@@ -7,6 +7,7 @@ mod amounts;
 mod analyze;
 mod bundles;
 mod cluster;
+mod columns;
 mod config;
 mod dates;
 mod determinism;

@@ -5,9 +5,11 @@
 //! a variant in `format.rs`, a file here, and its arms in [`row_encoder`] and
 //! [`transfer_encoder`].
 
+pub(crate) mod chosen;
 pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod jsonl;
+mod rich;
 
 use crate::{
     Column, Metadata, Result, TableFormat, Target, TransferTableOptions, Value, Written,
@@ -88,6 +90,11 @@ pub(crate) fn transfer_encoder(
     with_hop: bool,
     output: Output,
 ) -> Result<Box<dyn TransferEncoder>> {
+    if chosen::is_chosen(options, format) {
+        return Ok(Box::new(chosen::Chosen::new(
+            format, options, with_hop, output,
+        )?));
+    }
     let in_columns = |container, output| {
         columns::Transfers::new(container, options, with_hop, output)
             .map(|rows| Box::new(rows) as _)

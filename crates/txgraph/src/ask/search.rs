@@ -431,6 +431,7 @@ mod to_file {
             let mut options = GraphOptions::new(self.chain.chain_id);
             options.table.threads = source.control.threads.clone();
             outputs.columns.apply(&mut options.table)?;
+            options.table.tokens.clone_from(&outputs.tokens);
             options.merge = outputs.merge;
             options.tokens.clone_from(&outputs.tokens);
             options.drawing.clone_from(&outputs.drawing);

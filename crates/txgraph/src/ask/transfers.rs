@@ -190,7 +190,8 @@ mod to_file {
     };
     use std::path::PathBuf;
     use txgraph_export::{
-        Schema, TableFormat, Target, TransferTableOptions, TransferWriter, U256Type, Written,
+        ColumnTypes, Schema, TableFormat, Target, TokenList, TransferTableOptions, TransferWriter,
+        U256Type, Written,
     };
 
     /// The result of writing transfers.
@@ -209,6 +210,14 @@ mod to_file {
         pub schema: Option<Schema>,
         /// The columns that amounts get in Parquet and Arrow IPC; empty: the default.
         pub u256: Vec<U256Type>,
+        /// The columns of transfers, in order; empty: those of the schema.
+        pub columns: Vec<String>,
+        /// Columns that are left out.
+        pub exclude: Vec<String>,
+        /// Whether addresses and hashes are hexadecimal text in Parquet and Arrow IPC.
+        pub hex: bool,
+        /// The types of columns in Parquet.
+        pub types: ColumnTypes,
     }
 
     impl Columns {
@@ -220,6 +229,10 @@ mod to_file {
             if !self.u256.is_empty() {
                 options.u256.clone_from(&self.u256);
             }
+            options.columns.clone_from(&self.columns);
+            options.exclude.clone_from(&self.exclude);
+            options.hex = self.hex;
+            options.types = self.types;
             Ok(options.validate()?)
         }
     }
@@ -233,6 +246,8 @@ mod to_file {
         pub format: TableFormat,
         /// The columns.
         pub columns: Columns,
+        /// Symbols and decimals of tokens, for columns on request.
+        pub tokens: Option<TokenList>,
         /// Whether a file that exists is replaced.
         pub overwrite: bool,
     }
@@ -254,6 +269,7 @@ mod to_file {
                 )?,
                 target,
                 columns: Columns::default(),
+                tokens: None,
                 overwrite: false,
             })
         }
@@ -280,6 +296,7 @@ mod to_file {
             let mut options = TransferTableOptions::new(source.chain()?.chain_id);
             options.threads = source.control.threads.clone();
             output.columns.apply(&mut options)?;
+            options.tokens.clone_from(&output.tokens);
             let mut streamed = false;
             restarting(source, || {
                 let TransfersOutput {

@@ -14,6 +14,16 @@ pub struct Columns {
     /// `binary`, `string`, `f64`: the columns of amounts in Parquet and IPC.
     #[serde(deserialize_with = "list")]
     pub u256_types: Vec<String>,
+    /// The columns of transfers, in order; empty: those of the schema.
+    #[serde(deserialize_with = "list")]
+    pub columns: Vec<String>,
+    /// Columns that are left out.
+    #[serde(deserialize_with = "list")]
+    pub exclude: Vec<String>,
+    /// Addresses and hashes are hexadecimal text in Parquet and IPC, too.
+    pub hex: bool,
+    /// `plain` or `rich`: the types of columns in Parquet; absent: `plain`.
+    pub types: Option<String>,
 }
 
 impl Columns {
@@ -28,9 +38,23 @@ impl Columns {
             u256: words
                 .map(|word| word.trim().parse().map_err(|error| wrong(&error)))
                 .collect::<Result<_>>()?,
+            columns: names(&self.columns),
+            exclude: names(&self.exclude),
+            hex: self.hex,
+            types: match &self.types {
+                Some(word) => word.parse().map_err(|error| wrong(&error))?,
+                None => Default::default(),
+            },
         };
         // Checks the columns before anything is read.
         columns.apply(&mut txgraph_export::TransferTableOptions::new(0))?;
         Ok(columns)
     }
+}
+
+/// The names in a list with commas.
+fn names(texts: &[String]) -> Vec<String> {
+    let names = texts.iter().flat_map(|text| text.split(','));
+    let names = names.map(str::trim).filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }

@@ -18,6 +18,9 @@ use txgraph_transfers::{AmountFilter, TokenFilter};
 /// Decimal places of the native coin.
 const NATIVE_DECIMALS: u8 = 18;
 
+/// Smallest amounts by token; `None`: the native coin.
+type Least = Vec<(Option<Address>, U256)>;
+
 /// A smallest amount as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum MinValue<'a> {
@@ -114,11 +117,7 @@ pub(super) struct Units<'a> {
 
 impl Units<'_> {
     /// Reads a smallest amount of a question about `tokens`.
-    pub(super) fn min_value(
-        &self,
-        text: &str,
-        tokens: &TokenFilter,
-    ) -> Result<(U256, Vec<(Option<Address>, U256)>)> {
+    pub(super) fn min_value(&self, text: &str, tokens: &TokenFilter) -> Result<(U256, Least)> {
         match read(text).map_err(Error::usage)? {
             MinValue::Raw(raw) => Ok((raw, Vec::new())),
             MinValue::Each(amount) => Ok((U256::ZERO, self.of_each(amount, tokens)?)),
@@ -135,7 +134,7 @@ impl Units<'_> {
         }
     }
 
-    fn of_each(&self, amount: &str, tokens: &TokenFilter) -> Result<Vec<(Option<Address>, U256)>> {
+    fn of_each(&self, amount: &str, tokens: &TokenFilter) -> Result<Least> {
         let TokenFilter::Only { tokens, native } = tokens else {
             return Err(Error::usage(format!(
                 "{amount} is in the unit of a token, but no token is named"
@@ -208,7 +207,7 @@ fn no_decimals(tokens: &[String]) -> Error {
 }
 
 /// Conditions on amounts and ids.
-pub(super) fn amounts(least: Vec<(Option<Address>, U256)>, ids: &[String]) -> Result<AmountFilter> {
+pub(super) fn amounts(least: Least, ids: &[String]) -> Result<AmountFilter> {
     let ids = ids.iter().flat_map(|text| text.split(','));
     let ids = ids.map(|id| parse_token_id(id).map_err(Error::usage));
     Ok(AmountFilter::new(least, ids.collect::<Result<Vec<_>>>()?))

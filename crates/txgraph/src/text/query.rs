@@ -336,6 +336,7 @@ impl TransfersQuery {
             target,
             format,
             columns: self.columns.read()?,
+            tokens: list,
             overwrite: self.output.overwrite,
         };
         source.check_outputs([&output], output.overwrite)?;
@@ -357,6 +358,11 @@ impl GraphQuery {
         };
         let mut question = crate::Search::new(source).options(options);
         question.description = Some(Query::Graph(self.clone()).describe());
+        if self.merge && !(self.columns.columns.is_empty() && self.columns.exclude.is_empty()) {
+            return Err(Error::usage(
+                "columns of transfers cannot be chosen for merged edges",
+            ));
+        }
         let outputs = GraphOutputs {
             files: self.files()?,
             vertices: self.vertices()?,

@@ -1,6 +1,6 @@
 //! Questions as tables of options and as command lines.
 
-use super::{Output, Query, Selection, shortened};
+use super::{Columns, Output, Query, Selection, shortened};
 use crate::{Error, Result};
 use std::fmt;
 use toml::{Table, Value};
@@ -90,6 +90,15 @@ impl Query {
             Self::Transfers(query) => &mut query.output,
             Self::Graph(query) => &mut query.output,
             Self::Analyze(query) => &mut query.output,
+        }
+    }
+
+    /// The columns of transfers, to be changed, if the answer has them.
+    pub const fn columns_mut(&mut self) -> Option<&mut Columns> {
+        match self {
+            Self::Transfers(query) => Some(&mut query.columns),
+            Self::Graph(query) => Some(&mut query.columns),
+            Self::Analyze(_) => None,
         }
     }
 

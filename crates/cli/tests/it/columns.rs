@@ -1,0 +1,195 @@
+//! Chosen columns, and compressed text.
+
+use crate::harness::{Sample, rows};
+use std::{fs, io::Read};
+
+const USD6: &str = "0xd601451207128971898aab8654521699f35222e2";
+
+fn with_list() -> Sample {
+    let sample = Sample::small();
+    let list = format!("address,symbol,decimals\n{USD6},USD6,6\n");
+    fs::write(sample.path("tokens.csv"), list).unwrap();
+    sample
+}
+
+#[test]
+fn columns_are_chosen_in_order() {
+    let sample = with_list();
+    let all = rows(&sample.ok("transfers -q").stdout);
+    let chosen = "value,block_number,to_address,transaction_hash,kind";
+    let answer = sample.ok(&format!("transfers -q --columns {chosen}"));
+    assert_eq!(answer.stdout.lines().next(), Some(chosen));
+    let found = rows(&answer.stdout);
+    assert_eq!(found.len(), all.len());
+    for (found, all) in found.iter().zip(&all) {
+        assert_eq!(found.len(), 5);
+        assert!(found.iter().all(|(name, value)| all[name] == *value));
+    }
+    let answer = sample.ok("transfers -q --exclude token_id,chain_id,sub_index");
+    assert_eq!(
+        answer.stdout.lines().next(),
+        Some(
+            "block_number,block_timestamp,transaction_index,log_index,transaction_hash,\
+             token_address,from_address,to_address,value,token_standard,kind"
+        )
+    );
+    // With everything chosen, the table equals the default, which has an encoder of its own.
+    let header = sample
+        .ok("transfers -q")
+        .stdout
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned();
+    for format in ["csv", "jsonl"] {
+        let plain = sample.ok(&format!("transfers -q -f {format}")).stdout;
+        let chosen = sample
+            .ok(&format!("transfers -q -f {format} --columns {header}"))
+            .stdout;
+        assert_eq!(chosen, plain, "{format}");
+    }
+}
+
+#[test]
+fn amounts_and_symbols_are_columns_on_request() {
+    let sample = with_list();
+    let answer = sample.ok("transfers -q --token-list tokens.csv \
+         --columns token_address,token_standard,value,amount,symbol,decimals");
+    let found = rows(&answer.stdout);
+    let mut seen = [0; 3];
+    for row in &found {
+        let (symbol, decimals) = match (
+            row["token_standard"].as_str(),
+            row["token_address"].as_str(),
+        ) {
+            ("native", _) => ("ETH", 18),
+            (_, USD6) => ("USD6", 6),
+            _ => {
+                assert_eq!(row["symbol"], "");
+                seen[2] += 1;
+                continue;
+            }
+        };
+        seen[usize::from(symbol == "USD6")] += 1;
+        assert_eq!(
+            (&*row["symbol"], &*row["decimals"]),
+            (symbol, &*decimals.to_string())
+        );
+        let (whole, fraction) = row["amount"]
+            .split_once('.')
+            .unwrap_or((&row["amount"], ""));
+        let digits = format!("{whole}{fraction:0<decimals$}");
+        let digits = digits.trim_start_matches('0');
+        assert_eq!(digits, row["value"].trim_start_matches('0'));
+    }
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+}
+
+#[test]
+fn graphs_and_saved_questions_take_columns() {
+    let sample = with_list();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    let graph = sample.ok(&format!(
+        "graph -q -r {root} -n 2 --columns hop,from_address"
+    ));
+    assert_eq!(graph.stdout.lines().next(), Some("hop,from_address"));
+    let query = sample.ok(&format!(
+        "query -q trace-token-out -f csv --set root={root} --columns hop,from_address"
+    ));
+    assert_eq!(query.stdout.lines().next(), Some("hop,from_address"));
+    for (line, message) in [
+        (
+            "transfers --columns nonsense",
+            "no column `nonsense`; one of block_number,",
+        ),
+        (
+            "transfers --columns value,value",
+            "the column `value` is chosen twice",
+        ),
+        (
+            "transfers --columns value --exclude value",
+            "no column is left",
+        ),
+        (
+            "query top-counterparties --set address=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
+             --columns value",
+            "has no columns of transfers to choose",
+        ),
+    ] {
+        let answer = sample.run(line);
+        assert_eq!(answer.status, 2, "{line} {answer:?}");
+        assert!(answer.stderr.contains(message), "{line} {answer:?}");
+    }
+}
+
+#[test]
+fn text_is_compressed_by_its_name() {
+    let sample = Sample::small();
+    let plain = sample.ok("transfers -q").stdout;
+    sample.ok("transfers -q -o t.csv.zst");
+    let packed = fs::read(sample.path("t.csv.zst")).unwrap();
+    assert!(packed.len() < plain.len() / 2);
+    assert_eq!(zstd::decode_all(&*packed).unwrap(), plain.as_bytes());
+    sample.ok("transfers -q -o t.csv.gz");
+    let packed = fs::read(sample.path("t.csv.gz")).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&*packed)
+        .read_to_string(&mut text)
+        .unwrap();
+    assert!(text == plain);
+    assert!(sample.path("t.csv.gz.meta.json").exists());
+    // Equal answers are equal bytes.
+    sample.ok("transfers -q -o again.csv.gz --threads 1");
+    assert!(fs::read(sample.path("again.csv.gz")).unwrap() == packed);
+    let refused = sample.run("transfers -o t.parquet.gz");
+    assert_eq!(refused.status, 2, "{refused:?}");
+}
+
+#[test]
+fn rich_types_are_written_to_parquet() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let sample = with_list();
+    let options = "--types rich --token-list tokens.csv";
+    sample.ok(&format!("transfers -q {options} -o t.parquet"));
+    let file = fs::File::open(sample.path("t.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let metadata = reader.metadata();
+    let schema = metadata.file_metadata().schema_descr();
+    let column = |name: &str| {
+        let columns = schema.columns();
+        columns.iter().position(|it| it.name() == name).unwrap()
+    };
+    let group = metadata.row_group(0);
+    for name in ["token_address", "from_address", "to_address"] {
+        let chunk = group.column(column(name));
+        assert_eq!(schema.column(column(name)).type_length(), 20);
+        assert!(chunk.bloom_filter_offset().is_some(), "{name}");
+        assert!(chunk.column_index_offset().is_some(), "{name}");
+    }
+    assert_eq!(schema.column(column("transaction_hash")).type_length(), 32);
+    let time = schema.column(column("block_timestamp"));
+    assert!(time.logical_type_ref().is_some(), "{time:?}");
+    let sorting = group.sorting_columns().unwrap();
+    let sorting: Vec<_> = sorting.iter().map(|it| it.column_idx).collect();
+    assert_eq!(sorting, [0, 2]);
+    let pairs = metadata.file_metadata().key_value_metadata().unwrap();
+    assert!(pairs.iter().any(|pair| pair.key == "txgraph"), "{pairs:?}");
+    let rows_of = sample.ok("transfers -q").stdout.lines().count() - 1;
+    assert_eq!(
+        metadata.file_metadata().num_rows(),
+        i64::try_from(rows_of).unwrap()
+    );
+    // Equal answers are equal bytes.
+    sample.ok(&format!("transfers -q {options} --threads 1 -o u.parquet"));
+    assert!(
+        fs::read(sample.path("t.parquet")).unwrap() == fs::read(sample.path("u.parquet")).unwrap()
+    );
+    let refused = sample.run("transfers --types rich -o t.ipc");
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("rich types are written to Parquet only"),
+        "{refused:?}"
+    );
+}

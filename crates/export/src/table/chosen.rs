@@ -1,0 +1,363 @@
+//! Transfers with chosen columns: some of the schema's, in any order, and others on request.
+//!
+//! Tables with the columns of the schema have encoders of their own, which are faster.
+
+use super::{
+    RowEncoder, TransferEncoder, TransferRows,
+    rich::{RichFile, RichType},
+    row_encoder,
+};
+use crate::{
+    Column, ColumnType, ColumnTypes, Error, Metadata, Result, TableFormat, TokenList,
+    TransferTableOptions, U256Type, Value, Written,
+    decimal::{push_scaled, to_f64},
+    output::Output,
+    schema::{HOP, TOKEN_ID, VALUE, WIDTH, transaction_hash},
+};
+use alloy_primitives::{B256, U256};
+use std::borrow::Cow;
+use txgraph_base::KnownChain;
+use txgraph_graph::Asset;
+use txgraph_transfers::{BlockTime, TokenStandard, Transfer};
+
+/// Columns that are written on request only.
+const ON_REQUEST: [(&str, Field); 3] = [
+    ("amount", Field::Amount),
+    ("symbol", Field::Symbol),
+    ("decimals", Field::Decimals),
+];
+
+/// What a column contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    /// The field of the schema at this position.
+    Schema(usize),
+    /// A 256-bit number at this position, as one of its types.
+    Number(usize, U256Type),
+    Hop,
+    Amount,
+    Symbol,
+    Decimals,
+}
+
+/// A column, with the names by which it can be chosen.
+struct Choice {
+    column: Column,
+    field: Field,
+    /// The name without the suffix for the type of a number.
+    base: &'static str,
+    is_default: bool,
+}
+
+/// The columns of a format, in the order of the schema.
+fn choices(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> Vec<Choice> {
+    let base_names = options.schema.base();
+    let text_names = options.schema.text_columns();
+    let mut all = Vec::new();
+    for (at, base) in base_names.into_iter().enumerate() {
+        if matches!(at, VALUE | TOKEN_ID) && !is_text {
+            all.extend(options.u256_columns(base).map(|(name, encoding)| Choice {
+                column: Column::new(name, number_type(encoding)),
+                field: Field::Number(at, encoding),
+                base,
+                is_default: true,
+            }));
+            continue;
+        }
+        all.push(Choice {
+            column: Column::new(text_names[at], column_type(at, options.hex && !is_text)),
+            field: Field::Schema(at),
+            base,
+            is_default: true,
+        });
+    }
+    if with_hop {
+        all.push(Choice {
+            column: Column::new(HOP, ColumnType::U32),
+            field: Field::Hop,
+            base: HOP,
+            is_default: true,
+        });
+    }
+    all.extend(ON_REQUEST.into_iter().map(|(name, field)| Choice {
+        column: Column::new(name, on_request_type(field)),
+        field,
+        base: name,
+        is_default: false,
+    }));
+    all
+}
+
+const fn number_type(encoding: U256Type) -> ColumnType {
+    match encoding {
+        // 32 bytes.
+        U256Type::Binary => ColumnType::Hash,
+        U256Type::String => ColumnType::Text,
+        U256Type::F64 => ColumnType::F64,
+    }
+}
+
+const fn on_request_type(field: Field) -> ColumnType {
+    match field {
+        Field::Decimals => ColumnType::U32,
+        _ => ColumnType::Text,
+    }
+}
+
+/// The types of the fields of a transfer, in the order of the schema.
+const TYPES: [ColumnType; WIDTH] = {
+    use ColumnType::{Address, Amount, Hash, Text, U32, U64};
+    [
+        U64, U64, U32, U32, U32, Hash, Address, Address, Address, Amount, Amount, Text, Text, U64,
+    ]
+};
+
+const fn column_type(at: usize, hex: bool) -> ColumnType {
+    match TYPES[at] {
+        ColumnType::Address | ColumnType::Hash if hex => ColumnType::Text,
+        other => other,
+    }
+}
+
+/// Whether the options ask for other columns than those of the schema.
+pub(crate) fn is_chosen(options: &TransferTableOptions, format: TableFormat) -> bool {
+    let hex = options.hex && !format.is_text();
+    let rich = options.types == ColumnTypes::Rich;
+    hex || rich || !options.columns.is_empty() || !options.exclude.is_empty()
+}
+
+/// Checks the names of chosen columns.
+pub(crate) fn validate(options: &TransferTableOptions) -> Result<()> {
+    for name in options.columns.iter().chain(&options.exclude) {
+        let known = [false, true].iter().any(|is_text| {
+            let all = choices(options, *is_text, true);
+            all.iter()
+                .any(|it| it.column.name == *name || it.base == name)
+        });
+        if !known {
+            let all = choices(options, true, true);
+            let known: Vec<_> = all.into_iter().map(|it| it.base).collect();
+            return Err(Error::UnknownColumn {
+                name: crate::text::printable_short(name, 40),
+                known: known.join(", "),
+            });
+        }
+    }
+    let twice = |(at, name): (usize, &String)| options.columns[..at].contains(name);
+    if let Some((_, name)) = options.columns.iter().enumerate().find(|it| twice(*it)) {
+        return Err(Error::ColumnTwice(name.clone()));
+    }
+    Ok(())
+}
+
+/// What rows are written to.
+enum Encoder {
+    Plain(Box<dyn RowEncoder>),
+    Rich(Box<RichFile>),
+}
+
+/// Encodes transfers with chosen columns.
+pub(crate) struct Chosen {
+    encoder: Encoder,
+    fields: Fields,
+}
+
+/// Makes the values of rows.
+struct Fields {
+    columns: Vec<Column>,
+    fields: Vec<Field>,
+    chain_id: u64,
+    tokens: TokenList,
+}
+
+impl Chosen {
+    pub(crate) fn new(
+        format: TableFormat,
+        options: &TransferTableOptions,
+        with_hop: bool,
+        output: Output,
+    ) -> Result<Self> {
+        let all = choices(options, format.is_text(), with_hop);
+        let is = |it: &Choice, name: &String| it.column.name == *name || it.base == name;
+        let mut picked: Vec<&Choice> = match options.columns.is_empty() {
+            true => all.iter().filter(|it| it.is_default).collect(),
+            false => (options.columns.iter())
+                .flat_map(|name| all.iter().filter(move |it| is(it, name)))
+                .collect(),
+        };
+        picked.retain(|it| !options.exclude.iter().any(|name| is(it, name)));
+        if picked.is_empty() {
+            return Err(Error::NoColumns);
+        }
+        let columns: Vec<_> = picked.iter().map(|it| it.column.clone()).collect();
+        let encoder = match (options.types, format) {
+            (ColumnTypes::Plain, _) => {
+                Encoder::Plain(row_encoder(format, columns.clone(), options, output)?)
+            }
+            (ColumnTypes::Rich, TableFormat::Parquet) => {
+                let rich: Vec<_> = (picked.iter())
+                    .map(|it| (it.column.name.clone(), rich_type(it.field, &it.column)))
+                    .collect();
+                // Logs and native movements of a transaction have no common order by columns.
+                let base = options.schema.base();
+                let order = [base[0], base[2]];
+                let file = RichFile::new(&rich, &order, options.group_rows, output)?;
+                Encoder::Rich(Box::new(file))
+            }
+            (ColumnTypes::Rich, other) => return Err(Error::TypesOnlyInParquet(other)),
+        };
+        Ok(Self {
+            encoder,
+            fields: Fields {
+                columns,
+                fields: picked.iter().map(|it| it.field).collect(),
+                chain_id: options.chain_id,
+                tokens: options.tokens.clone().unwrap_or_default(),
+            },
+        })
+    }
+}
+
+impl Fields {
+    /// The values of a transfer.
+    fn row<'a>(&'a self, transfer: &'a Transfer, hop: Option<u32>) -> Vec<Value<'a>> {
+        let columns = self.columns.iter().zip(&self.fields);
+        columns
+            .map(|(column, field)| self.value(*field, column, transfer, hop))
+            .collect()
+    }
+
+    fn value<'a>(
+        &'a self,
+        field: Field,
+        column: &Column,
+        transfer: &'a Transfer,
+        hop: Option<u32>,
+    ) -> Value<'a> {
+        match field {
+            Field::Hop => hop.into(),
+            Field::Schema(at) => match (schema_value(transfer, at, self.chain_id), column) {
+                (Value::Address(address), it) if it.column_type == ColumnType::Text => {
+                    format!("{address:#x}").into()
+                }
+                (Value::Hash(hash), it) if it.column_type == ColumnType::Text => {
+                    format!("{hash:#x}").into()
+                }
+                (value, _) => value,
+            },
+            Field::Number(at, encoding) => match at {
+                VALUE => number(Some(transfer.value), encoding),
+                _ => number(transfer.token_id, encoding),
+            },
+            Field::Symbol => self.symbol(transfer).map_or(Value::Absent, Value::Text),
+            Field::Decimals => self.decimals(transfer).map(u32::from).into(),
+            Field::Amount => match self.decimals(transfer) {
+                None => Value::Absent,
+                Some(decimals) => {
+                    let mut text = Vec::new();
+                    push_scaled(&mut text, transfer.value.as_limbs(), decimals);
+                    text.retain(|byte| *byte != b',');
+                    let text: String = text.into_iter().map(char::from).collect();
+                    text.into()
+                }
+            },
+        }
+    }
+
+    /// The symbol of the token, if it is known.
+    fn symbol(&self, transfer: &Transfer) -> Option<Cow<'_, str>> {
+        match transfer.token_address {
+            None => {
+                let chain = KnownChain::by_id(self.chain_id);
+                Some(Cow::Borrowed(
+                    chain.map_or("ETH", |chain| chain.native_symbol),
+                ))
+            }
+            Some(token) => {
+                let entry = self.tokens.lookup(self.chain_id, token)?;
+                Some(Cow::Borrowed(entry.symbol.as_str()))
+            }
+        }
+    }
+
+    /// The decimals of the token, if they are known. Tokens of ERC-721 and ERC-1155 have none.
+    fn decimals(&self, transfer: &Transfer) -> Option<u8> {
+        let asset = Asset {
+            token_address: transfer.token_address,
+            token_standard: transfer.token_standard,
+        };
+        match (transfer.token_standard, transfer.token_address) {
+            (TokenStandard::Erc20, Some(token)) => {
+                Some(self.tokens.lookup(self.chain_id, token)?.decimals)
+            }
+            _ => Some(self.tokens.decimals(self.chain_id, &asset)),
+        }
+    }
+}
+
+/// The type of a column in a file with rich types.
+fn rich_type(field: Field, column: &Column) -> RichType {
+    match (field, column.column_type) {
+        (Field::Schema(1), _) => RichType::Time,
+        (Field::Schema(11 | 12) | Field::Symbol, _) => RichType::Word,
+        (_, ColumnType::U32) => RichType::U32,
+        (_, ColumnType::U64) => RichType::U64,
+        (_, ColumnType::F64) => RichType::F64,
+        (_, ColumnType::Address) => RichType::Address,
+        (_, ColumnType::Hash) => RichType::Hash,
+        _ => RichType::Text,
+    }
+}
+
+/// The field of a transfer at a position of the schema.
+fn schema_value(transfer: &Transfer, at: usize, chain_id: u64) -> Value<'_> {
+    match at {
+        0 => transfer.block_number.into(),
+        1 => transfer.block_timestamp.map(BlockTime::seconds).into(),
+        2 => transfer.transaction_index.into(),
+        3 => transfer.log_index.into(),
+        4 => transfer.sub_index.into(),
+        5 => transaction_hash(transfer).into(),
+        6 => transfer.token_address.into(),
+        7 => transfer.from_address.into(),
+        8 => transfer.to_address.into(),
+        VALUE => transfer.value.into(),
+        TOKEN_ID => transfer.token_id.into(),
+        11 => transfer.token_standard.as_str().into(),
+        12 => transfer.kind.as_str().into(),
+        _ => chain_id.into(),
+    }
+}
+
+/// A number of 256 bits as one of its types.
+fn number(number: Option<U256>, encoding: U256Type) -> Value<'static> {
+    let Some(number) = number else {
+        return Value::Absent;
+    };
+    match encoding {
+        U256Type::Binary => Value::Hash(B256::from(number)),
+        U256Type::String => number.to_string().into(),
+        U256Type::F64 => to_f64(number.as_limbs()).into(),
+    }
+}
+
+impl TransferEncoder for Chosen {
+    fn write(&mut self, rows: TransferRows<'_>) -> Result<()> {
+        for number in 0..rows.len() {
+            let (transfer, hop) = rows.get(number);
+            let row = self.fields.row(transfer, hop);
+            match &mut self.encoder {
+                Encoder::Plain(encoder) => encoder.push(&row)?,
+                Encoder::Rich(file) => file.push(&row)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written> {
+        match self.encoder {
+            Encoder::Plain(encoder) => encoder.finish(metadata),
+            Encoder::Rich(file) => file.finish(metadata),
+        }
+    }
+}
