@@ -342,7 +342,13 @@ pub(crate) struct SearchArgs {
     root: Vec<String>,
 
     /// How far to follow: 1 finds only the transfers of the roots, `all` has no limit; default: 1
-    #[arg(short = 'n', long, value_name = "N|all", help_heading = "Search")]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N|all",
+        allow_negative_numbers = true,
+        help_heading = "Search"
+    )]
     hops: Option<Hops>,
 
     /// Direction: `out` where tokens went, `in` where they came from, `both`; default: out

@@ -71,3 +71,21 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
         other => return Cow::Owned(other.to_string()),
     })
 }
+
+/// How to go on from a root without transfers.
+pub(crate) const SILENT_ROOT: &str = "check the address for typing errors, or ask for other \
+     blocks, tokens (--token) or another --direction";
+
+/// How to go on from a root that is a contract without transfers.
+pub(crate) const SILENT_CONTRACT: &str = "transfers of a token are requested with --token; transfers inside transactions with \
+     --with-internal";
+
+/// How to go on from contracts at which trails end.
+pub(crate) const CONTRACT_ENDS: &str =
+    "contracts can pass ETH on without a log: add --with-internal";
+
+/// How to go on from addresses without further transfers.
+pub(crate) const FURTHER_BLOCKS: &str = "other blocks or tokens may have more";
+
+/// How to go on from the last hop.
+pub(crate) const MORE_HOPS: &str = "more hops: --hops";

@@ -131,11 +131,11 @@ impl Terminal {
     pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration) {
         let counts = &scan.counts;
         let mut line = format!(
-            "read {} blocks, {} transactions, {} logs: {} matching transfers",
-            thousands(counts.blocks),
-            thousands(counts.transactions),
-            thousands(counts.logs),
-            thousands(counts.transfers)
+            "read {}, {}, {}: {}",
+            number(counts.blocks, "block", "blocks"),
+            number(counts.transactions, "transaction", "transactions"),
+            number(counts.logs, "log", "logs"),
+            number(counts.transfers, "matching transfer", "matching transfers")
         );
         for (count, what) in [
             (
@@ -157,9 +157,9 @@ impl Terminal {
     /// What a search found, or what was measured.
     pub(crate) fn graph(&self, [vertices, transfers]: [u64; 2], hop_max: u32) {
         self.note(format_args!(
-            "graph of {} addresses and {} transfers, up to hop {hop_max}",
-            thousands(vertices),
-            thousands(transfers),
+            "graph of {} and {}, up to hop {hop_max}",
+            number(vertices, "address", "addresses"),
+            number(transfers, "transfer", "transfers"),
         ));
     }
 }
@@ -177,21 +177,22 @@ fn pace(blocks: u64, time: Duration) -> String {
 fn limit_words(limit: &LimitHit) -> String {
     match limit {
         LimitHit::MaxDegree { limit, vertices } => format!(
-            "{} hubs with more than {} counterparties",
-            thousands(*vertices),
-            thousands(u64::from(*limit))
+            "{} with more than {}",
+            number(*vertices, "hub", "hubs"),
+            number(u64::from(*limit), "counterparty", "counterparties")
         ),
         LimitHit::StopList { vertices } => {
-            format!("{} addresses of the stop list", thousands(*vertices))
+            let addresses = number(*vertices, "address", "addresses");
+            format!("{addresses} of the stop list")
         }
         LimitHit::ZeroAddress => "the zero address (--expand-zero)".to_owned(),
         LimitHit::MaxVertices {
             limit,
             transfers_left_out,
         } => format!(
-            "limit of {} addresses reached: {} transfers omitted, and what follows from them",
-            thousands(*limit),
-            thousands(*transfers_left_out)
+            "limit of {} reached: {} omitted, and what follows from them",
+            number(*limit, "address", "addresses"),
+            number(*transfers_left_out, "transfer", "transfers")
         ),
         LimitHit::Top {
             limit,
@@ -206,11 +207,17 @@ fn limit_words(limit: &LimitHit) -> String {
             limit,
             transfers_left_out,
         } => format!(
-            "limit of {} transfers reached: {} omitted, and what follows from them",
-            thousands(*limit),
+            "limit of {} reached: {} omitted, and what follows from them",
+            number(*limit, "transfer", "transfers"),
             thousands(*transfers_left_out)
         ),
     }
+}
+
+/// A count with its noun.
+pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{} {noun}", thousands(count))
 }
 
 /// The first of many, and how many more there are.

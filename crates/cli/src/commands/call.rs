@@ -1,11 +1,11 @@
 //! `txgraph call`.
 
 use super::Context;
-use crate::output::print_data;
+use crate::{output::print_data, progress};
 use alloy_primitives::hex;
 use clap::Args;
 use txgraph::{
-    Error, Result,
+    Address, Error, Result,
     text::{self, Checksum},
 };
 
@@ -53,7 +53,8 @@ Examples (for the small chain in testdata/):
 pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     let address = |text: &String| text::parse_address(text, Checksum::Verify);
     let source = context.open()?;
-    let mut call = source.call(args.to.as_ref().map(address).transpose()?);
+    let to = args.to.as_ref().map(address).transpose()?;
+    let mut call = source.call(to);
     if let Some(from) = &args.from {
         call = call.from(address(from)?);
     }
@@ -73,10 +74,25 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
         call = call.block(block);
     }
     let result = call.run()?;
+    if let Some(to) = to
+        && !is_precompiled(to)
+        && let Some(contracts) = source.contracts_among(&[to], Some(result.block))?
+        && contracts.is_empty()
+    {
+        progress::say(format_args!(
+            "warning: {to} has no code at the end of block {}: nothing was executed",
+            result.block
+        ));
+    }
     context.terminal.note(format_args!(
         "called at the end of block {}: {} gas",
         result.block, result.outcome.gas_used
     ));
     let output = result.output()?;
     print_data(format!("{output}\n").as_bytes())
+}
+
+/// Whether an address is in the range of precompiled contracts, which have no code.
+fn is_precompiled(address: Address) -> bool {
+    address[..18].iter().all(|byte| *byte == 0)
 }

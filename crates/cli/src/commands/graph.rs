@@ -1,6 +1,6 @@
 //! `txgraph graph`.
 
-use super::{Context, picture::PictureArgs, poisoning};
+use super::{Context, ends, picture::PictureArgs, poisoning};
 use crate::args::{ColumnArgs, SearchArgs, graph_formats, output, text};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
@@ -116,6 +116,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let mut done = answer.write_all(&outputs)?;
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
+    ends::note(&source, query, &answer, terminal)?;
     poisoning::warn(terminal, &Poisoning::of(&answer));
     terminal.written(&done.written);
     let hops = answer.graph.node_weights().map(|vertex| vertex.hop);

@@ -4,6 +4,7 @@
 pub(crate) mod analyze;
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod ends;
 pub(crate) mod era;
 pub(crate) mod evm;
 pub(crate) mod graph;

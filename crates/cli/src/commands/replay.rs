@@ -3,13 +3,14 @@
 use super::Context;
 use crate::{
     args::{BlockArgs, words},
+    output::number,
     table::thousands,
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    EngineKind, Error, ErrorKind, PreparedReplay, ReplayOutput, ReplaySummary, Result, Source,
-    SourceSpec, Target, Trace,
+    EngineKind, Error, ErrorKind, Mismatch, PreparedReplay, ReplayOutput, ReplaySummary, Result,
+    Source, SourceSpec, Target, Trace,
     text::{self, Checksum},
 };
 
@@ -197,9 +198,9 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = report.gas_used as f64 / 1e6 / seconds.max(1e-9);
     terminal.note(format_args!(
-        "replayed {} blocks, {} transactions, {} gas; {seconds:.1} s, {rate:.0} Mgas/s",
-        thousands(report.blocks),
-        thousands(report.transactions),
+        "replayed {}, {}, {} gas; {seconds:.1} s, {rate:.0} Mgas/s",
+        number(report.blocks, "block", "blocks"),
+        number(report.transactions, "transaction", "transactions"),
         thousands(report.gas_used),
     ));
     if let Some(steps) = steps {
@@ -231,19 +232,46 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     if report.mismatches == 0 {
         return Ok(());
     }
-    let listed: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    Err(Error::new(
-        ErrorKind::Failed,
-        format!(
-            "the replay disagrees with the node in {} places: {}",
-            thousands(report.mismatches),
-            listed.join("; ")
-        ),
-    )
-    .hint(
+    Err(disagreement(
+        report.mismatches,
+        &mismatches,
+        source.is_sample_chain()?,
+    ))
+}
+
+/// Differences that an error lists.
+const DIFFERENCES_LISTED: usize = 10;
+
+/// The error for a replay with differences: the first of them, one per line.
+fn disagreement(count: u64, mismatches: &[Mismatch], is_sample: bool) -> Error {
+    if is_sample {
+        return Error::new(
+            ErrorKind::Failed,
+            format!(
+                "the replay disagrees with the node in {}: this is a sample chain, whose blocks \
+                 were not executed when it was written",
+                number(count, "place", "places")
+            ),
+        )
+        .hint("`execgen` writes sample chains that can be replayed");
+    }
+    let mut text = format!(
+        "the replay disagrees with the node in {}:",
+        number(count, "place", "places")
+    );
+    let listed = mismatches.iter().take(DIFFERENCES_LISTED);
+    let mut more = count;
+    for mismatch in listed {
+        text += &format!("\n{mismatch}");
+        more = more.saturating_sub(1);
+    }
+    if more > 0 {
+        text += &format!("\nand {} more", thousands(more));
+    }
+    Error::new(ErrorKind::Failed, text).hint(
         "the database is damaged, the rules are those of another chain (--chain), or txgraph is \
          wrong: please report it with the block",
-    ))
+    )
 }
 
 /// Reads the arguments, and prepares the question and its output.

@@ -3,8 +3,9 @@
 use super::Context;
 use crate::output::{print_json, print_page};
 use clap::Args;
+use std::collections::BTreeMap;
 use txgraph::{
-    Address, Result, TokenNames, printable,
+    Address, Error, ErrorKind, Result, Source, TokenNames, printable,
     text::{Checksum, addresses},
 };
 
@@ -49,14 +50,60 @@ pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
         tokens = tokens.refresh();
     }
     let names = tokens.run()?;
+    let mut wrong = not_tokens(&names, &source, args.block)?;
     if args.json {
-        return print_json(&names);
+        print_json(&names)?;
+    } else {
+        print_page(&page(&names))?;
     }
+    // The last failure is the result of the command; the others are printed before it.
+    let Some(last) = wrong.pop() else {
+        return Ok(());
+    };
+    for error in &wrong {
+        crate::exit::report(error);
+    }
+    Err(last)
+}
+
+/// A line for each token.
+fn page(names: &BTreeMap<Address, TokenNames>) -> String {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let line = |(token, names): (&Address, &TokenNames)| {
         let decimals = names.decimals.map(|decimals| decimals.to_string());
         let words = [names.symbol.clone(), decimals, names.name.clone()].map(or_dash);
         format!("{token} {}\n", printable(&words.join(" ")))
     };
-    print_page(&names.iter().map(line).collect::<String>())
+    names.iter().map(line).collect()
+}
+
+/// An error for each address that is no token: it answers nothing.
+fn not_tokens(
+    names: &BTreeMap<Address, TokenNames>,
+    source: &Source,
+    block: Option<u64>,
+) -> Result<Vec<Error>> {
+    let silent = names
+        .iter()
+        .filter(|(_, names)| **names == TokenNames::default());
+    let silent: Vec<Address> = silent.map(|(token, _)| *token).collect();
+    if silent.is_empty() {
+        return Ok(Vec::new());
+    }
+    let contracts = source.contracts_among(&silent, block)?;
+    let is_sample = source.is_sample_chain()?;
+    let error = |token: Address| {
+        let has_code = contracts.as_ref().is_none_or(|it| it.contains(&token));
+        let why = match has_code {
+            true => "the contract answers neither name() nor symbol() nor decimals()",
+            false => "the account has no code",
+        };
+        let error = Error::new(ErrorKind::Failed, format!("{token} is not a token: {why}"));
+        match is_sample && !has_code {
+            true => error
+                .hint("this is a sample chain, whose contracts have code only if execgen wrote it"),
+            false => error,
+        }
+    };
+    Ok(silent.into_iter().map(error).collect())
 }

@@ -232,7 +232,7 @@ fn limits_are_reported() {
     let run = sample.ok(&format!("graph -r {payer} -n 2 --stop-at stop.csv -f json"));
     assert!(
         run.stderr
-            .contains("not expanded: 1 addresses of the stop list"),
+            .contains("not expanded: 1 address of the stop list"),
         "{}",
         run.stderr
     );

@@ -20,6 +20,7 @@ mod index;
 mod info;
 mod lake;
 mod mainnet;
+mod mistakes;
 mod op;
 mod outputs;
 mod poisoning;

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod describe;
+mod ends;
 mod era;
 #[cfg(feature = "index")]
 mod index;
@@ -17,6 +18,7 @@ mod transfers;
 pub use analyze::{Analysis, Analyze, Measure, MeasuredGraph, PreparedAnalysis};
 #[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};
+pub use ends::TrailEnds;
 pub use era::{ExportEra, ExportedEra};
 #[cfg(feature = "index")]
 pub use index::{DeletedIndex, IndexHandle, IndexOptions, IndexState};

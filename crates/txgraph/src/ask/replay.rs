@@ -1,6 +1,7 @@
 //! Executing again what the node executed: transfers inside of transactions, traces,
 //! verification, and calls on the state of any block.
 
+mod accounts;
 #[cfg(feature = "export")]
 mod against;
 mod call;

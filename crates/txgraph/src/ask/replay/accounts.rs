@@ -1,0 +1,76 @@
+//! Which accounts have code.
+
+use crate::{Capability, Result, Source};
+use alloy_primitives::{Address, KECCAK256_EMPTY};
+use txgraph_evm::Account;
+use txgraph_state::StateAt;
+
+/// The first bytes of the code of a delegated account (EIP-7702), which is no contract.
+const DELEGATION: &[u8] = &[0xef, 0x01, 0x00];
+
+/// The length of such a code: the prefix and an address.
+const DELEGATION_BYTES: usize = 23;
+
+impl Source {
+    /// The contracts among some addresses, at the end of a block; default: the newest with a
+    /// state. `None` if the source has no such state. Accounts that delegate to a contract
+    /// (EIP-7702) and precompiled contracts are not counted as contracts.
+    ///
+    /// # Errors
+    ///
+    /// If the state cannot be read.
+    pub fn contracts_among(
+        &self,
+        addresses: &[Address],
+        block: Option<u64>,
+    ) -> Result<Option<Vec<Address>>> {
+        let Ok(node) = self.node(Capability::State) else {
+            return Ok(None);
+        };
+        let Ok(states) = node.state() else {
+            return Ok(None);
+        };
+        let block = match block {
+            Some(block) => block,
+            None => match states.available()?.blocks {
+                Some(blocks) => blocks.last,
+                None => return Ok(None),
+            },
+        };
+        // Without an index, only the state at the tip can be looked up.
+        let Ok(state) = states.at(block) else {
+            return Ok(None);
+        };
+        let mut contracts = Vec::new();
+        for address in addresses {
+            if let Some(account) = state.account(*address)?
+                && is_contract(&state, &account)?
+            {
+                contracts.push(*address);
+            }
+        }
+        Ok(Some(contracts))
+    }
+
+    /// Whether the database is a sample chain, whose blocks may never have been executed.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be read.
+    pub fn is_sample_chain(&self) -> Result<bool> {
+        if self.node(Capability::Info).is_err() {
+            return Ok(false);
+        }
+        let writers = self.info()?.written_by;
+        let sample = |version: &str| version.ends_with("-chaingen");
+        Ok(writers.iter().any(|writer| sample(&writer.version)))
+    }
+}
+
+fn is_contract(state: &StateAt<'_>, account: &Account) -> Result<bool> {
+    if account.code_hash == KECCAK256_EMPTY {
+        return Ok(false);
+    }
+    let code = state.code(account.code_hash)?;
+    Ok(code.len() != DELEGATION_BYTES || !code.starts_with(DELEGATION))
+}
