@@ -257,11 +257,12 @@ mod tests {
         let columns = "
             schema = 'cryo'
             u256-types = ['f64', 'string']
+            types = 'rich'
         ";
         let own = match command {
-            "transfers" => format!("address = ['0xcc']\n{columns}"),
+            "transfers" => format!("address = ['0xcc']\ntoken-list = 'l.json'\n{columns}"),
             "graph" => format!(
-                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\n\
+                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\ntop = 3\n\
                  layout = 'hops'\nfold = '7'\nlink = 'https://x.org/{{tx}}'\n{search}{columns}"
             ),
             _ => format!(
@@ -303,7 +304,7 @@ mod tests {
             let mut options: BTreeSet<String> = ids.collect();
             let mut keys: BTreeSet<String> = full(name).to_table().keys().cloned().collect();
             // These exclude `blocks`, so `full` does not have them.
-            keys.extend(["from-block".to_owned(), "to-block".to_owned()]);
+            keys.extend(["from-block", "to-block", "since", "until"].map(str::to_owned));
             options.retain(|option| option != "help");
             assert_eq!(options, keys, "{name}");
         }

@@ -123,9 +123,9 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         };
         writeln!(
             std::io::stderr(),
-            "wrote blocks 0..={} with {} transactions to {} ({layout}, chain id {chain_id}, tip {}) \
+            "wrote blocks 0:{} with {} transactions to {} ({layout}, chain id {chain_id}, tip {}) \
              in {:.1} s",
-            tip.number,
+            tip.number + 1,
             tip.transactions,
             args.out.display(),
             tip.hash,

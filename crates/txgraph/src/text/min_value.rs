@@ -3,7 +3,7 @@
 //! | text | meaning |
 //! | --- | --- |
 //! | `1000000`, `1e18` | whole numbers: the smallest unit, of every token |
-//! | `1.5` | 1.5 of each token of the question, by its decimals |
+//! | `1.5`, `500.0` | with a point: in the unit of each token of the question, by its decimals |
 //! | `USDC=100,WETH=0.1` | by token: symbols of the token list, addresses, `eth` or `native` |
 //! | `100 USDC` | the same for one token |
 //!
@@ -36,6 +36,10 @@ fn read(text: &str) -> Result<MinValue<'_>, String> {
     let text = text.trim();
     let has_unit = text.contains('=') || text.split_whitespace().nth(1).is_some();
     if !has_unit {
+        // With a point it is never in the smallest unit, not even `500.0`.
+        if text.contains('.') && is_decimal(text) {
+            return Ok(MinValue::Each(text));
+        }
         return match (parse_amount(text), is_decimal(text)) {
             (Ok(raw), _) => Ok(MinValue::Raw(raw)),
             (Err(_), true) => Ok(MinValue::Each(text)),
@@ -222,7 +226,7 @@ mod tests {
         for (text, expected) in [
             ("1000", MinValue::Raw(U256::from(1000))),
             ("2.5e1", MinValue::Raw(U256::from(25))),
-            ("1.0", MinValue::Raw(U256::from(1))),
+            ("1.0", MinValue::Each("1.0")),
             ("1.5", MinValue::Each("1.5")),
             ("USDC=100", MinValue::By(vec![("USDC", "100")])),
             ("100 USDC", MinValue::By(vec![("USDC", "100")])),
