@@ -14,6 +14,7 @@ mod hints;
 mod interrupt;
 mod output;
 mod progress;
+mod rewrite;
 mod table;
 
 use args::Global;
@@ -123,7 +124,7 @@ pub fn main() -> ExitCode {
 /// replaced by the program `txgraph-cluster`, and this function does not return.
 pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluster>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(args::several_blocks(args.iter().cloned())) {
+    let cli = match Cli::try_parse_from(rewrite::rewrite(args.iter().cloned())) {
         Ok(cli) => cli,
         // Help and version end here too, with status 0.
         Err(error) => error.exit(),
@@ -219,7 +220,7 @@ mod tests {
 
     fn parse(args: &[String]) -> Query {
         let args = std::iter::once("txgraph".to_owned()).chain(args.iter().cloned());
-        let cli = Cli::try_parse_from(args::several_blocks(args.map(OsString::from)));
+        let cli = Cli::try_parse_from(rewrite::rewrite(args.map(OsString::from)));
         match cli.unwrap_or_else(|error| panic!("{error}")).command {
             Command::Transfers(args) => Query::Transfers(args.into()),
             Command::Graph(args) => Query::Graph(args.into()),

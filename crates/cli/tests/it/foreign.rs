@@ -187,8 +187,7 @@ fn coverage_and_columns_are_options() {
             "name the first and the last",
         ),
         (
-            "transfers --source-columns block=height,from=sender,to=receiver,value=amount"
-                .to_owned(),
+            "transfers --columns block=height,from=sender,to=receiver,value=amount".to_owned(),
             2,
             "--chain-id",
         ),
