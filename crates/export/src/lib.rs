@@ -36,6 +36,7 @@ mod gexf;
 mod graph;
 mod graphml;
 mod json;
+mod legend;
 mod picture;
 mod views;
 mod xml;

@@ -13,15 +13,16 @@ mod rows;
 mod style;
 
 use crate::{
-    GraphOptions, Metadata, Result, TokenList, Written, arrows::Arrows, output::Output, picture,
+    GraphOptions, Metadata, Result, TokenList, Written,
+    arrows::Arrows,
+    legend::{LegendEntry, legend},
+    output::Output,
+    picture,
     text_output::TextOutput,
 };
 use rows::Rows;
 pub(crate) use style::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle, escaped};
 use txgraph_graph::TransferGraph;
-
-/// Assets of the legend.
-const LEGEND_MAX: usize = 12;
 
 pub(crate) fn write(
     graph: &TransferGraph,
@@ -87,7 +88,10 @@ fn push_head(
          subgraph \"cluster legend\" {{\n    \
          label=\"assets\"\n    labelloc=t\n    color=\"#CCCCCC\"\n"
     );
-    for (i, entry) in legend(graph, arrows, tokens).iter().enumerate() {
+    for (i, entry) in legend(graph.chain.chain_id, arrows, tokens)
+        .iter()
+        .enumerate()
+    {
         let LegendEntry {
             label,
             tooltip,
@@ -109,42 +113,6 @@ fn push_head(
 fn not_shown(text: &str) -> String {
     debug_assert!(!text.ends_with('\\'));
     text.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
-/// A box of the legend.
-struct LegendEntry {
-    label: String,
-    tooltip: String,
-    color: &'static str,
-}
-
-/// An entry for each of the busiest assets, in its colour, and one for all others.
-fn legend(graph: &TransferGraph, arrows: &Arrows<'_>, tokens: &TokenList) -> Vec<LegendEntry> {
-    let assets = arrows.legend();
-    let mut entries = Vec::new();
-    for asset in assets.iter().take(LEGEND_MAX) {
-        let name = tokens.format_asset(graph.chain.chain_id, asset);
-        let label = format!("{name} ({})", asset.token_standard);
-        let tooltip = match asset.token_address {
-            Some(token) => format!("{label}\n{}", token.to_checksum(None)),
-            None => label.clone(),
-        };
-        let color = arrows.color(asset);
-        entries.push(LegendEntry {
-            label,
-            tooltip,
-            color,
-        });
-    }
-    if let more @ 1.. = assets.len().saturating_sub(LEGEND_MAX) {
-        let label = format!("{more} more");
-        entries.push(LegendEntry {
-            tooltip: label.clone(),
-            label,
-            color: "#999999",
-        });
-    }
-    entries
 }
 
 /// What the drawing shows, and in letters as large what it leaves out.

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     arrows::{Arrow, arrow_label, with_count},
     fixtures::any_transfer,
+    legend::LEGEND_MAX,
     text::{counted, printable_short, short_address},
     views::{VertexView, expansion_word, vertices},
 };

@@ -26,7 +26,8 @@ pub(crate) use title::{lines as coverage, title};
 use crate::{
     Error, GraphOptions, Metadata, Result, TokenList,
     arrows::Arrows,
-    text::{counted, printable},
+    legend::{LegendEntry, legend},
+    text::counted,
 };
 use alloy_primitives::Address;
 use arrow::Merged;
@@ -34,9 +35,6 @@ use node::nodes;
 use txgraph_graph::{Asset, TransferGraph};
 use txgraph_work::Threads;
 use words::{days, minute, moment, rounded_amount};
-
-/// Assets of the legend.
-const LEGEND_MAX: usize = 12;
 
 /// Pictures with more arrows have amounts in tooltips only, except on the widest arrows.
 const LABELS_MAX: usize = 300;
@@ -94,13 +92,6 @@ pub(crate) struct PictureArrow {
     pub(crate) first: arrow::Moment,
     pub(crate) last: arrow::Moment,
     pub(crate) link: Option<String>,
-}
-
-/// A token and its colour.
-pub(crate) struct LegendEntry {
-    pub(crate) label: String,
-    pub(crate) tooltip: String,
-    pub(crate) color: &'static str,
 }
 
 impl Picture {
@@ -281,31 +272,4 @@ fn arrow_tooltip(arrow: &Merged, nodes: &[Node], tokens: &TokenList, chain_id: u
         ));
     }
     lines
-}
-
-/// An entry for each of the busiest assets, in its colour, and one for all others.
-fn legend(chain_id: u64, styles: &Arrows<'_>, tokens: &TokenList) -> Vec<LegendEntry> {
-    let assets = styles.legend();
-    let entry = |asset: &Asset| {
-        let name = tokens.format_asset(chain_id, asset);
-        let label = printable(&format!("{name} ({})", asset.token_standard)).into_owned();
-        LegendEntry {
-            tooltip: match asset.token_address {
-                Some(token) => format!("{label}\n{}", token.to_checksum(None)),
-                None => label.clone(),
-            },
-            label,
-            color: styles.color(asset),
-        }
-    };
-    let mut entries: Vec<_> = assets.iter().take(LEGEND_MAX).map(entry).collect();
-    if let more @ 1.. = assets.len().saturating_sub(LEGEND_MAX) {
-        let label = format!("{more} more");
-        entries.push(LegendEntry {
-            tooltip: label.clone(),
-            label,
-            color: "#999999",
-        });
-    }
-    entries
 }

@@ -1,0 +1,41 @@
+//! The legend of a drawing: a colour for each asset.
+
+use crate::{TokenList, arrows::Arrows, text::printable};
+use txgraph_graph::Asset;
+
+/// Assets of the legend.
+pub(crate) const LEGEND_MAX: usize = 12;
+
+/// A token and its colour.
+pub(crate) struct LegendEntry {
+    pub(crate) label: String,
+    pub(crate) tooltip: String,
+    pub(crate) color: &'static str,
+}
+
+/// An entry for each of the busiest assets, in its colour, and one for all others.
+pub(crate) fn legend(chain_id: u64, arrows: &Arrows<'_>, tokens: &TokenList) -> Vec<LegendEntry> {
+    let assets = arrows.legend();
+    let entry = |asset: &Asset| {
+        let name = tokens.format_asset(chain_id, asset);
+        let label = printable(&format!("{name} ({})", asset.token_standard)).into_owned();
+        LegendEntry {
+            tooltip: match asset.token_address {
+                Some(token) => format!("{label}\n{}", token.to_checksum(None)),
+                None => label.clone(),
+            },
+            label,
+            color: arrows.color(asset),
+        }
+    };
+    let mut entries: Vec<_> = assets.iter().take(LEGEND_MAX).map(entry).collect();
+    if let more @ 1.. = assets.len().saturating_sub(LEGEND_MAX) {
+        let label = format!("{more} more");
+        entries.push(LegendEntry {
+            tooltip: label.clone(),
+            label,
+            color: "#999999",
+        });
+    }
+    entries
+}
