@@ -56,6 +56,11 @@ impl Terminal {
         }
     }
 
+    /// Whether lines of information are hidden, so that nothing is worth computing for them.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// A line of information.
     pub(crate) fn note(&self, line: fmt::Arguments<'_>) {
         if !self.quiet {

@@ -116,8 +116,10 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let mut done = answer.write_all(&outputs)?;
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
-    ends::note(&source, query, &answer, terminal)?;
-    poisoning::warn(terminal, &Poisoning::of(&answer));
+    if !terminal.is_quiet() {
+        ends::note(&source, query, &answer, terminal)?;
+        poisoning::warn(terminal, &Poisoning::of(&answer));
+    }
     terminal.written(&done.written);
     let hops = answer.graph.node_weights().map(|vertex| vertex.hop);
     let (vertices, edges) = (answer.graph.node_count(), answer.graph.edge_count());
