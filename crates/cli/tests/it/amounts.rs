@@ -3,7 +3,7 @@
 use crate::harness::{Sample, rows};
 use std::{collections::BTreeMap, fs};
 
-const USD6: &str = "0xd601451207128971898aab8654521699f35222e2";
+pub(crate) const USD6: &str = "0xd601451207128971898aab8654521699f35222e2";
 const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 
 type Row = BTreeMap<String, String>;
@@ -12,7 +12,8 @@ fn wide(text: &str) -> u128 {
     text.parse().unwrap_or(u128::MAX)
 }
 
-fn with_list() -> Sample {
+/// The small chain, with a list of its token USD6.
+pub(crate) fn with_list() -> Sample {
     let sample = Sample::small();
     let list = format!("address,symbol,decimals\n{USD6},USD6,6\n");
     fs::write(sample.path("tokens.csv"), list).unwrap();

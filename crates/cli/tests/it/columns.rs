@@ -1,16 +1,10 @@
 //! Chosen columns, and compressed text.
 
-use crate::harness::{Sample, rows};
+use crate::{
+    amounts::{USD6, with_list},
+    harness::{Sample, rows},
+};
 use std::{fs, io::Read};
-
-const USD6: &str = "0xd601451207128971898aab8654521699f35222e2";
-
-fn with_list() -> Sample {
-    let sample = Sample::small();
-    let list = format!("address,symbol,decimals\n{USD6},USD6,6\n");
-    fs::write(sample.path("tokens.csv"), list).unwrap();
-    sample
-}
 
 #[test]
 fn columns_are_chosen_in_order() {
