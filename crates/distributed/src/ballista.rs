@@ -303,7 +303,7 @@ impl Cluster {
                 asked = Instant::now();
                 // Without an answer, only the limit for the whole job holds.
                 if let Some((stages, now)) = self.finished_tasks(id) {
-                    // Its rows would not be trusted, and it may wait for ever.
+                    // Its rows would not be trusted, and it may never end.
                     if stages > 1
                         && let Some(lost) = tokio::task::block_in_place(|| self.lost(executors))?
                     {

@@ -19,7 +19,7 @@ pub struct Settings {
     pub job_seconds: u64,
     /// Seconds without a finished task after which a job is cancelled.
     pub stall_seconds: u64,
-    /// Whether the scheduler changes plans while they run. Off, because a job can wait for ever
+    /// Whether the scheduler changes plans while they run. Off, because a job may never end
     /// when an executor is lost: docs/cluster.md has the measurement.
     pub adaptive: bool,
     /// The number of partitions of a shuffle.
