@@ -5,6 +5,7 @@
 //! under their name only when they are complete. This crate reads no chain.
 
 // What callers choose.
+mod arrow;
 mod error;
 mod format;
 mod metadata;
@@ -41,6 +42,7 @@ mod picture;
 mod views;
 mod xml;
 
+pub use arrow::{ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, arrow_stream};
 pub use draw::check_graphviz;
 pub use error::{Error, Result};
 pub use format::{ColumnTypes, DocumentFormat, GraphFormat, Layout, Schema, TableFormat, U256Type};

@@ -3,6 +3,7 @@
 
 use crate::{
     Error, Metadata, Result, Target, Written,
+    arrow::ArrowTarget,
     compression::{CompressedFile, Compression},
     partial::PartialFile,
 };
@@ -35,6 +36,8 @@ enum Sink {
     Stream(Box<dyn Write + Send>),
     Temporary(PartialFile),
     Compressed(Box<CompressedFile>),
+    /// Takes columns, and no bytes.
+    Arrow(ArrowTarget),
 }
 
 impl Write for Sink {
@@ -43,6 +46,7 @@ impl Write for Sink {
             Self::Stream(stream) => stream.write(data),
             Self::Temporary(file) => file.write(data),
             Self::Compressed(file) => file.write(data),
+            Self::Arrow(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -51,7 +55,7 @@ impl Write for Sink {
             Self::Stream(stream) => stream.flush(),
             Self::Temporary(file) => file.flush(),
             // The end of the compressed data is written by `finish`.
-            Self::Compressed(_) => Ok(()),
+            Self::Compressed(_) | Self::Arrow(_) => Ok(()),
         }
     }
 }
@@ -69,6 +73,18 @@ impl Output {
                 })
             }
             Target::File(path) => Self::file(path, overwrite, side),
+            Target::Arrow(receiver) => Ok(Self::new(
+                Sink::Arrow(receiver.clone()),
+                target.to_string().into(),
+            )),
+        }
+    }
+
+    /// The receiver of columns, if the output is one.
+    pub(crate) fn arrow(&self) -> Option<&ArrowTarget> {
+        match self.writer.get_ref() {
+            Sink::Arrow(target) => Some(target),
+            _ => None,
         }
     }
 
@@ -180,7 +196,7 @@ impl Output {
         let file = match sink {
             Sink::Temporary(file) => file,
             Sink::Compressed(file) => file.finish().map_err(|error| io_error(&path, error))?,
-            Sink::Stream(_) => {
+            Sink::Stream(_) | Sink::Arrow(_) => {
                 return Ok(Written {
                     path: None,
                     metadata_path: None,

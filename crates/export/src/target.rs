@@ -1,5 +1,6 @@
 //! Targets of output.
 
+use crate::arrow::ArrowTarget;
 use std::{
     convert::Infallible,
     fmt,
@@ -14,15 +15,32 @@ pub enum Target {
     Stdout,
     /// A file. It gets its name when it is complete and on disk.
     File(PathBuf),
+    /// A program that takes tables in memory, in the columns of Arrow IPC.
+    Arrow(ArrowTarget),
 }
 
 impl Target {
     /// Returns the file, if the target is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::Stdout => None,
+            Self::Stdout | Self::Arrow(_) => None,
             Self::File(path) => Some(path),
         }
+    }
+
+    /// Whether what was written cannot be taken back: standard output, or a receiver that passes
+    /// on what it gets.
+    pub fn is_stream(&self) -> bool {
+        match self {
+            Self::Stdout => true,
+            Self::File(_) => false,
+            Self::Arrow(target) => target.is_stream(),
+        }
+    }
+
+    /// Whether nothing more is wanted, as far as that is known without writing.
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(self, Self::Arrow(target) if target.is_closed())
     }
 }
 
@@ -50,6 +68,7 @@ impl fmt::Display for Target {
         match self {
             Self::Stdout => f.write_str("standard output"),
             Self::File(path) => path.display().fmt(f),
+            Self::Arrow(_) => f.write_str("memory"),
         }
     }
 }
@@ -57,7 +76,7 @@ impl fmt::Display for Target {
 /// The result of writing an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The file; `None` for standard output.
+    /// The file; `None` for standard output and memory.
     pub path: Option<PathBuf>,
     /// The file next to it with the metadata, for formats that cannot hold it.
     pub metadata_path: Option<PathBuf>,

@@ -12,7 +12,7 @@ pub(crate) mod jsonl;
 mod rich;
 
 use crate::{
-    Column, Metadata, Result, TableFormat, Target, TransferTableOptions, Value, Written,
+    Column, Error, Metadata, Result, TableFormat, Target, TransferTableOptions, Value, Written,
     output::Output, value::check_row,
 };
 use columns::Container;
@@ -165,7 +165,10 @@ impl std::fmt::Debug for TableWriter {
 
 /// Writes transfers as they come, with bounded memory. Dropped without
 /// [`Self::finish`], it leaves no file.
-pub struct TransferWriter(Box<dyn TransferEncoder>);
+pub struct TransferWriter {
+    encoder: Box<dyn TransferEncoder>,
+    target: Target,
+}
 
 impl TransferWriter {
     /// Opens the target. Fails at once if it could not be finished: an existing file
@@ -178,17 +181,23 @@ impl TransferWriter {
     ) -> Result<Self> {
         options.validate()?;
         let output = Output::open(target, overwrite, format.has_metadata_file())?;
-        Ok(Self(transfer_encoder(format, options, false, output)?))
+        Ok(Self {
+            encoder: transfer_encoder(format, options, false, output)?,
+            target: target.clone(),
+        })
     }
 
-    /// Appends transfers.
+    /// Appends transfers. None are appended to find out whether more are wanted.
     pub fn write(&mut self, transfers: &[Transfer]) -> Result<()> {
-        self.0.write(TransferRows::Transfers(transfers))
+        if self.target.is_closed() {
+            return Err(Error::BrokenPipe);
+        }
+        self.encoder.write(TransferRows::Transfers(transfers))
     }
 
     /// Writes what remains, and gives the file its name.
     pub fn finish(self, metadata: &Metadata) -> Result<Written> {
-        self.0.finish(Some(metadata))
+        self.encoder.finish(Some(metadata))
     }
 }
 

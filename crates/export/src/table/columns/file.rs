@@ -1,9 +1,13 @@
-//! Parquet and Arrow IPC through polars, one row group or record batch at a time. The
+//! Parquet, Arrow IPC and arrays in memory through polars, one row group or record batch at a time. The
 //! metadata goes to the footer of the file, which is written last, when the counts of a scan
 //! are known.
 
 use super::Container;
-use crate::{Error, Metadata, Result, Written, output::Output};
+use crate::{
+    Error, Metadata, Result, Written,
+    arrow::{ArrowBatch, ArrowColumns, ArrowTarget},
+    output::Output,
+};
 use polars::{
     io::parquet::write::BatchedWriter as ParquetBatches,
     prelude::{
@@ -156,23 +160,31 @@ enum Writer {
     /// With the Arrow schema for the footer.
     Parquet(Box<ParquetBatches<Shared>>, ArrowSchema),
     Ipc(Box<ipc::FileWriter<Shared>>),
+    /// The columns of Arrow IPC, in memory.
+    Arrow(ArrowTarget, ArrowColumns),
 }
 
 impl Encoder {
     fn new(container: Container, columns: &[(String, DataType)], output: Output) -> Result<Self> {
+        let arrow = output.arrow().cloned();
         let output = Shared(Arc::new(Mutex::new(output)));
         let schema: FrameSchema = columns
             .iter()
             .map(|(name, kind)| (PlSmallStr::from_str(name), kind.clone()))
             .collect();
-        let writer = match container {
-            Container::Parquet => {
+        let writer = match (container, arrow) {
+            (Container::Ipc, Some(target)) => {
+                let columns = ArrowColumns::new(schema.to_arrow(ARROW_LEVEL));
+                target.start(&columns);
+                Writer::Arrow(target, columns)
+            }
+            (Container::Parquet, _) => {
                 let writer = ParquetWriter::new(output.clone())
                     .with_compression(ParquetCompression::Zstd(None));
                 let batches = output.check(writer.batched(&schema))?;
                 Writer::Parquet(Box::new(batches), schema.to_arrow(ARROW_LEVEL))
             }
-            Container::Ipc => {
+            (Container::Ipc, None) => {
                 let schema = Arc::new(schema.to_arrow(ARROW_LEVEL));
                 // Not compressed, so that a reader can map it into memory.
                 let options = ipc::WriteOptions { compression: None };
@@ -189,6 +201,15 @@ impl Encoder {
 
     fn write(&mut self, frame: &DataFrame) -> Result<()> {
         let written = match &mut self.writer {
+            Writer::Arrow(target, columns) => {
+                for batch in frame.iter_chunks(ARROW_LEVEL, false) {
+                    let batch = ArrowBatch::new(columns, batch.height(), batch.into_arrays())?;
+                    if !target.batch(batch) {
+                        return Err(Error::BrokenPipe);
+                    }
+                }
+                Ok(())
+            }
             Writer::Parquet(writer, _) => writer.write_batch(frame),
             Writer::Ipc(writer) => frame
                 .iter_chunks(ARROW_LEVEL, false)
@@ -220,6 +241,7 @@ impl Encoder {
                 }
                 self.output.check(writer.finish())?;
             }
+            Writer::Arrow(target, _) => target.finish(text.as_deref()),
         }
         let Some(output) = Arc::into_inner(self.output.0) else {
             // The writer, which had the other handle, is gone.
