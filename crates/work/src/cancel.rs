@@ -20,8 +20,29 @@ impl CancelFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Switches it off again, for the next work. Only when no work uses it: what still runs may
+    /// not have seen that it was on.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
     /// Whether work should stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_share_the_switch() {
+        let flag = CancelFlag::new();
+        let other = flag.clone();
+        other.cancel();
+        assert!(flag.is_cancelled());
+        flag.reset();
+        assert!(!other.is_cancelled());
     }
 }
