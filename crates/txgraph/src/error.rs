@@ -167,7 +167,18 @@ pub struct Error {
     pub message: String,
     /// What to do about it, if that is known.
     pub advice: Option<Advice>,
+    /// Which blocks are missing, if that is the failure and it is known.
+    pub gaps: Option<Box<Gaps>>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// Blocks that are missing, and those that exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gaps {
+    /// The missing blocks with the reasons, ascending.
+    pub missing: Vec<Unavailable>,
+    /// The blocks that are available.
+    pub available: BlockRanges,
 }
 
 impl Error {
@@ -177,6 +188,7 @@ impl Error {
             kind,
             message: message.into(),
             advice: None,
+            gaps: None,
             source: None,
         }
     }
@@ -217,6 +229,13 @@ impl Error {
     #[must_use]
     pub fn advise(mut self, advice: Advice) -> Self {
         self.advice = Some(advice);
+        self
+    }
+
+    /// Adds the blocks that are missing.
+    #[must_use]
+    fn with_gaps(mut self, missing: Vec<Unavailable>, available: BlockRanges) -> Self {
+        self.gaps = Some(Box::new(Gaps { missing, available }));
         self
     }
 
@@ -301,7 +320,8 @@ impl From<SourceError> for Error {
             .advise(match available.iter().last() {
                 Some(newest) => Advice::AllowPartial { newest },
                 None => Advice::ListBlocks,
-            }),
+            })
+            .with_gaps(missing, available),
             SourceError::Reorged { .. } => Self::new(ErrorKind::Reorged, message)
                 .hint("ask again, or leave out the newest blocks"),
             SourceError::Unsupported { .. } => Self::usage(message),

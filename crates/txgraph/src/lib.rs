@@ -48,7 +48,7 @@ pub use config::{
     CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
     SOURCE_ENV, THREADS_ENV,
 };
-pub use error::{Advice, Error, ErrorKind, Result};
+pub use error::{Advice, Error, ErrorKind, Gaps, Result};
 pub use protected::Protected;
 pub use select::Selection;
 #[cfg(feature = "replay")]
@@ -70,13 +70,14 @@ pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table};
 pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    ColumnTypes, DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter,
-    Link, Metadata, Schema, TableFormat, Target, TokenList, U256Type, Written,
+    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, ColumnTypes, DiscardedFiles,
+    DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata, Schema,
+    TableFormat, Target, TokenList, TransferWriter, U256Type, Written, arrow_stream,
     discard_partial_files, printable,
 };
 pub use txgraph_graph::{
-    AmountSum, Asset, Edge, Expansion, LimitHit, Poisoning, SearchRequest, TransferGraph, Vertex,
-    ZeroValue, petgraph,
+    AmountSum, Asset, Edge, Expansion, LimitHit, MergedEdge, Poisoning, SearchRequest,
+    TransferGraph, Vertex, ZeroValue, petgraph,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};

@@ -33,9 +33,9 @@ pub use replay::{
     Call, CallResult, PreparedReplay, Replay, ReplaySummary, TokenNames, Tokens, Trace,
     TransactionName,
 };
-pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
 #[cfg(feature = "export")]
-pub use search::{GraphOutputs, WrittenGraph};
+pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
+pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
 #[cfg(feature = "export")]
 pub use transfers::{Columns, TransfersAnswer, TransfersOutput};
 pub use transfers::{PreparedTransfers, Transfers};

@@ -3,7 +3,7 @@
 use super::{Description, no_root, restarting};
 use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source};
 use alloy_primitives::Address;
-use std::{collections::BTreeMap, fmt, ops::Deref, str::FromStr};
+use std::{collections::BTreeMap, fmt, ops::Deref, str::FromStr, sync::Arc};
 use txgraph_graph::{SearchRequest, TransferGraph, search};
 use txgraph_transfers::{BlockRanges, Direction};
 
@@ -279,7 +279,7 @@ impl<'s> PreparedSearch<'s> {
         let graph = run(self.source, &self.request)?;
         self.source.check_interrupted()?;
         Ok(GraphAnswer {
-            inner: graph,
+            inner: Arc::new(graph),
             source: self.source,
             description: self.description,
         })
@@ -294,7 +294,7 @@ pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGr
 /// The graph around some addresses: a [`TransferGraph`] that can be written.
 #[derive(Debug)]
 pub struct GraphAnswer<'s> {
-    inner: TransferGraph,
+    inner: Arc<TransferGraph>,
     #[cfg_attr(
         not(feature = "export"),
         expect(dead_code, reason = "used for writing")
@@ -318,24 +318,25 @@ impl Deref for GraphAnswer<'_> {
 impl GraphAnswer<'_> {
     /// The graph by itself.
     pub fn into_graph(self) -> TransferGraph {
-        self.inner
+        Arc::unwrap_or_clone(self.inner)
     }
 }
 
 #[cfg(feature = "export")]
-pub use to_file::{GraphOutputs, WrittenGraph};
+pub use to_file::{DetachedGraph, GraphOutputs, WrittenGraph};
 
 #[cfg(feature = "export")]
 mod to_file {
     use super::{Description, GraphAnswer, Result, TransferGraph};
     use crate::{
-        Columns, Error, ErrorKind,
+        Columns, Error, ErrorKind, Source,
         outputs::{self, Planned},
     };
-    use std::path::PathBuf;
+    use std::{ops::Deref, path::PathBuf, sync::Arc};
     use txgraph_export::{
         Drawing, GraphFormat, GraphOptions, Metadata, TableFormat, Target, TokenList, Written,
     };
+    use txgraph_graph::MergedEdge;
 
     /// Where a graph is written, and how.
     #[derive(Clone, Debug, Default)]
@@ -403,7 +404,52 @@ mod to_file {
         about
     }
 
+    /// A graph and its question without the source, see [`GraphAnswer::detach`]. Clones share the
+    /// graph.
+    #[derive(Clone, Debug)]
+    pub struct DetachedGraph {
+        inner: Arc<TransferGraph>,
+        description: Description,
+    }
+
+    impl DetachedGraph {
+        /// The answer again, to be written. `source` is the one that was asked.
+        pub fn attach<'s>(&self, source: &'s Source) -> GraphAnswer<'s> {
+            GraphAnswer {
+                inner: self.inner.clone(),
+                source,
+                description: self.description.clone(),
+            }
+        }
+    }
+
+    impl Deref for DetachedGraph {
+        type Target = TransferGraph;
+
+        fn deref(&self) -> &TransferGraph {
+            &self.inner
+        }
+    }
+
     impl GraphAnswer<'_> {
+        /// The graph and its question without the source, for callers that keep the source
+        /// elsewhere.
+        pub fn detach(self) -> DetachedGraph {
+            DetachedGraph {
+                inner: self.inner,
+                description: self.description,
+            }
+        }
+
+        /// All transfers of a token from one address to another as one edge.
+        ///
+        /// # Errors
+        ///
+        /// If the threads of the source cannot be started.
+        pub fn merged_edges(&self) -> Result<Vec<MergedEdge>> {
+            self.source.install(|| self.inner.merged())
+        }
+
         /// Writes the graph to a new file, whose extension chooses the format.
         ///
         /// # Errors

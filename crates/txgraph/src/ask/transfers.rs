@@ -184,7 +184,7 @@ pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
 mod to_file {
     use super::{ControlFlow, PreparedTransfers, Result, ScanReport};
     use crate::{
-        Advice, Error, ErrorKind,
+        Advice, Error, ErrorKind, Source,
         ask::restarting,
         outputs::{self, Planned},
     };
@@ -275,6 +275,27 @@ mod to_file {
         }
     }
 
+    impl TransfersOutput {
+        /// Opens the output for transfers of this source.
+        ///
+        /// # Errors
+        ///
+        /// If the columns are wrong, or the target cannot be written.
+        pub fn writer(&self, source: &Source) -> Result<TransferWriter> {
+            let mut options = TransferTableOptions::new(source.chain()?.chain_id);
+            options.threads = source.control.threads.clone();
+            self.columns.apply(&mut options)?;
+            options.tokens.clone_from(&self.tokens);
+            let Self {
+                target,
+                format,
+                overwrite,
+                ..
+            } = self;
+            Ok(TransferWriter::new(*format, &options, target, *overwrite)?)
+        }
+    }
+
     impl Planned for TransfersOutput {
         fn targets(&self) -> Vec<(&Target, bool)> {
             vec![(&self.target, self.format.has_metadata_file())]
@@ -293,21 +314,11 @@ mod to_file {
         pub fn write(&self, output: &TransfersOutput) -> Result<TransfersAnswer> {
             let source = self.source;
             source.check_outputs([output], output.overwrite)?;
-            let mut options = TransferTableOptions::new(source.chain()?.chain_id);
-            options.threads = source.control.threads.clone();
-            output.columns.apply(&mut options)?;
-            options.tokens.clone_from(&output.tokens);
             let mut streamed = false;
             restarting(source, || {
-                let TransfersOutput {
-                    target,
-                    format,
-                    overwrite,
-                    ..
-                } = output;
-                let mut writer = TransferWriter::new(*format, &options, target, *overwrite)?;
+                let mut writer = output.writer(source)?;
                 let scan = self.for_each(|batch| {
-                    streamed |= *target == Target::Stdout && !batch.transfers.is_empty();
+                    streamed |= output.target.is_stream() && !batch.transfers.is_empty();
                     writer.write(&batch.transfers)?;
                     Ok(ControlFlow::Continue(()))
                 });

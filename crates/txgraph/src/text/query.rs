@@ -358,6 +358,21 @@ impl GraphQuery {
         };
         let mut question = crate::Search::new(source).options(options);
         question.description = Some(Query::Graph(self.clone()).describe());
+        let outputs = self.outputs_with(source, tokens)?;
+        Ok((question.prepare()?, outputs))
+    }
+
+    /// Reads the outputs alone, for a graph that was found before.
+    ///
+    /// # Errors
+    ///
+    /// If the text is wrong, or an output cannot be written.
+    pub fn outputs(&self, source: &Source) -> Result<GraphOutputs> {
+        let tokens = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        self.outputs_with(source, tokens)
+    }
+
+    fn outputs_with(&self, source: &Source, tokens: Option<TokenList>) -> Result<GraphOutputs> {
         if self.merge && !(self.columns.columns.is_empty() && self.columns.exclude.is_empty()) {
             return Err(Error::usage(
                 "columns of transfers cannot be chosen for merged edges",
@@ -380,7 +395,7 @@ impl GraphQuery {
         {
             txgraph_export::check_graphviz(&outputs.drawing)?;
         }
-        Ok((question.prepare()?, outputs))
+        Ok(outputs)
     }
 
     fn files(&self) -> Result<Vec<(GraphFormat, Target)>> {

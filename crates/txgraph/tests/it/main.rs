@@ -2,6 +2,7 @@
 
 mod dates;
 mod examples;
+mod memory;
 mod source;
 
 use std::{

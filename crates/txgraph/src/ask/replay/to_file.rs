@@ -65,7 +65,7 @@ impl PreparedReplay<'_> {
         if question.verify_only {
             return self.for_each(|_| Ok(()));
         }
-        let is_stream = output.target == Target::Stdout;
+        let is_stream = output.target.is_stream();
         let mut streamed = false;
         restarting(question.source, || {
             let mut rows = Rows::new(question.content(), output)?;
