@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test of txgraph: unit, property, golden, command line. Those of clusters, with a
-# large engine to build, are in scripts/test-cluster.sh.
+# large engine to build, are in scripts/test-cluster.sh; those of the Python package are in
+# scripts/python.sh.
 #
 # Large data directories written by a real node are read from ../shared/fixtures (or
 # TXGRAPH_FIXTURES) if they exist. Without them, the tests that need one print `skipped: …`
@@ -21,5 +22,6 @@ need dot graphviz
 
 say "running all tests (build cache: $CARGO_TARGET_DIR)"
 # The oracle compares our interpreter with revm during replay.
-cargo test --workspace --exclude txgraph-distributed --features txgraph-replay/oracle --locked "$@"
+cargo test --workspace --exclude txgraph-distributed --exclude txgraph-python \
+    --features txgraph-replay/oracle --locked "$@"
 say "all tests passed"

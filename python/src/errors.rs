@@ -1,0 +1,58 @@
+//! Errors as exceptions of `txgraph._errors`, with their fields.
+
+use pyo3::{prelude::*, types::PyList};
+use std::error::Error as _;
+use txgraph::{Error, ErrorKind, Gaps};
+
+/// The exception for an error.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    build(py, error).unwrap_or_else(|other| other)
+}
+
+/// The exception for a question to a node that was closed.
+pub(crate) fn closed(py: Python<'_>) -> PyErr {
+    let class = py.import("txgraph._errors");
+    let class = class.and_then(|module| module.getattr("Closed"));
+    let exception = class.and_then(|class| class.call1(("the node was closed: open it again",)));
+    exception.map_or_else(|other| other, PyErr::from_value)
+}
+
+fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let class = match error.kind {
+        ErrorKind::Usage => "UsageError",
+        ErrorKind::Unsupported(_) => "UnsupportedError",
+        ErrorKind::Unavailable => "Unavailable",
+        ErrorKind::Reorged => "Reorged",
+        ErrorKind::Interrupted => "Interrupted",
+        _ => "Failed",
+    };
+    let module = py.import("txgraph._errors")?;
+    let exception = module.getattr(class)?.call1((message(error),))?;
+    if let Some(advice) = &error.advice {
+        exception.setattr("advice", advice.to_string())?;
+    }
+    if let Some(gaps) = &error.gaps {
+        let Gaps { missing, available } = &**gaps;
+        let gap = module.getattr("Gap")?;
+        let missing = missing.iter().map(|gap_found| {
+            let blocks = gap_found.blocks;
+            gap.call1((blocks.first, blocks.last, gap_found.reason.as_str()))
+        });
+        let missing = missing.collect::<PyResult<Vec<_>>>()?;
+        exception.setattr("missing", PyList::new(py, missing)?)?;
+        let available: Vec<_> = available.iter().map(|it| (it.first, it.last)).collect();
+        exception.setattr("available", available)?;
+    }
+    Ok(PyErr::from_value(exception))
+}
+
+/// What failed, and the causes.
+fn message(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,317 @@
+//! Transfers as they are read: batches through a bounded channel, so that memory stays constant.
+
+use crate::{
+    errors::raise,
+    session::{POLL, Session, Ticket, guarded, locked, spawn},
+    table::{Batch, schema_capsule, stream_capsule},
+};
+use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
+use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyCapsule};
+use std::{
+    sync::{
+        Arc, Mutex, TryLockError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, ThreadId},
+};
+use txgraph::{
+    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, Result, Source,
+    SourceError, TableFormat, Target, text::TransfersQuery,
+};
+
+/// Batches that were read and not yet taken.
+const AHEAD: usize = 2;
+
+enum Message {
+    Columns(ArrowColumns),
+    Batch(ArrowBatch),
+}
+
+/// The end of the channel of the thread that reads.
+struct Inlet {
+    sender: Sender<Message>,
+    /// Set when no more batches are taken.
+    stop: Arc<AtomicBool>,
+    cancel: CancelFlag,
+    metadata: Arc<Mutex<Option<String>>>,
+}
+
+impl Inlet {
+    fn send(&self, mut message: Message) -> bool {
+        while !self.is_closed() {
+            match self.sender.send_timeout(message, POLL) {
+                Ok(()) => return true,
+                Err(SendTimeoutError::Timeout(same)) => message = same,
+                Err(SendTimeoutError::Disconnected(_)) => return false,
+            }
+        }
+        false
+    }
+}
+
+impl ArrowReceiver for Inlet {
+    fn start(&self, columns: &ArrowColumns) {
+        self.send(Message::Columns(columns.clone()));
+    }
+
+    fn batch(&self, batch: ArrowBatch) -> bool {
+        self.send(Message::Batch(batch))
+    }
+
+    fn finish(&self, metadata: Option<&str>) {
+        *locked(&self.metadata) = metadata.map(str::to_owned);
+    }
+
+    fn is_stream(&self) -> bool {
+        true
+    }
+
+    fn is_closed(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.cancel.is_cancelled()
+    }
+}
+
+/// A scan that runs, until it is dropped.
+struct Flow {
+    receiver: Receiver<Message>,
+    stop: Arc<AtomicBool>,
+    /// Known when the channel is closed.
+    outcome: Arc<Mutex<Option<Result<()>>>>,
+    metadata: Arc<Mutex<Option<String>>>,
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Flow {
+    /// Starts to read. Returns when the columns are known, and the blocks were found.
+    fn start(
+        py: Python<'_>,
+        session: &Session,
+        query: TransfersQuery,
+    ) -> PyResult<(Self, ArrowColumns)> {
+        let source = session.source(py)?;
+        let ticket = session.ticket(py)?;
+        let (sender, receiver) = bounded(AHEAD);
+        let flow = Self {
+            receiver,
+            stop: Arc::default(),
+            outcome: Arc::default(),
+            metadata: Arc::default(),
+        };
+        let inlet = Arc::new(Inlet {
+            sender,
+            stop: flow.stop.clone(),
+            cancel: session.flag().clone(),
+            metadata: flow.metadata.clone(),
+        });
+        let outcome = flow.outcome.clone();
+        let started = spawn(move || read(&source, &query, inlet, &outcome, ticket));
+        started.map_err(|error| raise(py, &error))?;
+        match session.wait(py, &flow.receiver)? {
+            Some(Message::Columns(columns)) => Ok((flow, columns)),
+            _ => Err(match flow.ended() {
+                Err(error) => raise(py, &error),
+                Ok(()) => PyRuntimeError::new_err("the answer has no columns"),
+            }),
+        }
+    }
+
+    /// How the scan ended.
+    fn ended(&self) -> Result<()> {
+        locked(&self.outcome).take().unwrap_or(Ok(()))
+    }
+}
+
+/// Reads transfers into a channel.
+fn read(
+    source: &Source,
+    query: &TransfersQuery,
+    inlet: Arc<Inlet>,
+    outcome: &Mutex<Option<Result<()>>>,
+    ticket: Ticket,
+) {
+    let result = guarded(|| {
+        let (prepared, mut output) = query.on(source)?;
+        output.target = Target::Arrow(ArrowTarget::new(inlet.clone()));
+        output.format = TableFormat::Ipc;
+        prepared.write(&output).map(drop)
+    });
+    *locked(outcome) = Some(match result {
+        Err(error) if error.kind == ErrorKind::BrokenPipe && inlet.cancel.is_cancelled() => {
+            Err(SourceError::Interrupted.into())
+        }
+        result => result,
+    });
+    // In this order: who sees the end of the channel finds the outcome.
+    drop(inlet);
+    drop(ticket);
+}
+
+/// Record batches of transfers as they are read: an iterator, and a stream of Arrow for a single
+/// use.
+#[pyclass(frozen, module = "txgraph._native")]
+pub(crate) struct Batches {
+    session: Arc<Session>,
+    columns: ArrowColumns,
+    metadata: Arc<Mutex<Option<String>>>,
+    /// None after the end.
+    flow: Mutex<Option<Flow>>,
+}
+
+impl Batches {
+    pub(crate) fn start(
+        py: Python<'_>,
+        session: &Arc<Session>,
+        query: TransfersQuery,
+    ) -> PyResult<Self> {
+        let (flow, columns) = Flow::start(py, session, query)?;
+        Ok(Self {
+            session: session.clone(),
+            columns,
+            metadata: flow.metadata.clone(),
+            flow: Mutex::new(Some(flow)),
+        })
+    }
+}
+
+#[pymethods]
+impl Batches {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        let mut flow = match self.flow.try_lock() {
+            Ok(flow) => flow,
+            Err(TryLockError::Poisoned(flow)) => flow.into_inner(),
+            // Waiting here would hold the interpreter's lock.
+            Err(TryLockError::WouldBlock) => {
+                return Err(PyRuntimeError::new_err(
+                    "another thread is reading these batches",
+                ));
+            }
+        };
+        let Some(running) = &*flow else {
+            return Ok(None);
+        };
+        loop {
+            match self.session.wait(py, &running.receiver) {
+                Ok(Some(Message::Batch(rows))) => {
+                    return Ok(Some(Batch::new(self.columns.clone(), rows)));
+                }
+                Ok(Some(Message::Columns(_))) => {}
+                Ok(None) => {
+                    let ended = running.ended();
+                    *flow = None;
+                    self.session.report(py)?;
+                    return ended.map(|()| None).map_err(|error| raise(py, &error));
+                }
+                Err(error) => {
+                    *flow = None;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.columns.names()
+    }
+
+    /// The source and the coverage of the answer, as JSON. `None` before the end.
+    #[getter]
+    fn metadata(&self) -> Option<String> {
+        locked(&self.metadata).clone()
+    }
+
+    /// Stops reading.
+    fn close(&self) {
+        if let Ok(mut flow) = self.flow.try_lock() {
+            *flow = None;
+        }
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.columns)
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let flow = self.flow.try_lock().ok().and_then(|mut flow| flow.take());
+        let Some(flow) = flow else {
+            return Err(PyRuntimeError::new_err(
+                "these batches were taken before; ask for them again",
+            ));
+        };
+        let outlet = Outlet {
+            session: self.session.clone(),
+            owner: thread::current().id(),
+            flow: Some(flow),
+        };
+        stream_capsule(py, &self.columns, outlet)
+    }
+}
+
+/// The end of the channel that another library takes batches from.
+struct Outlet {
+    session: Arc<Session>,
+    /// The thread that asked for the stream.
+    owner: ThreadId,
+    flow: Option<Flow>,
+}
+
+impl Iterator for Outlet {
+    type Item = Result<ArrowBatch, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let flow = self.flow.as_ref()?;
+            let item = match flow.receiver.recv_timeout(POLL) {
+                Ok(Message::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Message::Columns(_)) => continue,
+                Err(RecvTimeoutError::Disconnected) => {
+                    flow.ended().err().map(|error| Err(error.to_string()))
+                }
+                Err(RecvTimeoutError::Timeout) => match self.tick() {
+                    Ok(()) => continue,
+                    Err(text) => Some(Err(text)),
+                },
+            };
+            self.flow = None;
+            return item;
+        }
+    }
+}
+
+impl Outlet {
+    /// Looks for signals. Only on the thread that asked: another one may be waited for by a
+    /// thread that holds the interpreter's lock.
+    fn tick(&self) -> Result<(), String> {
+        if thread::current().id() != self.owner {
+            return Ok(());
+        }
+        Python::attach(|py| {
+            self.session.tick(py).map_err(|error| {
+                let text = error.to_string();
+                // The library between us and the caller raises an error of its own. The signal
+                // is repeated for the caller; without it, the error still stands.
+                if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) {
+                    let thread = py.import("_thread");
+                    let _ = thread.and_then(|thread| thread.call_method0("interrupt_main"));
+                }
+                text
+            })
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! The native part of the Python package `txgraph`.
+//!
+//! Questions come as JSON with the options of the command line, and are read by
+//! [`txgraph::text`]. Answers are tables in memory in the columns of Arrow IPC, and graphs. The
+//! Python files next to this crate add the interface that people use.
+
+mod errors;
+mod flow;
+mod graph;
+mod node;
+mod options;
+mod session;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The native part of txgraph. Use the package `txgraph`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::{
+        flow::Batches,
+        graph::Graph,
+        node::{Node, kinds, open, queries, resolve_query},
+        table::{Batch, Table},
+    };
+}

@@ -1,0 +1,177 @@
+"""Answers equal those of the command line."""
+
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.ipc
+import pytest
+
+import txgraph
+
+ROOT = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0"
+
+
+def file(path):
+    with pa.memory_map(str(path)) as data:
+        return pa.ipc.open_file(data).read_all()
+
+
+def same(ours, theirs):
+    """Same columns, types and values, in the same order."""
+    ours, theirs = pa.table(ours), theirs.replace_schema_metadata(None)
+    assert ours.schema == theirs.schema
+    assert ours.equals(theirs)
+    return ours.num_rows
+
+
+def as_csv(table):
+    """The bytes of CSV, rendered here."""
+    table = pa.table(table)
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(table.column_names)
+    rows.writerows(zip(*(column.to_pylist() for column in table.columns)))
+    return out.getvalue().encode()
+
+
+@pytest.mark.parametrize("u256", [["str"], ["bytes"], ["f64"], ["bytes", "str", "f64"]])
+def test_transfers_equal_ipc(node, chain, command_line, tmp_path, u256):
+    words = {"bytes": "binary", "str": "string", "f64": "f64"}
+    path = tmp_path / "t.arrow"
+    types = ",".join(words[it] for it in u256)
+    command_line(chain, "transfers", "-o", path, "--u256-types", types)
+    assert same(node.transfers(u256=u256), file(path)) > 400
+
+
+def test_transfers_equal_csv_to_the_byte(any_chain, command_line):
+    expected = command_line(any_chain, "transfers")
+    with txgraph.open(any_chain, index="off") as node:
+        found = as_csv(node.transfers(hex=True))
+    assert found.count(b"\n") > 400
+    assert found == expected
+
+
+def test_batches_are_the_same_rows(node):
+    whole = pa.table(node.transfers())
+    batches = node.transfers().batches()
+    assert batches.columns == whole.column_names
+    parts = pa.Table.from_batches([pa.record_batch(batch) for batch in batches])
+    assert parts.equals(whole)
+    assert json.loads(batches.metadata)["command"] == "transfers"
+
+
+@pytest.mark.parametrize(
+    "python, options",
+    [
+        (dict(blocks="10:20"), ["-b", "10:20"]),
+        (dict(blocks=range(10, 20)), ["-b", "10:20"]),
+        (dict(blocks=[12, "14:16"]), ["-b", "12", "-b", "14:16"]),
+        (dict(token="eth"), ["-t", "eth"]),
+        (dict(address=ROOT, direction="out"), ["--address", ROOT, "--direction", "out"]),
+        (dict(address=bytes.fromhex(ROOT[2:])), ["--address", ROOT]),
+        (dict(standard=["erc721", "erc1155"]), ["--standard", "erc721,erc1155"]),
+        (dict(kind="withdrawal"), ["--kind", "withdrawal"]),
+        (dict(min_value=10**18), ["--min-value", str(10**18)]),
+        (dict(columns=["value", "block_number"]), ["--columns", "value,block_number"]),
+        (dict(exclude="chain_id"), ["--exclude", "chain_id"]),
+        (dict(with_internal=True), ["--with-internal"]),
+    ],
+)
+def test_options_mean_the_same(node, chain, command_line, python, options):
+    expected = command_line(chain, "transfers", *options)
+    assert as_csv(node.transfers(hex=True, **python)) == expected
+    assert expected.count(b"\n") > 1
+
+
+def test_graphs_equal(any_chain, command_line, tmp_path):
+    edges, nodes, merged = (tmp_path / name for name in ("e.arrow", "n.arrow", "m.arrow"))
+    with txgraph.open(any_chain, index="off") as node:
+        first = pa.table(node.transfers(standard="erc20", hex=True))
+        root = first.column("from_address")[first.num_rows // 2].as_py()
+        graph = node.graph(root, hops=2)
+        asked = ["graph", "-r", root, "-n", "2", "--u256-types", "string"]
+        command_line(any_chain, *asked, "-o", edges, "--vertices", nodes)
+        assert same(graph.edges, file(edges)) == graph.num_edges > 0
+        assert same(graph.nodes, file(nodes)) == graph.num_nodes > 1
+        command_line(any_chain, *asked, "--merge", "-o", merged)
+        assert same(graph.edge_table(merge=True), file(merged)) > 0
+    # The graph keeps nothing of the node, except for writing.
+    with pytest.raises(txgraph.Closed):
+        graph.edges
+
+
+def test_pictures_equal(node, chain, command_line, tmp_path):
+    for name in ("g.html", "g.dot", "g.json", "g.graphml"):
+        ours, theirs = tmp_path / name, tmp_path / f"their.{name}"
+        node.graph(ROOT, hops="all").write(ours)
+        command_line(chain, "graph", "-r", ROOT, "-n", "all", "-o", theirs)
+        ours, theirs = ours.read_bytes(), theirs.read_bytes()
+        assert ours == theirs, name
+
+
+@pytest.mark.parametrize("measure", ["summary", "pairs", "degrees", "loops", "components"])
+def test_measures_equal(node, chain, command_line, tmp_path, measure):
+    analysis = node.analyze(measure)
+    assert analysis.tables
+    for name, table in analysis.tables.items():
+        path = tmp_path / f"{name}.arrow"
+        command_line(chain, "analyze", measure, "--table", name, "-o", path)
+        same(table, file(path))
+    document = json.loads(command_line(chain, "analyze", measure, "-f", "json"))
+    assert analysis.result == document["result"]
+
+
+def test_saved_questions_equal(node, chain, command_line, tmp_path):
+    path = tmp_path / "q.arrow"
+    command_line(
+        chain, "query", "who-funded", "--set", f"root={ROOT}", "--set", "max-degree=5",
+        "-o", path, "--u256-types", "string",
+    )
+    graph = node.query("who-funded", root=ROOT, max_degree=5)
+    assert same(graph.edges, file(path)) > 0
+    token = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2"
+    command_line(chain, "query", "closed-loops", "--set", f"token={token}", "-o", path, "--overwrite")
+    assert same(node.query("closed-loops", token=token).table, file(path)) > 0
+
+
+def test_replays_equal(node, chain, command_line, tmp_path):
+    path = tmp_path / "r.arrow"
+    command_line(chain, "replay", "-b", "1:30", "-o", path)
+    replay = node.replay("1:30")
+    assert same(replay.table, file(path)) > 0
+    assert replay.report["blocks"] == 29
+    assert replay.report["differences"] == 0
+    checked = node.replay(verify_only=True)
+    assert checked.table is None and checked.report["differences"] == 0
+
+
+def test_calls_equal(node, chain, command_line):
+    token = "0xd601451207128971898aab8654521699f35222e2"
+    decimals = node.call(token, "0x313ce567")
+    assert decimals.success and int.from_bytes(decimals.output, "big") == 6
+    printed = command_line(chain, "call", "--to", token, "--data", "0x313ce567")
+    assert printed.decode().strip() == "0x" + decimals.output.hex()
+    assert not node.call(token, b"\x01\x02\x03\x04").success
+
+
+def test_info_is_that_of_the_command_line(node, chain, command_line):
+    assert node.info == json.loads(command_line(chain, "info", "--json"))
+    assert (node.chain_id, node.tip) == (node.info["chain"]["chain_id"], node.info["tip"]["number"])
+
+
+def test_index_answers_the_same(chain, tmp_path):
+    with txgraph.open(chain, index=tmp_path / "index") as node:
+        with pytest.raises(txgraph.Error):
+            node.index.status
+        assert node.index.build()["tip"] == node.tip
+        node.index.verify()
+        with txgraph.open(chain, index=tmp_path / "index") as indexed:
+            found = pa.table(indexed.transfers(address=ROOT))
+        with txgraph.open(chain, index="off") as plain:
+            assert found.equals(pa.table(plain.transfers(address=ROOT)))
+        node.index.update()
+        node.index.delete()
+        with pytest.raises(txgraph.Error):
+            node.index.status

@@ -1,0 +1,129 @@
+"""Graphs in other libraries, and planted scenarios."""
+
+import shutil
+
+import igraph
+import networkx
+import pyarrow as pa
+import pytest
+import rustworkx
+
+import txgraph
+
+
+@pytest.fixture()
+def peel(node, scenario):
+    planted = scenario("peel-chain-token")
+    return node.graph(planted["root"], token=planted["token"], hops="all")
+
+
+def hexed(column):
+    return ["0x" + it.hex() for it in column.to_pylist()]
+
+
+def test_searches_reach_what_was_planted(node, truth):
+    assert len(truth["searches"]) > 10
+    for search in truth["searches"]:
+        graph = node.graph(
+            search["root"],
+            token=search["token"],
+            hops="all" if search["hops"] is None else search["hops"],
+            direction=search["direction"],
+            time_respecting=search["time_respecting"],
+        )
+        found = set(hexed(pa.table(graph.nodes).column("id"))) - {search["root"]}
+        assert found == set(search["reached"]), search["scenario"]
+
+
+def test_every_library_has_the_same_graph(peel):
+    edges = pa.table(peel.edge_table(hex=True)).to_pylist()
+    expected = [
+        (it["from_address"], it["to_address"], int(it["value"]), it["transaction_hash"], it["hop"])
+        for it in edges
+    ]
+    assert len(expected) == peel.num_edges == 12
+
+    graph = peel.to_networkx()
+    assert isinstance(graph, networkx.MultiDiGraph)
+    assert sorted(graph.nodes) == list(range(peel.num_nodes))
+    name = networkx.get_node_attributes(graph, "address")
+    key = lambda data: (data["value"], data["transaction_hash"], data["hop"])  # noqa: E731
+    found = [(name[u], name[v], *key(data)) for u, v, data in graph.edges(data=True)]
+    assert sorted(found) == sorted(expected)
+    assert all(graph.nodes[root]["root"] for root in peel.roots)
+
+    graph = peel.to_rustworkx()
+    found = [
+        (graph[u]["address"], graph[v]["address"], *key(data))
+        for u, v, data in graph.weighted_edge_list()
+    ]
+    assert found == expected
+
+    graph = peel.to_igraph()
+    found = [
+        (graph.vs[it.source]["address"], graph.vs[it.target]["address"], *key(it.attributes()))
+        for it in graph.es
+    ]
+    assert found == expected
+
+
+def test_merged_edges_add_up(peel):
+    graph = peel.to_networkx(merge=True)
+    whole = peel.to_networkx()
+    assert graph.number_of_edges() <= whole.number_of_edges()
+    total = sum(data["sum"] for _, _, data in graph.edges(data=True))
+    assert total == sum(data["value"] for _, _, data in whole.edges(data=True))
+    count = sum(data["count"] for _, _, data in graph.edges(data=True))
+    assert count == whole.number_of_edges()
+    assert peel.to_rustworkx(merge=True).num_edges() == graph.number_of_edges()
+    assert peel.to_igraph(merge=True).ecount() == graph.number_of_edges()
+
+
+def test_amounts_are_exact_integers(node):
+    rows = pa.table(node.transfers()).to_pylist()
+    root = max(rows, key=lambda it: int(it["value"]))
+    assert int(root["value"]) > 2**64
+    graph = node.graph(root["from_address"]).to_networkx()
+    values = {data["value"] for _, _, data in graph.edges(data=True)}
+    assert int(root["value"]) in values
+
+
+def test_notebooks_draw(peel, node):
+    page = peel._repr_html_()
+    assert "<iframe" in page and "sandbox" in page and "13 addresses" in page
+    assert peel.to_html().startswith("<!DOCTYPE html>") or "<html" in peel.to_html()
+    if shutil.which("dot"):
+        assert "<svg" in peel.to_svg()
+    else:
+        with pytest.raises(txgraph.Failed, match="Graphviz"):
+            peel.to_svg()
+
+
+def test_files_are_written_once(peel, tmp_path):
+    path = tmp_path / "g.csv"
+    assert peel.write(path, tmp_path / "g.graphml") == []
+    assert path.read_text().count("\n") == peel.num_edges + 1
+    with pytest.raises(txgraph.Error, match="exists"):
+        peel.write(path)
+    peel.write(path, overwrite=True)
+    with pytest.raises(txgraph.UsageError):
+        peel.write(tmp_path / "g.unknown")
+    with pytest.raises(TypeError):
+        peel.write()
+
+
+def test_limits_are_part_of_the_answer(node, scenario):
+    planted = scenario("peel-chain-token")
+    graph = node.graph(planted["root"], token=planted["token"], hops="all", max_vertices=5)
+    assert graph.num_nodes == 5
+    assert [it["kind"] for it in graph.limits] == ["max_vertices"]
+    assert "cut short" in repr(graph)
+
+
+def test_saved_questions_answer_with_their_kind(node, scenario):
+    names = {it["name"] for it in txgraph.queries()}
+    assert {"who-funded", "closed-loops", "trace-token-out"} <= names
+    planted = scenario("wash-cycle")
+    loops = node.query("closed-loops", token=planted["token"])
+    assert isinstance(loops, txgraph.Analysis)
+    assert set(planted["cycle"]) <= set(str(loops.result).replace("'", " ").split())

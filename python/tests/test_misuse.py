@@ -1,0 +1,187 @@
+"""Mistakes are exceptions, with what to do, and never the end of the interpreter."""
+
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import txgraph
+
+ROOT = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0"
+
+
+def test_closed_nodes_answer_no_more(chain):
+    node = txgraph.open(chain)
+    transfers = node.transfers()
+    batches = transfers.batches()
+    node.close()
+    node.close()
+    for ask in (
+        lambda: node.info,
+        lambda: node.transfers().collect(),
+        transfers.collect,
+        transfers.batches,
+        lambda: pa.table(transfers),
+        lambda: node.graph(ROOT),
+        lambda: node.analyze(),
+        lambda: node.replay("1:2"),
+        lambda: node.call(ROOT),
+        lambda: node.index.status,
+    ):
+        with pytest.raises(txgraph.Closed):
+            ask()
+    # What was being read ends, with or without an error.
+    try:
+        list(batches)
+    except txgraph.Error:
+        pass
+    assert "closed" in repr(node)
+
+
+@pytest.mark.parametrize(
+    "source, kind",
+    [
+        ("/no/such/folder", txgraph.Failed),
+        ("nowhere:x", txgraph.UsageError),
+        ("lake:/no/such/lake", txgraph.Error),
+        ("era:/no/such/file", txgraph.Error),
+        ("rpc:not a url", txgraph.Error),
+    ],
+)
+def test_paths_that_are_no_source(source, kind):
+    with pytest.raises(kind):
+        txgraph.open(source)
+
+
+def test_files_that_are_no_source(tmp_path):
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db" / "mdbx.dat").write_bytes(b"\0" * 70000)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    for source in (tmp_path, tmp_path / "x.csv", f"csv:{tmp_path / 'x.csv'}"):
+        with pytest.raises(txgraph.Error):
+            with txgraph.open(source) as node:
+                node.transfers().collect()
+
+
+@pytest.mark.parametrize(
+    "options, kind",
+    [
+        (dict(blocks="9:8"), txgraph.UsageError),
+        (dict(blocks="many"), txgraph.UsageError),
+        (dict(blocks=range(9, 8)), ValueError),
+        (dict(blocks=1.5), TypeError),
+        (dict(blocks=True), TypeError),
+        (dict(token="0x12"), txgraph.UsageError),
+        (dict(token="0xD601451207128971898aab8654521699f35222e2"), txgraph.UsageError),
+        (dict(token=b"short"), txgraph.UsageError),
+        (dict(token=object()), TypeError),
+        (dict(address=[1.5]), TypeError),
+        (dict(direction="up", address=ROOT), txgraph.UsageError),
+        (dict(min_value=-1), txgraph.UsageError),
+        (dict(u256="int"), ValueError),
+        (dict(u256=[]), ValueError),
+        (dict(hex="yes"), TypeError),
+        (dict(columns=["vlaue"]), txgraph.UsageError),
+        (dict(kind="gift"), txgraph.UsageError),
+        (dict(kind="internal"), txgraph.UsageError),
+        (dict(allow_partial=1), TypeError),
+        (dict(hops=2), TypeError),
+        (dict(token="0x" + "00" * 20 + "\0"), txgraph.UsageError),
+    ],
+)
+def test_wrong_options(node, options, kind):
+    with pytest.raises(kind):
+        node.transfers(**options).collect()
+    with pytest.raises(kind):
+        node.transfers(**options).batches()
+
+
+@pytest.mark.parametrize(
+    "options, kind",
+    [
+        (dict(root=[]), ValueError),
+        (dict(root=None), ValueError),
+        (dict(root="0x12"), txgraph.UsageError),
+        (dict(root=ROOT, hops="many"), TypeError),
+        (dict(root=ROOT, hops=-1), ValueError),
+        (dict(root=ROOT, hops=2**70), ValueError),
+        (dict(root=ROOT, max_edges="1"), TypeError),
+        (dict(root=ROOT, time_respecting=True, direction="both"), txgraph.UsageError),
+        (dict(root=ROOT, stop_at="/no/such/file"), txgraph.Error),
+    ],
+)
+def test_wrong_searches(node, options, kind):
+    with pytest.raises(kind):
+        node.graph(**options)
+
+
+def test_other_wrong_questions(node):
+    for ask, kind in [
+        (lambda: node.query("no-such-question"), txgraph.UsageError),
+        (lambda: node.query("who-funded"), txgraph.UsageError),
+        (lambda: node.query("who-funded", rot=ROOT), txgraph.UsageError),
+        (lambda: node.analyze("size"), txgraph.UsageError),
+        (lambda: node.analyze("pairs", unknown=3), txgraph.UsageError),
+        (lambda: node.replay(transaction="x"), txgraph.UsageError),
+        (lambda: node.replay("1:3", trace="struct"), txgraph.UsageError),
+        (lambda: node.call("0x12"), txgraph.UsageError),
+        (lambda: node.call(ROOT, "0xzz"), ValueError),
+        (lambda: node.call(ROOT, block=10**9), txgraph.Error),
+        (lambda: txgraph.open(progress=3), TypeError),
+        (lambda: txgraph.open(threads=10**9), txgraph.UsageError),
+        (lambda: txgraph.open(threads=0), txgraph.UsageError),
+        (lambda: txgraph.open(1.5), TypeError),
+    ]:
+        with pytest.raises(kind):
+            ask()
+
+
+def test_missing_blocks_are_fields(node):
+    with pytest.raises(txgraph.Unavailable) as caught:
+        node.transfers(blocks="30:100").collect()
+    error = caught.value
+    assert error.missing == [txgraph.Gap(41, 99, error.missing[0].reason)]
+    assert "tip" in error.missing[0].reason
+    assert error.available == [(0, 40)]
+    assert error.advice in str(error) and error.advice not in error.message
+    with pytest.raises(txgraph.Unavailable) as caught:
+        next(node.transfers(blocks="30:100").batches())
+    assert caught.value.missing == error.missing
+    table = node.transfers(blocks="30:100", allow_partial=True).collect()
+    assert table.metadata["scan"]["missing"][0]["blocks"] == {"first": 41, "last": 99}
+
+
+def test_sources_that_cannot(node, tmp_path):
+    path = tmp_path / "t.csv"
+    pyarrow.csv.write_csv(node.transfers(hex=True).to_arrow(), path)
+    with txgraph.open(f"csv:{path}") as files:
+        assert pa.table(files.transfers()).num_rows == pa.table(node.transfers()).num_rows
+        with pytest.raises(txgraph.UnsupportedError):
+            files.info
+        with pytest.raises(txgraph.UnsupportedError):
+            files.replay("1:2")
+        assert "transfers" in files.can and "replay" not in files.can
+
+
+def test_errors_have_one_base():
+    for name in ("UsageError", "UnsupportedError", "Unavailable", "Reorged", "Interrupted",
+                 "Closed", "Failed"):
+        assert issubclass(getattr(txgraph, name), txgraph.Error)
+    assert issubclass(txgraph.UsageError, ValueError)
+    assert txgraph.Unavailable("x").missing == []
+
+
+def test_the_end_of_the_interpreter_during_a_question(chain):
+    """Threads that still read do not crash the end of the program."""
+    program = (
+        "import txgraph, sys\n"
+        "node = txgraph.open(sys.argv[1])\n"
+        "batches = node.transfers().batches()\n"
+        "t = iter(node.transfers().batches())\n"
+        "next(t)\n"
+    )
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", program, chain], capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")

@@ -1,0 +1,503 @@
+"""A source that is open, and the questions to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from types import TracebackType
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
+
+from . import _native, _options
+from ._graph import Analysis, Graph
+from ._progress import Callback, callback
+from ._table import Table, Transfers
+
+_Path = Union[str, "os.PathLike[str]"]
+#: An address as text or 20 bytes, or several. Text can be a list with commas, or ``@FILE``.
+_Addresses = Union[str, bytes, Sequence[Union[str, bytes]]]
+#: ``"18M:18.1M"`` (end excluded), ``"-1000:"``, ``"2024-01-01:"``, a number, or a ``range``.
+_Blocks = Union[str, int, range, Sequence[Union[str, int, range]]]
+
+
+class Call(NamedTuple):
+    """The result of a call."""
+
+    #: The block at whose end it was called.
+    block: int
+    #: Whether it ended without an error.
+    success: bool
+    #: What it returned, or reverted with.
+    output: bytes
+    #: Gas, before refunds.
+    gas_used: int
+    #: Why it reverted, if the contract returned a text.
+    reason: Optional[str]
+
+
+class Replay(NamedTuple):
+    """The result of a replay."""
+
+    #: What was found; ``None`` if it was only verified.
+    table: Optional[Table]
+    #: Numbers of blocks and transactions, gas, and differences from what the node stored.
+    report: Dict[str, Any]
+
+
+class Index:
+    """The index of a node, which answers for an address without reading receipts."""
+
+    def __init__(self, node: _native.Node) -> None:
+        self._node = node
+
+    def _do(self, action: str, **options: Any) -> Any:
+        return json.loads(self._node.index(action, json.dumps(_options.given(options))))
+
+    @property
+    def directory(self) -> str:
+        """Its directory, which need not exist."""
+        return self._do("directory")
+
+    @property
+    def status(self) -> Dict[str, Any]:
+        """Blocks, sizes in bytes, and how far it is behind the node."""
+        return self._do("status")
+
+    def build(
+        self,
+        *,
+        first_block: Optional[int] = None,
+        last_block: Optional[int] = None,
+        with_internal: bool = False,
+    ) -> Dict[str, Any]:
+        """Builds the index, or continues a build that was interrupted. Returns its status.
+
+        Nodes that are open use an index from their next :func:`open` on.
+        """
+        return self._do(
+            "build",
+            first_block=_options.integer("first_block", first_block),
+            last_block=_options.integer("last_block", last_block),
+            with_internal=_options.flag("with_internal", with_internal),
+        )
+
+    def update(self) -> Dict[str, Any]:
+        """Extends the index to the tip of the node. Returns its status."""
+        return self._do("update")
+
+    def verify(self, *, quick: bool = False) -> Dict[str, Any]:
+        """Checks every byte and, unless ``quick``, every transfer against the node."""
+        return self._do("verify", quick=_options.flag("quick", quick))
+
+    def delete(self) -> None:
+        """Deletes the index."""
+        self._do("delete")
+
+
+class Node:
+    """A source that is open: a node, or anything else with transfers. Made by :func:`open`.
+
+    It opens the data directory read-only, next to the running node. Use it as a context manager,
+    or close it. Questions do not hold the interpreter's lock, and Ctrl-C ends them.
+    """
+
+    def __init__(self, native: _native.Node) -> None:
+        self._native = native
+        self._about: Optional[Dict[str, Any]] = None
+
+    def close(self) -> None:
+        """Closes the source, and stops what runs on it. Tables stay valid."""
+        self._native.close()
+
+    def __enter__(self) -> "Node":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def _facts(self) -> Dict[str, Any]:
+        if self._about is None:
+            self._about = json.loads(self._native.about())
+        return self._about
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """What the data of the node looks like: chain, layout, tip, and the blocks that have
+        receipts, transactions and state; as ``txgraph info --json``.
+
+        :raises UnsupportedError: if the source is not a node
+        """
+        return json.loads(self._native.info())
+
+    @property
+    def source(self) -> str:
+        """What was opened."""
+        return self._facts()["source"]
+
+    @property
+    def chain_id(self) -> int:
+        """The EIP-155 id of the chain."""
+        return self._facts()["chain_id"]
+
+    @property
+    def tip(self) -> int:
+        """The newest block that can be read at present."""
+        return json.loads(self._native.about())["tip"]
+
+    @property
+    def can(self) -> List[str]:
+        """What the source can do: transfers, blocks, hashes, state, replay, index, lake, info."""
+        return self._facts()["can"]
+
+    @property
+    def index(self) -> Index:
+        """The index of the node."""
+        return Index(self._native)
+
+    def transfers(
+        self,
+        blocks: Optional[_Blocks] = None,
+        *,
+        since: Any = None,
+        until: Any = None,
+        token: Optional[_Addresses] = None,
+        address: Optional[_Addresses] = None,
+        direction: Optional[str] = None,
+        min_value: Optional[Union[int, str]] = None,
+        token_id: Any = None,
+        standard: Optional[Union[str, Sequence[str]]] = None,
+        kind: Optional[Union[str, Sequence[str]]] = None,
+        wrapped_native: Optional[_Addresses] = None,
+        allow_partial: bool = False,
+        check_checksums: bool = True,
+        with_internal: bool = False,
+        u256: Union[str, Sequence[str]] = "str",
+        hex: bool = False,
+        columns: Optional[Sequence[str]] = None,
+        exclude: Optional[Sequence[str]] = None,
+        token_list: Optional[_Path] = None,
+    ) -> Transfers:
+        """Asks for the transfers of blocks. Nothing is read before an answer is asked for.
+
+        :param blocks: all blocks if absent
+        :param since: first block, or date (UTC), instead of ``blocks``
+        :param until: end of the blocks, excluded
+        :param token: token addresses, or ``"eth"``
+        :param address: addresses that send or receive
+        :param direction: ``"out"`` (they send), ``"in"`` or ``"both"``
+        :param min_value: smallest amount: an integer in the smallest unit, or text such as
+            ``"1.5"`` or ``"USDC=100"`` in units of the token
+        :param token_id: ids of ERC-721 and ERC-1155
+        :param standard: erc20, erc721, erc1155, native
+        :param kind: transfer, mint, burn, wrap, unwrap, value, internal, withdrawal, fee
+        :param wrapped_native: contracts whose deposits are wraps: ``"auto"``, ``"any"``,
+            ``"none"`` or addresses
+        :param allow_partial: answer with the blocks that exist; ``metadata`` states the gaps
+        :param check_checksums: refuse addresses in mixed case without a valid checksum
+        :param with_internal: replay transactions for the transfers inside of them
+        :param u256: type of amounts and ids: ``"str"`` (exact decimals), ``"bytes"`` (32 bytes,
+            big-endian), ``"f64"`` (rounded), or several of them
+        :param hex: addresses and hashes as text instead of bytes
+        :param columns: columns in order; also ``amount``, ``symbol``, ``decimals``
+        :param exclude: columns that are left out
+        :param token_list: file with symbols and decimals
+        """
+        options = {
+            **_options.selection(
+                blocks_=blocks,
+                since=since,
+                until=until,
+                token=token,
+                min_value=min_value,
+                token_id=token_id,
+                standard=standard,
+                kind=kind,
+                wrapped_native=wrapped_native,
+                allow_partial=allow_partial,
+                check_checksums=check_checksums,
+                with_internal=with_internal,
+            ),
+            "address": _options.texts("address", address),
+            "direction": direction,
+            "u256_types": _options.u256_types(u256),
+            "hex": _options.flag("hex", hex),
+            "columns": _options.texts("columns", columns),
+            "exclude": _options.texts("exclude", exclude),
+            "token_list": None if token_list is None else _options.text("token_list", token_list),
+        }
+        return Transfers(self._native, _options.dump(options))
+
+    def graph(
+        self,
+        root: _Addresses,
+        *,
+        blocks: Optional[_Blocks] = None,
+        since: Any = None,
+        until: Any = None,
+        token: Optional[_Addresses] = None,
+        hops: Optional[Union[int, str]] = None,
+        direction: Optional[str] = None,
+        time_respecting: bool = False,
+        max_degree: Optional[int] = None,
+        stop_at: Optional[_Path] = None,
+        top: Optional[int] = None,
+        max_vertices: Optional[int] = None,
+        max_edges: Optional[int] = None,
+        expand_zero: bool = False,
+        min_value: Optional[Union[int, str]] = None,
+        token_id: Any = None,
+        standard: Optional[Union[str, Sequence[str]]] = None,
+        kind: Optional[Union[str, Sequence[str]]] = None,
+        wrapped_native: Optional[_Addresses] = None,
+        allow_partial: bool = False,
+        check_checksums: bool = True,
+        with_internal: bool = False,
+        token_list: Optional[_Path] = None,
+    ) -> Graph:
+        """Searches the graph around addresses, breadth-first.
+
+        :param root: addresses to start from; they are hop 0
+        :param hops: how far to follow: a number, or ``"all"``; default 1
+        :param direction: ``"out"`` (default), ``"in"`` or ``"both"``
+        :param time_respecting: follow a transfer only if it happened after the tokens arrived
+        :param max_degree: counterparties above which an address is not expanded
+        :param stop_at: file of addresses that are not expanded, with labels
+        :param top: follow only the counterparties with the largest amounts
+        :param max_vertices: end with at most this number of addresses
+        :param max_edges: end with at most this number of transfers
+        :param expand_zero: expand the zero address, too
+
+        Other parameters as in :meth:`transfers`.
+        """
+        options = {
+            **_options.selection(
+                blocks_=blocks,
+                since=since,
+                until=until,
+                token=token,
+                min_value=min_value,
+                token_id=token_id,
+                standard=standard,
+                kind=kind,
+                wrapped_native=wrapped_native,
+                allow_partial=allow_partial,
+                check_checksums=check_checksums,
+                with_internal=with_internal,
+            ),
+            "root": _options.roots(root),
+            "hops": _options.hops(hops),
+            "direction": direction,
+            "time_respecting": _options.flag("time_respecting", time_respecting),
+            "max_degree": _options.integer("max_degree", max_degree),
+            "stop_at": None if stop_at is None else _options.text("stop_at", stop_at),
+            "top": _options.integer("top", top),
+            "max_vertices": _options.integer("max_vertices", max_vertices),
+            "max_edges": _options.integer("max_edges", max_edges),
+            "expand_zero": _options.flag("expand_zero", expand_zero),
+            "token_list": None if token_list is None else _options.text("token_list", token_list),
+        }
+        return self._graph(_options.dump(options))
+
+    def analyze(self, measure: str = "summary", **options: Any) -> Analysis:
+        """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``loops`` or ``components``.
+
+        With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all
+        transfers that match. ``top`` limits rankings, ``order`` (amount, count, address) orders
+        pairs.
+        """
+        read = {
+            "blocks": _options.blocks(options.pop("blocks", None)),
+            "hops": _options.hops(options.pop("hops", None)),
+        }
+        if not options.pop("check_checksums", True):
+            read["no_checksum"] = True
+        many = ("root", "token", "token_id", "standard", "kind", "wrapped_native")
+        for name, value in options.items():
+            if name in many:
+                read[name] = _options.texts(name, value)
+            elif isinstance(value, (bool, int)) or value is None:
+                read[name] = value
+            else:
+                read[name] = _options.text(name, value)
+        return self._analyze(_options.dump({"measure": measure, **read}))
+
+    def query(self, name: str, **params: Any) -> Union[Transfers, Graph, Analysis]:
+        """Asks a saved question by its name, or by the path of its file. :func:`queries` lists
+        them. Names of parameters with ``-`` are written with ``_``.
+
+        :returns: what the question is about: transfers, a graph, or a measure
+        """
+        pairs: List[Tuple[str, str]] = []
+        for key, value in params.items():
+            if isinstance(value, bool):
+                values = [str(value).lower()]
+            elif key == "blocks":
+                values = _options.blocks(value)
+            else:
+                values = _options.texts(key, value)
+            pairs.extend((key.replace("_", "-"), item) for item in values)
+        command, options = _native.resolve_query(name, pairs)
+        if command == "graph":
+            return self._graph(options)
+        if command == "analyze":
+            return self._analyze(options)
+        # As everywhere here: one column for an amount.
+        columns = json.loads(options)
+        columns["u256-types"] = columns.get("u256-types") or ["string"]
+        return Transfers(self._native, _options.dump(columns))
+
+    def replay(
+        self,
+        blocks: Optional[_Blocks] = None,
+        *,
+        transaction: Optional[Union[str, bytes]] = None,
+        trace: Optional[str] = None,
+        fees: bool = False,
+        balances: Optional[_Addresses] = None,
+        verify_only: bool = False,
+    ) -> Replay:
+        """Executes past transactions again.
+
+        :param transaction: only this one: its hash, or ``"BLOCK:INDEX"``
+        :param trace: ``"call"`` or ``"diff"``, as JSON in the column ``result``; without, the
+            table contains the movements of ETH inside transactions (wei)
+        :param fees: movements of fees, too
+        :param balances: tokens whose balances are compared with their logs
+        :param verify_only: only compare with what the node stored
+        """
+        options = {
+            "blocks": _options.blocks(blocks),
+            "transaction": None
+            if transaction is None
+            else _options.text("transaction", transaction),
+            "trace": trace,
+            "fees": _options.flag("fees", fees),
+            "balances": _options.texts("balances", balances),
+            "verify_only": _options.flag("verify_only", verify_only),
+        }
+        table, report = self._native.replay(json.dumps(_options.given(options)))
+        return Replay(None if table is None else Table(table), json.loads(report))
+
+    def call(
+        self,
+        to: Optional[Union[str, bytes]],
+        data: Union[str, bytes] = b"",
+        *,
+        from_: Optional[Union[str, bytes]] = None,
+        value: int = 0,
+        gas: Optional[int] = None,
+        block: Optional[int] = None,
+    ) -> Call:
+        """Calls a contract on the state after a block, and discards the changes.
+
+        :param to: the contract; ``None``: the data is init code
+        :param data: calldata as bytes or hex
+        :param value: wei
+        :param gas: limit; default 50 million
+        :param block: default: the newest with a state
+        """
+        if isinstance(data, str):
+            try:
+                data = bytes.fromhex(data[2:] if data[:2] in ("0x", "0X") else data)
+            except ValueError as error:
+                raise ValueError(f"data is not hex: {error}") from None
+        options = {
+            "to": None if to is None else _options.text("to", to),
+            "from": None if from_ is None else _options.text("from_", from_),
+            "value": _options.text("value", value) if value else None,
+            "gas": _options.integer("gas", gas),
+            "block": _options.integer("block", block),
+        }
+        return Call(*self._native.call(json.dumps(_options.given(options)), bytes(data)))
+
+    def _graph(self, options: str) -> Graph:
+        return Graph(self._native.graph(options))
+
+    def _analyze(self, options: str) -> Analysis:
+        tables, result = self._native.analyze(options)
+        return Analysis({name: Table(table) for name, table in tables}, json.loads(result))
+
+    def __repr__(self) -> str:
+        try:
+            return f"<txgraph.Node {self.source}>"
+        except Exception as error:
+            return f"<txgraph.Node: {error}>"
+
+
+def open(
+    source: Optional[_Path] = None,
+    *,
+    join: Sequence[_Path] = (),
+    index: Optional[_Path] = None,
+    threads: Optional[int] = None,
+    chunk_blocks: Optional[int] = None,
+    memory: Optional[Union[int, str]] = None,
+    verify: Optional[bool] = None,
+    cache: Optional[_Path] = None,
+    token_list: Optional[_Path] = None,
+    static_files: Optional[_Path] = None,
+    rocksdb: Optional[_Path] = None,
+    chain: Optional[_Path] = None,
+    chain_id: Optional[int] = None,
+    covers: Optional[str] = None,
+    columns: Optional[str] = None,
+    progress: Union[bool, Callback, None] = None,
+) -> Node:
+    """Opens a source: the data directory of a reth node, or ``KIND:LOCATION``, as
+    :func:`source_kinds` lists them. What is not given comes from the environment and from
+    ``txgraph.toml``, as for the command line.
+
+    :param join: more sources of the same chain
+    :param index: ``"auto"``, ``"off"``, or the directory of an index
+    :param threads: default: one for each core
+    :param chunk_blocks: blocks that a thread reads at a time
+    :param memory: bytes of transfers that a search keeps, or text like ``"4G"``
+    :param verify: recompute the roots of every block that is read
+    :param cache: directory of indexes and names of tokens
+    :param token_list: file with symbols and decimals of tokens
+    :param chain: genesis file, to replay chains that are not built in
+    :param chain_id: for data that does not contain it
+    :param covers: blocks that files of other tools cover completely
+    :param columns: columns of such files by role: ``from=sender,to=receiver``
+    :param progress: ``True`` for a bar of tqdm, if it is installed; or a function that is called
+        with the blocks done, the blocks in all, how many were found, and of what
+    :raises Failed: if nothing can be opened there
+    """
+
+    def path(name: str, value: Optional[_Path]) -> Optional[str]:
+        return None if value is None else os.path.expanduser(_options.text(name, value))
+
+    settings = {
+        "source": path("source", source),
+        "join": [path("join", one) for one in join],
+        "index": path("index", index),
+        "threads": _options.integer("threads", threads),
+        "chunk_blocks": _options.integer("chunk_blocks", chunk_blocks),
+        "memory": None if memory is None else _options.text("memory", memory),
+        "cache": path("cache", cache),
+        "token_list": path("token_list", token_list),
+        "static_files": path("static_files", static_files),
+        "rocksdb": path("rocksdb", rocksdb),
+        "chain": path("chain", chain),
+        "chain_id": _options.integer("chain_id", chain_id),
+        "covers": covers,
+        "columns": columns,
+    }
+    settings = _options.given(settings)
+    if verify is not None:
+        settings["verify"] = _options.flag("verify", verify)
+    return Node(_native.open(json.dumps(settings), callback(progress)))
+
+
+def queries() -> List[Dict[str, Any]]:
+    """The saved questions: name, purpose, and parameters with their types and defaults."""
+    return json.loads(_native.queries())
+
+
+def source_kinds() -> Dict[str, str]:
+    """The kinds of sources: the word before the colon, and what comes after it."""
+    return dict(_native.kinds())

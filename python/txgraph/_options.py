@@ -1,0 +1,152 @@
+"""Python values as options of the command line."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from typing import Any, Dict, List, Mapping, Optional, Union
+
+#: Types of 256-bit numbers: our words, and those of the files.
+U256 = {"bytes": "binary", "str": "string", "f64": "f64"}
+
+
+def text(name: str, value: Any) -> str:
+    """A value as text: addresses as hex, dates as UTC, numbers in decimal."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        raise TypeError(f"{name} cannot be {value}")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "0x" + bytes(value).hex()
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(os.fspath(value))
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        return value.isoformat(timespec="seconds")
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    raise TypeError(f"{name} cannot be of type {type(value).__name__}")
+
+
+def texts(name: str, value: Any) -> List[str]:
+    """One value or several."""
+    if value is None:
+        return []
+    if isinstance(value, (str, int, bytes, bytearray, memoryview, os.PathLike)):
+        return [text(name, value)]
+    try:
+        items = iter(value)
+    except TypeError:
+        return [text(name, value)]
+    return [text(name, item) for item in items]
+
+
+def blocks(value: Any) -> List[str]:
+    """Block ranges: cryo's grammar, numbers, or ``range`` objects (end excluded)."""
+    if value is None:
+        return []
+    if isinstance(value, (str, range, slice)) or not hasattr(value, "__iter__"):
+        value = [value]
+    found = []
+    for item in value:
+        if isinstance(item, slice):
+            item = range(item.start or 0, item.stop, item.step or 1)
+        if isinstance(item, range):
+            if item.step < 1 or item.start < 0 or item.stop <= item.start:
+                raise ValueError(f"blocks cannot be {item}: an ascending range that is not empty")
+            step = "" if item.step == 1 else f":{item.step}"
+            found.append(f"{item.start}:{item.stop}{step}")
+        else:
+            found.append(text("blocks", item))
+    return found
+
+
+def u256_types(value: Union[str, List[str]]) -> List[str]:
+    """Types of 256-bit numbers in the words of the command line."""
+    names = [value] if isinstance(value, str) else list(value)
+    unknown = [name for name in names if name not in U256]
+    if unknown or not names:
+        raise ValueError(f"u256 is one or more of {', '.join(U256)}; not {value!r}")
+    return [U256[name] for name in names]
+
+
+def integer(name: str, value: Any) -> Optional[int]:
+    """A whole number that is not negative."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is a whole number, not of type {type(value).__name__}")
+    number = value.__index__()
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{name} cannot be {number}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is true or false, not of type {type(value).__name__}")
+    return value
+
+
+def given(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options that have a value."""
+    return {
+        name: value
+        for name, value in options.items()
+        if value is not None and value is not False and value != []
+    }
+
+
+def dump(options: Mapping[str, Any]) -> str:
+    """A question as JSON, with the names of the command line."""
+    return json.dumps({name.replace("_", "-"): value for name, value in given(options).items()})
+
+
+def selection(
+    *,
+    blocks_: Any,
+    since: Any,
+    until: Any,
+    token: Any,
+    min_value: Any,
+    token_id: Any,
+    standard: Any,
+    kind: Any,
+    wrapped_native: Any,
+    allow_partial: bool,
+    check_checksums: bool,
+    with_internal: bool,
+) -> Dict[str, Any]:
+    """Options that every question about transfers has."""
+    return {
+        "blocks": blocks(blocks_),
+        "since": None if since is None else text("since", since),
+        "until": None if until is None else text("until", until),
+        "token": texts("token", token),
+        "min_value": None if min_value is None else text("min_value", min_value),
+        "token_id": texts("token_id", token_id),
+        "standard": texts("standard", standard),
+        "kind": texts("kind", kind),
+        "wrapped_native": texts("wrapped_native", wrapped_native),
+        "allow_partial": flag("allow_partial", allow_partial),
+        "no_checksum": not flag("check_checksums", check_checksums),
+        "with_internal": flag("with_internal", with_internal),
+    }
+
+
+def hops(value: Any) -> Optional[Any]:
+    """A number of hops, or ``"all"``."""
+    return value if value is None or value == "all" else integer("hops", value)
+
+
+def roots(value: Any) -> List[str]:
+    """Addresses to start from; at least one."""
+    found = texts("root", value)
+    if not found:
+        raise ValueError("root needs at least one address")
+    return found

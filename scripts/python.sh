@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Builds the Python package into an environment of its own, and runs its tests against the
+# command line and against the newest releases of the libraries that it hands data to.
+#
+#   scripts/python.sh                 wheel, tests, notebook
+#   scripts/python.sh -k graphs       tests whose name contains `graphs`
+#   scripts/python.sh wheel           only an optimised wheel; prints its path
+#   scripts/python.sh bench CHAIN     transfers to polars, compared with Arrow IPC of the command line
+#
+# The environment and the wheels are in the build cache. Tests use the profile of the other tests,
+# whose crates are built already.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+need_build
+need python3 python3
+need dot graphviz
+
+home=$CARGO_TARGET_DIR/python
+if [ ! -x "$home/venv/bin/pip" ]; then
+    say "making a Python environment in $home/venv"
+    python3 -m venv "$home/venv" || { need ensurepip python3-venv; python3 -m venv "$home/venv"; }
+fi
+python=$home/venv/bin/python
+
+# wheel PROFILE FOLDER: builds the wheel, and nothing else is in the folder afterwards.
+wheel() {
+    say "building the wheel (profile $1)"
+    "$python" -m pip install -q --disable-pip-version-check 'maturin>=1.9,<2' >&2
+    rm -rf "$2"
+    PATH=$home/venv/bin:$PATH "$python" -m maturin build --locked --profile "$1" \
+        --manifest-path python/Cargo.toml --interpreter "$python" --out "$2" >&2
+}
+
+libraries() {
+    say "installing the libraries that take data from it, in their newest releases"
+    "$python" - >"$home/libraries.txt" <<'END'
+import re
+text = open("python/pyproject.toml").read()
+print(*re.findall(r'"(.*?)"', re.search(r"^test = \[(.*?)\]", text, re.M | re.S)[1]), sep="\n")
+END
+    "$python" -m pip install -q --disable-pip-version-check --upgrade -r "$home/libraries.txt"
+    "$python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps "$1"/*.whl
+}
+
+case ${1:-} in
+wheel)
+    wheel release "$home/release"
+    echo "$home"/release/*.whl
+    exit
+    ;;
+bench)
+    [ -n "${2:-}" ] || die "name the data directory of a chain: scripts/python.sh bench CHAIN"
+    wheel release "$home/release"
+    libraries "$home/release"
+    cargo build --release --locked -q -p txgraph-cli
+    TXGRAPH_CLI=$CARGO_TARGET_DIR/release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
+    ;;
+esac
+
+wheel dev "$home/wheels"
+libraries "$home/wheels"
+
+say "building the command line, to compare with, and a chain of 600,000 transfers"
+cargo build --locked -q -p txgraph-cli -p txgraph-chaingen
+export TXGRAPH_CLI=$CARGO_TARGET_DIR/debug/txgraph
+export TXGRAPH_LARGE_CHAIN=$home/chain-40000
+if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
+    rm -rf "$TXGRAPH_LARGE_CHAIN"
+    "$CARGO_TARGET_DIR/debug/chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 \
+        --txs-per-block 8 --seed 7
+    touch "$TXGRAPH_LARGE_CHAIN/.complete"
+fi
+if [ -d ../shared/fixtures ]; then
+    export TXGRAPH_FIXTURES=${TXGRAPH_FIXTURES:-$(cd ../shared/fixtures && pwd)}
+fi
+
+# Not in python/, where the sources would hide the package that was installed.
+say "tests"
+cd "$home"
+source=$OLDPWD/python
+"$python" -m pytest -c "$source/pyproject.toml" --rootdir "$source" -p no:cacheprovider \
+    "$source/tests" "$@"
+if [ $# -eq 0 ]; then
+    say "notebooks"
+    "$python" -m pytest -c "$source/pyproject.toml" --rootdir "$source" -p no:cacheprovider \
+        --nbmake "$source/notebooks"
+fi
+say "the Python package passed its tests"
