@@ -31,6 +31,10 @@ mod merged;
 mod poisoning;
 mod totals;
 
+// Questions that searches answer.
+mod routes;
+mod shared;
+
 pub mod testing;
 
 pub use amount::{AmountSum, widen};
@@ -42,8 +46,10 @@ pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger};
 pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
+pub use routes::{Routes, routes};
 pub use scan::scan;
 pub use search::search;
+pub use shared::{Exchanged, Shared, SharedCounterparty, shared};
 
 // The type of `TransferGraph::graph`.
 pub use petgraph;

@@ -165,7 +165,7 @@ fn expand_by_scans(
 }
 
 /// Refuses to combine scans of different chains, or of blocks that were pruned in between.
-fn same_chain(first: &ScanReport, later: &ScanReport) -> Result<(), SearchError> {
+pub(crate) fn same_chain(first: &ScanReport, later: &ScanReport) -> Result<(), SearchError> {
     let seen = |report: &ScanReport| {
         (
             report.covered.clone(),

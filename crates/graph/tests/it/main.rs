@@ -7,6 +7,7 @@ mod fixtures;
 mod naive;
 mod property;
 mod reading;
+mod routes;
 
 use txgraph_graph::TransferGraph;
 

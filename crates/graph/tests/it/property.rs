@@ -9,7 +9,7 @@ use txgraph_graph::{AmountSum, SearchRequest, TransferGraph, search, testing};
 use txgraph_transfers::{Direction, TokenFilter, Transfer};
 
 /// Generates transfers among few addresses, several of them in one block.
-fn transfers(names: &'static str, max: usize) -> impl Strategy<Value = Vec<Transfer>> {
+pub(crate) fn transfers(names: &'static str, max: usize) -> impl Strategy<Value = Vec<Transfer>> {
     let name = || proptest::sample::select(names.split(' ').collect::<Vec<_>>());
     let token = prop_oneof![4 => Just("T"), 1 => Just("U"), 1 => Just("eth")];
     let row = (name(), name(), token, 0u64..4, 0u64..2);

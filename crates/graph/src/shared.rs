@@ -1,0 +1,89 @@
+//! Counterparties that several addresses have in common.
+
+use crate::{LimitHit, SearchError, SearchRequest, search};
+use alloy_primitives::Address;
+use std::{cmp::Reverse, collections::BTreeMap};
+use txgraph_transfers::{Direction, ScanReport, TransferSource};
+
+/// Counterparties that all roots of a request have.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// Those with the most transfers first. Among equals, the lower address.
+    pub counterparties: Vec<SharedCounterparty>,
+    /// Limits that were reached. With any, there may be more.
+    pub limits: Vec<LimitHit>,
+    /// What was read, with gaps.
+    pub scan: ScanReport,
+}
+
+/// An address that all roots sent to or received from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedCounterparty {
+    /// The address.
+    pub address: Address,
+    /// Its transfers with each root, by the address of the root.
+    pub with: BTreeMap<Address, Exchanged>,
+}
+
+/// The numbers of transfers between a root and a counterparty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exchanged {
+    /// Transfers from the root to the counterparty.
+    pub sent: u64,
+    /// Transfers from the counterparty to the root.
+    pub received: u64,
+}
+
+/// Finds the counterparties that all roots of `request` have. Its direction, hops and order in
+/// time are not used. A root is a counterparty of the others, but not of itself.
+///
+/// # Errors
+///
+/// Those of [`search`]. [`SearchError::Request`] for fewer than two roots.
+pub fn shared(source: &dyn TransferSource, request: &SearchRequest) -> Result<Shared, SearchError> {
+    let roots = request.checked_roots()?;
+    if roots.len() < 2 {
+        let problem = "counterparties in common need two addresses or more";
+        return Err(SearchError::Request(problem.into()));
+    }
+    let graph = search(
+        source,
+        &SearchRequest {
+            roots: roots.clone(),
+            direction: Direction::Both,
+            hops: Some(1),
+            time_respecting: false,
+            ..request.clone()
+        },
+    )?;
+    let mut all: BTreeMap<Address, BTreeMap<Address, Exchanged>> = BTreeMap::new();
+    let mut exchanged = |root: Address, other: Address, count: fn(&mut Exchanged) -> &mut u64| {
+        if root != other && roots.binary_search(&root).is_ok() {
+            *count(all.entry(other).or_default().entry(root).or_default()) += 1;
+        }
+    };
+    for edge in graph.graph.raw_edges() {
+        let transfer = &edge.weight.transfer;
+        exchanged(transfer.from_address, transfer.to_address, |it| {
+            &mut it.sent
+        });
+        exchanged(transfer.to_address, transfer.from_address, |it| {
+            &mut it.received
+        });
+    }
+    let mut counterparties: Vec<_> = all
+        .into_iter()
+        .filter(|(_, with)| with.len() == roots.len())
+        .map(|(address, with)| SharedCounterparty { address, with })
+        .collect();
+    // Stable, so equals stay in the order of addresses.
+    counterparties.sort_by_key(|it| {
+        let transfers = it.with.values().map(|it| it.sent + it.received);
+        Reverse(transfers.sum::<u64>())
+    });
+    Ok(Shared {
+        counterparties,
+        limits: graph.limits,
+        scan: graph.scan,
+    })
+}
