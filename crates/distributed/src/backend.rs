@@ -11,6 +11,7 @@ use crate::{
     source::{ClusterSource, Cut},
     wire::{Chunk, Input, Mode, Request, SourceInfo, Task},
 };
+use serde::de::DeserializeOwned;
 use std::{
     fmt,
     ops::ControlFlow,
@@ -83,7 +84,10 @@ impl Driver {
             Input::Executors => {
                 let engine = engine.as_ref();
                 let name = run.folder().display().to_string();
-                let info = run.origin(|| describe(engine, &input, name, &control.cancel))?;
+                let info = run.origin(|| {
+                    let task = question(&input, name, Mode::Describe, None);
+                    answer(engine, "description of the sources", task, &control.cancel)
+                })?;
                 let blocks = SourceInfo::clone(&info).everything;
                 (info, blocks, Vec::new(), None)
             }
@@ -142,21 +146,26 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
     }
 }
 
-/// Asks an executor for its source.
-fn describe(
-    engine: &dyn Engine,
-    input: &Input,
-    run: String,
-    cancel: &CancelFlag,
-) -> Result<SourceInfo> {
-    let task = Task {
+/// A question to one executor about its source.
+fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) -> Task {
+    Task {
         run,
         input: input.clone(),
-        mode: Mode::Describe,
-        chain: None,
+        mode,
+        chain,
         request: Request::default(),
         columns: None,
-    };
+    }
+}
+
+/// Asks an executor a question about its source.
+fn answer<T: DeserializeOwned>(
+    engine: &dyn Engine,
+    name: &str,
+    question: Task,
+    cancel: &CancelFlag,
+) -> Result<T> {
+    // The blocks of the chunk are not read.
     let chunk = Chunk {
         number: 0,
         blocks: BlockRange { first: 0, last: 0 },
@@ -164,22 +173,22 @@ fn describe(
         hashes: [None; 2],
     };
     let job = Job {
-        name: "description of the executors' source".to_owned(),
-        plan: TransfersExec::plan(task, &[chunk])?,
+        name: name.to_owned(),
+        plan: TransfersExec::plan(question, &[chunk])?,
         cancel,
         progress: None,
     };
-    let mut info = None;
+    let mut found = None;
     engine.execute(&job, &mut |batch| {
         for part in rows::split_scan(&batch)? {
             if let Scanned::Report(json) = part {
                 let parsed = serde_json::from_str(&json);
-                info = Some(parsed.map_err(|error| Error::Answer(error.to_string()))?);
+                found = Some(parsed.map_err(|error| Error::Answer(error.to_string()))?);
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    info.ok_or_else(|| Error::Answer("no executor described its source".to_owned()))
+    found.ok_or_else(|| Error::Answer(format!("no executor answered the job `{name}`")))
 }
 
 fn lake_info(lake: &Lake, input: &Input) -> Result<SourceInfo> {
@@ -262,6 +271,26 @@ impl Backend for ClusterBackend {
 
     fn everything(&self) -> txgraph::Result<BlockRange> {
         Ok(self.driver.info.everything)
+    }
+
+    fn block_at(&self, seconds: u64) -> Option<txgraph::Result<u64>> {
+        let driver = &*self.driver;
+        let find = || match &driver.lake {
+            Some(lake) => lake.block_at(seconds),
+            None => {
+                let name = driver.run.folder().display().to_string();
+                let chain = Some(driver.info.chain.clone());
+                let task = question(&driver.input, name, Mode::BlockAt(seconds), chain);
+                let engine = driver.engine.as_ref();
+                Ok(answer(
+                    engine,
+                    "block of a date",
+                    task,
+                    &driver.control.cancel,
+                )?)
+            }
+        };
+        Some(driver.run.block_at(seconds, find))
     }
 
     fn transfers(

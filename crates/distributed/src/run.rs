@@ -33,6 +33,7 @@ use datafusion::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use std::{
+    collections::BTreeMap,
     fmt,
     fs::{self, File},
     io::{self, Read},
@@ -76,6 +77,9 @@ pub struct RunInfo {
     pub state: RunState,
     /// What was found out before the first step, so that a continued run has the same blocks.
     pub origin: Option<serde_json::Value>,
+    /// The blocks of the times in the question: the first at or after these Unix seconds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dates: BTreeMap<u64, u64>,
 }
 
 /// The state of a run.
@@ -183,6 +187,7 @@ impl Run {
                 started: unix_seconds(),
                 state: RunState::Unfinished,
                 origin: None,
+                dates: BTreeMap::new(),
             },
         };
         let mut last = 0;
@@ -223,6 +228,22 @@ impl Run {
         self.info().origin = Some(serde_json::to_value(&found).map_err(damaged)?);
         self.save()?;
         Ok(found)
+    }
+
+    /// The block of a time, determined by `find` when the run asks for it the first time.
+    pub(crate) fn block_at(
+        &self,
+        seconds: u64,
+        find: impl FnOnce() -> txgraph::Result<u64>,
+    ) -> txgraph::Result<u64> {
+        let known = self.info().dates.get(&seconds).copied();
+        if let Some(block) = known {
+            return Ok(block);
+        }
+        let block = find()?;
+        self.info().dates.insert(seconds, block);
+        self.save()?;
+        Ok(block)
     }
 
     /// Records the end of the run.

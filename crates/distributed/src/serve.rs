@@ -8,6 +8,7 @@ use crate::{
 };
 use alloy_primitives::B256;
 use datafusion::arrow::array::RecordBatch;
+use serde::Serialize;
 use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -73,6 +74,7 @@ fn open(task: &Task) -> txgraph::Result<Arc<Source>> {
 pub(crate) fn chunk(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Refusal> {
     let done = match task.mode {
         Mode::Describe => describe(task, emit),
+        Mode::BlockAt(seconds) => block_at(task, seconds, emit),
         _ => read(task, chunk, emit),
     };
     done.map_err(|stop| {
@@ -176,15 +178,26 @@ fn describe(task: &Task, emit: Emit<'_>) -> Result<(), Stop> {
         everything: source.everything()?,
         internal: source.transfer_source(&internal).is_ok(),
     };
-    let json = serde_json::to_string(&info);
+    report(&info, emit)
+}
+
+/// Finds the block of a time.
+fn block_at(task: &Task, seconds: u64, emit: Emit<'_>) -> Result<(), Stop> {
+    let source = open(task)?;
+    check_chain(task, &source)?;
+    report(&source.block_at(seconds)?, emit)
+}
+
+/// Returns an answer that is not rows.
+fn report(answer: &impl Serialize, emit: Emit<'_>) -> Result<(), Stop> {
+    let json = serde_json::to_string(answer);
     let json = json.map_err(|error| Error::Answer(error.to_string()))?;
     let _ = emit(rows::encode_report(json)?);
     Ok(())
 }
 
-/// Passes the transfers of a chunk to `emit`.
-fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
-    let source = open(task)?;
+/// Refuses questions about another chain.
+fn check_chain(task: &Task, source: &Source) -> Result<(), Stop> {
     let ours = source.chain()?;
     if let Some(theirs) = &task.chain
         && (ours.chain_id, ours.genesis_hash) != (theirs.chain_id, theirs.genesis_hash)
@@ -199,6 +212,13 @@ fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
             theirs.genesis_hash
         )));
     }
+    Ok(())
+}
+
+/// Passes the transfers of a chunk to `emit`.
+fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
+    let source = open(task)?;
+    check_chain(task, &source)?;
     let request = task.request.of(chunk.blocks)?;
     let from = source.transfer_source(&request.filter)?;
     let [parent_expected, last_expected] = chunk.hashes;
@@ -258,10 +278,8 @@ fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
         return Err(SourceError::Reorged { block }.into());
     }
     if task.mode != Mode::Rows {
-        let report = ChunkReport::new(chunk.number, executor_name(), report, before);
-        let json = serde_json::to_string(&report);
-        let json = json.map_err(|error| Error::Answer(error.to_string()))?;
-        let _ = emit(rows::encode_report(json)?);
+        let of_chunk = ChunkReport::new(chunk.number, executor_name(), report, before);
+        return self::report(&of_chunk, emit);
     }
     Ok(())
 }

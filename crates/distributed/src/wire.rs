@@ -56,6 +56,8 @@ pub(crate) struct Task {
 pub(crate) enum Mode {
     /// A [`SourceInfo`].
     Describe,
+    /// The number of the first block at or after a time, in seconds since 1970.
+    BlockAt(u64),
     /// Transfers, then a [`ChunkReport`] for each chunk.
     Scan,
     /// The same. The report is that of the request without its frontier.

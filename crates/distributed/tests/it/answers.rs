@@ -15,6 +15,9 @@ fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
         "transfers -q --format csv -o -".to_owned(),
         "transfers -q --from-block 10 --to-block 30 --format jsonl -o -".to_owned(),
         "transfers -q --blocks 3:9,20:40 --format csv -o -".to_owned(),
+        // Blocks 10 to 29, whose executors find them.
+        "transfers -q --since 2024-01-01T00:51:50 --until 2024-01-01T00:56:00 --format csv -o -"
+            .to_owned(),
         format!("transfers -q --address {root} --format csv -o -"),
         "transfers -q --token eth --min-value 1 --format csv -o -".to_owned(),
         format!("transfers -q --token {token} --format csv -o -"),

@@ -122,3 +122,24 @@ fn statements_of_a_run_are_about_one_chain() {
     assert!(refused.stderr.contains("replaced"), "{refused:?}");
     assert_eq!(refused.stdout, "");
 }
+
+/// The blocks of dates are found once in a run, so that it keeps its blocks.
+#[test]
+fn a_run_keeps_the_blocks_of_its_dates() {
+    let [_, v2] = fixtures::committed();
+    let mut cluster = Cluster::start(&[Some(v2.path())]);
+    let line = "transfers -q --since 2024-01-01T00:52:00 --format csv -o - --run run";
+    let first = cluster.ok(line);
+    assert!(first.stdout.lines().count() > 10, "{first:?}");
+    let recorded = fs::read_to_string(cluster.folder.path().join("run/run.json")).unwrap();
+    let recorded: serde_json::Value = serde_json::from_str(&recorded).unwrap();
+    assert_eq!(recorded["dates"], serde_json::json!({ "1704070320": 10 }));
+
+    let late = cluster.ask("transfers --since 2025-01-01");
+    assert_eq!(late.status, 3, "{late:?}");
+    assert!(late.stderr.contains("is after the last block"), "{late:?}");
+
+    cluster.executors[0].kill();
+    let again = run(&mut driver(cluster.folder.path(), "runs resume run"));
+    assert_eq!(again.stdout, first.stdout, "{again:?}");
+}
