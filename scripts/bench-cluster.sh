@@ -5,9 +5,9 @@
 #
 #   ./bench.sh cluster            1, 4 and 16 million transfers: the first blocks of one chain
 #   ./bench.sh cluster --quick    one million only
-#   TRANSFERS="1 4 16 64" RUNS=5 ./bench.sh cluster
+#   TRANSFERS="1 4 16 64" RUNS=5 EXECUTORS=2 ./bench.sh cluster
 #
-# Sizes of 16 million and more run once. BENCH_CHAIN is a sample chain that is long enough; without
+# Sizes of 4 million and more run once. BENCH_CHAIN is a sample chain that is long enough; without
 # it, one is written. TXGRAPH_CLUSTER_PROFILE is the cargo profile (release). Results:
 # benchmarks/results/cluster.md and cluster.csv.
 set -euo pipefail
@@ -65,7 +65,8 @@ cluster_cpu() {
 work_bytes() { du -sbc "$work"/state/work-* 2>/dev/null | tail -n 1 | cut -f1 || true; }
 
 # ask ENGINE INPUT NAME RUN COMMAND...: times a question, and compares its answer with the first.
-# The CPU time is that of all processes, and the work bytes are the files of executors.
+# The CPU time is that of all processes, and the work bytes are the files of executors; empty if
+# executors deleted files of older jobs in the meantime.
 ask() {
     local engine=$1 input=$2 name=$3 run=$4 start end before after bytes
     shift 4
@@ -83,7 +84,8 @@ ask() {
     cmp -s "$work/answer" "$work/$input-$name.expected" || die "$engine: another answer to $name"
     awk -v ns=$((end - start)) -v ticks=$((after - before)) -v bytes="$bytes" \
         -v hz="$(getconf CLK_TCK)" -v row="$millions,$input,$name,$engine,$run" \
-        '{ printf "%s,%.3f,%.2f,%d\n", row, ns / 1e9, $1 + $2 + ticks / hz, bytes }' \
+        '{ printf "%s,%.3f,%.2f,%s\n", row, ns / 1e9, $1 + $2 + ticks / hz,
+               bytes < 0 ? "" : bytes }' \
         "$work/times" | tee -a "$out/cluster.csv" >&2
 }
 
@@ -136,14 +138,14 @@ root=$(awk -F, -v token="$token" '$7 == token { print $8; exit }' "$work/some.cs
 for millions in $sizes; do
     rm -f "$work"/*.expected
     runs=${RUNS:-3}
-    [ "$millions" -lt 16 ] || runs=1
+    [ "$millions" -lt 4 ] || runs=1
     for ((run = 1; run <= runs; run++)); do
         settings "in-process = false"
         questions local "$run"
         settings "in-process = true"
         questions in-process "$run"
         settings "in-process = false"
-        for executors in 1 2; do
+        for executors in ${EXECUTORS:-1 2}; do
             TXGRAPH_SOURCE=reth:$chain scripts/cluster.sh up "$executors" >"$work/up.log" 2>&1 ||
                 { cat "$work/up.log" >&2; die "the cluster did not start"; }
             questions "cluster of $executors" "$run"
