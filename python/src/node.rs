@@ -358,9 +358,9 @@ impl Node {
         let query = self.transfers_query(py, options)?;
         self.session.run(py, move |source| {
             let (collected, target) = Collected::new();
-            let (_, mut output) = query.on(source)?;
+            let (prepared, mut output) = query.on(source)?;
             (output.target, output.format) = (target, TableFormat::Ipc);
-            drop(output.writer(source)?);
+            drop(prepared.writer(&output)?);
             collected.columns()
         })
     }

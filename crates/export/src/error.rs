@@ -56,6 +56,11 @@ pub enum Error {
     /// A column is chosen twice.
     #[error("the column `{0}` is chosen twice")]
     ColumnTwice(String),
+    /// A block number is too large for a table of cryo.
+    #[error(
+        "block {0} does not fit into the 32 bits of cryo's block numbers; choose another schema"
+    )]
+    BlockNumber(u64),
     /// Every column is left out.
     #[error("no column is left")]
     NoColumns,

@@ -52,8 +52,6 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
 /// Returns the text of each column, formatted by the standard library. Unknown values have none.
 pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<String>> {
     let address = |address: Address| format!("{address:#x}");
-    let none = (transfer.kind == Kind::Withdrawal).then_some(B256::ZERO);
-    let hash = transfer.transaction_hash.or(none);
     vec![
         Some(transfer.block_number.to_string()),
         transfer
@@ -62,7 +60,7 @@ pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<Stri
         Some(transfer.transaction_index.to_string()),
         transfer.log_index.map(|index| index.to_string()),
         Some(transfer.sub_index.to_string()),
-        hash.map(|hash| format!("{hash:#x}")),
+        transfer.transaction_hash.map(|hash| format!("{hash:#x}")),
         transfer.token_address.map(address),
         Some(address(transfer.from_address)),
         Some(address(transfer.to_address)),

@@ -6,6 +6,7 @@
 
 // What callers choose.
 mod arrow;
+mod dataset;
 mod error;
 mod format;
 mod metadata;
@@ -43,6 +44,7 @@ mod views;
 mod xml;
 
 pub use arrow::{ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, arrow_stream};
+pub use dataset::Dataset;
 pub use draw::check_graphviz;
 pub use error::{Error, Result};
 pub use format::{ColumnTypes, DocumentFormat, GraphFormat, Layout, Schema, TableFormat, U256Type};

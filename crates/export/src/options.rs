@@ -1,7 +1,8 @@
 //! Options of writers.
 
 use crate::{
-    ColumnTypes, Error, Fold, Layout, Link, Result, Schema, TokenList, U256Type, table::chosen,
+    ColumnTypes, Dataset, Error, Fold, Layout, Link, Result, Schema, TokenList, U256Type,
+    table::chosen,
 };
 use std::{path::PathBuf, time::Duration};
 use txgraph_work::Threads;
@@ -16,6 +17,8 @@ pub struct TransferTableOptions {
     /// The types of 256-bit numbers in Parquet and Arrow IPC, with a column for each. CSV
     /// and JSONL always hold decimals.
     pub u256: Vec<U256Type>,
+    /// Exactly the table of another tool; the schema must be that of the tool.
+    pub dataset: Option<Dataset>,
     /// The columns, in order, by their names in the schema, and those that are written on request:
     /// `amount`, `symbol`, `decimals`. A 256-bit number stands for all its types. Empty: those of
     /// the schema.
@@ -43,6 +46,7 @@ impl TransferTableOptions {
             chain_id,
             schema: Schema::Txgraph,
             u256: vec![U256Type::Binary, U256Type::String, U256Type::F64],
+            dataset: None,
             columns: Vec::new(),
             exclude: Vec::new(),
             hex: false,

@@ -2,8 +2,6 @@
 //! and where their meaning differs.
 
 use crate::{Schema, TransferTableOptions, U256Type};
-use alloy_primitives::B256;
-use txgraph_transfers::{Kind, Transfer};
 
 /// The number of columns of a transfer.
 pub(crate) const WIDTH: usize = 14;
@@ -12,7 +10,10 @@ pub(crate) const WIDTH: usize = 14;
 pub(crate) const HOP: &str = "hop";
 
 // The positions of columns.
+pub(crate) const BLOCK_NUMBER: usize = 0;
 const TIMESTAMP: usize = 1;
+pub(crate) const TRANSACTION_INDEX: usize = 2;
+pub(crate) const LOG_INDEX: usize = 3;
 pub(crate) const TRANSACTION_HASH: usize = 5;
 pub(crate) const TOKEN_ADDRESS: usize = 6;
 pub(crate) const FROM_ADDRESS: usize = 7;
@@ -20,6 +21,7 @@ pub(crate) const TO_ADDRESS: usize = 8;
 pub(crate) const VALUE: usize = 9;
 pub(crate) const TOKEN_ID: usize = 10;
 pub(crate) const TOKEN_STANDARD: usize = 11;
+pub(crate) const CHAIN_ID: usize = 13;
 
 const TXGRAPH: [&str; WIDTH] = [
     "block_number",
@@ -46,16 +48,6 @@ const CRYO: [&str; WIDTH] = {
     names[TOKEN_ADDRESS] = "erc20";
     names
 };
-
-/// Returns the value of the column `transaction_hash`. Withdrawals belong to no transaction and
-/// have zero there, as `docs/schemas.md` states. For other transfers `None` is an unknown hash.
-#[inline]
-pub(crate) fn transaction_hash(transfer: &Transfer) -> Option<B256> {
-    match transfer.transaction_hash {
-        None if transfer.kind == Kind::Withdrawal => Some(B256::ZERO),
-        hash => hash,
-    }
-}
 
 impl Schema {
     /// The names without the suffixes for types of 256-bit numbers.

@@ -62,6 +62,18 @@ struct JsonNames {
     decimals: Option<u8>,
 }
 
+/// A list for every chain.
+impl FromIterator<(Address, Token)> for TokenList {
+    fn from_iter<I: IntoIterator<Item = (Address, Token)>>(tokens: I) -> Self {
+        let tokens = tokens.into_iter();
+        Self {
+            tokens: tokens
+                .map(|(address, token)| ((address, None), token))
+                .collect(),
+        }
+    }
+}
+
 impl TokenList {
     /// Reads a Uniswap token list (JSON), the output of `txgraph token --json`, or a CSV file with a header line of
     /// `address,symbol,decimals` and optionally `chain_id`, in any

@@ -2,7 +2,6 @@
 
 use crate::{
     Column, ColumnType, Result, Value,
-    schema::transaction_hash,
     value::{columns, push_object},
 };
 use txgraph_graph::{AssetTotals, Edge, Expansion, MergedEdge, TransferGraph, Vertex, VertexId};
@@ -199,7 +198,7 @@ pub(crate) fn transfer_row(edge: &Edge) -> Vec<Value<'static>> {
         Value::U32(transfer.transaction_index),
         transfer.log_index.into(),
         Value::U32(transfer.sub_index),
-        transaction_hash(transfer).into(),
+        transfer.transaction_hash.into(),
         transfer.token_address.into(),
         transfer.value.into(),
         transfer.token_id.into(),

@@ -8,11 +8,11 @@ use super::{
     row_encoder,
 };
 use crate::{
-    Column, ColumnType, ColumnTypes, Error, Metadata, Result, TableFormat, TokenList,
+    Column, ColumnType, ColumnTypes, Dataset, Error, Metadata, Result, TableFormat, TokenList,
     TransferTableOptions, U256Type, Value, Written,
     decimal::{push_scaled, to_f64},
     output::Output,
-    schema::{HOP, TOKEN_ID, VALUE, WIDTH, transaction_hash},
+    schema::{BLOCK_NUMBER, HOP, TOKEN_ID, VALUE, WIDTH},
 };
 use alloy_primitives::{B256, U256};
 use std::borrow::Cow;
@@ -34,6 +34,10 @@ enum Field {
     Schema(usize),
     /// A 256-bit number at this position, as one of its types.
     Number(usize, U256Type),
+    /// The number of the block in 32 bits.
+    Block32,
+    /// The value, or the id of an ERC-721 token, in decimal.
+    ValueOrId,
     Hop,
     Amount,
     Symbol,
@@ -49,8 +53,50 @@ struct Choice {
     is_default: bool,
 }
 
-/// The columns of a format, in the order of the schema.
+/// The columns of a format, in the order of the schema or of the table of another tool.
 fn choices(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> Vec<Choice> {
+    match options.dataset {
+        Some(dataset) => of_dataset(dataset, options, is_text),
+        None => of_schema(options, is_text, with_hop),
+    }
+}
+
+/// The columns of the table of another tool.
+fn of_dataset(dataset: Dataset, options: &TransferTableOptions, is_text: bool) -> Vec<Choice> {
+    let base_names = options.schema.base();
+    let mut all = Vec::new();
+    for &at in dataset.columns() {
+        let base = base_names[at];
+        let (column_type, field) = match at {
+            VALUE | TOKEN_ID if dataset.is_cryo() => {
+                all.extend(options.u256_columns(base).map(|(name, encoding)| Choice {
+                    column: Column::new(name, number_type(encoding)),
+                    field: Field::Number(at, encoding),
+                    base,
+                    is_default: true,
+                }));
+                continue;
+            }
+            VALUE => (ColumnType::Text, Field::ValueOrId),
+            BLOCK_NUMBER if dataset.is_cryo() => (ColumnType::U32, Field::Block32),
+            // ethereum-etl writes text everywhere.
+            _ => {
+                let hex = options.hex || !dataset.is_cryo();
+                (column_type(at, hex && !is_text), Field::Schema(at))
+            }
+        };
+        all.push(Choice {
+            column: Column::new(base, column_type),
+            field,
+            base,
+            is_default: true,
+        });
+    }
+    all
+}
+
+/// The columns of a schema, and those that are written on request.
+fn of_schema(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> Vec<Choice> {
     let base_names = options.schema.base();
     let text_names = options.schema.text_columns();
     let mut all = Vec::new();
@@ -123,7 +169,10 @@ const fn column_type(at: usize, hex: bool) -> ColumnType {
 pub(crate) fn is_chosen(options: &TransferTableOptions, format: TableFormat) -> bool {
     let hex = options.hex && !format.is_text();
     let rich = options.types == ColumnTypes::Rich;
-    hex || rich || !options.columns.is_empty() || !options.exclude.is_empty()
+    hex || rich
+        || options.dataset.is_some()
+        || !options.columns.is_empty()
+        || !options.exclude.is_empty()
 }
 
 /// Checks the names of chosen columns.
@@ -219,6 +268,15 @@ impl Chosen {
 }
 
 impl Fields {
+    /// Refuses a transfer that a column has no room for.
+    fn check(&self, transfer: &Transfer) -> Result<()> {
+        let is_wide = u32::try_from(transfer.block_number).is_err();
+        match is_wide && self.fields.contains(&Field::Block32) {
+            true => Err(Error::BlockNumber(transfer.block_number)),
+            false => Ok(()),
+        }
+    }
+
     /// The values of a transfer.
     fn row<'a>(&'a self, transfer: &'a Transfer, hop: Option<u32>) -> Vec<Value<'a>> {
         let columns = self.columns.iter().zip(&self.fields);
@@ -245,6 +303,14 @@ impl Fields {
                 }
                 (value, _) => value,
             },
+            // Checked before the row is written.
+            Field::Block32 => u32::try_from(transfer.block_number).ok().into(),
+            Field::ValueOrId => {
+                let id = (transfer.token_standard == TokenStandard::Erc721)
+                    .then_some(transfer.token_id)
+                    .flatten();
+                id.unwrap_or(transfer.value).to_string().into()
+            }
             Field::Number(at, encoding) => match at {
                 VALUE => number(Some(transfer.value), encoding),
                 _ => number(transfer.token_id, encoding),
@@ -317,7 +383,7 @@ fn schema_value(transfer: &Transfer, at: usize, chain_id: u64) -> Value<'_> {
         2 => transfer.transaction_index.into(),
         3 => transfer.log_index.into(),
         4 => transfer.sub_index.into(),
-        5 => transaction_hash(transfer).into(),
+        5 => transfer.transaction_hash.into(),
         6 => transfer.token_address.into(),
         7 => transfer.from_address.into(),
         8 => transfer.to_address.into(),
@@ -345,6 +411,7 @@ impl TransferEncoder for Chosen {
     fn write(&mut self, rows: TransferRows<'_>) -> Result<()> {
         for number in 0..rows.len() {
             let (transfer, hop) = rows.get(number);
+            self.fields.check(transfer)?;
             let row = self.fields.row(transfer, hop);
             match &mut self.encoder {
                 Encoder::Plain(encoder) => encoder.push(&row)?,

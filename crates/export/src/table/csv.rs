@@ -6,7 +6,7 @@ use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
     line::{Line, Word},
     output::Output,
-    schema::{HOP, transaction_hash},
+    schema::HOP,
     text::printable,
     text_output::TextOutput,
 };
@@ -129,7 +129,7 @@ impl Lines {
             transaction_index,
             log_index,
             sub_index,
-            transaction_hash: _,
+            transaction_hash,
             token_address,
             from_address,
             to_address,
@@ -154,9 +154,9 @@ impl Lines {
         line.byte(b',');
         line.integer(*sub_index);
         line.byte(b',');
-        if let Some(hash) = transaction_hash(transfer) {
+        if let Some(hash) = transaction_hash {
             line.text(b"0x");
-            line.hex(&hash);
+            line.hex(hash);
         }
         line.byte(b',');
         if let Some(token_address) = token_address {

@@ -8,7 +8,7 @@ use crate::{
     output::Output,
     schema::{
         FROM_ADDRESS, HOP, TO_ADDRESS, TOKEN_ADDRESS, TOKEN_ID, TOKEN_STANDARD, TRANSACTION_HASH,
-        VALUE, transaction_hash,
+        VALUE,
     },
     text_output::TextOutput,
     value::push_object,
@@ -130,7 +130,7 @@ impl Keys {
             transaction_index,
             log_index,
             sub_index,
-            transaction_hash: _,
+            transaction_hash,
             token_address,
             from_address,
             to_address,
@@ -158,10 +158,10 @@ impl Keys {
         line.word(&self.before[4]);
         line.integer(*sub_index);
         line.word(&self.before[TRANSACTION_HASH]);
-        match transaction_hash(transfer) {
+        match transaction_hash {
             Some(hash) => {
                 line.text(b"\"0x");
-                line.hex(&hash);
+                line.hex(hash);
                 line.byte(b'"');
             }
             None => line.text(b"null"),

@@ -313,7 +313,7 @@ impl Rows {
         let (from_address, to_address) = cells.ends()?;
         let mut place = place;
         let kind = cells.get(Role::Kind, word::<Kind>)?;
-        // Zero stands for the hash that a withdrawal does not have.
+        // Withdrawals have no hash. Earlier versions wrote zero.
         if kind == Kind::Withdrawal {
             place.tx.hash = None;
         }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Metadata, Result, TransferTableOptions, Written,
     output::Output,
-    schema::{HOP, transaction_hash},
+    schema::HOP,
     table::{TransferEncoder, TransferRows},
 };
 use polars::prelude::Column;
@@ -144,7 +144,7 @@ impl TransferColumns {
             transaction_index,
             log_index,
             sub_index,
-            transaction_hash: _,
+            transaction_hash,
             token_address,
             from_address,
             to_address,
@@ -159,11 +159,8 @@ impl TransferColumns {
         self.transaction_index.push_u32(Some(*transaction_index));
         self.log_index.push_u32(*log_index);
         self.sub_index.push_u32(Some(*sub_index));
-        self.transaction_hash.push_bytes(
-            transaction_hash(transfer)
-                .as_ref()
-                .map(|hash| hash.as_slice()),
-        );
+        self.transaction_hash
+            .push_bytes(transaction_hash.as_ref().map(|hash| hash.as_slice()));
         self.token_address
             .push_bytes(token_address.as_ref().map(|token| token.as_slice()));
         self.from_address.push_bytes(Some(from_address.as_slice()));
