@@ -1,0 +1,411 @@
+//! Names for selectors and topics.
+
+use crate::{AbiError, Result, known, words::words};
+use alloy_dyn_abi::{DynSolValue, ErrorExt, EventExt, FunctionExt, JsonAbiExt};
+use alloy_json_abi::{ContractObject, Error, Event, Function};
+use alloy_primitives::{B256, Selector, hex};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Bad lines of a file that are reported.
+const BAD_REPORTED: usize = 10;
+
+/// Functions, events and errors by their selectors and topics.
+#[derive(Clone, Debug, Default)]
+pub struct Dictionary {
+    functions: HashMap<Selector, Vec<Function>>,
+    events: HashMap<B256, Vec<Event>>,
+    errors: HashMap<Selector, Vec<Error>>,
+}
+
+/// What was read from a file or directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Functions, events and errors.
+    pub items: usize,
+    /// Rows that are not signatures.
+    pub bad: usize,
+    /// The first of them: the file, the line and the reason.
+    pub bad_rows: Vec<String>,
+}
+
+/// Something with a name and values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name of the function, event or error.
+    pub name: String,
+    /// The names of the values, empty where none is known, and their texts.
+    pub values: Vec<(String, String)>,
+}
+
+impl Dictionary {
+    /// The signatures of common standards.
+    pub fn common() -> Self {
+        let mut dictionary = Self::default();
+        for text in known::FUNCTIONS
+            .iter()
+            .chain(known::EVENTS)
+            .chain(known::ERRORS)
+        {
+            // A test checks that all are valid.
+            let _ = dictionary.signature(text);
+        }
+        dictionary
+    }
+
+    /// Adds the signatures of a file, or of all `*.json` files of a directory. They take precedence
+    /// over those that were added before.
+    ///
+    /// A file is the JSON ABI of a contract, an artifact with one under `abi`, or lines with a
+    /// selector and a signature (`0xa9059cbb transfer(address,uint256)`) or a declaration
+    /// (`event Transfer(address indexed from, …)`). Lines of `#` are comments.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or has no signature.
+    pub fn load(&mut self, path: &Path) -> Result<Loaded> {
+        let io = |source| AbiError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let mut loaded = Loaded::default();
+        if path.is_dir() {
+            let mut files: Vec<PathBuf> = Vec::new();
+            for entry in fs::read_dir(path).map_err(io)? {
+                let file = entry.map_err(io)?.path();
+                if file
+                    .extension()
+                    .is_some_and(|extension| extension == "json")
+                {
+                    files.push(file);
+                }
+            }
+            files.sort();
+            for file in &files {
+                self.file(file, &mut loaded)?;
+            }
+        } else {
+            self.file(path, &mut loaded)?;
+        }
+        match loaded.items {
+            0 => Err(AbiError::File {
+                path: path.to_owned(),
+                reason: "it has no function, event or error".to_owned(),
+            }),
+            _ => Ok(loaded),
+        }
+    }
+
+    fn file(&mut self, path: &Path, loaded: &mut Loaded) -> Result<()> {
+        let text = fs::read_to_string(path).map_err(|source| AbiError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        if text.trim_start().starts_with(['[', '{']) {
+            let object = ContractObject::from_json_with(&text, true);
+            let object = object.map_err(|error| AbiError::File {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            })?;
+            let abi = object.abi.unwrap_or_default();
+            loaded.items += abi.functions().count() + abi.events().count() + abi.errors().count();
+            abi.functions().for_each(|one| self.function(one.clone()));
+            abi.events().for_each(|one| self.event_of(one.clone()));
+            abi.errors().for_each(|one| self.error_of(one.clone()));
+            return Ok(());
+        }
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match self.line(line) {
+                Ok(()) => loaded.items += 1,
+                Err(reason) => {
+                    loaded.bad += 1;
+                    if loaded.bad_rows.len() < BAD_REPORTED {
+                        let row = format!("{}:{}: {reason}", path.display(), number + 1);
+                        loaded.bad_rows.push(row);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A line: a signature, with its selector before it or not.
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let Some((first, rest)) = line.split_once([' ', '\t', ',', ':', ';']) else {
+            return self.signature(line);
+        };
+        let Ok(selector) = hex::decode(first) else {
+            return self.signature(line);
+        };
+        let signature = rest.trim_matches([' ', '\t', ',', ':', ';', '"']);
+        let function = Function::parse(signature).map_err(|error| one_line(&error))?;
+        if function.selector()[..] != selector[..] {
+            let theirs = function.selector();
+            return Err(format!(
+                "{signature} has the selector {theirs}, not {first}"
+            ));
+        }
+        self.function(function);
+        Ok(())
+    }
+
+    fn signature(&mut self, text: &str) -> Result<(), String> {
+        if text.starts_with("event ") {
+            self.event_of(Event::parse(text).map_err(|error| one_line(&error))?);
+        } else if text.starts_with("error ") {
+            self.error_of(Error::parse(text).map_err(|error| one_line(&error))?);
+        } else {
+            self.function(Function::parse(text).map_err(|error| one_line(&error))?);
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, function: Function) {
+        let all = self.functions.entry(function.selector()).or_default();
+        all.insert(0, function);
+    }
+
+    fn event_of(&mut self, event: Event) {
+        let all = self.events.entry(event.selector()).or_default();
+        all.insert(0, event);
+    }
+
+    fn error_of(&mut self, error: Error) {
+        let all = self.errors.entry(error.selector()).or_default();
+        all.insert(0, error);
+    }
+
+    /// The signatures of a selector, the last added first. Different functions can share one.
+    pub fn signatures(&self, selector: [u8; 4]) -> impl Iterator<Item = String> + '_ {
+        let functions = self.functions.get(&Selector::from(selector));
+        functions.into_iter().flatten().map(Function::signature)
+    }
+
+    /// The function and the arguments of calldata. `None` if no function fits exactly.
+    pub fn call(&self, calldata: &[u8]) -> Option<Named> {
+        let (function, values) = self.function_of(calldata)?;
+        let names = function.inputs.iter().map(|param| param.name.clone());
+        Some(Named::new(&function.name, names, &values))
+    }
+
+    /// What a call returned, if its function and the returned types are known.
+    pub fn returned(&self, calldata: &[u8], output: &[u8]) -> Option<Vec<String>> {
+        let (function, _) = self.function_of(calldata)?;
+        if function.outputs.is_empty() {
+            return None;
+        }
+        let values = function.abi_decode_output(output).ok()?;
+        Some(values.iter().map(words).collect())
+    }
+
+    fn function_of(&self, calldata: &[u8]) -> Option<(&Function, Vec<DynSolValue>)> {
+        let (selector, data) = calldata.split_first_chunk::<4>()?;
+        let functions = self.functions.get(&Selector::from(*selector))?;
+        functions.iter().find_map(|function| {
+            let values = function.abi_decode_input(data).ok()?;
+            // Data of another function with this selector rarely encodes to itself.
+            let again = function.abi_encode_input_raw(&values).ok()?;
+            (again == data).then_some((function, values))
+        })
+    }
+
+    /// The event and the values of a log. `None` if no event fits.
+    pub fn event(&self, topics: &[B256], data: &[u8]) -> Option<Named> {
+        let events = self.events.get(topics.first()?)?;
+        events.iter().find_map(|event| {
+            let indexed = event.inputs.iter().filter(|param| param.indexed).count();
+            if indexed + 1 != topics.len() {
+                return None;
+            }
+            let decoded = event.decode_log_parts(topics.iter().copied(), data).ok()?;
+            let (mut indexed, mut body) = (decoded.indexed.into_iter(), decoded.body.into_iter());
+            let values: Option<Vec<DynSolValue>> = event
+                .inputs
+                .iter()
+                .map(|param| match param.indexed {
+                    true => indexed.next(),
+                    false => body.next(),
+                })
+                .collect();
+            let names = event.inputs.iter().map(|param| param.name.clone());
+            Some(Named::new(&event.name, names, &values?))
+        })
+    }
+
+    /// The error that a call reverted with, if it is a known custom error.
+    pub fn error(&self, output: &[u8]) -> Option<Named> {
+        let selector = output.first_chunk::<4>()?;
+        let errors = self.errors.get(&Selector::from(*selector))?;
+        errors.iter().find_map(|error| {
+            let decoded = error.decode_error(output).ok()?;
+            let names = error.inputs.iter().map(|param| param.name.clone());
+            Some(Named::new(&error.name, names, &decoded.body))
+        })
+    }
+}
+
+impl Named {
+    fn new(name: &str, names: impl Iterator<Item = String>, values: &[DynSolValue]) -> Self {
+        Self {
+            name: name.to_owned(),
+            values: names.zip(values.iter().map(words)).collect(),
+        }
+    }
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}(", self.name)?;
+        for (at, (name, value)) in self.values.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            match name.as_str() {
+                "" => write!(f, "{comma}{value}")?,
+                name => write!(f, "{comma}{name}: {value}")?,
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+/// The message of a parser without its picture of the place.
+fn one_line(error: &impl std::fmt::Display) -> String {
+    error
+        .to_string()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::b256;
+    use proptest::prelude::*;
+
+    const TRANSFER: B256 =
+        b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+
+    #[test]
+    fn common_signatures_are_valid() {
+        let mut dictionary = Dictionary::default();
+        for text in known::FUNCTIONS
+            .iter()
+            .chain(known::EVENTS)
+            .chain(known::ERRORS)
+        {
+            assert_eq!(dictionary.signature(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_calls_events_and_errors() {
+        let dictionary = Dictionary::common();
+        let calldata = crate::Method::parse("transfer(address,uint256)")
+            .unwrap()
+            .encode(&["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "7"])
+            .unwrap();
+        let call = dictionary.call(&calldata).unwrap();
+        assert_eq!(
+            call.to_string(),
+            "transfer(to: 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed, amount: 7)"
+        );
+        let one = B256::with_last_byte(1);
+        assert_eq!(dictionary.returned(&calldata, &one[..]).unwrap(), ["true"]);
+        // One byte too many is another function.
+        assert_eq!(dictionary.call(&[&calldata[..], &[0]].concat()), None);
+
+        let value = B256::with_last_byte(9);
+        let erc20 = dictionary
+            .event(&[TRANSFER, one, value], &value[..])
+            .unwrap();
+        assert!(erc20.to_string().ends_with("value: 9)"), "{erc20}");
+        let erc721 = dictionary.event(&[TRANSFER, one, one, value], &[]).unwrap();
+        assert!(erc721.to_string().ends_with("id: 9)"), "{erc721}");
+        assert_eq!(dictionary.event(&[TRANSFER], &[]), None);
+
+        let error = Error::parse("ERC20InvalidSender(address)").unwrap();
+        let output = [&error.selector()[..], &one[..]].concat();
+        let named = dictionary.error(&output).unwrap().to_string();
+        assert!(
+            named.starts_with("ERC20InvalidSender(sender: 0x0000"),
+            "{named}"
+        );
+    }
+
+    #[test]
+    fn reads_abi_files_and_lists() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("4byte.txt");
+        fs::write(
+            &list,
+            "# selectors\n0x12345678 foo(uint256)\na9059cbb: transfer(address,uint256)\n\
+             event Odd(uint256 indexed a)\nbad(\n",
+        )
+        .unwrap();
+        let mut dictionary = Dictionary::default();
+        let loaded = dictionary.load(&list).unwrap();
+        assert_eq!((loaded.items, loaded.bad), (2, 2));
+        assert!(
+            loaded.bad_rows[0].contains("4byte.txt:2: foo(uint256) has the selector 0x2fbebd38")
+        );
+        assert!(loaded.bad_rows[1].contains("4byte.txt:5: "), "{loaded:?}");
+
+        let abis = folder.path().join("abis");
+        fs::create_dir(&abis).unwrap();
+        let abi = r#"[{"type":"function","name":"poke","inputs":[{"name":"x","type":"bool"}],
+            "outputs":[],"stateMutability":"nonpayable"}]"#;
+        fs::write(abis.join("a.json"), abi).unwrap();
+        fs::write(abis.join("b.json"), format!("{{\"abi\":{abi}}}")).unwrap();
+        let loaded = dictionary.load(&abis).unwrap();
+        assert_eq!(
+            loaded,
+            Loaded {
+                items: 2,
+                ..Loaded::default()
+            }
+        );
+        let selector = Function::parse("poke(bool)").unwrap().selector();
+        assert_eq!(
+            dictionary.signatures(selector.0).next().unwrap(),
+            "poke(bool)"
+        );
+
+        fs::write(abis.join("c.json"), "{\"abi\": 7}").unwrap();
+        assert!(
+            dictionary
+                .load(&abis)
+                .unwrap_err()
+                .to_string()
+                .contains("c.json")
+        );
+        fs::write(&list, "# nothing\n").unwrap();
+        let empty = dictionary.load(&list).unwrap_err().to_string();
+        assert!(empty.contains("no function, event or error"), "{empty}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_named_or_not(
+            which in 0..known::FUNCTIONS.len(),
+            data in prop::collection::vec(prop_oneof![Just(0u8), Just(32), Just(255), any::<u8>()], 0..300),
+        ) {
+            let dictionary = Dictionary::common();
+            let selector = Function::parse(known::FUNCTIONS[which]).unwrap().selector();
+            let calldata = [&selector[..], &data].concat();
+            let _ = (dictionary.call(&calldata), dictionary.returned(&calldata, &data));
+            let words: Vec<B256> = data.chunks_exact(32).take(4).map(B256::from_slice).collect();
+            let _ = (dictionary.event(&words, &data), dictionary.error(&data));
+            for topics in 0..4 {
+                let topics = [vec![TRANSFER], vec![B256::ZERO; topics]].concat();
+                let _ = dictionary.event(&topics, &data);
+            }
+        }
+    }
+}

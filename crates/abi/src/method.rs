@@ -1,0 +1,183 @@
+//! A function by its signature.
+
+use crate::{AbiError, Result, words::words};
+use alloy_dyn_abi::{DynSolType, FunctionExt, JsonAbiExt, Specifier};
+use alloy_json_abi::{Function, Param};
+
+/// A function: its name, and the types of its arguments and of what it returns.
+///
+/// ```
+/// use txgraph_abi::Method;
+///
+/// let method = Method::parse("balanceOf(address)(uint256)")?;
+/// let calldata = method.encode(&["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"])?;
+/// assert_eq!(calldata.len(), 36);
+/// assert_eq!(method.decode(&[&[0; 31][..], &[7]].concat())?, ["7"]);
+/// # Ok::<(), txgraph_abi::AbiError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Method(Function);
+
+impl Method {
+    /// Reads a signature: `name(types)`, `name(types)(returned types)`, or a declaration of
+    /// Solidity.
+    ///
+    /// # Errors
+    ///
+    /// [`AbiError::Signature`], and [`AbiError::Type`] for an unknown type.
+    pub fn parse(text: &str) -> Result<Self> {
+        let function = Function::parse(text.trim()).map_err(|error| AbiError::Signature {
+            text: text.to_owned(),
+            // The parser shows the place in several lines.
+            reason: error
+                .to_string()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        })?;
+        let method = Self(function);
+        for param in method.0.inputs.iter().chain(&method.0.outputs) {
+            method.resolve(param)?;
+        }
+        Ok(method)
+    }
+
+    /// The signature without returned types, from which the selector is made.
+    pub fn signature(&self) -> String {
+        self.0.signature()
+    }
+
+    /// Whether the signature has the types of what the function returns.
+    pub const fn has_outputs(&self) -> bool {
+        !self.0.outputs.is_empty()
+    }
+
+    /// The calldata for some arguments: the selector and the encoded arguments.
+    ///
+    /// Numbers are decimal, hex, or have a unit (`1ether`); arrays are `[1, 2]`, tuples `(1, 0x…)`.
+    ///
+    /// # Errors
+    ///
+    /// [`AbiError::Count`] and [`AbiError::Argument`].
+    pub fn encode(&self, arguments: &[impl AsRef<str>]) -> Result<Vec<u8>> {
+        let inputs = &self.0.inputs;
+        if inputs.len() != arguments.len() {
+            return Err(AbiError::Count {
+                signature: self.signature(),
+                expected: inputs.len(),
+                given: arguments.len(),
+            });
+        }
+        let mut values = Vec::with_capacity(inputs.len());
+        for (at, (param, text)) in inputs.iter().zip(arguments).enumerate() {
+            let text = text.as_ref();
+            let value = self.resolve(param)?.coerce_str(text);
+            values.push(value.map_err(|_| AbiError::Argument {
+                signature: self.signature(),
+                position: at + 1,
+                kind: param.ty.clone(),
+                text: text.to_owned(),
+            })?);
+        }
+        let encoded = self.0.abi_encode_input(&values);
+        encoded.map_err(|error| self.of_type(&error))
+    }
+
+    /// The returned values, as text.
+    ///
+    /// # Errors
+    ///
+    /// [`AbiError::Output`] if the data is not of the types in the signature.
+    pub fn decode(&self, output: &[u8]) -> Result<Vec<String>> {
+        let values = self.0.abi_decode_output(output);
+        let values = values.map_err(|error| AbiError::Output {
+            types: types(&self.0.outputs),
+            bytes: output.len(),
+            reason: error.to_string(),
+        })?;
+        Ok(values.iter().map(words).collect())
+    }
+
+    fn resolve(&self, param: &Param) -> Result<DynSolType> {
+        param.resolve().map_err(|error| self.of_type(&error))
+    }
+
+    fn of_type(&self, error: &alloy_dyn_abi::Error) -> AbiError {
+        AbiError::Type {
+            signature: self.signature(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+fn types(params: &[Param]) -> String {
+    let types: Vec<_> = params.iter().map(|param| param.ty.as_str()).collect();
+    types.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::hex;
+    use proptest::prelude::*;
+
+    #[test]
+    fn encodes_what_people_write() {
+        let method = Method::parse("transfer(address to, uint256 amount) returns (bool)").unwrap();
+        assert_eq!(method.signature(), "transfer(address,uint256)");
+        let to = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+        let data = method.encode(&[to, "1ether"]).unwrap();
+        assert_eq!(
+            hex::encode(data),
+            "a9059cbb0000000000000000000000005aaeb6053f3e94c9b9a09f33669435e7ef1beaed\
+             0000000000000000000000000000000000000000000000000de0b6b3a7640000"
+        );
+        assert_eq!(
+            method.decode(&[&[0; 31][..], &[1]].concat()).unwrap(),
+            ["true"]
+        );
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        for (signature, arguments, message) in [
+            ("balanceOf", vec![], "is not a signature"),
+            ("balanceOf(adress)", vec![], "adress"),
+            (
+                "balanceOf(address)",
+                vec![],
+                "has 1 arguments, and 0 are given",
+            ),
+            (
+                "balanceOf(address)",
+                vec!["0x12"],
+                "`0x12` is not of type address",
+            ),
+            ("f(uint8)", vec!["256"], "`256` is not of type uint8"),
+        ] {
+            let error = Method::parse(signature)
+                .and_then(|method| method.encode(&arguments))
+                .unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+        }
+        let method = Method::parse("symbol()(string)").unwrap();
+        let error = method.decode(&[0; 20]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("20 returned bytes are not (string)"),
+            "{error}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_decoded_or_refused(
+            output in prop::collection::vec(prop_oneof![Just(0u8), Just(32), Just(255), any::<u8>()], 0..300),
+        ) {
+            for signature in ["f()(string,uint256[])", "f()(bytes[][],(address,int8)[3])", "f()(bool)"] {
+                let _ = Method::parse(signature).unwrap().decode(&output);
+            }
+        }
+    }
+}
