@@ -46,9 +46,9 @@
 //!
 //! # A known error of v2 nodes
 //!
-//! When an account is destroyed and created again within one block (before Cancun),
-//! reth 2.5 stores zero as the previous value of its slots. Its RPC answers are wrong in
-//! the same way. A v1 node stores the right value.
+//! When an account is destroyed and created again (before Cancun) within one block, or within
+//! blocks that are executed as one batch, reth 2.5 stores zero as the previous value of its
+//! slots. Its RPC answers are wrong in the same way. A v1 node stores the right value.
 
 mod available;
 mod db;
