@@ -1,9 +1,9 @@
 //! Balance changes of a transaction: of tokens from its logs, and of the native coin.
 
-use crate::TransactionReplay;
+use crate::{TransactionReplay, movements::movements};
 use alloy_primitives::{Address, U256};
 use std::{collections::BTreeMap, sync::LazyLock};
-use txgraph_transfers::{Decoder, LogView, Transfer, TransferFilter, WrappedNative};
+use txgraph_transfers::{Decoder, Transfer, TransferFilter, WrappedNative};
 
 /// Accepts every transfer.
 static EVERYTHING: LazyLock<TransferFilter> = LazyLock::new(TransferFilter::default);
@@ -84,19 +84,13 @@ impl BalanceCounter {
     }
 
     fn transfers(&mut self, replay: &TransactionReplay) -> Vec<Transfer> {
-        let logs = &replay.outcome.logs;
-        let topics: Vec<Vec<[u8; 32]>> = logs
-            .iter()
-            .map(|log| log.topics().iter().map(|topic| topic.0).collect())
-            .collect();
-        let views = logs.iter().zip(&topics).map(|(log, topics)| LogView {
-            address: &log.address,
-            topics,
-            data: &log.data.data,
-        });
-        let mut transfers = Vec::new();
         self.decoder.begin_block(replay.block, None);
-        (self.decoder).transaction(replay.index, None, views, &mut transfers);
-        transfers
+        movements(
+            &mut self.decoder,
+            replay.index,
+            None,
+            &replay.outcome.logs,
+            0,
+        )
     }
 }

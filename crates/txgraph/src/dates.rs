@@ -59,6 +59,9 @@ impl Source {
     /// [`ErrorKind::Unavailable`] if the time is before the first block or after the last, and
     /// [`ErrorKind::Unsupported`] if the source does not contain the times of its blocks.
     pub fn block_at(&self, seconds: u64) -> Result<u64> {
+        if let Some(found) = self.backend().block_at(seconds) {
+            return found;
+        }
         let blocks = self.everything()?;
         let found = search(blocks, seconds, |block| match self.block_time(block) {
             Err(error) if error.kind == ErrorKind::Unavailable => Ok(None),

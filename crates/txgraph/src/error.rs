@@ -382,6 +382,19 @@ impl From<txgraph_era::Error> for Error {
     }
 }
 
+#[cfg(feature = "replay")]
+impl From<txgraph_abi::AbiError> for Error {
+    fn from(error: txgraph_abi::AbiError) -> Self {
+        use txgraph_abi::AbiError as Abi;
+        match error {
+            Abi::Output { .. } | Abi::Io { .. } | Abi::File { .. } => {
+                Self::new(ErrorKind::Failed, error.to_string())
+            }
+            _ => Self::usage(error.to_string()),
+        }
+    }
+}
+
 #[cfg(feature = "rpc")]
 impl From<txgraph_rpc::Error> for Error {
     fn from(error: txgraph_rpc::Error) -> Self {

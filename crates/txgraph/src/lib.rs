@@ -65,6 +65,8 @@ pub use sources::{SourceKind, source_kinds};
 
 // What questions and answers are made of.
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
+#[cfg(feature = "replay")]
+pub use txgraph_abi::{Dictionary, Loaded as LoadedSignatures, Method, Named};
 pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table};
 #[cfg(feature = "replay")]
 pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
@@ -72,12 +74,12 @@ pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
 pub use txgraph_export::{
     ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, ColumnTypes, DiscardedFiles,
     DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata, Schema,
-    TableFormat, Target, TokenList, TransferWriter, U256Type, Written, arrow_stream,
+    TableFormat, Target, Token, TokenList, TransferWriter, U256Type, Written, arrow_stream,
     discard_partial_files, printable,
 };
 pub use txgraph_graph::{
-    AmountSum, Asset, Edge, Expansion, LimitHit, MergedEdge, Poisoning, SearchRequest,
-    TransferGraph, Vertex, ZeroValue, petgraph,
+    AmountSum, Asset, Edge, Exchanged, Expansion, LimitHit, MergedEdge, Poisoning, Routes,
+    SearchRequest, Shared, SharedCounterparty, TransferGraph, Vertex, ZeroValue, petgraph,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
@@ -89,7 +91,9 @@ pub use txgraph_lake::{
 pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_TESTED};
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
-pub use txgraph_replay::{BlockReplay, EngineKind, Mismatch, RangeReport, TransactionReplay};
+pub use txgraph_replay::{
+    BlockReplay, CallFrame, CallLog, EngineKind, Mismatch, RangeReport, TransactionReplay,
+};
 pub use txgraph_transfers::{
     AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,
     FailureKind, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter,

@@ -12,6 +12,7 @@ mod lake;
 mod origin;
 #[cfg(feature = "replay")]
 pub(crate) mod replay;
+mod routes;
 mod search;
 mod transfers;
 
@@ -26,13 +27,13 @@ pub use index::{DeletedIndex, IndexHandle, IndexOptions, IndexState};
 pub use lake::{LakeHandle, LakeOptions, check_lake, compact_lake, lake_status};
 #[cfg(feature = "index")]
 pub(crate) use origin::source_work;
-#[cfg(all(feature = "replay", feature = "export"))]
-pub use replay::ReplayOutput;
 #[cfg(feature = "replay")]
 pub use replay::{
-    Call, CallResult, PreparedReplay, Replay, ReplaySummary, TokenNames, Tokens, Trace,
-    TransactionName,
+    AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, TokenNames,
+    Tokens, Trace, TransactionName,
 };
+#[cfg(all(feature = "replay", feature = "export"))]
+pub use replay::{NetChange, ReplayOutput, TransactionSummary};
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};

@@ -8,15 +8,21 @@ mod call;
 mod origin;
 #[cfg(feature = "export")]
 mod rows;
+mod state;
 mod to_bundles;
 #[cfg(feature = "export")]
 mod to_file;
 mod token;
+#[cfg(feature = "export")]
+mod transaction;
 
 pub use call::{Call, CallResult};
+pub use state::{AccountState, BlockState};
 #[cfg(feature = "export")]
 pub use to_file::ReplayOutput;
 pub use token::{TokenNames, Tokens};
+#[cfg(feature = "export")]
+pub use transaction::{NetChange, TransactionSummary};
 
 use origin::Origin;
 
@@ -452,14 +458,7 @@ impl RethNode {
         let states = self.state()?;
         let block = match block {
             Some(block) => block,
-            None => {
-                let available = states.available()?;
-                let newest = available.blocks.map(|blocks| blocks.last);
-                newest.ok_or_else(|| {
-                    let why = available.obstacle.unwrap_or(available.above);
-                    Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
-                })?
-            }
+            None => newest(&states)?,
         };
         let state = states.range(BlockRange {
             first: block,
@@ -469,6 +468,16 @@ impl RethNode {
         let replayer = Replayer::new(self.rules()?, db, &state, ReplayOptions::default())?;
         Ok((block, ask(&replayer, block)?))
     }
+}
+
+/// The newest block with a state.
+fn newest(states: &StateDb) -> Result<u64> {
+    let available = states.available()?;
+    let newest = available.blocks.map(|blocks| blocks.last);
+    newest.ok_or_else(|| {
+        let why = available.obstacle.unwrap_or(available.above);
+        Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
+    })
 }
 
 /// The location of the one transaction to replay.

@@ -254,8 +254,8 @@ impl<'s> Search<'s> {
 #[derive(Clone, Debug)]
 #[must_use = "nothing is read yet"]
 pub struct PreparedSearch<'s> {
-    source: &'s Source,
-    request: SearchRequest,
+    pub(super) source: &'s Source,
+    pub(super) request: SearchRequest,
     description: Description,
 }
 

@@ -184,7 +184,7 @@ pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
 mod to_file {
     use super::{ControlFlow, PreparedTransfers, Result, ScanReport};
     use crate::{
-        Advice, Error, ErrorKind, Source,
+        Advice, Error, ErrorKind,
         ask::restarting,
         outputs::{self, Planned},
     };
@@ -275,27 +275,6 @@ mod to_file {
         }
     }
 
-    impl TransfersOutput {
-        /// Opens the output for transfers of this source.
-        ///
-        /// # Errors
-        ///
-        /// If the columns are wrong, or the target cannot be written.
-        pub fn writer(&self, source: &Source) -> Result<TransferWriter> {
-            let mut options = TransferTableOptions::new(source.chain()?.chain_id);
-            options.threads = source.control.threads.clone();
-            self.columns.apply(&mut options)?;
-            options.tokens.clone_from(&self.tokens);
-            let Self {
-                target,
-                format,
-                overwrite,
-                ..
-            } = self;
-            Ok(TransferWriter::new(*format, &options, target, *overwrite)?)
-        }
-    }
-
     impl Planned for TransfersOutput {
         fn targets(&self) -> Vec<(&Target, bool)> {
             vec![(&self.target, self.format.has_metadata_file())]
@@ -303,6 +282,30 @@ mod to_file {
     }
 
     impl PreparedTransfers<'_> {
+        /// Opens an output for these transfers.
+        ///
+        /// # Errors
+        ///
+        /// If the columns are wrong, or the target cannot be written.
+        pub fn writer(&self, output: &TransfersOutput) -> Result<TransferWriter> {
+            let source = self.source;
+            let mut options = TransferTableOptions::new(source.chain()?.chain_id);
+            options.threads = source.control.threads.clone();
+            output.columns.apply(&mut options)?;
+            if output.columns.columns.is_empty() {
+                // A table of one tool, exactly.
+                options.dataset = options.schema.dataset(&self.request.filter.standards);
+            }
+            options.tokens.clone_from(&output.tokens);
+            let TransfersOutput {
+                target,
+                format,
+                overwrite,
+                ..
+            } = output;
+            Ok(TransferWriter::new(*format, &options, target, *overwrite)?)
+        }
+
         /// Writes all transfers.
         ///
         /// When the chain is reorganised in the meantime, a file is started again. What went
@@ -316,7 +319,7 @@ mod to_file {
             source.check_outputs([output], output.overwrite)?;
             let mut streamed = false;
             restarting(source, || {
-                let mut writer = output.writer(source)?;
+                let mut writer = self.writer(output)?;
                 let scan = self.for_each(|batch| {
                     streamed |= output.target.is_stream() && !batch.transfers.is_empty();
                     writer.write(&batch.transfers)?;

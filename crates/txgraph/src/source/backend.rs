@@ -43,6 +43,13 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The first block at or after a time, in seconds since 1970, if the backend finds it in
+    /// another way than by the times of single blocks. The default is `None`.
+    fn block_at(&self, seconds: u64) -> Option<Result<u64>> {
+        let _ = seconds;
+        None
+    }
+
     /// Returns what answers questions with this filter.
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>>;
 

@@ -37,6 +37,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::{fmt, path::PathBuf, sync::Arc};
+use txgraph_base::KnownChain;
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError, TransferFilter, TransferSource};
 use txgraph_work::Work;
 
@@ -197,7 +198,6 @@ impl Source {
         &self.spec
     }
 
-    #[cfg(feature = "lake")]
     pub(crate) fn backend(&self) -> &dyn Backend {
         &*self.backend
     }
@@ -214,6 +214,16 @@ impl Source {
     /// If the source does not contain the chain id and none is configured.
     pub fn chain(&self) -> Result<&ChainInfo> {
         self.backend.chain()
+    }
+
+    /// The symbol of the native coin; `ETH` on chains that are not known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::chain`].
+    pub fn native_symbol(&self) -> Result<&'static str> {
+        let known = KnownChain::by_id(self.chain()?.chain_id);
+        Ok(known.map_or("ETH", |chain| chain.native_symbol))
     }
 
     /// The highest block that can be read at present.

@@ -81,7 +81,8 @@ fn columns_are_known_before_anything_is_read() {
     let fixture = small();
     let source = open(&fixture);
     let (rows, output) = output(Rows::default());
-    drop(output.writer(&source).unwrap());
+    let prepared = source.transfers().prepare().unwrap();
+    drop(prepared.writer(&output).unwrap());
     assert_eq!(rows.names.lock().unwrap()[0], "block_number");
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{Capability, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, Bytes, U256};
+use txgraph_abi::Method;
 use txgraph_evm::{Message, Outcome, Status};
 use txgraph_replay::revert_reason;
 
@@ -76,6 +77,15 @@ impl Call<'_> {
     pub fn data(mut self, data: impl Into<Bytes>) -> Self {
         self.message.input = data.into();
         self
+    }
+
+    /// The function that is called, and its arguments as people write them.
+    ///
+    /// # Errors
+    ///
+    /// If the arguments are not of the types in the signature.
+    pub fn function(self, method: &Method, arguments: &[impl AsRef<str>]) -> Result<Self> {
+        Ok(self.data(method.encode(arguments)?))
     }
 
     /// The value that is sent, in wei.

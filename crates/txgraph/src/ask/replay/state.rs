@@ -1,0 +1,101 @@
+//! Accounts and storage at the end of a block.
+
+use crate::{Capability, Result, Source};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
+use serde::Serialize;
+use txgraph_state::StateAt;
+use txgraph_transfers::BlockRange;
+
+/// An account at the end of a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AccountState {
+    /// Its address.
+    pub address: Address,
+    /// Whether the state contains it. One that does not exist is empty.
+    pub exists: bool,
+    /// Its balance of the native coin, in wei.
+    pub balance: U256,
+    /// The number of transactions that it sent, or of contracts that it created.
+    pub nonce: u64,
+    /// Keccak-256 of its code; that of no bytes for accounts without code.
+    pub code_hash: B256,
+}
+
+/// The state at the end of a block. See [`Source::with_state`].
+#[derive(Debug)]
+pub struct BlockState<'a> {
+    state: StateAt<'a>,
+    block: u64,
+}
+
+impl Source {
+    /// Answers questions about the state at the end of a block; default: the newest with a state.
+    ///
+    /// # Errors
+    ///
+    /// If the source has no such state, and the error of `ask`.
+    pub fn with_state<T>(
+        &self,
+        block: Option<u64>,
+        ask: impl FnOnce(&BlockState<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let states = self.node(Capability::State)?.state()?;
+        let block = match block {
+            Some(block) => block,
+            None => super::newest(&states)?,
+        };
+        // A range is prepared in every layout; a single old block needs the node's own indices.
+        let range = states.range(BlockRange {
+            first: block,
+            last: block,
+        })?;
+        let state = range.at(block)?;
+        ask(&BlockState { state, block })
+    }
+}
+
+impl BlockState<'_> {
+    /// The number of the block.
+    pub const fn block(&self) -> u64 {
+        self.block
+    }
+
+    /// An account.
+    ///
+    /// # Errors
+    ///
+    /// If the state cannot be read.
+    pub fn account(&self, address: Address) -> Result<AccountState> {
+        let account = self.state.account(address)?;
+        let exists = account.is_some();
+        let account = account.unwrap_or_default();
+        Ok(AccountState {
+            address,
+            exists,
+            balance: account.balance,
+            nonce: account.nonce,
+            code_hash: account.code_hash,
+        })
+    }
+
+    /// The code of an account; empty if it has none.
+    ///
+    /// # Errors
+    ///
+    /// If the state cannot be read.
+    pub fn code(&self, address: Address) -> Result<Bytes> {
+        match self.account(address)?.code_hash {
+            KECCAK256_EMPTY => Ok(Bytes::new()),
+            hash => Ok(self.state.code(hash)?),
+        }
+    }
+
+    /// The value of a slot of an account; zero if it was never written.
+    ///
+    /// # Errors
+    ///
+    /// If the state cannot be read.
+    pub fn storage(&self, address: Address, slot: U256) -> Result<U256> {
+        Ok(self.state.storage(address, slot.into())?)
+    }
+}

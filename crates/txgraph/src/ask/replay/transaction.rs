@@ -1,0 +1,268 @@
+//! What one transaction did: who sent it, what moved, and what each address has more or less.
+
+use super::{Location, Trace, TransactionName};
+use crate::{Capability, Error, ErrorKind, Result, Source, source::RethNode};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use std::collections::BTreeMap;
+use txgraph_nodedb::{ChainFamily, Scratch};
+use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, movements};
+use txgraph_transfers::{
+    BlockRange, BlockTime, Decoder, TransactionView, Transfer, TransferFilter, WrappedNative,
+};
+
+/// A transaction, and everything that it moved.
+#[derive(Clone, Debug)]
+pub struct TransactionSummary {
+    /// The number of its block.
+    pub block: u64,
+    /// Its index in the block.
+    pub index: u32,
+    /// Its hash.
+    pub hash: B256,
+    /// The time of the block, in seconds since 1970.
+    pub timestamp: u64,
+    /// Who signed it.
+    pub sender: Address,
+    /// The account that was called; `None`: a contract was created.
+    pub to: Option<Address>,
+    /// The contract that was created.
+    pub created: Option<Address>,
+    /// The sender's nonce.
+    pub nonce: u64,
+    /// The value in wei.
+    pub value: U256,
+    /// Calldata or init code.
+    pub input: Bytes,
+    /// Whether it succeeded.
+    pub success: bool,
+    /// Why it reverted, if it was replayed and the contract returned a text.
+    pub reason: Option<String>,
+    /// The gas used.
+    pub gas_used: u64,
+    /// The fee in wei, with that of blobs. `None` if it cannot be computed from the block alone.
+    pub fee: Option<U256>,
+    /// All movements: first of the native coin, then of tokens, in the order of their logs.
+    pub transfers: Vec<Transfer>,
+    /// Why transfers inside of the transaction are not known; `None` if they are.
+    pub without_internal: Option<String>,
+}
+
+/// The change of one balance by a transaction, without its fee.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetChange {
+    /// The owner of the balance.
+    pub address: Address,
+    /// The contract; `None`: the native coin.
+    pub token: Option<Address>,
+    /// The id of an ERC-721 or ERC-1155 token.
+    pub token_id: Option<U256>,
+    /// Whether the balance grew.
+    pub is_gain: bool,
+    /// By how much, in the smallest unit.
+    pub amount: U256,
+}
+
+impl TransactionSummary {
+    /// The changed balances: those of the sender first, then by address, token and id. The zero
+    /// address, which mints come from, is left out.
+    pub fn net(&self) -> Vec<NetChange> {
+        type Key = (bool, Address, Option<Address>, Option<U256>);
+        let mut sums: BTreeMap<Key, (U256, U256)> = BTreeMap::new();
+        for transfer in &self.transfers {
+            let key = |address: Address| -> Key {
+                let token = transfer.token_address;
+                (address != self.sender, address, token, transfer.token_id)
+            };
+            let received = &mut sums.entry(key(transfer.to_address)).or_default().0;
+            *received = received.saturating_add(transfer.value);
+            let sent = &mut sums.entry(key(transfer.from_address)).or_default().1;
+            *sent = sent.saturating_add(transfer.value);
+        }
+        let changed = sums
+            .into_iter()
+            .filter(|((_, address, ..), (received, sent))| received != sent && !address.is_zero());
+        changed
+            .map(
+                |((_, address, token, token_id), (received, sent))| NetChange {
+                    address,
+                    token,
+                    token_id,
+                    is_gain: received > sent,
+                    amount: received.abs_diff(sent),
+                },
+            )
+            .collect()
+    }
+
+    /// Whether an address gave one asset and got another: a swap by its sender, or a pool that
+    /// took one token and paid with another, to whomever.
+    pub fn is_swap(&self) -> bool {
+        let mut changes = BTreeMap::<Address, [bool; 2]>::new();
+        for change in self.net() {
+            let [gained, lost] = changes.entry(change.address).or_default();
+            *gained |= change.is_gain;
+            *lost |= !change.is_gain;
+        }
+        changes.values().any(|[gained, lost]| *gained && *lost)
+    }
+}
+
+impl Source {
+    /// What a transaction did. Its transfers inside are found by replay, if the source has the
+    /// state before the block and the rules of the chain are known.
+    ///
+    /// A hash is looked up in the node's index, else searched backwards from the tip.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such transaction, or its receipt was pruned.
+    pub fn transaction(&self, name: TransactionName) -> Result<TransactionSummary> {
+        let node = self.node(Capability::Info)?;
+        let location = Location::find(&self.replay(), node, name)?.0;
+        let (block, index) = (location.block, location.index);
+        let mut read = Vec::new();
+        let blocks = BlockRange {
+            first: block,
+            last: block,
+        };
+        let mut scratch = Scratch::default();
+        StoredBlock::read(
+            &node.db().snapshot()?,
+            blocks,
+            &mut scratch,
+            false,
+            &mut read,
+        )?;
+        let stored = read.pop();
+        let stored = stored.ok_or_else(|| missing(format!("block {block} was not read")))?;
+        let mut summary = self.stored_summary(node, &stored, index)?;
+        if summary.success {
+            match self.replayed(block, index) {
+                Ok((replay, internal)) => {
+                    add_internal(&mut summary, internal);
+                    summary.created = replay.outcome.created.or(summary.created);
+                }
+                Err(error) => summary.without_internal = Some(error.message),
+            }
+        } else if let Ok((replay, _)) = self.replayed(block, index) {
+            summary.reason = txgraph_replay::revert_reason(&replay.outcome.output);
+        }
+        Ok(summary)
+    }
+
+    /// What the node stores of a transaction.
+    fn stored_summary(
+        &self,
+        node: &RethNode,
+        stored: &StoredBlock,
+        index: u32,
+    ) -> Result<TransactionSummary> {
+        let header = &stored.header;
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        let found = stored.transactions.get(at).ok_or_else(|| {
+            let count = stored.transactions.len();
+            missing(format!("block {} has {count} transactions", header.number))
+        })?;
+        let StoredTransaction { hash, transaction } = found;
+        let receipts = stored.receipts.as_deref();
+        let receipt = receipts.and_then(|receipts| receipts.get(at));
+        let (receipts, receipt) = receipts.zip(receipt).ok_or_else(|| {
+            missing(format!(
+                "the receipts of block {} were pruned",
+                header.number
+            ))
+        })?;
+        let before = at.checked_sub(1).and_then(|before| receipts.get(before));
+        let gas_before = before.map_or(0, |before| before.cumulative_gas_used);
+        let gas_used = receipt.cumulative_gas_used.saturating_sub(gas_before);
+        let created = match transaction.to {
+            None => Some(transaction.caller.create(transaction.nonce)),
+            Some(_) => None,
+        };
+        let view = TransactionView {
+            from: transaction.caller,
+            to: transaction.to.or(created).unwrap_or_default(),
+            value: transaction.value,
+            mint: U256::ZERO,
+            success: receipt.success,
+        };
+        let filter = TransferFilter::default();
+        let chain_id = self.chain()?.chain_id;
+        let mut decoder = Decoder::new(chain_id, &WrappedNative::Auto, &filter);
+        decoder.begin_block(header.number, BlockTime::new(header.timestamp));
+        let logs_before: usize = receipts[..at]
+            .iter()
+            .map(|receipt| receipt.logs.len())
+            .sum();
+        let logs_before = u32::try_from(logs_before).unwrap_or(u32::MAX);
+        let mut transfers = movements(&mut decoder, index, Some(&view), &receipt.logs, logs_before);
+        for transfer in &mut transfers {
+            transfer.transaction_hash = Some(*hash);
+        }
+        // The price of blobs needs the rules of the chain, and a part of the fee on the OP stack
+        // the prices of the parent chain.
+        let is_simple =
+            node.db().family() != ChainFamily::OpStack && transaction.blob_hashes.is_empty();
+        let base_fee = U256::from(header.base_fee.unwrap_or_default());
+        let room = transaction.max_fee_per_gas.saturating_sub(base_fee);
+        let tip = transaction
+            .max_priority_fee_per_gas
+            .unwrap_or(room)
+            .min(room);
+        Ok(TransactionSummary {
+            block: header.number,
+            index,
+            hash: *hash,
+            timestamp: header.timestamp,
+            sender: transaction.caller,
+            to: transaction.to,
+            created: created.filter(|_| receipt.success),
+            nonce: transaction.nonce,
+            value: transaction.value,
+            input: transaction.input.clone(),
+            success: receipt.success,
+            reason: None,
+            gas_used,
+            fee: is_simple.then(|| (base_fee + tip) * U256::from(gas_used)),
+            transfers,
+            without_internal: None,
+        })
+    }
+
+    /// The transaction executed again, with the transfers inside of it.
+    fn replayed(&self, block: u64, index: u32) -> Result<(TransactionReplay, Vec<Transfer>)> {
+        let name = TransactionName::Position { block, index };
+        let question = self.replay().transaction(name).trace(Trace::Call);
+        let (replay, mismatches) = question.one(None)?;
+        if let Some(mismatch) = mismatches.first() {
+            let message = match self.is_sample_chain()? {
+                true => "this is a sample chain, which was not executed".to_owned(),
+                false => format!("the replay disagrees with the node: {mismatch}"),
+            };
+            return Err(Error::new(ErrorKind::Failed, message));
+        }
+        let internal = replay.internal_transfers(0).into_iter();
+        let internal = internal.map(|movement| movement.transfer).collect();
+        Ok((replay, internal))
+    }
+}
+
+fn missing(message: String) -> Error {
+    Error::new(ErrorKind::Unavailable, message)
+}
+
+/// Adds the transfers inside of a transaction, in the total order of transfers.
+fn add_internal(summary: &mut TransactionSummary, internal: Vec<Transfer>) {
+    let time = summary
+        .transfers
+        .first()
+        .and_then(|first| first.block_timestamp);
+    let time = time.or(BlockTime::new(summary.timestamp));
+    let internal = internal.into_iter().map(|mut transfer| {
+        transfer.block_timestamp = time;
+        transfer.transaction_hash = Some(summary.hash);
+        transfer
+    });
+    summary.transfers.extend(internal);
+    summary.transfers.sort_by_key(Transfer::position);
+}

@@ -1,0 +1,37 @@
+//! How transfers lead from one address to another, and counterparties in common.
+
+use super::{PreparedSearch, restarting};
+use crate::Result;
+use alloy_primitives::Address;
+use txgraph_graph::{Routes, Shared, routes, shared};
+
+impl PreparedSearch<'_> {
+    /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
+    /// search the one that arrives first. The hops bound its length. The direction is not used.
+    ///
+    /// # Errors
+    ///
+    /// If there is not exactly one root, if it equals `to`, or if reading fails.
+    pub fn routes_to(&self, to: Address) -> Result<Routes> {
+        let (source, request) = (self.source, &self.request);
+        let from = source.transfer_source(&request.filter)?;
+        let found = restarting(source, || {
+            Ok(source.install(|| routes(&*from, request, to))??)
+        })?;
+        source.check_interrupted()?;
+        Ok(found)
+    }
+
+    /// Finds the counterparties that all roots have. Hops and direction are not used.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer than two roots, or if reading fails.
+    pub fn shared_counterparties(&self) -> Result<Shared> {
+        let (source, request) = (self.source, &self.request);
+        let from = source.transfer_source(&request.filter)?;
+        let found = restarting(source, || Ok(source.install(|| shared(&*from, request))??))?;
+        source.check_interrupted()?;
+        Ok(found)
+    }
+}
