@@ -370,7 +370,8 @@ pub(crate) struct SearchArgs {
 
     /// Show, but do not expand, the addresses in this file
     ///
-    /// CSV with address,label or one address per line. Labels appear in the output.
+    /// CSV with address,label, one address per line, or JSON: addresses, or objects with address and
+    /// label. Labels appear in the output.
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     stop_at: Option<String>,
 

@@ -1,21 +1,35 @@
 //! `txgraph call`.
 
 use super::Context;
-use crate::{output::print_data, progress};
+use crate::{output::print_page, progress};
 use alloy_primitives::hex;
 use clap::Args;
 use txgraph::{
-    Address, Error, Result,
+    Address, Error, Method, Result,
     text::{self, Checksum},
 };
 
 /// Call a contract on the state of any block, without changing anything
 ///
-/// Prints the returned bytes in hex. A call that reverts or halts ends the command with status 1.
+/// With the signature of a function, `balanceOf(address)(uint256)`, the arguments are encoded, and
+/// the returned values are printed, one on each line. Otherwise the returned bytes are printed in
+/// hex. A call that reverts or halts ends the command with status 1.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CallArgs {
-    /// Contract; without it, --data is init code
+    /// Contract
+    #[arg(value_name = "CONTRACT", conflicts_with = "to")]
+    contract: Option<String>,
+
+    /// Function: name, types of the arguments, and types of what it returns
+    #[arg(value_name = "SIGNATURE", conflicts_with = "data")]
+    function: Option<String>,
+
+    /// Arguments: decimal or hex numbers, `1ether`, addresses, `[1,2]`, `(1,0x…)`
+    #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
+    arguments: Vec<String>,
+
+    /// Contract, for --data; without it, --data is init code
     #[arg(long, value_name = "ADDRESS")]
     to: Option<String>,
 
@@ -42,19 +56,29 @@ pub(crate) struct CallArgs {
 
 const EXAMPLES: &str = "\
 Examples (for the small chain in testdata/):
-  totalSupply() of a token, now and after block 20:
+  The balance of an address, now and after block 20:
+    $ txgraph call 0xd601451207128971898aab8654521699f35222e2 'balanceOf(address)(uint256)' \\
+        0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --chain testdata/small/v2/genesis.json
+    $ txgraph call 0xd601451207128971898aab8654521699f35222e2 'balanceOf(address)(uint256)' \\
+        0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20 --chain testdata/small/v2/genesis.json
+
+  Any calldata:
     $ txgraph call --to 0xd601451207128971898aab8654521699f35222e2 --data 0x18160ddd \\
         --chain testdata/small/v2/genesis.json
-    $ txgraph call --to 0xd601451207128971898aab8654521699f35222e2 --data 0x18160ddd \\
-        --block 20 --chain testdata/small/v2/genesis.json
 ";
 
 /// Runs the command.
 pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     let address = |text: &String| text::parse_address(text, Checksum::Verify);
     let source = context.open()?;
-    let to = args.to.as_ref().map(address).transpose()?;
+    let to = args.contract.as_ref().or(args.to.as_ref());
+    let to = to.map(address).transpose()?;
     let mut call = source.call(to);
+    let function = args.function.as_deref().map(Method::parse).transpose();
+    let function = function.map_err(Error::from)?;
+    if let Some(function) = &function {
+        call = call.function(function, &args.arguments)?;
+    }
     if let Some(from) = &args.from {
         call = call.from(address(from)?);
     }
@@ -89,7 +113,12 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
         result.block, result.outcome.gas_used
     ));
     let output = result.output()?;
-    print_data(format!("{output}\n").as_bytes())
+    let lines = match &function {
+        Some(function) if function.has_outputs() => function.decode(output)?,
+        _ => vec![output.to_string()],
+    };
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    print_page(&text)
 }
 
 /// Whether an address is in the range of precompiled contracts, which have no code.

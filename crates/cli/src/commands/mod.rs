@@ -16,8 +16,10 @@ pub(crate) mod picture;
 mod poisoning;
 pub(crate) mod query;
 pub(crate) mod replay;
+pub(crate) mod state;
 pub(crate) mod token;
 pub(crate) mod transfers;
+pub(crate) mod tx;
 
 use crate::{
     args::Global,

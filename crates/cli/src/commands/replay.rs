@@ -1,5 +1,8 @@
 //! `txgraph replay`.
 
+mod call_tree;
+mod trees;
+
 use super::Context;
 use crate::{
     args::{BlockArgs, words},
@@ -8,9 +11,10 @@ use crate::{
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
+use trees::CallTrees;
 use txgraph::{
-    EngineKind, Error, ErrorKind, Mismatch, PreparedReplay, ReplayOutput, ReplaySummary, Result,
-    Source, SourceSpec, Target, Trace,
+    EngineKind, Error, ErrorKind, Mismatch, PreparedReplay, Replay, ReplayOutput, ReplaySummary,
+    Result, Source, SourceSpec, Target, Trace,
     text::{self, Checksum},
 };
 
@@ -93,6 +97,13 @@ pub(crate) struct ReplayArgs {
     )]
     trace: Option<Trace>,
 
+    /// Names for --format tree: an ABI file, a directory of them, or lines such as
+    /// `0xa9059cbb transfer(address,uint256)`
+    ///
+    /// Common functions, events and errors are built in.
+    #[arg(long, value_name = "PATH", help_heading = "What")]
+    abi: Vec<PathBuf>,
+
     /// Engine: `own`, `revm`, or `both`, compared instruction by instruction
     #[cfg(feature = "oracle")]
     #[arg(
@@ -111,7 +122,8 @@ pub(crate) struct ReplayArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// csv, jsonl, parquet or ipc; default: by the file's extension, else CSV
+    /// csv, jsonl, parquet or ipc; default: by the file's extension, else CSV. With --trace call
+    /// also `tree`, the default on a terminal
     ///
     /// Without a format, `call` and `diff` traces are JSON lines, and `gas` is written as folded
     /// stacks, also to files *.txt. `struct` logs are always JSON lines (EIP-3155).
@@ -134,8 +146,8 @@ Examples (for the small chain in testdata/):
   The same transfers of all blocks, as Parquet:
     $ txgraph replay -o internal.parquet --chain testdata/small/v2/genesis.json
 
-  The call tree of one transaction:
-    $ txgraph replay --tx 20:3 --trace call --chain testdata/small/v2/genesis.json
+  The call tree of one transaction, with names, events and gas:
+    $ txgraph replay --tx 20:3 --trace call --format tree --chain testdata/small/v2/genesis.json
 
   Do the logs of a token that takes fees account for all changes of balances?
     $ txgraph replay --verify-balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \\
@@ -169,6 +181,9 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         Some(path) => context.open_source(SourceSpec::bundle(path))?,
         None => context.open()?,
     };
+    if let Some(trees) = CallTrees::wanted(args, terminal)? {
+        return trees.print(question(args, &source)?, &source, terminal);
+    }
     let (question, output) = prepare(args, &source)?;
     let writes_bundles = args.write_bundle.is_some();
     if !writes_bundles && !args.verify_only && args.against.is_none() {
@@ -274,11 +289,8 @@ fn disagreement(count: u64, mismatches: &[Mismatch], is_sample: bool) -> Error {
     )
 }
 
-/// Reads the arguments, and prepares the question and its output.
-fn prepare<'s>(
-    args: &ReplayArgs,
-    source: &'s Source,
-) -> Result<(PreparedReplay<'s>, ReplayOutput)> {
+/// Reads the question.
+fn question<'s>(args: &ReplayArgs, source: &'s Source) -> Result<Replay<'s>> {
     let mut question = source.replay().engine(engine(args));
     for blocks in args.blocks.read()? {
         question = question.blocks(blocks);
@@ -305,6 +317,15 @@ fn prepare<'s>(
     if let Some(trace) = &args.against {
         question = question.against(trace);
     }
+    Ok(question)
+}
+
+/// Reads the arguments, and prepares the question and its output.
+fn prepare<'s>(
+    args: &ReplayArgs,
+    source: &'s Source,
+) -> Result<(PreparedReplay<'s>, ReplayOutput)> {
+    let question = question(args, source)?;
     let target = match &args.output {
         Some(path) => Target::from(path.clone()),
         None => Target::Stdout,

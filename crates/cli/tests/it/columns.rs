@@ -187,3 +187,88 @@ fn rich_types_are_written_to_parquet() {
         "{refused:?}"
     );
 }
+
+/// The names and physical types of the columns of a Parquet file.
+fn parquet_columns(sample: &Sample, name: &str) -> Vec<(String, String)> {
+    let file = fs::File::open(sample.path(name)).unwrap();
+    let reader = parquet::file::reader::SerializedFileReader::new(file).unwrap();
+    let schema = parquet::file::reader::FileReader::metadata(&reader)
+        .file_metadata()
+        .schema_descr_ptr();
+    let columns = schema.columns().iter();
+    columns
+        .map(|column| {
+            let kind = match column.logical_type_ref() {
+                Some(logical) => format!("{logical:?}"),
+                None => column.physical_type().to_string(),
+            };
+            (column.name().to_owned(), kind)
+        })
+        .collect()
+}
+
+#[test]
+fn tables_of_other_tools_are_exact() {
+    let sample = Sample::small();
+    let cryo = "block_number,transaction_index,log_index,transaction_hash,erc20,from_address,\
+                to_address";
+    let etl = "token_address,from_address,to_address,value,transaction_hash,log_index,block_number";
+    for (options, header) in [
+        (
+            "--schema cryo --standard erc20",
+            format!("{cryo},value_binary,value_string,value_f64,chain_id"),
+        ),
+        (
+            "--schema cryo --standard erc721",
+            format!("{cryo},token_id_binary,token_id_string,token_id_f64,chain_id"),
+        ),
+        ("--schema etl --standard erc20,erc721", etl.to_owned()),
+        ("--schema etl --standard erc721", etl.to_owned()),
+    ] {
+        let answer = sample.ok(&format!("transfers -q {options}"));
+        assert_eq!(answer.stdout.lines().next(), Some(&*header), "{options}");
+        assert!(answer.stdout.lines().count() > 5, "{options}");
+        sample.ok(&format!("transfers -q {options} -o t.parquet --overwrite"));
+        let columns = parquet_columns(&sample, "t.parquet");
+        let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names.join(","), header, "{options}");
+        let (_, block) = columns
+            .iter()
+            .find(|(name, _)| name == "block_number")
+            .unwrap();
+        let bits = if options.contains("cryo") { "32" } else { "64" };
+        assert!(
+            block.contains(bits) && block.contains("false"),
+            "{options}: {block}"
+        );
+        if options.contains("etl") {
+            assert!(columns[0].1.contains("String"), "{columns:?}");
+        }
+    }
+
+    // The id of a token is the value in ethereum-etl's table.
+    let ids = rows(&sample.ok("transfers -q --standard erc721").stdout);
+    let etl = rows(
+        &sample
+            .ok("transfers -q --schema etl --standard erc721")
+            .stdout,
+    );
+    assert_eq!(ids.len(), etl.len());
+    for (ours, theirs) in ids.iter().zip(&etl) {
+        assert_eq!(ours["token_id"], theirs["value"]);
+    }
+
+    // Files are read back as files of these tools.
+    let columns = "transfers -q --standard erc20 \
+                   --columns block_number,log_index,token_address,from_address,to_address,value";
+    let expected = sample.ok(columns).stdout;
+    let name = "cryo/ethereum__erc20_transfers__00000000_to_00000040.parquet";
+    fs::create_dir(sample.path("cryo")).unwrap();
+    sample.ok(&format!(
+        "transfers -q --schema cryo --standard erc20 -o {name}"
+    ));
+    let mut command = crate::harness::bare(sample.folder.path());
+    command.args(columns.split_whitespace());
+    let found = crate::harness::run(command.args(["--source", "cryo:cryo"]));
+    assert_eq!(found.stdout, expected, "{found:?}");
+}

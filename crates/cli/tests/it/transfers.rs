@@ -23,7 +23,7 @@ fn row(transfer: &Transfer, chain_id: u64) -> BTreeMap<String, String> {
         ("sub_index", transfer.sub_index.to_string()),
         (
             "transaction_hash",
-            format!("{:#x}", transfer.transaction_hash.unwrap_or_default()),
+            optional(transfer.transaction_hash.map(|hash| format!("{hash:#x}"))),
         ),
         (
             "token_address",

@@ -1,0 +1,332 @@
+//! `txgraph balance`, `nonce`, `code` and `storage`: the state at the end of a block.
+
+use super::Context;
+use crate::output::{print_data, print_json, print_page};
+use alloy_primitives::utils::format_units;
+use clap::Args;
+use serde_json::{Value, json};
+use txgraph::{
+    Address, BlockState, Error, Method, Result, Source, TokenNames, U256, printable,
+    text::{self, Checksum, addresses},
+};
+
+/// Where the state is read, and how it is printed.
+#[derive(Args, Debug)]
+struct StateArgs {
+    /// Block at whose end it is read; default: the newest with a state
+    #[arg(long, value_name = "N")]
+    block: Option<u64>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print balances of the native coin and of tokens
+///
+/// The unit of a token is what the token itself states. --json has the amounts without a point, too.
+#[derive(Args, Debug)]
+#[command(after_long_help = BALANCE)]
+pub(crate) struct BalanceArgs {
+    /// Addresses, separated by blanks or commas; @FILE reads the first column of a file
+    #[arg(required = true, value_name = "ADDRESS")]
+    addresses: Vec<String>,
+
+    /// Tokens instead of the native coin; `eth` is the native coin
+    #[arg(short, long, value_name = "TOKEN", value_delimiter = ',')]
+    token: Vec<String>,
+
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+const BALANCE: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20
+    $ txgraph balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
+        -t eth,0xd601451207128971898aab8654521699f35222e2 --chain testdata/small/v2/genesis.json
+";
+
+/// Print the nonces of accounts
+///
+/// The number of transactions that an account sent. For a contract, that of the contracts that it
+/// created, plus one.
+#[derive(Args, Debug)]
+#[command(after_long_help = NONCE)]
+pub(crate) struct NonceArgs {
+    /// Addresses, separated by blanks or commas; @FILE reads the first column of a file
+    #[arg(required = true, value_name = "ADDRESS")]
+    addresses: Vec<String>,
+
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+const NONCE: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph nonce 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20
+";
+
+/// Print the code of a contract, in hex
+#[derive(Args, Debug)]
+#[command(after_long_help = CODE)]
+pub(crate) struct CodeArgs {
+    /// Contract
+    #[arg(value_name = "ADDRESS")]
+    address: String,
+
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+const CODE: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph code 0xd601451207128971898aab8654521699f35222e2 --block 20
+";
+
+/// Print slots of the storage of a contract
+#[derive(Args, Debug)]
+#[command(after_long_help = STORAGE)]
+pub(crate) struct StorageArgs {
+    /// Contract
+    #[arg(value_name = "ADDRESS")]
+    address: String,
+
+    /// Slots, in decimal or hex
+    #[arg(required = true, value_name = "SLOT")]
+    slots: Vec<String>,
+
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+const STORAGE: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph storage 0xd601451207128971898aab8654521699f35222e2 0 1 --block 20
+";
+
+/// Runs `balance`.
+pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
+    let source = context.open()?;
+    let holders = addresses(&args.addresses, Checksum::Verify)?;
+    let mut assets = Vec::new();
+    for word in &args.token {
+        assets.push(match word.as_str() {
+            "eth" | "native" => None,
+            token => Some(text::parse_address(token, Checksum::Verify)?),
+        });
+    }
+    if assets.is_empty() {
+        assets.push(None);
+    }
+    let mut tokens = source.tokens(assets.iter().copied().flatten());
+    if let Some(block) = args.state.block {
+        tokens = tokens.block(block);
+    }
+    let names = match assets.iter().any(Option::is_some) {
+        true => tokens.run()?,
+        false => Default::default(),
+    };
+    let native = source.native_symbol()?;
+    let mut rows = Vec::new();
+    let block = read(&source, &args.state, context, |state| {
+        for holder in holders {
+            for asset in &assets {
+                let (amount, unit) = match asset {
+                    None => {
+                        let balance = state.account(holder)?.balance;
+                        (balance, Some((native.to_owned(), 18)))
+                    }
+                    Some(token) => {
+                        let amount = token_balance(&source, state, *token, holder)?;
+                        (amount, names.get(token).and_then(unit))
+                    }
+                };
+                rows.push((holder, *asset, amount, unit));
+            }
+        }
+        Ok(())
+    })?;
+    if args.state.json {
+        let rows = rows.into_iter().map(|(holder, asset, amount, unit)| {
+            json!({
+                "address": holder,
+                "token": asset,
+                "value": amount.to_string(),
+                "amount": unit.as_ref().map(|(_, decimals)| in_units(amount, *decimals)),
+                "symbol": unit.map(|(symbol, _)| symbol),
+            })
+        });
+        return print_answer(block, "balances", rows.collect());
+    }
+    let lines = rows.into_iter().map(|(holder, asset, amount, unit)| {
+        let amount = match unit {
+            Some((symbol, decimals)) => format!("{} {symbol}", in_units(amount, decimals)),
+            None => {
+                let token = asset.unwrap_or_default();
+                format!("{amount} units of {token}")
+            }
+        };
+        format!("{holder}  {}\n", printable(&amount))
+    });
+    print_page(&lines.collect::<String>())
+}
+
+/// Runs `nonce`.
+pub(crate) fn nonce(args: &NonceArgs, context: &Context<'_>) -> Result<()> {
+    let source = context.open()?;
+    let mut rows = Vec::new();
+    let block = read(&source, &args.state, context, |state| {
+        for address in addresses(&args.addresses, Checksum::Verify)? {
+            rows.push((address, state.account(address)?.nonce));
+        }
+        Ok(())
+    })?;
+    if args.state.json {
+        let rows = rows.into_iter();
+        let rows = rows.map(|(address, nonce)| json!({ "address": address, "nonce": nonce }));
+        return print_answer(block, "nonces", rows.collect());
+    }
+    let lines = rows.into_iter();
+    let lines = lines.map(|(address, nonce)| format!("{address}  {nonce}\n"));
+    print_page(&lines.collect::<String>())
+}
+
+/// Runs `code`.
+pub(crate) fn code(args: &CodeArgs, context: &Context<'_>) -> Result<()> {
+    let source = context.open()?;
+    let address = text::parse_address(&args.address, Checksum::Verify)?;
+    let mut found = None;
+    let block = read(&source, &args.state, context, |state| {
+        found = Some((state.account(address)?, state.code(address)?));
+        Ok(())
+    })?;
+    let Some((account, code)) = found else {
+        return Ok(());
+    };
+    if args.state.json {
+        let row = json!({
+            "address": address,
+            "code_hash": account.code_hash,
+            "bytes": code.len(),
+            "code": code,
+        });
+        return print_answer(block, "codes", vec![row]);
+    }
+    if code.is_empty() {
+        let what = match account.exists {
+            true => "has no code",
+            false => "does not exist",
+        };
+        return Err(Error::new(
+            txgraph::ErrorKind::Failed,
+            format!("{address} {what} at the end of block {block}"),
+        ));
+    }
+    print_data(format!("{code}\n").as_bytes())
+}
+
+/// Runs `storage`.
+pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
+    let source = context.open()?;
+    let address = text::parse_address(&args.address, Checksum::Verify)?;
+    let mut slots = Vec::new();
+    for slot in &args.slots {
+        let read: U256 = slot.parse().map_err(|_| {
+            Error::usage(format!(
+                "`{slot}` is not a slot: a decimal or hex number of 256 bits"
+            ))
+        })?;
+        slots.push(read);
+    }
+    let mut rows = Vec::new();
+    let block = read(&source, &args.state, context, |state| {
+        for slot in slots {
+            rows.push((slot, state.storage(address, slot)?));
+        }
+        Ok(())
+    })?;
+    if args.state.json {
+        let word = |number: U256| format!("{number:#066x}");
+        let rows = rows.into_iter().map(
+            |(slot, value)| json!({ "address": address, "slot": word(slot), "value": word(value) }),
+        );
+        return print_answer(block, "slots", rows.collect());
+    }
+    let lines = rows.into_iter();
+    let lines = lines.map(|(slot, value)| format!("{slot:#x}  {value:#066x}\n"));
+    print_page(&lines.collect::<String>())
+}
+
+/// Reads the state, and says which it is. Returns the block.
+fn read(
+    source: &Source,
+    args: &StateArgs,
+    context: &Context<'_>,
+    ask: impl FnOnce(&BlockState<'_>) -> Result<()>,
+) -> Result<u64> {
+    let block = source.with_state(args.block, |state| ask(state).map(|()| state.block()))?;
+    context
+        .terminal
+        .note(format_args!("at the end of block {block}"));
+    Ok(block)
+}
+
+fn print_answer(block: u64, name: &str, rows: Vec<Value>) -> Result<()> {
+    print_json(&json!({ "block": block, name: rows }))
+}
+
+/// What a token answers to `balanceOf`.
+fn token_balance(
+    source: &Source,
+    state: &BlockState<'_>,
+    token: Address,
+    holder: Address,
+) -> Result<U256> {
+    let balance_of = Method::parse("balanceOf(address)(uint256)")?;
+    let call = source.call(token).block(state.block());
+    let result = call.function(&balance_of, &[holder.to_string()])?.run()?;
+    let output = result.output()?;
+    match output.first_chunk::<32>() {
+        Some(word) => Ok(U256::from_be_bytes(*word)),
+        None => Err(Error::new(
+            txgraph::ErrorKind::Failed,
+            format!("{token} is not a token: it does not answer balanceOf"),
+        )),
+    }
+}
+
+/// Symbol and decimals, if the token states both.
+fn unit(names: &TokenNames) -> Option<(String, u8)> {
+    Some((names.symbol.clone()?, names.decimals?))
+}
+
+/// An amount with a decimal point, without zeros at its end.
+fn in_units(amount: U256, decimals: u8) -> String {
+    match format_units(amount, decimals) {
+        Ok(text) if text.contains('.') => {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        Ok(text) => text,
+        // More decimals than a number of 256 bits has digits.
+        Err(_) => format!("{amount}e-{decimals}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_no_zeros_at_their_end() {
+        for (amount, decimals, text) in [
+            (1_500_000u64, 6, "1.5"),
+            (1_000_000, 6, "1"),
+            (100, 0, "100"),
+            (0, 18, "0"),
+            (7, 200, "7e-200"),
+        ] {
+            assert_eq!(in_units(U256::from(amount), decimals), text);
+        }
+    }
+}

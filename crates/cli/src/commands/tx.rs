@@ -1,0 +1,263 @@
+//! `txgraph tx`.
+
+use super::Context;
+use crate::{
+    output::{print_json, print_page},
+    table::thousands,
+};
+use alloy_primitives::utils::format_ether;
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use txgraph::{
+    Address, AmountSum, Asset, Dictionary, NetChange, Result, Source, Token, TokenList,
+    TokenStandard, TransactionSummary, Transfer, U256,
+    text::{parse_transaction, utc},
+};
+
+/// What happened in a transaction?
+///
+/// Prints sender, receiver, method, status and fee, every movement of tokens and of the native coin,
+/// also inside of the transaction, and what each address has more or less afterwards.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct TxArgs {
+    /// Hash, or BLOCK:INDEX
+    ///
+    /// A hash is looked up in the node's index. Without one, it is searched backwards from the tip.
+    #[arg(value_name = "TX")]
+    transaction: String,
+
+    /// Symbols and decimals of tokens; default: what the tokens themselves state
+    #[arg(long, value_name = "FILE")]
+    token_list: Option<PathBuf>,
+
+    /// Names of methods: an ABI file, a directory of them, or lines such as
+    /// `0xa9059cbb transfer(address,uint256)`
+    #[arg(long, value_name = "PATH")]
+    abi: Vec<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph tx 20:3 --chain testdata/small/v2/genesis.json
+    $ txgraph tx 0x456f4003e67602f684dd3ece711df9c3d2b90d4c3bde77aad1171b12afb41112 \\
+        --chain testdata/small/v2/genesis.json
+";
+
+/// Runs the command.
+pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
+    let source = context.open()?;
+    let mut names = Dictionary::common();
+    for path in &args.abi {
+        for row in names.load(path)?.bad_rows {
+            context.terminal.note(format_args!("warning: {row}"));
+        }
+    }
+    let found = source.transaction(parse_transaction(&args.transaction)?)?;
+    if let Some(why) = &found.without_internal {
+        context.terminal.note(format_args!(
+            "warning: transfers inside of the transaction are not known: {why}"
+        ));
+    }
+    let method = method(&found, &names);
+    if args.json {
+        return print_json(&as_json(&found, method.as_deref()));
+    }
+    let page = Page {
+        chain_id: source.chain()?.chain_id,
+        coin: source.native_symbol()?,
+        tokens: tokens(&source, &found, args)?,
+    };
+    print_page(&page.text(&found, method.as_deref()))
+}
+
+/// The called function with its arguments, or its selector.
+fn method(found: &TransactionSummary, names: &Dictionary) -> Option<String> {
+    let selector = found.input.first_chunk::<4>()?;
+    found.to?;
+    let named = names.call(&found.input).map(|named| named.to_string());
+    Some(named.unwrap_or_else(|| alloy_primitives::hex::encode_prefixed(selector)))
+}
+
+/// The token list, or what the tokens state about themselves.
+fn tokens(source: &Source, found: &TransactionSummary, args: &TxArgs) -> Result<TokenList> {
+    if let Some(list) = source.token_list(args.token_list.as_deref())? {
+        return Ok(list);
+    }
+    let mut tokens: Vec<Address> = (found.transfers.iter())
+        .filter(|transfer| transfer.token_standard == TokenStandard::Erc20)
+        .filter_map(|transfer| transfer.token_address)
+        .collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    if tokens.is_empty() {
+        return Ok(TokenList::default());
+    }
+    // Without a state, amounts are in the smallest units.
+    let names = source.tokens(tokens).run().unwrap_or_default();
+    let named = names.into_iter().filter_map(|(address, names)| {
+        let (symbol, decimals) = (names.symbol?, names.decimals?);
+        Some((address, Token { symbol, decimals }))
+    });
+    Ok(named.collect())
+}
+
+/// How a transaction is printed.
+struct Page {
+    chain_id: u64,
+    coin: &'static str,
+    tokens: TokenList,
+}
+
+impl Page {
+    fn text(&self, found: &TransactionSummary, method: Option<&str>) -> String {
+        let ether = |wei: U256| {
+            let text = format_ether(wei);
+            let text = text.trim_end_matches('0').trim_end_matches('.');
+            format!("{text} {}", self.coin)
+        };
+        let status = match (found.success, &found.reason) {
+            (true, _) => "succeeded".to_owned(),
+            (false, Some(reason)) => format!("reverted: {reason}"),
+            (false, None) => "failed".to_owned(),
+        };
+        let gas = format!("{} gas", thousands(found.gas_used));
+        let fee = match found.fee {
+            Some(fee) => format!("{} ({gas})", ether(fee)),
+            None => format!("not known ({gas})"),
+        };
+        let to = match (found.to, found.created) {
+            (Some(to), _) => to.to_string(),
+            (None, Some(created)) => format!("{created} (created)"),
+            (None, None) => "a contract that was not created".to_owned(),
+        };
+        let time = utc(found.timestamp);
+        let mut text = format!(
+            "transaction  {}\nblock        {}:{} of {time}\nfrom         {}\nto           {to}\n",
+            found.hash, found.block, found.index, found.sender
+        );
+        if let Some(method) = method {
+            text += &format!("method       {method}\n");
+        }
+        text += &format!(
+            "status       {status}\nvalue        {}\nfee          {fee}\nnonce        {}\n",
+            ether(found.value),
+            found.nonce
+        );
+        if found.transfers.is_empty() {
+            return text + "\nnothing moved\n";
+        }
+        text += "\nmovements\n";
+        for transfer in &found.transfers {
+            text += &format!(
+                "  {} -> {}  {}  {}\n",
+                transfer.from_address,
+                transfer.to_address,
+                self.amount(&asset(transfer), transfer.token_id, transfer.value),
+                transfer.kind
+            );
+        }
+        text += match found.is_swap() {
+            true => "\nnet changes without the fee (a swap)\n",
+            false => "\nnet changes without the fee\n",
+        };
+        for change in found.net() {
+            let asset = found.transfers.iter().map(asset);
+            let asset = asset
+                .into_iter()
+                .find(|asset| asset.token_address == change.token);
+            let Some(asset) = asset else { continue };
+            let sign = if change.is_gain { '+' } else { '-' };
+            let NetChange {
+                address,
+                token_id,
+                amount,
+                ..
+            } = change;
+            let amount = self.amount(&asset, token_id, amount);
+            let role = role(found, address);
+            text += &format!("  {address}  {sign}{amount}{role}\n");
+        }
+        text
+    }
+
+    fn amount(&self, asset: &Asset, id: Option<U256>, amount: U256) -> String {
+        let sum = AmountSum::from_limbs_slice(amount.as_limbs());
+        let text = self.tokens.format_amount(self.chain_id, asset, sum);
+        match id {
+            Some(id) => format!("{text} (id {id})"),
+            None => text,
+        }
+    }
+}
+
+fn asset(transfer: &Transfer) -> Asset {
+    Asset {
+        token_address: transfer.token_address,
+        token_standard: transfer.token_standard,
+    }
+}
+
+/// What an address is in the transaction.
+fn role(found: &TransactionSummary, address: Address) -> &'static str {
+    if address == found.sender {
+        "  (sender)"
+    } else if found.to == Some(address) {
+        "  (called)"
+    } else if found.created == Some(address) {
+        "  (created)"
+    } else {
+        ""
+    }
+}
+
+fn as_json(found: &TransactionSummary, method: Option<&str>) -> Value {
+    let transfers = found.transfers.iter().map(|transfer| {
+        json!({
+            "log_index": transfer.log_index,
+            "sub_index": transfer.sub_index,
+            "token_address": transfer.token_address,
+            "from_address": transfer.from_address,
+            "to_address": transfer.to_address,
+            "value": transfer.value.to_string(),
+            "token_id": transfer.token_id.map(|id| id.to_string()),
+            "token_standard": transfer.token_standard.as_str(),
+            "kind": transfer.kind.as_str(),
+        })
+    });
+    let net = found.net().into_iter().map(|change| {
+        let sign = if change.is_gain { "" } else { "-" };
+        json!({
+            "address": change.address,
+            "token_address": change.token,
+            "token_id": change.token_id.map(|id| id.to_string()),
+            "change": format!("{sign}{}", change.amount),
+        })
+    });
+    json!({
+        "transaction_hash": found.hash,
+        "block_number": found.block,
+        "transaction_index": found.index,
+        "block_timestamp": found.timestamp,
+        "sender": found.sender,
+        "to": found.to,
+        "created": found.created,
+        "nonce": found.nonce,
+        "value": found.value.to_string(),
+        "input": found.input,
+        "method": method,
+        "success": found.success,
+        "revert_reason": found.reason,
+        "gas_used": found.gas_used,
+        "fee": found.fee.map(|fee| fee.to_string()),
+        "internal_transfers": found.without_internal.is_none(),
+        "is_swap": found.is_swap(),
+        "transfers": transfers.collect::<Vec<_>>(),
+        "net": net.collect::<Vec<_>>(),
+    })
+}

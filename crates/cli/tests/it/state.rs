@@ -1,0 +1,216 @@
+//! `balance`, `nonce`, `code`, `storage`, and calls by signature.
+
+use crate::harness::Sample;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use txgraph::U256;
+
+/// A question to the node: the block, the arguments without it, and the answer.
+type Asked = (u64, Vec<String>, U256);
+
+/// The node's answers to a method of JSON-RPC, by block.
+fn answers(sample: &Sample, method: &str) -> BTreeMap<u64, Vec<Asked>> {
+    let mut answers: BTreeMap<u64, Vec<Asked>> = BTreeMap::new();
+    for line in sample.fixture.lines("state") {
+        if line["method"] != method {
+            continue;
+        }
+        let params = line["params"].as_array().unwrap().iter();
+        let mut params: Vec<_> = params.map(|it| it.as_str().unwrap().to_owned()).collect();
+        let block = params.pop().unwrap();
+        let block = u64::from_str_radix(&block[2..], 16).unwrap();
+        let result = line["result"].as_str().unwrap().parse().unwrap_or_default();
+        answers
+            .entry(block)
+            .or_default()
+            .push((block, params, result));
+    }
+    assert!(answers.len() > 2, "{method}");
+    answers
+}
+
+fn asked(sample: &Sample, line: &str) -> Value {
+    serde_json::from_str(&sample.ok(&format!("{line} -q --json")).stdout).unwrap()
+}
+
+#[test]
+fn balances_and_nonces_are_those_of_the_node() {
+    for sample in Sample::both() {
+        for (method, command, list, field) in [
+            ("eth_getBalance", "balance", "balances", "value"),
+            ("eth_getTransactionCount", "nonce", "nonces", "nonce"),
+        ] {
+            for (block, asked_of) in answers(&sample, method) {
+                let addresses: Vec<_> = asked_of.iter().map(|(_, it, _)| it[0].clone()).collect();
+                let line = format!("{command} --block {block} {}", addresses.join(","));
+                let answer = asked(&sample, &line);
+                assert_eq!(answer["block"], block);
+                let found: BTreeMap<String, String> = answer[list]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|row| {
+                        let address = row["address"].as_str().unwrap().to_lowercase();
+                        (address, row[field].to_string().replace('"', ""))
+                    })
+                    .collect();
+                for (_, params, expected) in asked_of {
+                    let found = &found[&params[0].to_lowercase()];
+                    assert_eq!(*found, expected.to_string(), "{method} {params:?} {block}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn storage_and_code_are_those_of_the_node() {
+    let sample = Sample::small();
+    let mut slots = 0;
+    for (block, asked_of) in answers(&sample, "eth_getStorageAt") {
+        let mut by_address: BTreeMap<String, Vec<(String, U256)>> = BTreeMap::new();
+        for (_, params, value) in asked_of {
+            let slots = by_address.entry(params[0].clone()).or_default();
+            slots.push((params[1].clone(), value));
+        }
+        for (address, expected) in by_address {
+            let names: Vec<_> = expected.iter().map(|(slot, _)| slot.as_str()).collect();
+            let line = format!("storage {address} {} --block {block}", names.join(" "));
+            let answer = asked(&sample, &line);
+            for (row, (slot, value)) in answer["slots"].as_array().unwrap().iter().zip(&expected) {
+                let found: U256 = row["value"].as_str().unwrap().parse().unwrap();
+                assert_eq!(found, *value, "{address} {slot} at {block}");
+                slots += usize::from(!value.is_zero());
+            }
+        }
+    }
+    assert!(slots > 10, "{slots}");
+
+    let mut contracts = 0;
+    for line in sample.fixture.lines("state") {
+        if line["method"] != "eth_getCode" || contracts == 5 {
+            continue;
+        }
+        let (address, code) = (
+            line["params"][0].as_str().unwrap(),
+            line["result"].as_str().unwrap(),
+        );
+        let block = line["params"][1].as_str().unwrap();
+        let block = u64::from_str_radix(&block[2..], 16).unwrap();
+        let line = format!("code {address} --block {block} -q");
+        if code == "0x" {
+            let refused = sample.run(&line);
+            assert_eq!(refused.status, 1, "{refused:?}");
+            assert!(
+                refused.stderr.contains("at the end of block"),
+                "{refused:?}"
+            );
+            continue;
+        }
+        contracts += 1;
+        assert_eq!(sample.ok(&line).stdout.trim(), code);
+    }
+    assert!(contracts > 2, "{contracts}");
+}
+
+#[test]
+fn calls_by_signature_are_encoded_and_decoded() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let (token, holder) = (
+        "0xd601451207128971898aab8654521699f35222e2",
+        "0x02313044651ff0b1160f47dc0fafa1c07e6a10fe",
+    );
+    let ask = |signature: &str, rest: &str| {
+        let mut command = sample.command();
+        command
+            .args(["call", token, signature])
+            .args(rest.split_whitespace());
+        crate::harness::run(command.args(chain.split_whitespace()))
+    };
+    let decimals = ask("decimals()(uint8)", "");
+    assert_eq!(decimals.stdout, "6\n", "{decimals:?}");
+    let symbol = ask("symbol()(string)", "");
+    assert_eq!(symbol.stdout, "\"USD6\"\n", "{symbol:?}");
+    let raw = ask("decimals()", "");
+    assert_eq!(raw.stdout, format!("0x{}06\n", "00".repeat(31)), "{raw:?}");
+
+    let units: u64 = ask("balanceOf(address)(uint256)", holder)
+        .stdout
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(units > 0);
+    let balance = sample.ok(&format!("balance {holder} -t {token} {chain} -q"));
+    assert!(balance.stdout.ends_with(" USD6\n"), "{balance:?}");
+    let json = asked(&sample, &format!("balance {holder} -t {token} {chain}"));
+    assert_eq!(json["balances"][0]["value"], units.to_string());
+
+    for (signature, rest, status, message) in [
+        (
+            "balanceOf(address)(uint256)",
+            "",
+            2,
+            "has 1 arguments, and 0 are given",
+        ),
+        (
+            "balanceOf(address)(uint256)",
+            "5",
+            2,
+            "is not of type address",
+        ),
+        ("balanceOf", holder, 2, "is not a signature"),
+        (
+            "decimals()(string)",
+            "",
+            1,
+            "the 32 returned bytes are not (string)",
+        ),
+    ] {
+        let refused = ask(signature, rest);
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
+    }
+}
+
+#[test]
+fn call_trees_have_names_events_and_returned_values() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let all = sample
+        .ok(&format!("replay --trace call --format tree -q {chain}"))
+        .stdout;
+    let json = sample.ok(&format!("replay --trace call -q {chain}")).stdout;
+    // A header for each transaction, a line for each call.
+    let calls = json.matches("\"type\":\"").count();
+    let lines = |word: &str| all.lines().filter(|line| line.contains(word)).count();
+    assert_eq!(lines(" gas]") + lines("SELFDESTRUCT "), calls);
+    assert!(lines("event Transfer(from: ") > 50, "{all}");
+    assert!(lines("transfer(to: ") > 20);
+    assert!(lines("└─ ") > 50 && !all.contains('\u{1b}'));
+
+    let folder = sample.folder.path();
+    std::fs::write(
+        folder.join("names.txt"),
+        "error Odd(uint256 x)\nfunction pay(\n",
+    )
+    .unwrap();
+    let one = sample.ok(&format!(
+        "replay --tx 20:3 --trace call --format tree --abi names.txt {chain}"
+    ));
+    assert!(one.stdout.starts_with("20:3 0x"), "{one:?}");
+    assert!(one.stderr.contains("names.txt:2: "), "{one:?}");
+    for (options, message) in [
+        ("--format tree", "only call frames are written as a tree"),
+        ("--abi names.txt", "names to call trees only"),
+        (
+            "--trace call --format tree -o x.txt",
+            "written to standard output",
+        ),
+        ("--trace call --format tree --abi none.txt", "none.txt"),
+    ] {
+        let refused = sample.run(&format!("replay {options} {chain}"));
+        assert!(refused.status == 2 || refused.status == 1, "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
+    }
+}

@@ -1,0 +1,173 @@
+//! `txgraph tx`.
+
+use crate::harness::{Sample, rows};
+use serde_json::Value;
+use std::fs;
+use txgraph_testkit::fixtures;
+
+fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
+    let answer = sample.ok(&format!("tx {name} --json -q {chain}"));
+    serde_json::from_str(&answer.stdout).unwrap()
+}
+
+/// The movements are those of `transfers`, with those inside of the transaction.
+#[test]
+fn movements_are_those_of_the_transfers() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let all = rows(
+        &sample
+            .ok(&format!("transfers -q --with-internal {chain}"))
+            .stdout,
+    );
+    let mut places: Vec<_> = all
+        .iter()
+        .filter(|row| !row["transaction_hash"].is_empty())
+        .map(|row| {
+            (
+                row["block_number"].clone(),
+                row["transaction_index"].clone(),
+            )
+        })
+        .collect();
+    places.dedup();
+    for (block, index) in places.iter().step_by(places.len() / 25) {
+        let found = summary(&sample, &format!("{block}:{index}"), &chain);
+        let of_transaction = all
+            .iter()
+            .filter(|row| row["block_number"] == *block && row["transaction_index"] == *index);
+        let expected: Vec<_> = of_transaction
+            .filter(|row| row["kind"] != "withdrawal")
+            .map(|row| {
+                [
+                    &row["from_address"],
+                    &row["to_address"],
+                    &row["value"],
+                    &row["kind"],
+                ]
+            })
+            .map(|row| row.map(|text| text.to_lowercase()))
+            .collect();
+        let moved: Vec<_> = found["transfers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| {
+                ["from_address", "to_address", "value", "kind"]
+                    .map(|name| row[name].as_str().unwrap().to_lowercase())
+            })
+            .collect();
+        assert_eq!(moved, expected, "{block}:{index}");
+        assert_eq!(found["internal_transfers"], true);
+        let hash = found["transaction_hash"].as_str().unwrap();
+        assert_eq!(summary(&sample, hash, &chain), found);
+    }
+}
+
+/// Status, gas and fee are those of the receipts.
+#[test]
+fn receipts_agree() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let number = |value: &Value| {
+        let text = value.as_str().unwrap().trim_start_matches("0x");
+        u128::from_str_radix(text, 16).unwrap()
+    };
+    let mut compared = 0;
+    let mut failed = 0;
+    for line in sample.fixture.lines("receipts") {
+        for receipt in line["receipts"].as_array().unwrap() {
+            let is_failed = number(&receipt["status"]) == 0;
+            // Some of each block, and those that failed.
+            if number(&receipt["transactionIndex"]) % 9 != 0 && (!is_failed || failed > 5) {
+                continue;
+            }
+            failed += u32::from(is_failed);
+            let hash = receipt["transactionHash"].as_str().unwrap();
+            let found = summary(&sample, hash, &chain);
+            assert_eq!(found["success"], !is_failed, "{hash}");
+            assert_eq!(
+                u128::from(found["gas_used"].as_u64().unwrap()),
+                number(&receipt["gasUsed"])
+            );
+            assert_eq!(
+                found["sender"].as_str().unwrap().to_lowercase(),
+                receipt["from"]
+            );
+            if let Some(fee) = found["fee"].as_str() {
+                let fee: u128 = fee.parse().unwrap();
+                assert_eq!(
+                    fee,
+                    number(&receipt["gasUsed"]) * number(&receipt["effectiveGasPrice"])
+                );
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 40 && failed > 0, "{compared} {failed}");
+}
+
+#[test]
+fn the_page_names_method_and_changes() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let edge = &sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"][0];
+    let hash = edge["tx"].as_str().unwrap();
+    let page = sample.ok(&format!("tx {hash} {chain}"));
+    for part in [
+        "method       transfer(to: 0x",
+        " USD6  transfer",
+        "succeeded",
+        "(sender)",
+        " gas)",
+    ] {
+        assert!(page.stdout.contains(part), "{part}: {page:?}");
+    }
+    for (name, status, message) in [
+        ("20:9999", 3, "block 20 has "),
+        ("nonsense", 2, "is not a transaction"),
+        ("0x", 2, "is not a transaction"),
+    ] {
+        let refused = sample.run(&format!("tx {name} {chain}"));
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
+    }
+    // Without the rules of the chain, logs are enough for everything else.
+    let without = sample.ok(&format!("tx {hash}"));
+    assert!(
+        without
+            .stderr
+            .contains("inside of the transaction are not known"),
+        "{without:?}"
+    );
+    assert!(without.stdout.contains("movements"), "{without:?}");
+}
+
+/// A pool takes one token and gives another, in one transaction of the sender.
+#[test]
+fn swaps_are_seen_as_swaps() {
+    for name in ["dev-v1", "dev-v2", "long-v2"] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            continue;
+        };
+        let sample = Sample::new(fixture);
+        let genesis = sample.fixture.genesis.to_string();
+        fs::write(sample.path("genesis.json"), genesis).unwrap();
+        let Some(planted) = sample.fixture.truth["scenarios"].get("layering-over-exchange") else {
+            continue;
+        };
+        let pairs: Vec<_> = planted["pairs"].as_array().unwrap().to_vec();
+        let mut swaps = 0;
+        for edge in planted["edges"].as_array().unwrap() {
+            let is_pool = |end: &str| pairs.contains(&edge[end]);
+            if !is_pool("to") {
+                continue;
+            }
+            let hash = edge["tx"].as_str().unwrap();
+            let found = summary(&sample, hash, "--chain genesis.json");
+            assert_eq!(found["is_swap"], true, "{name}: {found}");
+            swaps += 1;
+        }
+        assert!(swaps > 0, "{name}: {planted}");
+    }
+}
