@@ -1,7 +1,8 @@
 //! Measures of transfers, one file per measure.
 //!
 //! Input: a [`MergedGraph`](txgraph_graph::MergedGraph), which comes from the graph of a search
-//! or from all transfers of a scan; for components, the transfers ([`Connected`]). Output: plain results that implement [`MeasureResult`]: they serialise
+//! or from all transfers of a scan; for components and traces,
+//! the transfers ([`Connected`], [`Tracer`]). Output: plain results that implement [`MeasureResult`]: they serialise
 //! (amounts as decimal text, addresses as lower-case hex) and turn into [`Table`]s. This
 //! crate reads no chain, prints nothing and has no file formats.
 //!
@@ -18,6 +19,7 @@ mod scc;
 mod serial;
 mod summary;
 mod table;
+mod trace;
 
 #[cfg(test)]
 mod oracle;
@@ -32,6 +34,7 @@ pub use summary::{
     summary,
 };
 pub use table::{Cell, CellKind, Column, MeasureResult, Table};
+pub use trace::{Trace, TraceEnd, TraceEnding, TraceMethod, TraceRow, Tracer};
 
 #[cfg(test)]
 mod tests {
@@ -78,6 +81,9 @@ mod tests {
             degrees(&merged).tables(),
             loops(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
+            Tracer::new(TraceMethod::Fifo, |_| None, |_, _| None)
+                .finish()
+                .tables(),
         ];
         let ids: Vec<_> = tables.iter().flatten().map(|table| table.id).collect();
         assert_eq!(
@@ -103,6 +109,9 @@ mod tests {
                 "self-transfers",
                 "components",
                 "components-by-size",
+                "ends",
+                "sources",
+                "ledger",
             ]
         );
     }

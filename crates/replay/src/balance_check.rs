@@ -191,7 +191,7 @@ fn mentioned_accounts(replay: &TransactionReplay) -> BTreeSet<Address> {
     all
 }
 
-fn balance_call(token: Address, holder: Address) -> Message {
+pub(crate) fn balance_call(token: Address, holder: Address) -> Message {
     let input = [&BALANCE_OF[..], holder.into_word().as_slice()].concat();
     Message {
         to: Some(token),
@@ -204,7 +204,7 @@ fn balance_call(token: Address, holder: Address) -> Message {
 
 /// The balance that a call returned; `None` if it failed. A token that has no code yet, or no
 /// longer, has no balances.
-fn balance(outcome: Option<Outcome>) -> Option<U256> {
+pub(crate) fn balance(outcome: Option<Outcome>) -> Option<U256> {
     let Some(outcome) = outcome else {
         return Some(U256::ZERO);
     };

@@ -1,6 +1,10 @@
 //! Metadata of tokens: name, symbol and decimals as the contracts return them.
 
-use crate::{BlockSource, Replayer, Result, StateHistory, revert_reason::string};
+use crate::{
+    BlockSource, Replayer, Result, StateHistory,
+    balance_check::{balance, balance_call},
+    revert_reason::string,
+};
 use alloy_primitives::{Address, Bytes, U256};
 use txgraph_evm::{Message, Outcome};
 
@@ -53,6 +57,25 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
             });
         }
         Ok(metadata)
+    }
+
+    /// Calls `balanceOf` of tokens for their holders on the state at the end of `block`. `None` for a
+    /// token that does not answer; zero for one without code.
+    pub fn token_balances(
+        &self,
+        wanted: impl IntoIterator<Item = (Address, Address)>,
+        block: u64,
+    ) -> Result<Vec<Option<U256>>> {
+        let mut calls = self.calls(block)?;
+        let ask = |(token, holder)| {
+            let outcome = calls.call(&balance_call(token, holder), None)?;
+            Ok(match outcome.output.is_empty() && outcome.is_success() {
+                // There is no code.
+                true => Some(U256::ZERO),
+                false => balance(Some(outcome)),
+            })
+        };
+        wanted.into_iter().map(ask).collect()
     }
 }
 

@@ -67,7 +67,7 @@ pub use sources::{SourceKind, source_kinds};
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
 pub use txgraph_abi::{Dictionary, Loaded as LoadedSignatures, Method, Named};
-pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table};
+pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table, TraceMethod};
 #[cfg(feature = "replay")]
 pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]

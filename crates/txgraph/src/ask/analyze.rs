@@ -1,12 +1,12 @@
 //! Measures of a graph.
 
 use super::{Description, no_root, restarting, search::search_methods};
-use crate::{Error, Result, SearchOptions, Source};
+use crate::{Error, Hops, Result, SearchOptions, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use txgraph_analysis::{
-    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, components, degrees,
-    loops, pairs, summary,
+    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
+    components, degrees, loops, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, TransferSource};
@@ -29,6 +29,8 @@ pub enum Measure {
     Loops,
     /// Weakly connected components.
     Components,
+    /// Where the tokens of the roots are: their amounts, followed through all transfers.
+    Trace,
 }
 
 impl Measure {
@@ -39,6 +41,7 @@ impl Measure {
         Self::Degrees,
         Self::Loops,
         Self::Components,
+        Self::Trace,
     ];
 
     /// Its name.
@@ -49,6 +52,7 @@ impl Measure {
             Self::Degrees => "degrees",
             Self::Loops => "loops",
             Self::Components => "components",
+            Self::Trace => "trace",
         }
     }
 }
@@ -67,18 +71,24 @@ pub struct Analyze<'s> {
     pub(crate) search: SearchOptions,
     pub(crate) top: Option<usize>,
     pub(crate) order: PairOrder,
+    pub(crate) method: TraceMethod,
     pub(crate) brief: bool,
     pub(crate) description: Option<Description>,
 }
 
 impl<'s> Analyze<'s> {
     pub(crate) fn new(source: &'s Source, measure: Measure) -> Self {
+        let mut search = SearchOptions::default();
+        if measure == Measure::Trace {
+            search.hops = Hops::All;
+        }
         Self {
             source,
             measure,
-            search: SearchOptions::default(),
+            search,
             top: None,
             order: PairOrder::Amount,
+            method: TraceMethod::default(),
             brief: false,
             description: None,
         }
@@ -95,6 +105,13 @@ impl<'s> Analyze<'s> {
     /// The order of [`Measure::Pairs`]; default: by amount.
     pub fn order(mut self, order: PairOrder) -> Self {
         self.order = order;
+        self
+    }
+
+    /// Which tokens of an account leave first, for [`Measure::Trace`]; default: those that arrived
+    /// first.
+    pub fn method(mut self, method: TraceMethod) -> Self {
+        self.method = method;
         self
     }
 
@@ -115,7 +132,12 @@ impl<'s> Analyze<'s> {
             None => Description::analyze(&self),
         };
         let options = &self.search;
-        let request = if options.roots.is_empty() {
+        let request = if self.measure == Measure::Trace {
+            let mut request = options.request(self.source)?;
+            super::trace::check(&request.filter, request.direction)?;
+            request.time_respecting = true;
+            Request::Search(Box::new(request))
+        } else if options.roots.is_empty() {
             let SearchOptions {
                 selection,
                 roots: _,
@@ -201,7 +223,14 @@ impl<'s> PreparedAnalysis<'s> {
     /// If reading fails.
     pub fn run(self) -> Result<Analysis<'s>> {
         let source = self.question.source;
+        let mut notes = Vec::new();
         let (graph, answer) = match &self.request {
+            Request::Search(request) if self.question.measure == Measure::Trace => {
+                let method = self.question.method;
+                let (graph, trace, facts) = super::trace::run(source, request, method)?;
+                notes = facts;
+                (MeasuredGraph::of(graph), answer(&trace)?)
+            }
             Request::Search(request) => {
                 let graph = super::search::run(source, request)?;
                 source.check_interrupted()?;
@@ -222,6 +251,7 @@ impl<'s> PreparedAnalysis<'s> {
             measure: self.question.measure,
             tables,
             result,
+            notes,
             source,
             description: self.description,
         })
@@ -286,7 +316,9 @@ impl Analyze<'_> {
             }
             Measure::Degrees => answer(&degrees(graph)),
             Measure::Loops => answer(&loops(graph, limit)),
-            Measure::Components => unreachable!("components are measured without merged edges"),
+            Measure::Components | Measure::Trace => {
+                unreachable!("these are not measured on merged edges")
+            }
         }
     }
 
@@ -356,6 +388,8 @@ pub struct Analysis<'s> {
     pub tables: Vec<Table>,
     /// The whole result.
     pub result: Value,
+    /// What people should know about the result, a line each.
+    pub notes: Vec<String>,
     #[cfg_attr(
         not(feature = "export"),
         expect(dead_code, reason = "used for writing")

@@ -14,6 +14,7 @@ mod origin;
 pub(crate) mod replay;
 mod routes;
 mod search;
+mod trace;
 mod transfers;
 
 pub use analyze::{Analysis, Analyze, Measure, MeasuredGraph, PreparedAnalysis};

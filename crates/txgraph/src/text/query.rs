@@ -19,7 +19,7 @@ use crate::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::path::{Path, PathBuf};
 use toml::Value;
-use txgraph_analysis::PairOrder;
+use txgraph_analysis::{PairOrder, TraceMethod};
 use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
 use txgraph_transfers::{Direction, Kind, TokenStandard, Touching};
 
@@ -181,6 +181,8 @@ pub struct AnalyzeQuery {
     pub top: Option<usize>,
     /// Order of pairs: `amount`, `count` or `address`; absent: `amount`.
     pub order: Option<String>,
+    /// Which tokens of an account leave first, for traces; absent: those that arrived first.
+    pub method: Option<TraceMethod>,
     /// Which of the measure's tables; absent: all for people, the main one in data files.
     pub table: Option<String>,
     /// File with symbols and decimals of tokens.
@@ -442,10 +444,24 @@ impl AnalyzeQuery {
         };
         source.check_outputs([&output], output.overwrite)?;
         let list = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        let mut options = self.search.read(source, list.as_ref())?;
+        let traces = self.measure == Measure::Trace;
+        if traces && self.search.hops.is_none() {
+            options.hops = Hops::All;
+        }
+        if let Some(method) = self.method
+            && !traces
+        {
+            return Err(Error::usage(format!(
+                "`{}` has no method `{method}`: only `trace` has one",
+                self.measure.as_str()
+            )));
+        }
         let mut question = source
             .analyze(self.measure)
-            .options(self.search.read(source, list.as_ref())?)
-            .order(self.order()?);
+            .options(options)
+            .order(self.order()?)
+            .method(self.method.unwrap_or_default());
         question.top = self.top;
         question.brief = output.format == AnalysisFormat::Tables;
         question.description = Some(Query::Analyze(self.clone()).describe());

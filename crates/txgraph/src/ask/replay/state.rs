@@ -52,6 +52,36 @@ impl Source {
         let state = range.at(block)?;
         ask(&BlockState { state, block })
     }
+
+    /// The balances of addresses in tokens, or in the native coin (`None`), at the end of a block;
+    /// default: the newest with a state. `None` for a token that does not answer `balanceOf`.
+    ///
+    /// # Errors
+    ///
+    /// If the source has no such state, or it cannot be read.
+    pub fn balances(
+        &self,
+        block: Option<u64>,
+        wanted: &[(Address, Option<Address>)],
+    ) -> Result<Vec<Option<U256>>> {
+        let node = self.node(Capability::State)?;
+        let tokens = || {
+            wanted
+                .iter()
+                .filter_map(|(holder, token)| Some((token.as_ref().copied()?, *holder)))
+        };
+        let (block, answers) = node.at_end_of(block, |replayer, block| {
+            replayer.token_balances(tokens(), block)
+        })?;
+        let mut answers = answers.into_iter();
+        self.with_state(Some(block), |state| {
+            let balance = |(holder, token): &(Address, Option<Address>)| match token {
+                Some(_) => Ok(answers.next().flatten()),
+                None => Ok(Some(state.account(*holder)?.balance)),
+            };
+            wanted.iter().map(balance).collect()
+        })
+    }
 }
 
 impl BlockState<'_> {

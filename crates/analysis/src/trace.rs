@@ -1,0 +1,329 @@
+//! Follows amounts: which part of what some addresses sent is where at the end of a range.
+//!
+//! Tokens of one kind cannot be told apart. So a rule decides which of the tokens that an account
+//! holds leave first ([`TraceMethod`]). The rules are those of accounting and of courts:
+//!
+//! - *first in, first out*: an account is a queue of lots;
+//! - *last in, first out*: an account is a stack of lots;
+//! - *haircut*: every transfer takes the same share of each lot. Amounts are integers: each lot
+//!   gives its share rounded down, and the units that remain come from the lots with the largest
+//!   remainders, of equals the lot of the earlier source, untraced tokens last;
+//! - *poison*: everything that leaves an account after a traced token arrived is traced. Amounts
+//!   are upper bounds, and what arrives at one address may have several sources.
+//!
+//! The transfers of the roots are the *sources*. What comes back to a root ends there, because it
+//! is part of a later source. Each account has a balance in each token, which includes tokens that
+//! are not traced. Except for poison, the amounts of the sources add up to those of the ends,
+//! exactly.
+
+use crate::serial::decimal;
+use alloy_primitives::{Address, U256, map::HashMap};
+use lots::Lots;
+use serde::Serialize;
+use txgraph_base::words;
+use txgraph_graph::{AmountSum, widen};
+use txgraph_transfers::{TokenStandard, Transfer};
+
+mod lots;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+words! {
+    /// Which of the tokens of an account leave first.
+    #[derive(Default)]
+    pub enum TraceMethod: "method" {
+        /// Those that arrived first.
+        #[default]
+        Fifo = "fifo",
+        /// Those that arrived last.
+        Lifo = "lifo",
+        /// The same share of all.
+        Haircut = "haircut",
+        /// All that leaves after a traced token arrived is traced.
+        Poison = "poison",
+    }
+}
+
+words! {
+    /// Why traced tokens are not followed beyond an address.
+    pub enum TraceEnd: "end of a trace" {
+        /// They are still there after the last block.
+        Held = "held",
+        /// They came back to a root.
+        Returned = "returned",
+        /// The address has too many counterparties.
+        Hub = "hub",
+        /// The address is in the stop list.
+        StopList = "stop_list",
+        /// The address is at the last hop.
+        LastHop = "last_hop",
+        /// They were burnt: sent to the zero address.
+        Burnt = "burnt",
+        /// A limit of the search was reached.
+        Limit = "limit",
+    }
+}
+
+/// What counts as one kind of token: the contract, and the id for standards with ids.
+type Token = (Option<Address>, TokenStandard, Option<U256>);
+
+/// The traced part of a transfer that comes from one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceRow {
+    /// The transfer.
+    pub transfer: Transfer,
+    /// The index of the source in [`Trace::sources`]; the earliest one for poison.
+    pub source: usize,
+    /// The traced amount, smallest unit.
+    pub amount: U256,
+    /// The number of transfers from the root to here, this one included.
+    pub hop: u32,
+}
+
+/// Traced tokens that are at one address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TraceEnding {
+    /// The address.
+    pub address: Address,
+    /// Token contract; absent for the native coin.
+    pub token_address: Option<Address>,
+    /// The standard of the token.
+    pub token_standard: TokenStandard,
+    /// The id, for standards with ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<U256>,
+    /// The amount, smallest unit. For poison, all that arrived as traced.
+    #[serde(serialize_with = "decimal")]
+    pub amount: AmountSum,
+    /// Why it is not followed further.
+    pub end: TraceEnd,
+    /// The smallest number of transfers from a root.
+    pub hop: u32,
+    /// The number of traced transfers that brought it; for [`TraceEnd::Held`], all that arrived.
+    pub transfers: u64,
+    /// Block of the first of them.
+    pub first_block: u64,
+    /// Block of the last of them.
+    pub last_block: u64,
+}
+
+/// Where the tokens of some addresses went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The rule.
+    pub method: TraceMethod,
+    /// The transfers of the roots, in order. Their whole amounts are traced.
+    pub sources: Vec<Transfer>,
+    /// The traced parts of all transfers, in order, then by source. Those of roots are included.
+    pub rows: Vec<TraceRow>,
+    /// Where the tokens are: by token, then amount, largest first, then address.
+    pub ends: Vec<TraceEnding>,
+    /// Transfers that moved more than the account is known to have had. The excess counts as not
+    /// traced.
+    pub unexplained: u64,
+    /// Accounts whose balance before the range is not known. Only what they received since counts.
+    pub unknown_balances: u64,
+}
+
+/// A traced part of an amount: the index of its source, the amount, and the hop.
+type Part = (usize, U256, u32);
+
+/// Returns why an address is not followed.
+type End<'a> = dyn Fn(&Address) -> Option<TraceEnd> + 'a;
+
+/// Returns the balance of an address in a token.
+type Opening<'a> = dyn FnMut(Address, Option<Address>) -> Option<U256> + 'a;
+
+/// An account of one token.
+#[derive(Default)]
+struct Account {
+    received: AmountSum,
+    sent: AmountSum,
+    /// The balance, as far as the transfers tell: it is never below zero.
+    balance: U256,
+    /// Present since the first traced token arrived.
+    lots: Option<Lots>,
+    arrivals: Option<Arrivals>,
+}
+
+/// Traced transfers to an account.
+#[derive(Clone, Copy)]
+struct Arrivals {
+    amount: AmountSum,
+    hop: u32,
+    transfers: u64,
+    first_block: u64,
+    last_block: u64,
+}
+
+/// Follows amounts through transfers in their order.
+#[expect(missing_debug_implementations, reason = "it has a function")]
+pub struct Tracer<'a> {
+    method: TraceMethod,
+    end: Box<End<'a>>,
+    /// The balance of an address in a token before the first block; `None` if it is not known.
+    opening: Box<Opening<'a>>,
+    accounts: HashMap<(Address, Token), Account>,
+    sources: Vec<Transfer>,
+    rows: Vec<TraceRow>,
+    unexplained: u64,
+    unknown_balances: u64,
+}
+
+impl<'a> Tracer<'a> {
+    /// A tracer. `end` returns why an address is not followed, and [`TraceEnd::Returned`] for the
+    /// roots. `opening` returns the balance of an address in an ERC-20 token or
+    /// the native coin (`None`) before the first block, if it is known.
+    pub fn new(
+        method: TraceMethod,
+        end: impl Fn(&Address) -> Option<TraceEnd> + 'a,
+        opening: impl FnMut(Address, Option<Address>) -> Option<U256> + 'a,
+    ) -> Self {
+        Self {
+            method,
+            end: Box::new(end),
+            opening: Box::new(opening),
+            accounts: HashMap::default(),
+            sources: Vec::new(),
+            rows: Vec::new(),
+            unexplained: 0,
+            unknown_balances: 0,
+        }
+    }
+
+    /// Takes the next transfer. All transfers of the addresses that are followed must come, in
+    /// their order; others do no harm.
+    pub fn add(&mut self, transfer: &Transfer) {
+        let (from, to) = (transfer.from_address, transfer.to_address);
+        if from == to || transfer.value.is_zero() {
+            return;
+        }
+        let token = (
+            transfer.token_address,
+            transfer.token_standard,
+            transfer.token_id,
+        );
+        let traced = match (self.end)(&from) {
+            Some(TraceEnd::Returned) => {
+                self.sources.push(transfer.clone());
+                vec![(self.sources.len() - 1, transfer.value, 0)]
+            }
+            Some(_) => Vec::new(),
+            None => self.send((from, token), transfer.value),
+        };
+        for &(source, amount, hop) in &traced {
+            self.rows.push(TraceRow {
+                transfer: transfer.clone(),
+                source,
+                amount,
+                hop: hop + 1,
+            });
+        }
+        self.receive((to, token), transfer, &traced);
+    }
+
+    /// Takes an amount out of an account. Returns the traced parts: source, amount and hop.
+    fn send(&mut self, of: (Address, Token), value: U256) -> Vec<Part> {
+        let account = self.accounts.entry(of).or_default();
+        account.sent += widen(value);
+        account.balance = account.balance.saturating_sub(value);
+        let Some(lots) = &mut account.lots else {
+            return Vec::new();
+        };
+        let (traced, is_whole) = lots.take(self.method, value);
+        self.unexplained += u64::from(!is_whole);
+        traced
+    }
+
+    /// Puts an amount into an account, with its traced parts.
+    fn receive(&mut self, of: (Address, Token), transfer: &Transfer, traced: &[Part]) {
+        let value = transfer.value;
+        let account = self.accounts.entry(of).or_default();
+        if !traced.is_empty() && account.arrivals.is_none() && (self.end)(&of.0).is_none() {
+            // What it had before is not traced, and older than what arrives now.
+            let (address, (token, standard, _)) = of;
+            let is_counted = matches!(standard, TokenStandard::Native | TokenStandard::Erc20);
+            let opening = is_counted.then(|| (self.opening)(address, token)).flatten();
+            self.unknown_balances += u64::from(is_counted && opening.is_none());
+            let before = match opening {
+                Some(opening) => (widen(opening) + account.received)
+                    .saturating_sub(account.sent)
+                    .saturating_to(),
+                None => account.balance,
+            };
+            account.lots = Some(Lots::untraced(before));
+        }
+        account.received += widen(value);
+        account.balance = account.balance.saturating_add(value);
+        if let Some(lots) = &mut account.lots {
+            lots.put(value, traced);
+        }
+        let Some(hop) = traced.iter().map(|(.., hop)| hop + 1).min() else {
+            return;
+        };
+        let amount = traced.iter().map(|(_, amount, _)| widen(*amount)).sum();
+        let block = transfer.block_number;
+        match &mut account.arrivals {
+            Some(arrivals) => {
+                arrivals.amount += amount;
+                arrivals.hop = arrivals.hop.min(hop);
+                arrivals.transfers += 1;
+                arrivals.last_block = block;
+            }
+            none => {
+                *none = Some(Arrivals {
+                    amount,
+                    hop,
+                    transfers: 1,
+                    first_block: block,
+                    last_block: block,
+                });
+            }
+        }
+    }
+
+    /// Ends the trace.
+    pub fn finish(self) -> Trace {
+        let method = self.method;
+        let held = |(of, account): ((Address, Token), Account)| {
+            let (address, (token_address, token_standard, token_id)) = of;
+            let arrivals = account.arrivals?;
+            let (end, amount) = match ((self.end)(&address), &account.lots) {
+                (None, Some(lots)) if method != TraceMethod::Poison => {
+                    (TraceEnd::Held, lots.traced())
+                }
+                (end, _) => (end.unwrap_or(TraceEnd::Held), arrivals.amount),
+            };
+            (!amount.is_zero()).then_some(TraceEnding {
+                address,
+                token_address,
+                token_standard,
+                token_id,
+                amount,
+                end,
+                hop: arrivals.hop,
+                transfers: arrivals.transfers,
+                first_block: arrivals.first_block,
+                last_block: arrivals.last_block,
+            })
+        };
+        let mut ends: Vec<_> = self.accounts.into_iter().filter_map(held).collect();
+        ends.sort_unstable_by(|a, b| {
+            let token = |end: &TraceEnding| (end.token_address, end.token_standard, end.token_id);
+            let by_amount = || b.amount.cmp(&a.amount);
+            let by_address = || a.address.cmp(&b.address);
+            (token(a).cmp(&token(b)))
+                .then_with(by_amount)
+                .then_with(by_address)
+        });
+        Trace {
+            method,
+            sources: self.sources,
+            rows: self.rows,
+            ends,
+            unexplained: self.unexplained,
+            unknown_balances: self.unknown_balances,
+        }
+    }
+}

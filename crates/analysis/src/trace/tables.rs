@@ -1,0 +1,221 @@
+//! A trace as tables, and as JSON.
+
+use super::{Trace, TraceRow};
+use crate::{Cell, CellKind, MeasureResult, Table, ratio::share};
+use alloy_primitives::{Address, B256};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+use txgraph_graph::{AmountSum, widen};
+use txgraph_transfers::{TokenStandard, Transfer};
+
+/// `block:transaction`, which commands accept.
+fn transaction(transfer: &Transfer) -> String {
+    format!("{}:{}", transfer.block_number, transfer.transaction_index)
+}
+
+fn hash(transfer: &Transfer) -> Cell {
+    let hash = transfer.transaction_hash.map(|hash| hash.to_string());
+    hash.into()
+}
+
+impl Trace {
+    /// Where the tokens are, with the share of each address.
+    fn ends(&self) -> Table {
+        use CellKind::{Address, Amount, Integer, Ratio, Text};
+        let mut table = Table::new(
+            "ends",
+            format!("Where the tokens are ({})", self.method.as_str()),
+            &[
+                ("address", Address),
+                ("token_address", Address),
+                ("token_standard", Text),
+                ("token_id", Text),
+                ("amount", Amount),
+                ("share", Ratio),
+                ("end", Text),
+                ("hop", Integer),
+                ("transfers", Integer),
+                ("first_block", Integer),
+                ("last_block", Integer),
+            ],
+        );
+        for of in self.ends.chunk_by(|a, b| {
+            (a.token_address, a.token_standard) == (b.token_address, b.token_standard)
+        }) {
+            let total: AmountSum = of.iter().map(|end| end.amount).sum();
+            for end in of {
+                table.push(vec![
+                    end.address.into(),
+                    end.token_address.into(),
+                    end.token_standard.as_str().into(),
+                    end.token_id.map(|id| id.to_string()).into(),
+                    end.amount.into(),
+                    share(end.amount, total).into(),
+                    end.end.as_str().into(),
+                    end.hop.into(),
+                    end.transfers.into(),
+                    end.first_block.into(),
+                    end.last_block.into(),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// The transfers of the roots.
+    fn sources(&self) -> Table {
+        use CellKind::{Address, Amount, Integer, Text};
+        let mut table = Table::new(
+            "sources",
+            "Transfers of the roots",
+            &[
+                ("source", Integer),
+                ("transaction", Text),
+                ("token_address", Address),
+                ("token_standard", Text),
+                ("from_address", Address),
+                ("to_address", Address),
+                ("amount", Amount),
+                ("transaction_hash", Text),
+            ],
+        );
+        for (number, transfer) in (1u64..).zip(&self.sources) {
+            table.push(vec![
+                number.into(),
+                transaction(transfer).into(),
+                transfer.token_address.into(),
+                transfer.token_standard.as_str().into(),
+                transfer.from_address.into(),
+                transfer.to_address.into(),
+                widen(transfer.value).into(),
+                hash(transfer),
+            ]);
+        }
+        table
+    }
+
+    /// Every traced part of every transfer.
+    fn ledger(&self) -> Table {
+        use CellKind::{Address, Amount, Integer, Text};
+        let mut table = Table::new(
+            "ledger",
+            "Traced parts of transfers",
+            &[
+                ("block_number", Integer),
+                ("block_timestamp", Integer),
+                ("transaction_index", Integer),
+                ("log_index", Integer),
+                ("sub_index", Integer),
+                ("transaction_hash", Text),
+                ("token_address", Address),
+                ("token_standard", Text),
+                ("token_id", Text),
+                ("from_address", Address),
+                ("to_address", Address),
+                ("value", Amount),
+                ("source", Integer),
+                ("amount", Amount),
+                ("hop", Integer),
+            ],
+        );
+        for row in &self.rows {
+            let transfer = &row.transfer;
+            table.push(vec![
+                transfer.block_number.into(),
+                transfer.block_timestamp.map(|time| time.seconds()).into(),
+                transfer.transaction_index.into(),
+                transfer.log_index.into(),
+                transfer.sub_index.into(),
+                hash(transfer),
+                transfer.token_address.into(),
+                transfer.token_standard.as_str().into(),
+                transfer.token_id.map(|id| id.to_string()).into(),
+                transfer.from_address.into(),
+                transfer.to_address.into(),
+                widen(transfer.value).into(),
+                (row.source + 1).into(),
+                widen(row.amount).into(),
+                row.hop.into(),
+            ]);
+        }
+        table
+    }
+}
+
+impl MeasureResult for Trace {
+    fn tables(&self) -> Vec<Table> {
+        vec![self.ends(), self.sources(), self.ledger()]
+    }
+}
+
+/// A transfer in JSON.
+#[derive(Serialize)]
+struct TransferJson {
+    block_number: u64,
+    block_timestamp: Option<u64>,
+    transaction_index: u32,
+    log_index: Option<u32>,
+    sub_index: u32,
+    transaction_hash: Option<B256>,
+    token_address: Option<Address>,
+    token_standard: TokenStandard,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_id: Option<String>,
+    from_address: Address,
+    to_address: Address,
+    value: String,
+}
+
+impl From<&Transfer> for TransferJson {
+    fn from(transfer: &Transfer) -> Self {
+        Self {
+            block_number: transfer.block_number,
+            block_timestamp: transfer.block_timestamp.map(|time| time.seconds()),
+            transaction_index: transfer.transaction_index,
+            log_index: transfer.log_index,
+            sub_index: transfer.sub_index,
+            transaction_hash: transfer.transaction_hash,
+            token_address: transfer.token_address,
+            token_standard: transfer.token_standard,
+            token_id: transfer.token_id.map(|id| id.to_string()),
+            from_address: transfer.from_address,
+            to_address: transfer.to_address,
+            value: transfer.value.to_string(),
+        }
+    }
+}
+
+/// A row of the ledger in JSON.
+#[derive(Serialize)]
+struct RowJson {
+    #[serde(flatten)]
+    transfer: TransferJson,
+    source: usize,
+    amount: String,
+    hop: u32,
+}
+
+impl From<&TraceRow> for RowJson {
+    fn from(row: &TraceRow) -> Self {
+        Self {
+            transfer: (&row.transfer).into(),
+            source: row.source + 1,
+            amount: row.amount.to_string(),
+            hop: row.hop,
+        }
+    }
+}
+
+impl Serialize for Trace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sources: Vec<TransferJson> = self.sources.iter().map(Into::into).collect();
+        let ledger: Vec<RowJson> = self.rows.iter().map(Into::into).collect();
+        let mut json = serializer.serialize_struct("Trace", 6)?;
+        json.serialize_field("method", &self.method)?;
+        json.serialize_field("unexplained", &self.unexplained)?;
+        json.serialize_field("unknown_balances", &self.unknown_balances)?;
+        json.serialize_field("ends", &self.ends)?;
+        json.serialize_field("sources", &sources)?;
+        json.serialize_field("ledger", &ledger)?;
+        json.end()
+    }
+}

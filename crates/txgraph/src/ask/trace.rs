@@ -1,0 +1,203 @@
+//! Follows the tokens that some addresses sent: see [`txgraph_analysis::Tracer`].
+
+use super::restarting;
+use crate::{Error, ErrorKind, Result, Source};
+use alloy_primitives::{Address, U256};
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph_analysis::{Trace, TraceEnd, TraceMethod, Tracer};
+use txgraph_graph::{Expansion, SearchRequest, TransferGraph, search};
+use txgraph_transfers::{
+    Direction, ScanRequest, TokenStandard, Touching, TransferFilter, TransferSource,
+};
+
+/// What cannot be traced.
+pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()> {
+    if direction != Direction::Out {
+        return Err(Error::usage(
+            "a trace follows tokens forward, so its direction is `out`",
+        ));
+    }
+    if !filter.min_value.is_zero() || !filter.amounts.min_values().is_empty() {
+        return Err(Error::usage(
+            "a trace needs all transfers of a token, so it has no smallest amount",
+        ));
+    }
+    if !filter.kinds.is_empty() {
+        return Err(Error::usage(
+            "a trace needs all transfers of a token, so it takes no kinds",
+        ));
+    }
+    Ok(())
+}
+
+/// Searches forward in time, then follows the amounts through all transfers of the addresses that
+/// were expanded.
+pub(super) fn run(
+    source: &Source,
+    request: &SearchRequest,
+    method: TraceMethod,
+) -> Result<(TransferGraph, Trace, Vec<String>)> {
+    let from = source.transfer_source(&request.filter)?;
+    restarting(source, || {
+        let graph = source.install(|| search(&*from, request))??;
+        source.check_interrupted()?;
+        let (opening, obstacle) = openings(source, &graph)?;
+        let trace = source.install(|| follow(&*from, request, &graph, method, &opening))??;
+        let notes = notes(&trace, obstacle);
+        Ok((graph, trace, notes))
+    })
+}
+
+/// What people should know about a trace.
+fn notes(trace: &Trace, obstacle: Option<Error>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if trace.sources.is_empty() {
+        notes.push("the roots sent nothing in these blocks".to_owned());
+    }
+    if trace.unknown_balances > 0 {
+        notes.push(format!(
+            "the balances of {} before the first block are not known, so that only what arrived since \
+             counts{}",
+            counted(trace.unknown_balances, "account"),
+            obstacle.map_or_else(String::new, |why| format!(": {}", why.message))
+        ));
+    }
+    if trace.unexplained > 0 {
+        notes.push(format!(
+            "{} moved more than the account is known to have had: fees, rebasing, or a balance \
+             from before the first block",
+            counted(trace.unexplained, "transfer")
+        ));
+    }
+    notes
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Balances before the first block, by address and token; absent if they are not known.
+type Openings = BTreeMap<(Address, Option<Address>), U256>;
+
+/// The balances of all addresses through which tokens can have gone, and why they are not known.
+fn openings(source: &Source, graph: &TransferGraph) -> Result<(Openings, Option<Error>)> {
+    let mut wanted = BTreeSet::new();
+    for edge in graph.graph.edge_indices() {
+        let Some((_, to)) = graph.graph.edge_endpoints(edge) else {
+            continue;
+        };
+        let (vertex, transfer) = (&graph.graph[to], &graph.graph[edge].transfer);
+        let is_counted = matches!(
+            transfer.token_standard,
+            TokenStandard::Native | TokenStandard::Erc20
+        );
+        if vertex.expansion == Expansion::Expanded && is_counted {
+            wanted.insert((vertex.address, transfer.token_address));
+        }
+    }
+    let Some(first) = graph.blocks.iter().next().map(|range| range.first) else {
+        return Ok(Default::default());
+    };
+    let wanted: Vec<_> = wanted.into_iter().collect();
+    if first == 0 {
+        let zero = wanted.into_iter().map(|of| (of, U256::ZERO));
+        return Ok((zero.collect(), None));
+    }
+    let known = match balances(source, first - 1, &wanted) {
+        Ok(known) => known,
+        // Without them, only what arrived since counts. The answer says so.
+        Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Usage) => {
+            return Ok((Openings::new(), Some(error)));
+        }
+        Err(error) => return Err(error),
+    };
+    let known = wanted.into_iter().zip(known);
+    let known = known.filter_map(|(of, balance)| Some((of, balance?)));
+    Ok((known.collect(), None))
+}
+
+#[cfg(feature = "replay")]
+fn balances(
+    source: &Source,
+    block: u64,
+    wanted: &[(Address, Option<Address>)],
+) -> Result<Vec<Option<U256>>> {
+    if !source.capabilities().contains(crate::Capability::State) {
+        return Ok(vec![None; wanted.len()]);
+    }
+    source.balances(Some(block), wanted)
+}
+
+#[cfg(not(feature = "replay"))]
+fn balances(
+    _: &Source,
+    _: u64,
+    wanted: &[(Address, Option<Address>)],
+) -> Result<Vec<Option<U256>>> {
+    Ok(vec![None; wanted.len()])
+}
+
+/// Follows the amounts.
+fn follow(
+    from: &dyn TransferSource,
+    request: &SearchRequest,
+    graph: &TransferGraph,
+    method: TraceMethod,
+    opening: &Openings,
+) -> Result<Trace> {
+    let mut ends = BTreeMap::new();
+    let mut touching = Touching {
+        addresses: request.roots.iter().copied().collect(),
+        direction: Direction::Both,
+    };
+    for vertex in graph.graph.node_weights() {
+        let end = match vertex.expansion {
+            Expansion::Expanded => {
+                touching.addresses.insert(vertex.address);
+                None
+            }
+            Expansion::LastHop => Some(TraceEnd::LastHop),
+            Expansion::Hub => Some(TraceEnd::Hub),
+            Expansion::StopList => Some(TraceEnd::StopList),
+            Expansion::ZeroAddress => Some(TraceEnd::Burnt),
+            Expansion::Limit => Some(TraceEnd::Limit),
+        };
+        ends.insert(vertex.address, end);
+    }
+    for root in &request.roots {
+        ends.insert(*root, Some(TraceEnd::Returned));
+    }
+    if !request.expand_zero {
+        ends.insert(Address::ZERO, Some(TraceEnd::Burnt));
+    }
+    // An address that is not in the graph was cut off by a limit.
+    let end = |address: &Address| match ends.get(address) {
+        Some(end) => *end,
+        None => Some(TraceEnd::Limit),
+    };
+    let balance = |address, token| opening.get(&(address, token)).copied();
+    let mut tracer = Tracer::new(method, end, balance);
+    let scan = ScanRequest {
+        blocks: request.blocks.clone(),
+        filter: TransferFilter {
+            touching: Some(touching),
+            ..request.filter.clone()
+        },
+        wrapped_native: request.wrapped_native.clone(),
+        with_times: false,
+        with_hashes: false,
+        allow_partial: request.allow_partial,
+    };
+    let report = txgraph_graph::scan(from, &scan, |batch| {
+        batch.iter().for_each(|transfer| tracer.add(transfer));
+        Ok(())
+    })?;
+    let mut trace = tracer.finish();
+    from.fill_hashes(&mut trace.sources, &report.pins)?;
+    let mut transfers: Vec<_> = trace.rows.iter().map(|row| row.transfer.clone()).collect();
+    from.fill_hashes(&mut transfers, &report.pins)?;
+    for (row, transfer) in trace.rows.iter_mut().zip(transfers) {
+        row.transfer = transfer;
+    }
+    Ok(trace)
+}
