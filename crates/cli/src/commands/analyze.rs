@@ -11,7 +11,9 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use txgraph::{Analysis, AnalysisFormat, Measure, Result, TokenList, text::AnalyzeQuery};
+use txgraph::{
+    Analysis, AnalysisFormat, Measure, Result, TokenList, TraceMethod, text::AnalyzeQuery,
+};
 
 /// Measure the graph around some addresses, or of all transfers
 ///
@@ -25,6 +27,7 @@ use txgraph::{Analysis, AnalysisFormat, Measure, Result, TokenList, text::Analyz
 ///   degrees     numbers of counterparties and transfers of addresses
 ///   loops       groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
+///   trace       where the tokens are that the roots sent: amounts, followed through all transfers
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
 pub(crate) struct AnalyzeArgs {
@@ -46,6 +49,16 @@ pub(crate) struct AnalyzeArgs {
         help_heading = "Output"
     )]
     order: Option<String>,
+
+    /// For `trace`: which tokens of an account leave first; default: fifo
+    ///
+    /// `fifo`: those that arrived first; `lifo`: those that arrived last; `haircut`: the same share of
+    /// all; `poison`: everything that leaves after a traced token arrived is traced.
+    #[arg(
+        long, value_name = "RULE",
+        value_parser = words(TraceMethod::ALL, TraceMethod::as_str), help_heading = "Output"
+    )]
+    method: Option<TraceMethod>,
 
     /// Only this table of the measure, e.g. top-senders-by-amount
     ///
@@ -81,6 +94,12 @@ Examples (for the small chain in testdata/):
   Which addresses pass a token round in circles, in the whole chain?
     $ txgraph analyze loops -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 
+  Where are the tokens of a thief now, and what is the path of each amount?
+    $ txgraph analyze trace -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
+        -t 0xd601451207128971898aab8654521699f35222e2
+    $ txgraph analyze trace -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --method haircut \\
+        -t 0xd601451207128971898aab8654521699f35222e2 --table ledger -f csv
+
   With whom does an address trade most often? As CSV:
     $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both \\
         --order count -f csv
@@ -100,6 +119,7 @@ impl From<AnalyzeArgs> for AnalyzeQuery {
             search: args.search.into(),
             top: args.top,
             order: args.order,
+            method: args.method,
             table: args.table,
             token_list: args.token_list.map(text),
             output: output(
@@ -129,6 +149,9 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let analysis = question.run()?;
     terminal.gaps(&analysis.graph.scan);
     terminal.limits(&analysis.graph.limits);
+    for note in &analysis.notes {
+        terminal.note(format_args!("{note}"));
+    }
     match analysis.write(&output)? {
         Some(written) => terminal.written(&[written]),
         None => print_tables(query, &analysis, &tokens, terminal)?,

@@ -6,7 +6,7 @@ use alloy_primitives::utils::format_units;
 use clap::Args;
 use serde_json::{Value, json};
 use txgraph::{
-    Address, BlockState, Error, Method, Result, Source, TokenNames, U256, printable,
+    Address, BlockState, Error, Result, Source, TokenNames, U256, printable,
     text::{self, Checksum, addresses},
 };
 
@@ -283,17 +283,13 @@ fn token_balance(
     token: Address,
     holder: Address,
 ) -> Result<U256> {
-    let balance_of = Method::parse("balanceOf(address)(uint256)")?;
-    let call = source.call(token).block(state.block());
-    let result = call.function(&balance_of, &[holder.to_string()])?.run()?;
-    let output = result.output()?;
-    match output.first_chunk::<32>() {
-        Some(word) => Ok(U256::from_be_bytes(*word)),
-        None => Err(Error::new(
+    let balances = source.balances(Some(state.block()), &[(holder, Some(token))])?;
+    balances.into_iter().next().flatten().ok_or_else(|| {
+        Error::new(
             txgraph::ErrorKind::Failed,
             format!("{token} is not a token: it does not answer balanceOf"),
-        )),
-    }
+        )
+    })
 }
 
 /// Symbol and decimals, if the token states both.

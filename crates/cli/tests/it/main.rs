@@ -34,5 +34,6 @@ mod status;
 mod terminal;
 mod tls;
 mod tour;
+mod trace;
 mod transfers;
 mod tx;

@@ -1,0 +1,161 @@
+//! `analyze trace`: where the tokens of planted scenarios are.
+
+use crate::harness::{Sample, rows};
+use std::collections::BTreeMap;
+use txgraph_testkit::fixtures;
+
+/// The ends of a trace: address to amount and reason.
+fn ends(sample: &Sample, line: &str) -> BTreeMap<String, (u128, String)> {
+    let answer = sample.ok(&format!("analyze trace {line} -f csv -q"));
+    let ends = rows(&answer.stdout).into_iter().map(|mut row| {
+        let amount = row["amount"].parse().unwrap();
+        (
+            row.remove("address").unwrap(),
+            (amount, row.remove("end").unwrap()),
+        )
+    });
+    ends.collect()
+}
+
+#[test]
+fn peeled_amounts_are_where_they_were_peeled_to() {
+    for fixture in fixtures::full() {
+        let sample = Sample::new(fixture);
+        let scenario = sample.fixture.truth["scenarios"]["peel-chain-token"].clone();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let (root, token) = (text(&scenario["root"]), text(&scenario["token"]));
+        let payees: Vec<_> = scenario["payees"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(text)
+            .collect();
+        let last = text(scenario["chain"].as_array().unwrap().last().unwrap());
+        let mut expected = BTreeMap::<String, u128>::new();
+        for edge in scenario["edges"].as_array().unwrap() {
+            let (to, value) = (text(&edge["to"]), text(&edge["value"]));
+            if payees.contains(&to) || to == last {
+                *expected.entry(to).or_default() += value.parse::<u128>().unwrap();
+            }
+        }
+        // The accounts of the chain have nothing else, so that every rule gives the same.
+        for method in ["fifo", "lifo", "haircut"] {
+            let found = ends(&sample, &format!("-r {root} -t {token} --method {method}"));
+            for (address, amount) in &expected {
+                assert_eq!(
+                    found.get(address),
+                    Some(&(*amount, "held".to_owned())),
+                    "{method} {}: {address}",
+                    sample.fixture.name
+                );
+            }
+            let found: u128 = found.values().map(|(amount, _)| amount).sum();
+            assert_eq!(found, expected.values().sum::<u128>());
+        }
+    }
+}
+
+/// The ledger adds up: what reaches an address from a source leaves it, or is still there.
+#[test]
+fn ledgers_add_up() {
+    for fixture in fixtures::full() {
+        let sample = Sample::new(fixture);
+        let scenario = &sample.fixture.truth["scenarios"]["hub"];
+        let (hub, token) = (
+            scenario["hub"].as_str().unwrap(),
+            scenario["token"].as_str().unwrap(),
+        );
+        for method in ["fifo", "lifo", "haircut"] {
+            let line = format!("-r {hub} -t {token} -n 4 --method {method}");
+            let ledger = sample.ok(&format!("analyze trace {line} --table ledger -f csv -q"));
+            let mut left: BTreeMap<String, i128> = BTreeMap::new();
+            for row in rows(&ledger.stdout) {
+                let amount: i128 = row["amount"].parse().unwrap();
+                if row["from_address"] != hub {
+                    *left.entry(row["from_address"].clone()).or_default() -= amount;
+                }
+                *left.entry(row["to_address"].clone()).or_default() += amount;
+            }
+            left.retain(|_, amount| *amount != 0);
+            let ends = ends(&sample, &line).into_iter();
+            let ends: BTreeMap<_, _> = ends
+                .map(|(address, (amount, _))| (address, i128::try_from(amount).unwrap()))
+                .collect();
+            assert!(left.len() > 3, "{left:?}");
+            assert_eq!(left, ends, "{method} {}", sample.fixture.name);
+        }
+    }
+}
+
+/// A range that starts later takes the balances before it from the state: the answer about the
+/// later transfers is the same as that of the whole chain.
+#[test]
+fn balances_before_the_range_come_from_the_state() {
+    let sample = Sample::small();
+    let scenario = &sample.fixture.truth["scenarios"]["hub"];
+    let (hub, token) = (
+        scenario["hub"].as_str().unwrap(),
+        scenario["token"].as_str().unwrap(),
+    );
+    let genesis = sample.fixture.genesis.to_string();
+    std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+    let line = format!("analyze trace -r {hub} -t {token} --table ledger -f csv");
+    let without_rules = sample.ok(&format!("{line} --blocks 20:"));
+    assert!(
+        without_rules.stderr.contains("are not known"),
+        "{without_rules:?}"
+    );
+    assert!(
+        without_rules.stderr.contains("genesis file"),
+        "{without_rules:?}"
+    );
+    let ledger = |blocks: &str| {
+        let answer = sample.ok(&format!("{line} --blocks {blocks} --chain genesis.json"));
+        assert!(
+            !answer.stderr.contains("are not known"),
+            "{}",
+            answer.stderr
+        );
+        let rows = rows(&answer.stdout).into_iter();
+        rows.map(|row| {
+            (
+                row["transaction_hash"].clone(),
+                row["to_address"].clone(),
+                row["amount"].clone(),
+            )
+        })
+        .collect::<Vec<_>>()
+    };
+    let whole = ledger("0:");
+    let first = scenario["edges"].as_array().unwrap().iter();
+    let first = first
+        .filter(|edge| edge["from"].as_str() == Some(hub))
+        .map(|edge| edge["block"].as_u64().unwrap())
+        .min();
+    let late = ledger(&format!("{}:", first.unwrap()));
+    assert!(!late.is_empty());
+    assert_eq!(late, whole);
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused() {
+    let sample = Sample::small();
+    let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    for (line, reason) in [
+        (format!("analyze trace {root} -d in"), "forward"),
+        (
+            format!("analyze trace {root} --min-value 5"),
+            "no smallest amount",
+        ),
+        (format!("analyze trace {root} --kind mint"), "no kinds"),
+        ("analyze trace".to_owned(), "needs an address to start from"),
+        (
+            format!("analyze pairs {root} --method lifo"),
+            "only `trace` has one",
+        ),
+    ] {
+        let run = sample.run(&line);
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        assert!(run.stderr.contains(reason), "{line}: {}", run.stderr);
+    }
+}
