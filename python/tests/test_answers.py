@@ -123,6 +123,17 @@ def test_measures_equal(node, chain, command_line, tmp_path, measure):
     assert analysis.result == document["result"]
 
 
+@pytest.mark.parametrize("method", ["fifo", "lifo", "haircut", "poison"])
+def test_traces_equal(node, chain, command_line, method):
+    line = ["analyze", "trace", "-r", ROOT, "--method", method]
+    trace = node.trace(ROOT, method=method)
+    for name in ("ends", "sources", "ledger"):
+        expected = command_line(chain, *line, "--table", name, "-f", "csv")
+        assert as_csv(getattr(trace, name)) == expected
+        assert expected.count(b"\n") > 5
+    assert trace.result == json.loads(command_line(chain, *line, "-f", "json"))["result"]
+
+
 def test_saved_questions_equal(node, chain, command_line, tmp_path):
     path = tmp_path / "q.arrow"
     command_line(

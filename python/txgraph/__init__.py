@@ -19,7 +19,7 @@ from ._errors import (
 )
 from ._graph import Analysis, Graph
 from ._native import Batch, Batches
-from ._node import Call, Index, Node, Replay, open, queries, source_kinds
+from ._node import Call, Index, Node, Replay, Trace, open, queries, source_kinds
 from ._sample import sample, sample_genesis, sample_truth
 from ._table import Table, Transfers
 
@@ -39,6 +39,7 @@ __all__ = [
     "Reorged",
     "Replay",
     "Table",
+    "Trace",
     "Transfers",
     "Unavailable",
     "UnsupportedError",

@@ -34,6 +34,19 @@ class Call(NamedTuple):
     reason: Optional[str]
 
 
+class Trace(NamedTuple):
+    """Where the tokens of some addresses went: the answer of :meth:`Node.trace`."""
+
+    #: the addresses that have them, with amounts, shares, and why they are not followed further
+    ends: Table
+    #: the transfers of the roots
+    sources: Table
+    #: the traced part of every transfer, by source
+    ledger: Table
+    #: everything, as in the command line's JSON
+    result: Dict[str, Any]
+
+
 class Replay(NamedTuple):
     """The result of a replay."""
 
@@ -303,7 +316,8 @@ class Node:
         return self._graph(_options.dump(options))
 
     def analyze(self, measure: str = "summary", **options: Any) -> Analysis:
-        """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``loops`` or ``components``.
+        """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``loops``, ``components``
+        or ``trace``.
 
         With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all
         transfers that match. ``top`` limits rankings, ``order`` (amount, count, address) orders
@@ -324,6 +338,18 @@ class Node:
             else:
                 read[name] = _options.text(name, value)
         return self._analyze(_options.dump({"measure": measure, **read}))
+
+    def trace(self, root: Any, *, method: str = "fifo", **options: Any) -> Trace:
+        """Follows the tokens that ``root`` sent, amount by amount, to where they are now.
+
+        ``method`` decides which tokens of an account leave first: ``fifo``, ``lifo``, ``haircut``
+        (the same share of all) or ``poison`` (upper bounds). Other options are those of
+        :meth:`graph`; all hops are followed unless ``hops`` is given. Amounts are in the smallest
+        unit of the token.
+        """
+        analysis = self.analyze("trace", root=_options.roots(root), method=method, **options)
+        tables = analysis.tables
+        return Trace(tables["ends"], tables["sources"], tables["ledger"], analysis.result)
 
     def query(self, name: str, **params: Any) -> Union[Transfers, Graph, Analysis]:
         """Asks a saved question by its name, or by the path of its file. :func:`queries` lists
