@@ -24,6 +24,7 @@ mod timing;
 mod amount;
 mod assemble;
 mod build;
+mod ends;
 mod graph;
 mod largest;
 mod merge;
@@ -39,6 +40,7 @@ pub mod testing;
 
 pub use amount::{AmountSum, widen};
 pub use csr::Csr;
+pub use ends::{Contracts, EndReason, TrailEnd};
 pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
 };

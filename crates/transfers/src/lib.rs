@@ -21,6 +21,7 @@ mod source;
 pub mod testing;
 mod time;
 mod transfer;
+mod unseen;
 mod views;
 mod wrap;
 
@@ -44,5 +45,6 @@ pub use source::{
 pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use txgraph_base::{BlockRange, BlockRanges};
+pub use unseen::{Sought, Unseen};
 pub use views::{TransactionView, WithdrawalView};
 pub use wrap::WrappedNative;

@@ -1,0 +1,261 @@
+//! Why the trails of a search end, and at which addresses.
+
+use crate::{Expansion, TransferGraph, Vertex};
+use alloy_primitives::{Address, map::AddressHashMap};
+use serde::{Deserialize, Serialize};
+use txgraph_transfers::Direction;
+
+/// Addresses that the summary of a reason names.
+const NAMED_MAX: usize = 20;
+
+/// Why a trail ends at a vertex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// A root without a transfer in the graph.
+    SilentRoot,
+    /// A contract without a further transfer. It can pass coins on without a log.
+    Contract,
+    /// No further transfer that matches, within the blocks.
+    NoTransfers,
+    /// It is at the last hop, and was not followed.
+    LastHop,
+    /// It has too many counterparties, and was not followed.
+    Hub,
+    /// It is in the stop list, and was not followed.
+    StopList,
+    /// It is the zero address, where tokens are minted and burned.
+    ZeroAddress,
+    /// A limit of the graph was reached.
+    Limit,
+}
+
+impl EndReason {
+    /// Its word, the same as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SilentRoot => "silent_root",
+            Self::Contract => "contract",
+            Self::NoTransfers => "no_transfers",
+            Self::LastHop => "last_hop",
+            Self::Hub => "hub",
+            Self::StopList => "stop_list",
+            Self::ZeroAddress => "zero_address",
+            Self::Limit => "limit",
+        }
+    }
+
+    /// It in words, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::SilentRoot => "no transfer that matches",
+            Self::Contract => "a contract without a further transfer",
+            Self::NoTransfers => "no further transfer that matches",
+            Self::LastHop => "last hop",
+            Self::Hub => "hub",
+            Self::StopList => "stop list",
+            Self::ZeroAddress => "mint and burn",
+            Self::Limit => "limit reached",
+        }
+    }
+
+    /// What to ask next.
+    pub const fn next_step(self) -> &'static str {
+        match self {
+            Self::SilentRoot => "check the address, or ask for other blocks or tokens",
+            Self::Contract => {
+                "ask for transfers inside transactions: contracts pass coins on without a log"
+            }
+            Self::NoTransfers => "ask for further blocks or other tokens",
+            Self::LastHop => "ask for more hops",
+            Self::Hub => "allow more counterparties, or start at the hub",
+            Self::StopList => "take the address out of the stop list",
+            Self::ZeroAddress => "tokens are minted and burned here",
+            Self::Limit => "raise the limit, or ask for less",
+        }
+    }
+}
+
+/// Which addresses are contracts, as far as that was looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contracts {
+    known: AddressHashMap<bool>,
+}
+
+/// Addresses, and whether each is a contract.
+impl FromIterator<(Address, bool)> for Contracts {
+    fn from_iter<I: IntoIterator<Item = (Address, bool)>>(known: I) -> Self {
+        Self {
+            known: known.into_iter().collect(),
+        }
+    }
+}
+
+impl Contracts {
+    /// Whether an address is a contract; `None` if it was not looked up.
+    pub fn get(&self, address: Address) -> Option<bool> {
+        self.known.get(&address).copied()
+    }
+
+    /// The number of addresses that were looked up.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether nothing was looked up.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+}
+
+/// The trails that end for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrailEnd {
+    /// The reason.
+    pub reason: EndReason,
+    /// The number of addresses.
+    pub addresses: u64,
+    /// How many of them are contracts; `None` if that is not known of every one.
+    pub contracts: Option<u64>,
+    /// The first of the addresses, in the order of vertices.
+    pub first: Vec<Address>,
+    /// What to ask next.
+    pub next: String,
+}
+
+impl TransferGraph {
+    /// Why the trail ends at a vertex; `None` if it goes on.
+    pub fn end_reason(&self, vertex: &Vertex, is_contract: Option<bool>) -> Option<EndReason> {
+        let leads_nowhere = match self.direction {
+            Direction::Out => vertex.out_degree == 0,
+            Direction::In => vertex.in_degree == 0,
+            // Every vertex has the transfer that led to it.
+            Direction::Both => false,
+        };
+        match vertex.expansion {
+            _ if vertex.hop == 0 && vertex.blocks.is_none() => Some(EndReason::SilentRoot),
+            Expansion::Expanded if !leads_nowhere => None,
+            Expansion::Expanded if is_contract == Some(true) => Some(EndReason::Contract),
+            Expansion::Expanded => Some(EndReason::NoTransfers),
+            Expansion::LastHop => Some(EndReason::LastHop),
+            Expansion::Hub => Some(EndReason::Hub),
+            Expansion::StopList => Some(EndReason::StopList),
+            Expansion::ZeroAddress => Some(EndReason::ZeroAddress),
+            Expansion::Limit => Some(EndReason::Limit),
+        }
+    }
+
+    /// The vertices at which trails end, with the reasons.
+    pub fn ends<'a>(
+        &'a self,
+        contracts: &'a Contracts,
+    ) -> impl Iterator<Item = (&'a Vertex, EndReason)> + 'a {
+        self.graph.node_weights().filter_map(|vertex| {
+            let reason = self.end_reason(vertex, contracts.get(vertex.address))?;
+            Some((vertex, reason))
+        })
+    }
+
+    /// The ends of all trails by reason, in the order of [`EndReason`].
+    pub fn trail_ends(&self, contracts: &Contracts) -> Vec<TrailEnd> {
+        let mut ends: Vec<TrailEnd> = Vec::new();
+        for (vertex, reason) in self.ends(contracts) {
+            let at = match ends.iter().position(|end| end.reason == reason) {
+                Some(at) => at,
+                None => {
+                    ends.push(TrailEnd {
+                        reason,
+                        addresses: 0,
+                        contracts: Some(0),
+                        first: Vec::new(),
+                        next: reason.next_step().to_owned(),
+                    });
+                    ends.len() - 1
+                }
+            };
+            let end = &mut ends[at];
+            end.addresses += 1;
+            end.contracts = match (end.contracts, contracts.get(vertex.address)) {
+                (Some(count), Some(is_contract)) => Some(count + u64::from(is_contract)),
+                _ => None,
+            };
+            if end.first.len() < NAMED_MAX {
+                end.first.push(vertex.address);
+            }
+        }
+        ends.sort_unstable_by_key(|end| end.reason);
+        ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        SearchRequest, search,
+        testing::{MemorySource, address, transfers},
+    };
+
+    fn ends(direction: Direction, hops: Option<u32>, contracts: &Contracts) -> Vec<TrailEnd> {
+        let source = MemorySource::new(transfers("a>b:1 b>c:2 b>d:3 e>a:4"));
+        let blocks = source.available.clone();
+        let roots = vec![address("a"), address("x")];
+        let request = SearchRequest {
+            direction,
+            hops,
+            ..SearchRequest::new(roots, blocks)
+        };
+        search(&source, &request).unwrap().trail_ends(contracts)
+    }
+
+    fn names(ends: &[TrailEnd]) -> Vec<(EndReason, Vec<Address>)> {
+        ends.iter()
+            .map(|end| {
+                assert_eq!(end.addresses, end.first.len() as u64);
+                (end.reason, end.first.clone())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn trails_end_without_transfers_and_at_the_last_hop() {
+        let unknown = Contracts::default();
+        let silent = (EndReason::SilentRoot, vec![address("x")]);
+        let mut nowhere = vec![address("c"), address("d")];
+        nowhere.sort_unstable();
+        let all = ends(Direction::Out, None, &unknown);
+        assert_eq!(
+            names(&all),
+            [silent.clone(), (EndReason::NoTransfers, nowhere)]
+        );
+        assert_eq!(all[0].contracts, None);
+        assert_eq!(
+            names(&ends(Direction::Out, Some(1), &unknown)),
+            [silent.clone(), (EndReason::LastHop, vec![address("b")])]
+        );
+        assert_eq!(
+            names(&ends(Direction::In, None, &unknown)),
+            [silent, (EndReason::NoTransfers, vec![address("e")])]
+        );
+    }
+
+    #[test]
+    fn contracts_are_an_end_of_their_own() {
+        let known = ["a", "b", "c", "d", "x"].map(|name| (address(name), name == "c"));
+        let contracts: Contracts = known.into_iter().collect();
+        let all = ends(Direction::Out, None, &contracts);
+        assert_eq!(
+            names(&all),
+            [
+                (EndReason::SilentRoot, vec![address("x")]),
+                (EndReason::Contract, vec![address("c")]),
+                (EndReason::NoTransfers, vec![address("d")]),
+            ]
+        );
+        let counts: Vec<_> = all.iter().map(|end| end.contracts).collect();
+        assert_eq!(counts, [Some(0), Some(1), Some(0)]);
+        // The root `e` of the other direction was not looked up.
+        let before = ends(Direction::In, None, &contracts);
+        assert_eq!(before[1].contracts, None);
+    }
+}

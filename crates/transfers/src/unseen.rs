@@ -1,0 +1,140 @@
+//! Tokens and addresses that a question names and its answer does not contain: mostly typing
+//! errors, which would otherwise look like an empty answer.
+
+use crate::{AddressSet, TokenFilter, Transfer, TransferFilter};
+use alloy_primitives::Address;
+use serde::{Deserialize, Serialize};
+
+/// Addresses of each kind that are named.
+const NAMED_MAX: usize = 20;
+
+/// What was not seen yet of what a question names.
+#[derive(Clone, Debug, Default)]
+pub struct Sought {
+    tokens: AddressSet,
+    native: bool,
+    addresses: AddressSet,
+}
+
+impl Sought {
+    /// The tokens and addresses that a filter names.
+    pub fn of(filter: &TransferFilter) -> Self {
+        let (tokens, native) = match &filter.tokens {
+            TokenFilter::All => Default::default(),
+            TokenFilter::Only { tokens, native } => (tokens.clone(), *native),
+        };
+        let touching = filter.touching.as_ref();
+        Self {
+            tokens,
+            native,
+            addresses: touching.map_or_else(Default::default, |it| it.addresses.clone()),
+        }
+    }
+
+    /// Whether everything was seen.
+    pub fn is_done(&self) -> bool {
+        self.tokens.is_empty() && !self.native && self.addresses.is_empty()
+    }
+
+    /// Notes the tokens and addresses of transfers that match.
+    pub fn see<'a>(&mut self, transfers: impl IntoIterator<Item = &'a Transfer>) {
+        for transfer in transfers {
+            if self.is_done() {
+                return;
+            }
+            match &transfer.token_address {
+                Some(token) => drop(self.tokens.remove(token)),
+                None => self.native = false,
+            }
+            self.addresses.remove(&transfer.from_address);
+            self.addresses.remove(&transfer.to_address);
+        }
+    }
+
+    /// What was never seen.
+    pub fn unseen(&self) -> Unseen {
+        let first = |addresses: &AddressSet| {
+            let mut first: Vec<_> = addresses.iter().copied().collect();
+            first.sort_unstable();
+            first.truncate(NAMED_MAX);
+            (addresses.len() as u64, first)
+        };
+        let (tokens, first_tokens) = first(&self.tokens);
+        let (addresses, first_addresses) = first(&self.addresses);
+        Unseen {
+            tokens,
+            first_tokens,
+            native: self.native,
+            addresses,
+            first_addresses,
+        }
+    }
+}
+
+/// What a question names, and no transfer of the answer has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// The number of tokens.
+    pub tokens: u64,
+    /// The first of them, ascending.
+    pub first_tokens: Vec<Address>,
+    /// Whether the native coin was named and not seen.
+    pub native: bool,
+    /// The number of addresses.
+    pub addresses: u64,
+    /// The first of them, ascending.
+    pub first_addresses: Vec<Address>,
+}
+
+impl Unseen {
+    /// Whether everything was seen.
+    pub const fn is_empty(&self) -> bool {
+        self.tokens == 0 && !self.native && self.addresses == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Direction, Touching, testing::transfer};
+
+    #[test]
+    fn what_is_seen_is_struck_out() {
+        let [usd, eur, a, b, x] = [1, 2, 3, 4, 5].map(Address::repeat_byte);
+        let filter = TransferFilter {
+            tokens: TokenFilter::Only {
+                tokens: [usd, eur].into_iter().collect(),
+                native: true,
+            },
+            touching: Some(Touching {
+                addresses: [a, x].into_iter().collect(),
+                direction: Direction::Both,
+            }),
+            ..TransferFilter::default()
+        };
+        let mut sought = Sought::of(&filter);
+        let moved = Transfer {
+            token_address: Some(usd),
+            from_address: b,
+            to_address: a,
+            ..transfer(1)
+        };
+        sought.see([&moved]);
+        let unseen = sought.unseen();
+        assert_eq!((unseen.tokens, unseen.first_tokens), (1, vec![eur]));
+        assert_eq!((unseen.addresses, unseen.first_addresses), (1, vec![x]));
+        assert!(unseen.native);
+        let rest = Transfer {
+            token_address: Some(eur),
+            from_address: x,
+            ..moved.clone()
+        };
+        let coin = Transfer {
+            token_address: None,
+            ..moved
+        };
+        sought.see([&rest, &coin]);
+        assert!(sought.is_done() && sought.unseen().is_empty());
+        assert!(Sought::of(&TransferFilter::default()).is_done());
+    }
+}
