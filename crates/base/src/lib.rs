@@ -7,11 +7,13 @@
 mod chains;
 mod location;
 mod range;
+mod tokens;
 mod words;
 
 pub use chains::{BlobParameters, ChainFamily, FeeDates, KnownChain, KnownRules};
 pub use location::masked_url;
 pub use range::{BlockRange, BlockRanges, TxRange};
+pub use tokens::KnownToken;
 pub use words::UnknownWord;
 
 /// For the expansion of [`words!`].
