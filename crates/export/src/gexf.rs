@@ -4,7 +4,7 @@
 //! a start and an end, so that Gephi shows a timeline.
 
 use crate::{
-    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
+    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, VertexColumn, Written,
     arrows::{Arrow, Arrows, arrow_label},
     decimal::to_f64,
     output::Output,
@@ -54,7 +54,7 @@ pub(crate) fn write(
     out.extend_from_slice(b">\n");
 
     // Id and label are attributes of the element itself.
-    let vertex_columns = vertex_columns().split_off(2);
+    let vertex_columns = vertex_columns(&VertexColumn::ALL).split_off(2);
     let edge_columns = arrows.columns();
     attributes(out, "node", &vertex_columns);
     attributes(out, "edge", &edge_columns);
@@ -62,7 +62,7 @@ pub(crate) fn write(
     out.extend_from_slice(b"    <nodes");
     push_attribute(out, "count", &graph.graph.node_count().to_string());
     out.extend_from_slice(b">\n");
-    for vertex in vertices(graph) {
+    for vertex in vertices(graph, &options.contracts) {
         let out = &mut text.buffer;
         let address = vertex.vertex.address;
         let label = vertex
@@ -74,7 +74,11 @@ pub(crate) fn write(
         push_attribute(out, "id", &format!("{address:#x}"));
         push_attribute(out, "label", &label);
         out.extend_from_slice(b">\n");
-        push_row(out, &vertex_columns, &vertex.row().split_off(2));
+        push_row(
+            out,
+            &vertex_columns,
+            &vertex.row(&VertexColumn::ALL).split_off(2),
+        );
         push_color(
             out,
             if vertex.is_root {

@@ -78,11 +78,12 @@ pub fn write_vertices(
     overwrite: bool,
 ) -> Result<Written> {
     let nested = format == TableFormat::Jsonl;
-    let mut columns = vertex_columns();
+    let requested = &options.vertex_columns;
+    let mut columns = vertex_columns(requested);
     columns.extend(nested.then(totals_column));
     let mut rows = TableWriter::new(format, columns, &options.table, target, overwrite)?;
-    for vertex in vertices(graph) {
-        let mut row = vertex.row();
+    for vertex in vertices(graph, &options.contracts) {
+        let mut row = vertex.row(requested);
         if nested {
             row.push(vertex.totals()?);
         }

@@ -3,7 +3,7 @@
 //! amounts are strings, each next to a rounded double.
 
 use crate::{
-    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
+    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, VertexColumn, Written,
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::Output,
@@ -35,7 +35,7 @@ pub(crate) fn write(
     out.extend_from_slice(OPEN);
 
     // The address of a vertex is its id; every vertex has a label.
-    let vertex_columns = vertex_columns().split_off(1);
+    let vertex_columns = vertex_columns(&VertexColumn::ALL).split_off(1);
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
     for column in &vertex_columns {
@@ -65,9 +65,9 @@ pub(crate) fn write(
     let about = metadata.to_json()?;
     data(out, "    ", "g_metadata", |out| push_text(out, &about));
 
-    for vertex in vertices(graph) {
+    for vertex in vertices(graph, &options.contracts) {
         let out = &mut text.buffer;
-        let mut row = vertex.row();
+        let mut row = vertex.row(&VertexColumn::ALL);
         let id = row.remove(0);
         if let Some(label @ Value::Absent) = row.first_mut() {
             *label = short_address(vertex.vertex.address).into();

@@ -1,7 +1,7 @@
 //! A graph as one JSON document: metadata, vertices and edges, one of each per line.
 
 use crate::{
-    GraphOptions, Metadata, Result, Written,
+    GraphOptions, Metadata, Result, VertexColumn, Written,
     json_text::push_json,
     line::Line,
     output::Output,
@@ -23,11 +23,11 @@ pub(crate) fn write(
     push_json(&mut text.buffer, metadata)?;
     text.buffer
         .extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
-    let mut columns = vertex_columns();
+    let mut columns = vertex_columns(&VertexColumn::ALL);
     columns.push(totals_column());
-    for (i, vertex) in vertices(graph).enumerate() {
+    for (i, vertex) in vertices(graph, &options.contracts).enumerate() {
         next(&mut text, i)?;
-        let mut row = vertex.row();
+        let mut row = vertex.row(&VertexColumn::ALL);
         row.push(vertex.totals()?);
         push_object(&mut text.buffer, &columns, &row)?;
     }

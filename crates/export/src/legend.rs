@@ -21,7 +21,13 @@ pub(crate) fn legend(chain_id: u64, arrows: &Arrows<'_>, tokens: &TokenList) -> 
         let label = printable(&format!("{name} ({})", asset.token_standard)).into_owned();
         LegendEntry {
             tooltip: match asset.token_address {
-                Some(token) => format!("{label}\n{}", token.to_checksum(None)),
+                Some(token) => {
+                    let claim = match tokens.is_claim(chain_id, token) {
+                        true => "\nits symbol is only what the token itself claims",
+                        false => "",
+                    };
+                    format!("{label}\n{}{claim}", token.to_checksum(None))
+                }
                 None => label.clone(),
             },
             label,

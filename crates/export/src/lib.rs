@@ -6,6 +6,7 @@
 
 // What callers choose.
 mod arrow;
+mod claims;
 mod dataset;
 mod error;
 mod format;
@@ -44,6 +45,7 @@ mod views;
 mod xml;
 
 pub use arrow::{ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, arrow_stream};
+pub use claims::{Counterfeit, TokenClaim};
 pub use dataset::Dataset;
 pub use draw::check_graphviz;
 pub use error::{Error, Result};
@@ -51,7 +53,7 @@ pub use format::{ColumnTypes, DocumentFormat, GraphFormat, Layout, Schema, Table
 pub use graph::{write_graph, write_json, write_table, write_vertices};
 pub use lines::LineWriter;
 pub use metadata::Metadata;
-pub use options::{Drawing, GraphOptions, TransferTableOptions};
+pub use options::{Drawing, GraphOptions, TransferTableOptions, VertexColumn};
 pub use partial::{DiscardedFiles, discard_partial_files};
 pub use picture::{Fold, Link, WrongFold, WrongLink};
 pub use table::{TableWriter, TransferWriter};

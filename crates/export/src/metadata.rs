@@ -4,10 +4,11 @@ use crate::{
     Result,
     json_text::{push_json, push_json_pretty},
 };
+use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::Value;
-use txgraph_graph::LimitHit;
-use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport};
+use txgraph_graph::{LimitHit, TrailEnd};
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, Unseen};
 
 /// The source and the coverage of an answer: what a reader needs to repeat the question,
 /// and to know what the answer does not contain.
@@ -29,6 +30,15 @@ pub struct Metadata {
     pub scan: ScanReport,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
+    /// Where the trails of a graph end, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<TrailEnd>,
+    /// Roots of a graph that are contracts of tokens.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub token_roots: Vec<Address>,
+    /// Tokens and addresses that the question names and the answer does not contain.
+    #[serde(skip_serializing_if = "Unseen::is_empty")]
+    pub unseen: Unseen,
 }
 
 impl Metadata {
@@ -42,6 +52,9 @@ impl Metadata {
             requested: BlockRanges::default(),
             scan: ScanReport::default(),
             limits: Vec::new(),
+            ends: Vec::new(),
+            token_roots: Vec::new(),
+            unseen: Unseen::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::{
     table::chosen,
 };
 use std::{path::PathBuf, time::Duration};
+use txgraph_graph::Contracts;
 use txgraph_work::Threads;
 
 /// Options of tables.
@@ -69,6 +70,28 @@ impl TransferTableOptions {
     }
 }
 
+/// A column of vertices that is written on request. JSON, GraphML and GEXF have all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VertexColumn {
+    /// Whether the account has code, by the state of the node.
+    IsContract,
+    /// Why the trail ends here.
+    EndReason,
+}
+
+impl VertexColumn {
+    /// Every column.
+    pub const ALL: [Self; 2] = [Self::IsContract, Self::EndReason];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::IsContract => "is_contract",
+            Self::EndReason => "end_reason",
+        }
+    }
+}
+
 /// Options of graphs.
 #[derive(Clone, Debug)]
 pub struct GraphOptions {
@@ -81,6 +104,10 @@ pub struct GraphOptions {
     pub tokens: Option<TokenList>,
     /// Options of drawings (DOT, SVG, PNG, HTML).
     pub drawing: Drawing,
+    /// Which vertices are contracts, as far as that is known.
+    pub contracts: Contracts,
+    /// Columns of the table of vertices that are written on request.
+    pub vertex_columns: Vec<VertexColumn>,
 }
 
 impl GraphOptions {
@@ -91,6 +118,8 @@ impl GraphOptions {
             merge: false,
             tokens: None,
             drawing: Drawing::default(),
+            contracts: Contracts::default(),
+            vertex_columns: Vec::new(),
         }
     }
 }

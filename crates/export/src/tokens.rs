@@ -1,8 +1,10 @@
-//! Symbols and decimals of tokens, from lists that users trust. Nothing is guessed: amounts
-//! of a token that is not listed are in raw units.
+//! Symbols and decimals of tokens: from lists that users trust, from the table of well-known
+//! tokens, and from what tokens claim. Nothing is guessed: amounts of a token without any of them are
+//! in raw units.
 
 use crate::{
-    Error, Result,
+    Counterfeit, Error, Result, TokenClaim,
+    claims::{counterfeit, known, known_by_symbol},
     decimal::scaled,
     text::{printable_short, short_address},
 };
@@ -27,6 +29,16 @@ pub struct Token {
 pub struct TokenList {
     /// By address and chain; `None` if the list has no chain for the token.
     tokens: BTreeMap<(Address, Option<u64>), Token>,
+    /// What tokens claim. Of a token without decimals, the symbol only.
+    claims: BTreeMap<Address, Claim>,
+}
+
+/// A claim as it is shown.
+#[derive(Clone, Debug)]
+struct Claim {
+    /// `None` without decimals.
+    token: Option<Token>,
+    symbol: String,
 }
 
 /// Decimal places of the native coin of every Ethereum chain: wei per ether.
@@ -70,6 +82,7 @@ impl FromIterator<(Address, Token)> for TokenList {
             tokens: tokens
                 .map(|(address, token)| ((address, None), token))
                 .collect(),
+            claims: BTreeMap::new(),
         }
     }
 }
@@ -125,18 +138,77 @@ impl TokenList {
         Ok(list)
     }
 
-    /// Tokens without decimals are left out, as in CSV.
     fn from_names(names: BTreeMap<Address, JsonNames>) -> Self {
-        let entry = |(address, names): (Address, JsonNames)| {
-            let symbol = names.symbol.unwrap_or_default();
-            let token = Token {
-                symbol: printable_short(&symbol, SYMBOL_CHARS),
-                decimals: names.decimals?,
+        let mut list = Self::default();
+        for (
+            address,
+            JsonNames {
+                symbol, decimals, ..
+            },
+        ) in names
+        {
+            list.claim(address, TokenClaim { symbol, decimals });
+        }
+        list
+    }
+
+    /// Adds what a token claims. An entry of a list and the table of well-known tokens count more.
+    pub fn claim(&mut self, address: Address, claim: TokenClaim) {
+        let symbol = claim.symbol.unwrap_or_default();
+        let symbol = printable_short(&symbol, SYMBOL_CHARS);
+        let token = claim.decimals.map(|decimals| Token {
+            symbol: symbol.clone(),
+            decimals,
+        });
+        self.claims.insert(address, Claim { token, symbol });
+    }
+
+    /// Adds the entries of another list. Fails if they disagree about a token.
+    ///
+    /// # Errors
+    ///
+    /// The reason, without the name of a file.
+    pub fn merge(&mut self, other: Self) -> Result<(), String> {
+        for ((address, chain), token) in other.tokens {
+            self.insert(&address.to_string(), chain, token)?;
+        }
+        self.claims.extend(other.claims);
+        Ok(())
+    }
+
+    /// Marks claims that look like a well-known token of the chain at another address: `USDC`
+    /// becomes `USDC?`. Tokens of a list are left as they are. Returns those that it marked, ascending.
+    pub fn mark_counterfeits(&mut self, chain_id: u64) -> Vec<Counterfeit> {
+        let mut marked = Vec::new();
+        for (address, claim) in &mut self.claims {
+            let keys = [(*address, Some(chain_id)), (*address, None)];
+            if keys.iter().any(|key| self.tokens.contains_key(key)) {
+                continue;
+            }
+            let Some(mut found) = counterfeit(chain_id, *address, &claim.symbol) else {
+                continue;
             };
-            Some(((address, None), token))
-        };
-        let tokens = names.into_iter().filter_map(entry).collect();
-        Self { tokens }
+            let shown = format!("{}?", found.symbol);
+            found.claimed = std::mem::replace(&mut claim.symbol, shown.clone());
+            if let Some(token) = &mut claim.token {
+                token.symbol = shown;
+            }
+            marked.push(found);
+        }
+        marked
+    }
+
+    /// Whether the name of a token, if it has one, is only its own claim.
+    pub fn is_claim(&self, chain_id: u64, address: Address) -> bool {
+        let keys = [(address, Some(chain_id)), (address, None)];
+        self.claims.contains_key(&address)
+            && known(chain_id, address).is_none()
+            && !keys.iter().any(|key| self.tokens.contains_key(key))
+    }
+
+    /// Whether nothing is known of a token, so that it could be asked.
+    pub fn is_unknown(&self, chain_id: u64, address: Address) -> bool {
+        self.lookup(chain_id, address).is_none() && !self.claims.contains_key(&address)
     }
 
     fn parse_csv(text: &str) -> Result<Self, String> {
@@ -209,10 +281,22 @@ impl TokenList {
     /// Returns the entry of a token.
     pub fn lookup(&self, chain_id: u64, address: Address) -> Option<&Token> {
         let on_chain = self.tokens.get(&(address, Some(chain_id)));
-        on_chain.or_else(|| self.tokens.get(&(address, None)))
+        let listed = on_chain.or_else(|| self.tokens.get(&(address, None)));
+        let claim = || self.claims.get(&address)?.token.as_ref();
+        listed.or_else(|| known(chain_id, address)).or_else(claim)
     }
 
-    /// Returns the tokens of a chain with a symbol, in any case, ascending.
+    /// Returns the symbol of a token, even if its decimals are not known.
+    pub fn symbol(&self, chain_id: u64, address: Address) -> Option<&str> {
+        let symbol = match self.lookup(chain_id, address) {
+            Some(token) => &token.symbol,
+            None => &self.claims.get(&address)?.symbol,
+        };
+        (!symbol.is_empty()).then_some(symbol)
+    }
+
+    /// Returns the tokens of a chain with a symbol, in any case, ascending: those of the list, else the
+    /// well-known one. Claims do not count.
     pub fn with_symbol(&self, chain_id: u64, symbol: &str) -> Vec<Address> {
         let of_chain = |chain: &Option<u64>| chain.is_none_or(|chain| chain == chain_id);
         let mut found: Vec<Address> = (self.tokens.iter())
@@ -222,17 +306,20 @@ impl TokenList {
             .map(|((address, _), _)| *address)
             .collect();
         found.dedup();
+        if found.is_empty() {
+            found.extend(known_by_symbol(chain_id, symbol));
+        }
         found
     }
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.tokens.len()
+        self.tokens.len() + self.claims.len()
     }
 
     /// Whether the list has no entries.
     pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
+        self.tokens.is_empty() && self.claims.is_empty()
     }
 
     /// Returns the name of an asset: its symbol, or its shortened address.
@@ -242,11 +329,10 @@ impl TokenList {
                 .map_or("native coin", |chain| chain.native_symbol)
                 .to_owned();
         };
-        let symbol = self
-            .lookup(chain_id, address)
-            .map(|token| token.symbol.clone())
-            .filter(|symbol| !symbol.is_empty());
-        symbol.unwrap_or_else(|| short_address(address))
+        match self.symbol(chain_id, address) {
+            Some(symbol) => symbol.to_owned(),
+            None => short_address(address),
+        }
     }
 
     /// Returns the decimal places of [`Self::format_amount`].
@@ -346,7 +432,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(list.lookup(1, USDC), Some(&token));
-        assert_eq!(list.lookup(10, USDC), None);
+        assert_eq!(list.lookup(5, USDC), None);
         let rows = "\u{FEFF}symbol,name,address,decimals,total_supply\n\
                     USDC,\"USD Coin\",0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48,6,9\n\
                     ???,,0x0000000000000000000000000000000000000001,,\n";
@@ -374,12 +460,64 @@ mod tests {
         let list = TokenList::parse(text).unwrap();
         let token = list.lookup(5, USDC).unwrap();
         assert_eq!((token.symbol.as_str(), token.decimals), ("USDC\u{FFFD}", 6));
-        assert_eq!(list.len(), 2);
+        assert_eq!(list.len(), 3);
         let unnamed = address!("0000000000000000000000000000000000000002");
         assert_eq!(
             list.format_asset(5, &asset(Some(unnamed), TokenStandard::Erc20)),
             "0x0000…0002"
         );
+        let raw = address!("0000000000000000000000000000000000000001");
+        let raw = asset(Some(raw), TokenStandard::Erc20);
+        assert_eq!(list.lookup(5, raw.token_address.unwrap()), None);
+        assert_eq!(
+            list.format_amount(5, &raw, AmountSum::from(7)),
+            "7 units of RAW"
+        );
+    }
+
+    #[test]
+    fn lists_count_more_than_the_table_and_that_more_than_claims() {
+        let [fake, own] = [7, 8].map(Address::repeat_byte);
+        let claim = |symbol: &str| TokenClaim {
+            symbol: Some(symbol.to_owned()),
+            decimals: Some(2),
+        };
+        let mut list = TokenList::default();
+        list.claim(USDC, claim("LIE"));
+        list.claim(fake, claim("USDС"));
+        list.claim(own, claim("USDT"));
+        let symbol = |list: &TokenList, address| list.lookup(1, address).unwrap().symbol.clone();
+        assert_eq!(symbol(&list, USDC), "USDC");
+        assert!(!list.is_claim(1, USDC) && list.is_claim(1, fake));
+        let mine = TokenList::from_iter([(
+            own,
+            Token {
+                symbol: "USDT".to_owned(),
+                decimals: 2,
+            },
+        )]);
+        list.merge(mine).unwrap();
+        let marked = list.mark_counterfeits(1);
+        let names: Vec<_> = marked
+            .iter()
+            .map(|it| (it.address, it.claimed.as_str(), it.symbol, it.known))
+            .collect();
+        assert_eq!(names, [(fake, "USDС", "USDC", Some(USDC))]);
+        assert_eq!(symbol(&list, fake), "USDC?");
+        assert_eq!(symbol(&list, own), "USDT");
+        assert!(list.mark_counterfeits(1).is_empty(), "marked once");
+        // A symbol means the listed token, else the well-known one, and never a claim.
+        assert_eq!(list.with_symbol(1, "usdc"), [USDC]);
+        assert_eq!(list.with_symbol(1, "USDT"), [own]);
+        assert!(list.with_symbol(5, "USDC").is_empty());
+        let other = TokenList::from_iter([(
+            own,
+            Token {
+                symbol: "X".to_owned(),
+                decimals: 3,
+            },
+        )]);
+        assert!(list.merge(other).is_err());
     }
 
     #[test]

@@ -1,30 +1,44 @@
 //! A graph as rows: vertices, their totals, merged edges, transfers.
 
 use crate::{
-    Column, ColumnType, Result, Value,
+    Column, ColumnType, Result, Value, VertexColumn,
     value::{columns, push_object},
 };
-use txgraph_graph::{AssetTotals, Edge, Expansion, MergedEdge, TransferGraph, Vertex, VertexId};
+use txgraph_graph::{
+    AssetTotals, Contracts, Edge, EndReason, Expansion, MergedEdge, TransferGraph, Vertex, VertexId,
+};
 use txgraph_transfers::BlockTime;
 
 /// A vertex with what its row needs from the graph.
 pub(crate) struct VertexView<'a> {
     pub(crate) vertex: &'a Vertex,
     pub(crate) is_root: bool,
+    /// Whether it is a contract, if that is known.
+    pub(crate) is_contract: Option<bool>,
+    /// Why the trail ends here; `None` if it goes on.
+    pub(crate) end: Option<EndReason>,
     chain_id: u64,
 }
 
 /// Returns the vertices, in order.
-pub(crate) fn vertices(graph: &TransferGraph) -> impl Iterator<Item = VertexView<'_>> {
+pub(crate) fn vertices<'a>(
+    graph: &'a TransferGraph,
+    contracts: &'a Contracts,
+) -> impl Iterator<Item = VertexView<'a>> {
     let mut is_root = vec![false; graph.graph.node_count()];
     for root in &graph.roots {
         is_root[root.index()] = true;
     }
     let chain_id = graph.chain.chain_id;
-    let view = move |(vertex, is_root)| VertexView {
-        vertex,
-        is_root,
-        chain_id,
+    let view = move |(vertex, is_root): (&'a Vertex, bool)| {
+        let is_contract = contracts.get(vertex.address);
+        VertexView {
+            vertex,
+            is_root,
+            is_contract,
+            end: graph.end_reason(vertex, is_contract),
+            chain_id,
+        }
     };
     graph.graph.node_weights().zip(is_root).map(view)
 }
@@ -41,9 +55,9 @@ pub(crate) const fn expansion_word(expansion: Expansion) -> &'static str {
     }
 }
 
-/// Returns the columns of vertices.
-pub(crate) fn vertex_columns() -> Vec<Column> {
-    columns(&[
+/// Returns the columns of vertices, with some that are written on request.
+pub(crate) fn vertex_columns(requested: &[VertexColumn]) -> Vec<Column> {
+    let mut columns = columns(&[
         ("id", ColumnType::Address),
         ("label", ColumnType::Text),
         ("hop", ColumnType::U32),
@@ -57,7 +71,15 @@ pub(crate) fn vertex_columns() -> Vec<Column> {
         ("first_block", ColumnType::U64),
         ("last_block", ColumnType::U64),
         ("chain_id", ColumnType::U64),
-    ])
+    ]);
+    columns.extend(requested.iter().map(|column| {
+        let column_type = match column {
+            VertexColumn::IsContract => ColumnType::Bool,
+            VertexColumn::EndReason => ColumnType::Text,
+        };
+        Column::new(column.as_str(), column_type)
+    }));
+    columns
 }
 
 /// Returns the column that JSON adds to [`vertex_columns`].
@@ -67,11 +89,11 @@ pub(crate) fn totals_column() -> Column {
 
 impl<'a> VertexView<'a> {
     /// Returns the values of [`vertex_columns`].
-    pub(crate) fn row(&self) -> Vec<Value<'a>> {
+    pub(crate) fn row(&self, requested: &[VertexColumn]) -> Vec<Value<'a>> {
         let vertex = self.vertex;
         let sum =
             |count: fn(&AssetTotals) -> u64| Value::U64(vertex.totals.iter().map(count).sum());
-        vec![
+        let mut row = vec![
             Value::Address(vertex.address),
             vertex.label.as_deref().into(),
             Value::U32(vertex.hop),
@@ -85,7 +107,12 @@ impl<'a> VertexView<'a> {
             vertex.blocks.map(|(first, _)| first).into(),
             vertex.blocks.map(|(_, last)| last).into(),
             Value::U64(self.chain_id),
-        ]
+        ];
+        row.extend(requested.iter().map(|column| match column {
+            VertexColumn::IsContract => self.is_contract.map_or(Value::Absent, Value::Bool),
+            VertexColumn::EndReason => self.end.map(EndReason::as_str).into(),
+        }));
+        row
     }
 
     /// Returns the value of [`totals_column`]: an array of objects.

@@ -34,7 +34,7 @@ pub(crate) fn write(
     let mut text = TextOutput::with_threads(output, threads);
     let arrows = Arrows::new(graph, !options.drawing.every_transfer, threads)?;
     let tokens = options.tokens.clone().unwrap_or_default();
-    let rows = Rows::new(graph, &arrows, &tokens, threads)?;
+    let rows = Rows::new(graph, &arrows, &tokens, &options.contracts, threads)?;
     push_head(&mut text.buffer, graph, &arrows, &tokens, metadata)?;
     text.write_items(graph.graph.node_count(), &|numbers, out| {
         rows.vertices(numbers, out);
@@ -57,7 +57,13 @@ fn text(
     metadata: &Metadata,
 ) -> Result<Vec<u8>> {
     let tokens = options.tokens.clone().unwrap_or_default();
-    let rows = Rows::new(graph, arrows, &tokens, &txgraph_work::Threads::one())?;
+    let rows = Rows::new(
+        graph,
+        arrows,
+        &tokens,
+        &options.contracts,
+        &txgraph_work::Threads::one(),
+    )?;
     let mut text = Vec::new();
     push_head(&mut text, graph, arrows, &tokens, metadata)?;
     rows.vertices(0..graph.graph.node_count(), &mut text);

@@ -19,7 +19,7 @@ use graphviz_rust::{
     printer::{DotPrinter, PrinterContext},
 };
 use proptest::{option, prelude::*, sample::select};
-use txgraph_graph::{Expansion, TransferGraph, testing};
+use txgraph_graph::{Contracts, Expansion, TransferGraph, testing};
 use txgraph_work::Threads;
 
 /// Builds the statements.
@@ -27,6 +27,7 @@ struct Oracle<'a> {
     chain_id: u64,
     tokens: &'a TokenList,
     arrows: &'a Arrows<'a>,
+    contracts: &'a Contracts,
 }
 
 impl Oracle<'_> {
@@ -43,7 +44,9 @@ impl Oracle<'_> {
         let frame = empty.print(&mut context);
         let (head, tail) = frame.split_at(frame.rfind('}').unwrap_or(frame.len()));
         let mut text = format!("{}\n", head.trim_end());
-        let vertices: Vec<_> = vertices(graph).map(|view| self.vertex(&view)).collect();
+        let vertices: Vec<_> = vertices(graph, self.contracts)
+            .map(|view| self.vertex(&view))
+            .collect();
         let arrows = self.arrows.iter().map(|arrow| self.arrow(&arrow));
         let heading = self.heading(graph, metadata)?;
         for statement in heading.into_iter().chain(vertices).chain(arrows) {
@@ -172,7 +175,7 @@ impl Oracle<'_> {
             fill,
             style,
             note,
-        } = VertexStyle::new(vertex.expansion, view.is_root);
+        } = VertexStyle::new(vertex.expansion, view.is_root, view.is_contract, view.end);
         if !note.is_empty() {
             label = format!("{label}\n{note}");
         }
@@ -210,6 +213,10 @@ impl Oracle<'_> {
             vertex.hop,
             expansion_word(vertex.expansion)
         ));
+        lines.extend((view.is_contract == Some(true)).then(|| "contract".to_owned()));
+        lines.extend(
+            (view.end).map(|end| format!("trail ends: {}; {}", end.words(), end.next_step())),
+        );
         let senders = counted(vertex.in_degree.into(), "sender");
         lines.push(format!(
             "{senders}, {}",
@@ -294,6 +301,7 @@ proptest! {
             4,
         ),
         tokens in prop::collection::vec((any::<String>(), 0u8..40), 14),
+        contracts in prop::collection::vec(any::<Option<bool>>(), 4),
         chain_id in select(vec![1u64, 5]),
         merge: bool,
         question: String,
@@ -329,11 +337,18 @@ proptest! {
         }).collect::<Vec<_>>()});
         let tokens = TokenList::parse(&list.to_string()).unwrap();
         let arrows = Arrows::new(&graph, merge, &Threads::one()).unwrap();
-        let options = GraphOptions { tokens: Some(tokens.clone()), ..GraphOptions::new(chain_id) };
+        let known = graph.graph.node_weights().zip(&contracts);
+        let known = known.filter_map(|(vertex, known)| Some((vertex.address, (*known)?)));
+        let contracts: Contracts = known.collect();
+        let options = GraphOptions {
+            tokens: Some(tokens.clone()),
+            contracts: contracts.clone(),
+            ..GraphOptions::new(chain_id)
+        };
         let metadata = Metadata::new("graph", serde_json::json!({"root": question}));
         let ours = text(&graph, &arrows, &options, &metadata).unwrap();
         let ours = String::from_utf8(ours).unwrap();
-        let oracle = Oracle { chain_id, tokens: &tokens, arrows: &arrows };
+        let oracle = Oracle { chain_id, tokens: &tokens, arrows: &arrows, contracts: &contracts };
         prop_assert_eq!(&ours, &oracle.text(&graph, &metadata).unwrap());
         prop_assert!(graphviz_rust::parse(&ours).is_ok());
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 use alloy_primitives::{Address, map::HashMap};
 use std::ops::Range;
-use txgraph_graph::{AmountSum, Asset, TransferGraph, Vertex};
+use txgraph_graph::{AmountSum, Asset, Contracts, TransferGraph, Vertex};
 use txgraph_work::{Threads, ThreadsError};
 
 /// The vertices and arrows of one file.
@@ -23,6 +23,7 @@ pub(super) struct Rows<'a> {
     graph: &'a TransferGraph,
     arrows: &'a Arrows<'a>,
     is_root: Vec<bool>,
+    contracts: &'a Contracts,
     /// The capitals of each vertex.
     capitals: Vec<Capitals>,
     units: HashMap<Asset, Unit>,
@@ -33,6 +34,7 @@ impl<'a> Rows<'a> {
         graph: &'a TransferGraph,
         arrows: &'a Arrows<'a>,
         tokens: &TokenList,
+        contracts: &'a Contracts,
         threads: &Threads,
     ) -> Result<Self, ThreadsError> {
         let mut is_root = vec![false; graph.graph.node_count()];
@@ -45,6 +47,7 @@ impl<'a> Rows<'a> {
             graph,
             arrows,
             is_root,
+            contracts,
             capitals: all_capitals(graph, threads)?,
             units: arrows.legend().iter().map(unit).collect(),
         })
@@ -65,7 +68,9 @@ impl<'a> Rows<'a> {
     fn vertex(&self, number: usize, line: &mut Line, out: &mut Vec<u8>) {
         let vertex = &self.graph.graph.raw_nodes()[number].weight;
         let is_root = self.is_root[number];
-        let style = VertexStyle::new(vertex.expansion, is_root);
+        let is_contract = self.contracts.get(vertex.address);
+        let end = self.graph.end_reason(vertex, is_contract);
+        let style = VertexStyle::new(vertex.expansion, is_root, is_contract, end);
         push_id(out, line, b"  ", vertex.address);
         line.clear();
         self.capitals[number].push(line, vertex.address);
@@ -119,6 +124,15 @@ impl<'a> Rows<'a> {
         push_integer(out, vertex.hop);
         out.extend_from_slice(b", ");
         out.extend_from_slice(expansion_word(vertex.expansion).as_bytes());
+        let is_contract = self.contracts.get(vertex.address);
+        if is_contract == Some(true) {
+            out.extend_from_slice(b"\\ncontract");
+        }
+        if let Some(end) = self.graph.end_reason(vertex, is_contract) {
+            for piece in ["\\ntrail ends: ", end.words(), "; ", end.next_step()] {
+                out.extend_from_slice(piece.as_bytes());
+            }
+        }
         out.extend_from_slice(b"\\n");
         push_counted(out, vertex.in_degree, "sender");
         out.extend_from_slice(b", ");

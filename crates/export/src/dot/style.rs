@@ -1,6 +1,6 @@
 //! How vertices are drawn, and text in quotes.
 
-use txgraph_graph::Expansion;
+use txgraph_graph::{EndReason, Expansion};
 
 /// Characters of a label that are drawn.
 pub(crate) const LABEL_CHARS: usize = 32;
@@ -24,14 +24,35 @@ pub(crate) struct VertexStyle {
 }
 
 impl VertexStyle {
-    pub(crate) const fn new(expansion: Expansion, is_root: bool) -> Self {
+    /// The shape says what an address is, the border whether the trail goes on there.
+    pub(crate) const fn new(
+        expansion: Expansion,
+        is_root: bool,
+        is_contract: Option<bool>,
+        end: Option<EndReason>,
+    ) -> Self {
         let (shape, fill, style, note) = match expansion {
+            _ if matches!(end, Some(EndReason::SilentRoot)) => {
+                ("ellipse", "#FFE3C2", "filled,bold", "no transfers")
+            }
             _ if is_root => ("ellipse", "#FFE3C2", "filled,bold", ""),
-            Expansion::Expanded | Expansion::LastHop => ("ellipse", "#FFFFFF", "filled", ""),
+            Expansion::Expanded => match end {
+                Some(EndReason::Contract) => {
+                    ("ellipse", "#FFFFFF", "filled,bold", "contract, trail ends")
+                }
+                Some(_) => ("ellipse", "#FFFFFF", "filled,bold", ""),
+                None => ("ellipse", "#FFFFFF", "filled", ""),
+            },
+            Expansion::LastHop => ("ellipse", "#FFFFFF", "filled,dotted", ""),
             Expansion::Hub => ("octagon", "#E6E6E6", "filled", "hub, not expanded"),
             Expansion::StopList => ("box", "#DCE9F9", "filled", "stop list, not expanded"),
             Expansion::ZeroAddress => ("diamond", "#E6E6E6", "filled", "mint and burn"),
             Expansion::Limit => ("ellipse", "#FFFFFF", "filled,dashed", "limit reached"),
+        };
+        let shape = match (is_contract, expansion) {
+            (Some(true), Expansion::ZeroAddress) => shape,
+            (Some(true), _) => "hexagon",
+            _ => shape,
         };
         Self {
             shape,

@@ -64,7 +64,8 @@ fn data(
         json!({
             "id": node.id, "label": node.label, "tip": node.tooltip, "shape": node.shape,
             "fill": node.fill, "root": node.is_root, "hop": node.hop, "column": node.column,
-            "name": node.name, "kind": node.kind, "link": node.link, "members": members,
+            "name": node.name, "kind": node.kind, "style": node.style,
+            "link": node.link, "members": members,
             "x": place.map(|place| place.0), "y": place.map(|place| place.1),
         })
     });

@@ -32,7 +32,7 @@ use crate::{
 use alloy_primitives::Address;
 use arrow::Merged;
 use node::nodes;
-use txgraph_graph::{Asset, TransferGraph};
+use txgraph_graph::{Asset, EndReason, TransferGraph};
 use txgraph_work::Threads;
 use words::{days, minute, moment, rounded_amount};
 
@@ -70,6 +70,8 @@ pub(crate) struct Node {
     pub(crate) name: Option<String>,
     /// The word for the end of the search at this vertex.
     pub(crate) kind: &'static str,
+    /// Why the trail ends here.
+    pub(crate) end: Option<EndReason>,
     pub(crate) link: Option<String>,
     /// The addresses that it stands for; empty for a vertex.
     pub(crate) members: Vec<Address>,
@@ -118,7 +120,9 @@ impl Picture {
                 return Err(Error::TooLargeToDraw { what, count, limit });
             }
         }
-        let nodes = nodes(graph, &merged, &groups, tokens, drawing.link.as_ref());
+        let contracts = &options.contracts;
+        let link = drawing.link.as_ref();
+        let nodes = nodes(graph, &merged, &groups, tokens, contracts, link);
         let hidden: usize = groups.iter().map(Vec::len).sum();
         let mut lines = title::lines(graph, metadata, merged.len());
         let mut notes = Vec::new();
@@ -161,6 +165,7 @@ impl Picture {
         if arrows.iter().any(|arrow| !arrow.is_labelled) {
             notes.push("amounts of thin arrows are in tooltips only".to_owned());
         }
+        lines.extend(title::ends(metadata));
         lines.extend(title::shapes(&nodes));
         Ok(Self {
             title: title::title(graph, tokens),

@@ -10,7 +10,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::collections::BTreeSet;
-use txgraph_graph::TransferGraph;
+use txgraph_graph::{Contracts, EndReason, TransferGraph};
 use words::{rounded_amount, short_addresses};
 
 /// Folded addresses that a tooltip lists.
@@ -22,10 +22,11 @@ pub(super) fn nodes(
     arrows: &[Merged],
     groups: &[Vec<usize>],
     tokens: &TokenList,
+    contracts: &Contracts,
     link: Option<&Link>,
 ) -> Vec<Node> {
     let folded: BTreeSet<usize> = groups.iter().flatten().copied().collect();
-    let alone: Vec<_> = (vertices(graph).enumerate())
+    let alone: Vec<_> = (vertices(graph, contracts).enumerate())
         .filter(|(number, _)| !folded.contains(number))
         .map(|(_, view)| view)
         .collect();
@@ -54,7 +55,7 @@ fn vertex(
     link: Option<&Link>,
 ) -> Node {
     let vertex = view.vertex;
-    let style = VertexStyle::new(vertex.expansion, view.is_root);
+    let style = VertexStyle::new(vertex.expansion, view.is_root, view.is_contract, view.end);
     let name = vertex.label.as_deref();
     let mut label: Vec<_> = name
         .map(|name| printable_short(name, LABEL_CHARS))
@@ -76,6 +77,7 @@ fn vertex(
         column: 0,
         name: name.map(|name| printable_short(name, TOOLTIP_CHARS)),
         kind: expansion_word(vertex.expansion),
+        end: view.end,
         link: link.and_then(|link| link.address(vertex.address)),
         members: Vec::new(),
     }
@@ -91,6 +93,9 @@ fn tooltip(view: &VertexView<'_>, tokens: &TokenList, chain_id: u64) -> Vec<Stri
         vertex.hop,
         expansion_word(vertex.expansion)
     ));
+    lines.extend((view.is_contract == Some(true)).then(|| "contract".to_owned()));
+    let end = |end: EndReason| format!("trail ends: {}; {}", end.words(), end.next_step());
+    lines.extend(view.end.map(end));
     lines.push(format!(
         "{}, {}",
         counted(vertex.in_degree.into(), "sender"),
@@ -166,6 +171,7 @@ fn group_node(
         column: 0,
         name: None,
         kind: "folded",
+        end: None,
         link: None,
         members,
     }

@@ -5,7 +5,7 @@ use crate::{
     Metadata, TokenList,
     text::{counted, printable, printable_short, short_address},
 };
-use txgraph_graph::{Edge, LimitHit, TransferGraph};
+use txgraph_graph::{Edge, EndReason, LimitHit, TransferGraph};
 use txgraph_transfers::{BlockTime, Direction};
 
 /// Assets that are named; more are counted.
@@ -136,6 +136,67 @@ fn limit(limit: &LimitHit) -> String {
     }
 }
 
+/// Returns where trails end, with what to ask next, and what was never seen.
+pub(super) fn ends(metadata: &Metadata) -> Vec<String> {
+    let mut lines = Vec::new();
+    for root in &metadata.token_roots {
+        lines.push(format!(
+            "{} is a token: this picture has the transfers by the contract, not those of the token",
+            short_address(*root)
+        ));
+    }
+    for (count, first, what) in [
+        (
+            metadata.unseen.tokens,
+            &metadata.unseen.first_tokens,
+            "token",
+        ),
+        (
+            metadata.unseen.addresses,
+            &metadata.unseen.first_addresses,
+            "address",
+        ),
+    ] {
+        if let (1.., Some(one)) = (count, first.first()) {
+            let more = match count {
+                1 => String::new(),
+                _ => format!(" and {} more", count - 1),
+            };
+            lines.push(format!(
+                "NEVER SEEN: {what} {}{more}: check for typing errors",
+                one.to_checksum(None)
+            ));
+        }
+    }
+    if metadata.unseen.native {
+        lines.push("NEVER SEEN: the native coin".to_owned());
+    }
+    let ends: Vec<_> = (metadata.ends.iter())
+        .map(|end| {
+            let contracts = match end.contracts {
+                Some(count @ 1..) if end.reason != EndReason::Contract => {
+                    format!(", {}", counted(count, "contract"))
+                }
+                _ => String::new(),
+            };
+            let words = end.reason.words();
+            format!("{} ({words}{contracts}; {})", end.addresses, end.next)
+        })
+        .collect();
+    if !ends.is_empty() {
+        // One line for each two reasons, as wide as the other lines.
+        for (number, some) in ends.chunks(2).enumerate() {
+            let word = if number == 0 {
+                "trails end at "
+            } else {
+                "and at "
+            };
+            lines.push(format!("{word}{}", some.join(", ")));
+        }
+    }
+    lines
+}
+
 /// Returns the meaning of the shapes that a picture has.
 pub(super) fn shapes(nodes: &[Node]) -> Option<String> {
     let mut shapes = Vec::new();
@@ -149,6 +210,7 @@ pub(super) fn shapes(nodes: &[Node]) -> Option<String> {
         "double line: where the search started",
     );
     for (shape, words) in [
+        ("hexagon", "hexagon: contract"),
         ("octagon", "octagon: hub"),
         ("box", "box: stop list"),
         ("diamond", "diamond: mint and burn"),
@@ -158,5 +220,10 @@ pub(super) fn shapes(nodes: &[Node]) -> Option<String> {
     }
     let dashed = nodes.iter().any(|node| node.style.contains("dashed"));
     add(dashed, "dashed: limit reached");
+    let dotted = nodes.iter().any(|node| node.style.contains("dotted"));
+    add(dotted, "dotted: last hop, not followed");
+    let is_end =
+        |node: &Node| matches!(node.end, Some(EndReason::NoTransfers | EndReason::Contract));
+    add(nodes.iter().any(is_end), "thick line: no further transfer");
     (!shapes.is_empty()).then(|| shapes.join(" · "))
 }

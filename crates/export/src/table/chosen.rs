@@ -340,8 +340,8 @@ impl Fields {
                 ))
             }
             Some(token) => {
-                let entry = self.tokens.lookup(self.chain_id, token)?;
-                Some(Cow::Borrowed(entry.symbol.as_str()))
+                let symbol = self.tokens.symbol(self.chain_id, token)?;
+                Some(Cow::Borrowed(symbol))
             }
         }
     }
@@ -419,6 +419,12 @@ impl TransferEncoder for Chosen {
             }
         }
         Ok(())
+    }
+
+    fn tokens(&mut self) -> Option<&mut TokenList> {
+        let names = [Field::Amount, Field::Symbol, Field::Decimals];
+        let is_named = self.fields.fields.iter().any(|field| names.contains(field));
+        is_named.then_some(&mut self.fields.tokens)
     }
 
     fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written> {

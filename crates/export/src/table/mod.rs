@@ -12,8 +12,8 @@ pub(crate) mod jsonl;
 mod rich;
 
 use crate::{
-    Column, Error, Metadata, Result, TableFormat, Target, TransferTableOptions, Value, Written,
-    output::Output, value::check_row,
+    Column, Error, Metadata, Result, TableFormat, Target, TokenList, TransferTableOptions, Value,
+    Written, output::Output, value::check_row,
 };
 use columns::Container;
 use txgraph_graph::TransferGraph;
@@ -32,6 +32,11 @@ pub(crate) trait RowEncoder: Send {
 pub(crate) trait TransferEncoder: Send {
     /// Appends transfers.
     fn write(&mut self, rows: TransferRows<'_>) -> Result<()>;
+
+    /// The tokens that columns name; `None` if no column does.
+    fn tokens(&mut self) -> Option<&mut TokenList> {
+        None
+    }
 
     /// Writes what remains, and gives a file its name.
     fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written>;
@@ -193,6 +198,11 @@ impl TransferWriter {
             return Err(Error::BrokenPipe);
         }
         self.encoder.write(TransferRows::Transfers(transfers))
+    }
+
+    /// The tokens that the columns of the table name; `None` if no column does.
+    pub fn tokens(&mut self) -> Option<&mut TokenList> {
+        self.encoder.tokens()
     }
 
     /// Writes what remains, and gives the file its name.

@@ -131,9 +131,11 @@
     box: (w, h) => ['rect', { x: -w, y: -h, width: 2 * w, height: 2 * h }],
     folder: (w, h) => ['path', { d: `M${-w},${-h} h${w} l6,-5 h${w - 8} l2,5 v${2 * h} h${-2 * w} z` }],
     octagon: (w, h) => ['polygon', { points: [[-w, -h / 2], [-w * 0.6, -h], [w * 0.6, -h], [w, -h / 2], [w, h / 2], [w * 0.6, h], [-w * 0.6, h], [-w, h / 2]].join(' ') }],
+    hexagon: (w, h) => ['polygon', { points: [[-w, 0], [-w * 0.75, -h], [w * 0.75, -h], [w, 0], [w * 0.75, h], [-w * 0.75, h]].join(' ') }],
     diamond: (w, h) => ['polygon', { points: [[-w, 0], [0, -h * 1.4], [w, 0], [0, h * 1.4]].join(' ') }],
     ellipse: (w, h) => ['ellipse', { rx: w, ry: h }],
   };
+  const BORDERS = { dotted: { 'stroke-dasharray': '1 3' }, dashed: { 'stroke-dasharray': '5 3' }, bold: { 'stroke-width': 2 } };
   const nodes = data.nodes.map((node, number) => {
     const { w, h } = size[number];
     const group = add(marks, 'g', { cursor: 'pointer' });
@@ -143,7 +145,7 @@
       add(group, name, Object.assign({ fill: 'none', stroke: '#222' }, attributes));
     }
     const [name, attributes] = make(w, h);
-    const shape = add(group, name, Object.assign({ fill: node.fill, stroke: '#222' }, attributes));
+    const shape = add(group, name, Object.assign({ fill: node.fill, stroke: '#222' }, BORDERS[node.style.split(',')[1]], attributes));
     add(group, 'title', {}, node.tip.join('\n'));
     const text = add(group, 'text', {});
     node.label.forEach((line, at) => add(text, 'tspan', { x: 0, y: 12 * at - 6 * node.label.length + 9 }, line));
