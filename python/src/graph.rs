@@ -46,6 +46,7 @@ impl Graph {
             let WrittenGraph {
                 written,
                 mut failed,
+                ..
             } = graph.attach(source).write_all(&outputs)?;
             match failed.pop() {
                 Some(error) => Err(error),

@@ -80,6 +80,24 @@ pub(crate) const SILENT_ROOT: &str = "check the address for typing errors, or as
 pub(crate) const SILENT_CONTRACT: &str = "transfers of a token are requested with --token; transfers inside transactions with \
      --with-internal";
 
+/// How to go on from a root without transfers that the state does not contain, either.
+pub(crate) const ABSENT_ROOT: &str = "it has no coin, no code and never sent a transaction, so \
+     check it for typing errors; or ask for another --direction";
+
+/// How to go on from a root that is a token.
+pub(crate) const TOKEN_ROOT: &str =
+    "its own transfers are searched; those of the token are requested with --token";
+
+/// How to go on from tokens and addresses that were never seen.
+pub(crate) const UNSEEN: &str = "check for typing errors, or ask for other blocks (--blocks)";
+
+/// How to go on from a question for the native coin in vain.
+pub(crate) const UNSEEN_NATIVE: &str =
+    "contracts move it without a log: add --with-internal, or ask for other blocks (--blocks)";
+
+/// How to go on from contracts at which trails end although transactions are replayed.
+pub(crate) const CONTRACT_KEEPS: &str = "other blocks or tokens may have more";
+
 /// How to go on from contracts at which trails end.
 pub(crate) const CONTRACT_ENDS: &str =
     "contracts can pass ETH on without a log: add --with-internal";

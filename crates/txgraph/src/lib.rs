@@ -72,14 +72,15 @@ pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table, TraceMethod
 pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, ColumnTypes, DiscardedFiles,
+    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, ColumnTypes, Counterfeit, DiscardedFiles,
     DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata, Schema,
-    TableFormat, Target, Token, TokenList, TransferWriter, U256Type, Written, arrow_stream,
-    discard_partial_files, printable,
+    TableFormat, Target, Token, TokenClaim, TokenList, TransferWriter, U256Type, VertexColumn,
+    Written, arrow_stream, discard_partial_files, printable,
 };
 pub use txgraph_graph::{
-    AmountSum, Asset, Edge, Exchanged, Expansion, LimitHit, MergedEdge, Poisoning, Routes,
-    SearchRequest, Shared, SharedCounterparty, TransferGraph, Vertex, ZeroValue, petgraph,
+    AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,
+    Poisoning, Routes, SearchRequest, Shared, SharedCounterparty, TrailEnd, TransferGraph, Vertex,
+    ZeroValue, petgraph,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
@@ -97,18 +98,6 @@ pub use txgraph_replay::{
 pub use txgraph_transfers::{
     AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,
     FailureKind, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter,
-    TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable, WrappedNative,
+    TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable, Unseen,
+    WrappedNative,
 };
-
-#[cfg(feature = "export")]
-impl Source {
-    /// The token list at a path, else the configured one.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read.
-    pub fn token_list(&self, path: Option<&std::path::Path>) -> Result<Option<TokenList>> {
-        let path = path.or(self.config.token_list.as_deref());
-        Ok(path.map(TokenList::load).transpose()?)
-    }
-}

@@ -1,16 +1,13 @@
 //! `txgraph analyze`.
 
-use super::Context;
+use super::{Context, ends, names};
 use crate::{
     args::{SearchArgs, output, text, words},
     output::{Terminal, print_page},
     table,
 };
 use clap::{Args, builder::PossibleValuesParser};
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Analysis, AnalysisFormat, Measure, Result, TokenList, TraceMethod, text::AnalyzeQuery,
 };
@@ -78,8 +75,11 @@ pub(crate) struct AnalyzeArgs {
     format: Option<String>,
 
     /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    ///
+    /// For several files, repeat the option. Tokens that are not listed are asked for what they claim, if
+    /// the source has a state.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    token_list: Option<PathBuf>,
+    token_list: Vec<PathBuf>,
 
     /// Replace the file if it exists
     #[arg(long, help_heading = "Output")]
@@ -121,7 +121,7 @@ impl From<AnalyzeArgs> for AnalyzeQuery {
             order: args.order,
             method: args.method,
             table: args.table,
-            token_list: args.token_list.map(text),
+            token_list: args.token_list.into_iter().map(text).collect(),
             output: output(
                 args.output.into_iter().collect(),
                 args.format,
@@ -141,20 +141,30 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
     let source = context.open()?;
-    let tokens = source.token_list(query.token_list.as_deref().map(Path::new))?;
-    let tokens = tokens.unwrap_or_default();
+    let tokens = source.token_list(&query.token_list)?;
+    let mut tokens = tokens.unwrap_or_default();
     let (question, output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
     terminal.blocks(question.blocks());
     let analysis = question.run()?;
     terminal.gaps(&analysis.graph.scan);
     terminal.limits(&analysis.graph.limits);
+    ends::note(
+        &query.search,
+        &analysis.trail_ends,
+        &analysis.graph.blocks,
+        terminal,
+    );
     for note in &analysis.notes {
         terminal.note(format_args!("{note}"));
     }
     match analysis.write(&output)? {
         Some(written) => terminal.written(&[written]),
-        None => print_tables(query, &analysis, &tokens, terminal)?,
+        None => {
+            let named = source.name_tokens(&mut tokens, analysis.shown_tokens())?;
+            names::note(&named, terminal);
+            print_tables(query, &analysis, &tokens, terminal)?;
+        }
     }
     let graph = &analysis.graph;
     terminal.graph([graph.vertices, graph.transfers], graph.hop_max);

@@ -5,93 +5,140 @@ use crate::{
     output::{Terminal, listed, number},
 };
 use txgraph::{
-    Address, Direction, ErrorKind, Result, Source, TrailEnds, TransferGraph, text::GraphQuery,
+    BlockRanges, Direction, EndReason, TrailEnd, TrailEnds, Unseen, printable, text::Search,
 };
 
-/// Accounts that are read to find contracts. More would cost more than a small search.
-const ACCOUNTS_MAX: usize = 1_000;
-
 /// Prints a line for each kind of end.
-pub(crate) fn note(
-    source: &Source,
-    query: &GraphQuery,
-    graph: &TransferGraph,
-    terminal: &Terminal,
-) -> Result<()> {
-    let ends = TrailEnds::of(graph);
-    let verb = match graph.direction {
+pub(crate) fn note(search: &Search, ends: &TrailEnds, blocks: &BlockRanges, terminal: &Terminal) {
+    unseen(&ends.unseen, terminal);
+    for (root, symbol) in &ends.token_roots {
+        let name = symbol
+            .as_ref()
+            .map(|symbol| format!(" {}", printable(symbol)));
+        terminal.note(format_args!(
+            "root {root} is the contract of a token{}; {}",
+            name.unwrap_or_default(),
+            hints::TOKEN_ROOT
+        ));
+    }
+    for end in &ends.ends {
+        match end.reason {
+            EndReason::SilentRoot => silent_roots(search, ends, end, terminal),
+            // Printed with the limits of the search.
+            EndReason::Hub | EndReason::StopList | EndReason::ZeroAddress | EndReason::Limit => {}
+            EndReason::Contract => line(
+                "at contracts without a further matching transfer",
+                end,
+                match search.selection.with_internal {
+                    true => hints::CONTRACT_KEEPS,
+                    false => hints::CONTRACT_ENDS,
+                },
+                terminal,
+            ),
+            EndReason::NoTransfers => {
+                let place = match (blocks.iter().last(), search.direction) {
+                    (Some(range), None | Some(Direction::Out)) => {
+                        format!(
+                            "without a further matching transfer up to block {}",
+                            range.last
+                        )
+                    }
+                    _ => "without an earlier matching transfer in these blocks".to_owned(),
+                };
+                line(&place, end, hints::FURTHER_BLOCKS, terminal);
+            }
+            EndReason::LastHop => line("at the last hop", end, hints::MORE_HOPS, terminal),
+        }
+    }
+}
+
+/// Prints what the question names, and no transfer has.
+pub(crate) fn unseen(unseen: &Unseen, terminal: &Terminal) {
+    for (count, first, one, many) in [
+        (unseen.tokens, &unseen.first_tokens, "token", "tokens"),
+        (
+            unseen.addresses,
+            &unseen.first_addresses,
+            "address",
+            "addresses",
+        ),
+    ] {
+        if count > 0 {
+            let words = if count == 1 { one } else { many };
+            terminal.note(format_args!(
+                "no matching transfer of {words} {} in these blocks; {}",
+                named(count, first),
+                hints::UNSEEN
+            ));
+        }
+    }
+    if unseen.native {
+        terminal.note(format_args!(
+            "no matching transfer of the native coin in these blocks; {}",
+            hints::UNSEEN_NATIVE
+        ));
+    }
+}
+
+fn silent_roots(search: &Search, ends: &TrailEnds, end: &TrailEnd, terminal: &Terminal) {
+    let verb = match search.direction.unwrap_or_default() {
         Direction::Out => "sent by",
         Direction::In => "received by",
         Direction::Both => "of",
     };
-    let accounts: Vec<Address> = [&ends.silent_roots, &ends.without_transfers, &ends.last_hop]
-        .into_iter()
-        .flatten()
-        .copied()
-        .take(ACCOUNTS_MAX)
-        .collect();
-    // The answer is complete without this, so only an interruption is an error.
-    let contracts = match source.contracts_among(&accounts, None) {
-        Ok(contracts) => contracts.unwrap_or_default(),
-        Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
-        Err(_) => Vec::new(),
-    };
-    for root in ends.silent_roots.iter().take(ROOTS_LISTED) {
-        let (kind, hint) = match contracts.contains(root) {
-            true => ("contract ", hints::SILENT_CONTRACT),
-            false => ("", hints::SILENT_ROOT),
+    let absent = ends.absent_roots.as_deref().unwrap_or_default();
+    for root in end.first.iter().take(ROOTS_LISTED) {
+        if ends.token_roots.iter().any(|(token, _)| token == root) {
+            continue;
+        }
+        let (kind, hint) = match (
+            absent.contains(root),
+            ends.contracts.get(*root) == Some(true),
+        ) {
+            (true, _) => ("", hints::ABSENT_ROOT),
+            (false, true) => ("contract ", hints::SILENT_CONTRACT),
+            (false, false) => ("", hints::SILENT_ROOT),
         };
         terminal.note(format_args!(
             "no matching transfer {verb} root {kind}{root} in these blocks; {hint}"
         ));
     }
-    let more = ends.silent_roots.len().saturating_sub(ROOTS_LISTED);
+    let more = end.addresses.saturating_sub(ROOTS_LISTED as u64);
     if more > 0 {
-        let roots = number(more as u64, "more root", "more roots");
+        let roots = number(more, "more root", "more roots");
         terminal.note(format_args!("no matching transfer {verb} {roots}"));
     }
-    let internal = query.search.selection.with_internal;
-    let at_contracts: Vec<_> = contracts
-        .iter()
-        .filter(|address| !ends.silent_roots.contains(address))
-        .collect();
-    if !at_contracts.is_empty() && !internal {
-        let addresses = at_contracts.iter().map(ToString::to_string);
-        terminal.note(format_args!(
-            "{} at {}: {}; {}",
-            trails(at_contracts.len()),
-            if at_contracts.len() == 1 {
-                "a contract"
-            } else {
-                "contracts"
-            },
-            listed(addresses),
-            hints::CONTRACT_ENDS
-        ));
-    }
-    for (addresses, place, hint) in [
-        (
-            &ends.without_transfers,
-            "without a further matching transfer",
-            hints::FURTHER_BLOCKS,
-        ),
-        (&ends.last_hop, "at the last hop", hints::MORE_HOPS),
-    ] {
-        if !addresses.is_empty() {
-            terminal.note(format_args!(
-                "{} {place}: {}; {hint}",
-                trails(addresses.len()),
-                listed(addresses.iter().map(ToString::to_string))
-            ));
+}
+
+fn line(place: &str, end: &TrailEnd, hint: &str, terminal: &Terminal) {
+    let verb = if end.addresses == 1 { "ends" } else { "end" };
+    let contracts = match end.contracts {
+        Some(count @ 1..) if end.reason != EndReason::Contract => {
+            format!(" ({})", number(count, "contract", "contracts"))
+        }
+        _ => String::new(),
+    };
+    terminal.note(format_args!(
+        "{} {verb} {place}{contracts}: {}; {hint}",
+        number(end.addresses, "trail", "trails"),
+        named(end.addresses, &end.first)
+    ));
+}
+
+/// The first of some addresses, and how many more there are.
+fn named(count: u64, first: &[txgraph::Address]) -> String {
+    let known = first.len() as u64;
+    let text = listed(first.iter().map(ToString::to_string));
+    match (count.saturating_sub(known), text.split_once(", and ")) {
+        (0, _) => text,
+        // The list was cut before; the number is that of all.
+        (_, shown) => {
+            let shown = shown.map_or(&text[..], |(shown, _)| shown);
+            let more = count - shown.split(", ").count() as u64;
+            format!("{shown}, and {} more", crate::table::thousands(more))
         }
     }
-    Ok(())
 }
 
 /// Roots without transfers that are named.
 const ROOTS_LISTED: usize = 6;
-
-fn trails(count: usize) -> String {
-    let verb = if count == 1 { "ends" } else { "end" };
-    format!("{} {verb}", number(count as u64, "trail", "trails"))
-}

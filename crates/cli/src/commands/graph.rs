@@ -1,6 +1,6 @@
 //! `txgraph graph`.
 
-use super::{Context, ends, picture::PictureArgs, poisoning};
+use super::{Context, ends, names, picture::PictureArgs, poisoning};
 use crate::args::{ColumnArgs, SearchArgs, graph_formats, output, text};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
@@ -49,9 +49,10 @@ pub(crate) struct GraphArgs {
 
     /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
     ///
-    /// Without it, amounts are in the smallest unit of each token; decimals are never guessed.
+    /// For several files, repeat the option. Tokens that are not listed are asked for what they claim, if
+    /// the source has a state. Amounts of all others are in the smallest unit; decimals are never guessed.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    token_list: Option<PathBuf>,
+    token_list: Vec<PathBuf>,
 
     /// Replace files that exist
     #[arg(long, help_heading = "Output")]
@@ -89,7 +90,7 @@ impl From<GraphArgs> for GraphQuery {
             top: args.top,
             merge: args.merge,
             vertices: args.vertices.map(text),
-            token_list: args.token_list.map(text),
+            token_list: args.token_list.into_iter().map(text).collect(),
             picture: args.picture.into(),
             output: output(args.output, args.format, args.overwrite),
             columns: args.columns.into(),
@@ -117,9 +118,15 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
     if !terminal.is_quiet() {
-        ends::note(&source, query, &answer, terminal)?;
+        ends::note(
+            &query.search,
+            answer.trail_ends()?,
+            &answer.blocks,
+            terminal,
+        );
         poisoning::warn(terminal, &Poisoning::of(&answer));
     }
+    names::note(&done.tokens, terminal);
     terminal.written(&done.written);
     let hops = answer.graph.node_weights().map(|vertex| vertex.hop);
     let (vertices, edges) = (answer.graph.node_count(), answer.graph.edge_count());

@@ -12,6 +12,7 @@ pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod lake;
 pub(crate) mod man;
+mod names;
 pub(crate) mod picture;
 mod poisoning;
 pub(crate) mod query;

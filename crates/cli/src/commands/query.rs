@@ -47,6 +47,12 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     overwrite: bool,
 
+    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    ///
+    /// For several files, repeat the option.
+    #[arg(long, value_name = "FILE")]
+    token_list: Vec<PathBuf>,
+
     #[command(flatten)]
     columns: ColumnArgs,
 
@@ -102,6 +108,9 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
             Error::usage(format!("`{command}` has no columns of transfers to choose"))
         })?;
         args.columns.replace(columns);
+    }
+    if !args.token_list.is_empty() {
+        *query.token_list_mut() = args.token_list.iter().cloned().map(text).collect();
     }
     let output = query.output_mut();
     output.overwrite |= args.overwrite;

@@ -1,6 +1,6 @@
 //! `txgraph transfers`.
 
-use super::Context;
+use super::{Context, ends, names};
 use crate::args::{ColumnArgs, SelectionArgs, output, table_formats, text, words};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
@@ -44,9 +44,12 @@ pub(crate) struct TransfersArgs {
     #[arg(long, help_heading = "Output")]
     overwrite: bool,
 
-    /// Symbols and decimals of tokens, for amounts in units: a Uniswap token list (JSON), or CSV
+    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    ///
+    /// For several files, repeat the option. Tokens that are not listed are asked for what they claim, if
+    /// the source has a state.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    token_list: Option<PathBuf>,
+    token_list: Vec<PathBuf>,
 
     #[command(flatten)]
     columns: ColumnArgs,
@@ -73,7 +76,7 @@ impl From<TransfersArgs> for TransfersQuery {
     fn from(args: TransfersArgs) -> Self {
         Self {
             selection: args.selection.into(),
-            token_list: args.token_list.map(text),
+            token_list: args.token_list.into_iter().map(text).collect(),
             address: args.address,
             direction: args.direction,
             output: output(
@@ -101,6 +104,8 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     terminal.blocks(question.blocks());
     let answer = question.write(&output)?;
     terminal.gaps(&answer.scan);
+    ends::unseen(&answer.unseen, terminal);
+    names::note(&answer.tokens, terminal);
     terminal.written(&[answer.written]);
     terminal.scanned(&answer.scan, start.elapsed());
     Ok(())

@@ -1,6 +1,6 @@
 //! `txgraph tx`.
 
-use super::Context;
+use super::{Context, names};
 use crate::{
     output::{print_json, print_page},
     table::thousands,
@@ -10,8 +10,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use txgraph::{
-    Address, AmountSum, Asset, Dictionary, NetChange, Result, Source, Token, TokenList,
-    TokenStandard, TransactionSummary, Transfer, U256,
+    Address, AmountSum, Asset, Dictionary, NetChange, Result, Source, TokenList,
+    TransactionSummary, Transfer, U256,
     text::{parse_transaction, utc},
 };
 
@@ -28,9 +28,9 @@ pub(crate) struct TxArgs {
     #[arg(value_name = "TX")]
     transaction: String,
 
-    /// Symbols and decimals of tokens; default: what the tokens themselves state
+    /// Symbols and decimals of tokens, for those it lists instead of what they claim; repeat it for more
     #[arg(long, value_name = "FILE")]
-    token_list: Option<PathBuf>,
+    token_list: Vec<PathBuf>,
 
     /// Names of methods: an ABI file, a directory of them, or lines such as
     /// `0xa9059cbb transfer(address,uint256)`
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     let page = Page {
         chain_id: source.chain()?.chain_id,
         coin: source.native_symbol()?,
-        tokens: tokens(&source, &found, args)?,
+        tokens: tokens(&source, &found, args, context)?,
     };
     print_page(&page.text(&found, method.as_deref()))
 }
@@ -84,27 +84,19 @@ fn method(found: &TransactionSummary, names: &Dictionary) -> Option<String> {
     Some(named.unwrap_or_else(|| alloy_primitives::hex::encode_prefixed(selector)))
 }
 
-/// The token list, or what the tokens state about themselves.
-fn tokens(source: &Source, found: &TransactionSummary, args: &TxArgs) -> Result<TokenList> {
-    if let Some(list) = source.token_list(args.token_list.as_deref())? {
-        return Ok(list);
-    }
-    let mut tokens: Vec<Address> = (found.transfers.iter())
-        .filter(|transfer| transfer.token_standard == TokenStandard::Erc20)
-        .filter_map(|transfer| transfer.token_address)
-        .collect();
-    tokens.sort_unstable();
-    tokens.dedup();
-    if tokens.is_empty() {
-        return Ok(TokenList::default());
-    }
-    // Without a state, amounts are in the smallest units.
-    let names = source.tokens(tokens).run().unwrap_or_default();
-    let named = names.into_iter().filter_map(|(address, names)| {
-        let (symbol, decimals) = (names.symbol?, names.decimals?);
-        Some((address, Token { symbol, decimals }))
-    });
-    Ok(named.collect())
+/// The token lists, and what other tokens claim.
+fn tokens(
+    source: &Source,
+    found: &TransactionSummary,
+    args: &TxArgs,
+    context: &Context<'_>,
+) -> Result<TokenList> {
+    let mut list = source.token_list(&args.token_list)?.unwrap_or_default();
+    let tokens = found.transfers.iter();
+    let tokens = tokens.filter_map(|transfer| transfer.token_address);
+    let named = source.name_tokens(&mut list, tokens)?;
+    names::note(&named, context.terminal);
+    Ok(list)
 }
 
 /// How a transaction is printed.

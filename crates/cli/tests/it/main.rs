@@ -21,6 +21,7 @@ mod info;
 mod lake;
 mod mainnet;
 mod mistakes;
+mod names;
 mod op;
 mod outputs;
 mod poisoning;

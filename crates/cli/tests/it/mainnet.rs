@@ -12,7 +12,7 @@ use txgraph_testkit::{
 };
 
 /// The directory as `data` in a folder to run in, for each layout.
-fn directories() -> Option<[TempDir; 2]> {
+pub(crate) fn directories() -> Option<[TempDir; 2]> {
     let blocks = mainnet::blocks()?;
     Some([Layout::V1, Layout::V2].map(|layout| {
         let folder = tempfile::tempdir().unwrap();

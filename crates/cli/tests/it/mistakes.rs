@@ -71,12 +71,21 @@ fn ends_of_trails_are_stated() {
     let sample = Sample::small();
     let typo = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b1";
     let run = sample.ok(&format!("graph -r {typo} -n 3"));
-    let stated = format!("no matching transfer sent by root {typo} in these blocks; check the");
+    let stated =
+        format!("no matching transfer sent by root {typo} in these blocks; it has no coin");
     assert!(run.stderr.to_lowercase().contains(&stated), "{run:?}");
+    // A question is no better for being saved, or measured.
+    for command in [
+        format!("query trace-token-out --set root={typo}"),
+        format!("analyze pairs -r {typo}"),
+    ] {
+        let run = sample.ok(&command);
+        assert!(run.stderr.to_lowercase().contains(&stated), "{run:?}");
+    }
 
     let token = "0xd601451207128971898aab8654521699f35222e2";
     let run = sample.ok(&format!("graph -r {token} -n 3"));
-    let stated = format!("sent by root contract {token} in these blocks; transfers of a token");
+    let stated = format!("root {token} is the contract of a token");
     assert!(run.stderr.to_lowercase().contains(&stated), "{run:?}");
 
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
@@ -85,11 +94,108 @@ fn ends_of_trails_are_stated() {
     let run = sample.ok(&format!("graph -r {root} -n all"));
     assert!(
         run.stderr
-            .contains("without a further matching transfer: 0x"),
+            .contains("without a further matching transfer up to block 40: 0x"),
         "{run:?}"
     );
     let quiet = sample.ok(&format!("graph -q -r {root} -n all"));
     assert_eq!(quiet.stderr, "");
+}
+
+/// A token or an address that never occurs is stated, by every command that takes one.
+#[test]
+fn tokens_and_addresses_that_never_occur_are_stated() {
+    let sample = Sample::small();
+    let (token, nobody) = (
+        "0x1111111111111111111111111111111111111111",
+        "0x2222222222222222222222222222222222222222",
+    );
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    for (command, kind, named) in [
+        (format!("graph -r {root} -t {token}"), "token", token),
+        (format!("analyze summary -t {token}"), "token", token),
+        (format!("analyze components -t {token}"), "token", token),
+        (
+            format!("analyze pairs -r {root} -t {token}"),
+            "token",
+            token,
+        ),
+        (format!("transfers -t {token}"), "token", token),
+        (format!("transfers -a {nobody},{root}"), "address", nobody),
+        (
+            format!("query trace-token-out --set root={root} --set token={token}"),
+            "token",
+            token,
+        ),
+    ] {
+        let run = sample.ok(&command);
+        let stated = format!("no matching transfer of {kind} {named} in these blocks");
+        assert!(run.stderr.contains(&stated), "{command}: {run:?}");
+        assert!(
+            !run.stderr.contains(&format!("of address {root}")),
+            "{run:?}"
+        );
+    }
+    sample.ok(&format!("transfers -t {token} -o t.csv"));
+    let metadata = fs::read_to_string(sample.folder.path().join("t.csv.meta.json")).unwrap();
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
+    assert_eq!(metadata["unseen"]["first_tokens"][0], token, "{metadata}");
+    // What is there is not mentioned.
+    let run = sample.ok("transfers");
+    assert!(!run.stderr.contains("no matching transfer"), "{run:?}");
+}
+
+/// The metadata, tables and pictures state what stderr does.
+#[test]
+fn ends_of_trails_are_in_metadata_and_pictures() {
+    let sample = Sample::small();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    sample.ok(&format!(
+        "graph -r {root} -n 2 -o g.json -o g.dot -o g.csv --vertices v.csv \
+         --columns is_contract,end_reason"
+    ));
+    let read = |name: &str| fs::read_to_string(sample.folder.path().join(name)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&read("g.json")).unwrap();
+    let vertices = json["vertices"].as_array().unwrap();
+    // A naive count, vertex by vertex, from the columns that were there before.
+    let mut expected = std::collections::BTreeMap::<String, u64>::new();
+    for vertex in vertices {
+        let is_contract = vertex["is_contract"].as_bool().unwrap();
+        let nowhere = vertex["out_degree"] == 0;
+        let reason = match vertex["expansion"].as_str().unwrap() {
+            "expanded" if !nowhere => None,
+            "expanded" if is_contract => Some("contract"),
+            "expanded" => Some("no_transfers"),
+            other => Some(other),
+        };
+        assert_eq!(vertex["end_reason"].as_str(), reason, "{vertex}");
+        *expected.entry(reason.unwrap_or("").to_owned()).or_default() += 1;
+    }
+    expected.remove("");
+    let stated: std::collections::BTreeMap<_, _> = json["metadata"]["ends"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|end| {
+            let reason = end["reason"].as_str().unwrap().to_owned();
+            (reason, end["addresses"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(stated, expected);
+    assert!(expected.contains_key("last_hop"), "{expected:?}");
+    // The same columns in the table of vertices, after the usual ones.
+    let table = read("v.csv");
+    let mut lines = table.lines();
+    let head = lines.next().unwrap();
+    assert!(head.ends_with(",chain_id,is_contract,end_reason"), "{head}");
+    for (line, vertex) in lines.zip(vertices) {
+        let end = vertex["end_reason"].as_str().unwrap_or_default();
+        let tail = format!(",{},{end}", vertex["is_contract"]);
+        assert!(line.ends_with(&tail), "{line} {vertex}");
+    }
+    assert!(read("g.dot").contains("trail ends: last hop; ask for more hops"));
+    let run = sample.run(&format!("graph -r {root} --columns end_reason"));
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.stderr.contains("a column of vertices"), "{run:?}");
 }
 
 #[test]

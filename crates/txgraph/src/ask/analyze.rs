@@ -1,15 +1,17 @@
 //! Measures of a graph.
 
-use super::{Description, no_root, restarting, search::search_methods};
+use super::{Description, TrailEnds, ends, no_root, restarting, search::search_methods};
 use crate::{Error, Hops, Result, SearchOptions, Source};
+use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use txgraph_analysis::{
-    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
+    Cell, Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
     components, degrees, loops, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
-use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, TransferSource};
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, Sought, TransferSource};
 
 /// Rows of a ranking on a page for people.
 const TOP_SHOWN: usize = 20;
@@ -224,30 +226,40 @@ impl<'s> PreparedAnalysis<'s> {
     pub fn run(self) -> Result<Analysis<'s>> {
         let source = self.question.source;
         let mut notes = Vec::new();
-        let (graph, answer) = match &self.request {
+        let (graph, trail_ends, answer) = match &self.request {
             Request::Search(request) if self.question.measure == Measure::Trace => {
                 let method = self.question.method;
                 let (graph, trace, facts) = super::trace::run(source, request, method)?;
                 notes = facts;
-                (MeasuredGraph::of(graph), answer(&trace)?)
+                let unseen = ends::unseen(&request.filter, &graph);
+                let trail_ends = TrailEnds::new(source, &graph, &unseen)?;
+                (MeasuredGraph::of(graph), trail_ends, answer(&trace)?)
             }
             Request::Search(request) => {
                 let graph = super::search::run(source, request)?;
                 source.check_interrupted()?;
                 let answer = source.install(|| self.question.of_search(&graph))??;
-                (MeasuredGraph::of(graph), answer)
+                let unseen = ends::unseen(&request.filter, &graph);
+                let trail_ends = TrailEnds::new(source, &graph, &unseen)?;
+                (MeasuredGraph::of(graph), trail_ends, answer)
             }
             Request::Everything(request) => {
                 let from = source.transfer_source(&request.filter)?;
                 let chain = source.chain()?;
                 let ask = || self.question.of_scan(&*from, chain, request);
-                restarting(source, || source.install(ask)?)?
+                let (graph, sought, answer) = restarting(source, || source.install(ask)?)?;
+                let trail_ends = TrailEnds {
+                    unseen: sought.unseen(),
+                    ..TrailEnds::default()
+                };
+                (graph, trail_ends, answer)
             }
         };
         source.check_interrupted()?;
         let (tables, result) = answer;
         Ok(Analysis {
             graph,
+            trail_ends,
             measure: self.question.measure,
             tables,
             result,
@@ -273,7 +285,8 @@ impl Analyze<'_> {
         from: &dyn TransferSource,
         chain: &ChainInfo,
         request: &ScanRequest,
-    ) -> Result<(MeasuredGraph, (Vec<Table>, Value))> {
+    ) -> Result<(MeasuredGraph, Sought, (Vec<Table>, Value))> {
+        let mut sought = Sought::of(&request.filter);
         let about = |scan, vertices, transfers| MeasuredGraph {
             chain: chain.clone(),
             blocks: request.blocks.clone(),
@@ -285,16 +298,22 @@ impl Analyze<'_> {
         };
         if self.measure == Measure::Components {
             let mut connected = Connected::default();
-            let scan = txgraph_graph::scan(from, request, |batch| connected.add(batch))?;
+            let scan = txgraph_graph::scan(from, request, |batch| {
+                sought.see(batch);
+                connected.add(batch)
+            })?;
             let about = about(scan, connected.addresses(), connected.transfers());
             let components = connected.finish(&[], self.limit());
-            return Ok((about, answer(&components)?));
+            return Ok((about, sought, answer(&components)?));
         }
         let mut merger = Merger::default();
-        let scan = txgraph_graph::scan(from, request, |batch| merger.add(batch))?;
+        let scan = txgraph_graph::scan(from, request, |batch| {
+            sought.see(batch);
+            merger.add(batch)
+        })?;
         let graph = merger.finish()?;
         let about = about(scan, graph.addresses.len() as u64, graph.transfers);
-        Ok((about, self.measure(&graph)?))
+        Ok((about, sought, self.measure(&graph)?))
     }
 
     /// Measures anything but components.
@@ -382,6 +401,8 @@ impl MeasuredGraph {
 pub struct Analysis<'s> {
     /// The graph that was measured.
     pub graph: MeasuredGraph,
+    /// Where the trails of a search end, and what the question named in vain.
+    pub trail_ends: TrailEnds,
     /// What was measured.
     pub measure: Measure,
     /// The tables of the measure, the main one first.
@@ -403,6 +424,21 @@ pub struct Analysis<'s> {
 }
 
 impl Analysis<'_> {
+    /// The tokens in the tables, each once, ascending.
+    pub fn shown_tokens(&self) -> Vec<Address> {
+        let mut tokens = BTreeSet::new();
+        for table in &self.tables {
+            let mut columns = table.columns.iter();
+            let at = columns.position(|column| column.name == "token_address");
+            let cells = table.rows.iter().filter_map(|row| row.get(at?));
+            tokens.extend(cells.filter_map(|cell| match cell {
+                Cell::Address(token) => Some(*token),
+                _ => None,
+            }));
+        }
+        tokens.into_iter().collect()
+    }
+
     /// A table by its [id](Table::id); without one, the main table.
     ///
     /// # Errors
@@ -513,6 +549,7 @@ mod to_file {
             } = &self.graph;
             let mut about = self.description.metadata(chain, blocks, scan);
             about.limits.clone_from(limits);
+            self.trail_ends.describe(&mut about);
             let AnalysisOutput {
                 target,
                 format,

@@ -1,78 +1,194 @@
-//! Where the trails of a search end.
+//! Where the trails of a search end, and what a question names in vain.
 
+use crate::{Result, Source};
 use alloy_primitives::Address;
-use txgraph_graph::{Expansion, TransferGraph, Vertex};
-use txgraph_transfers::Direction;
+use txgraph_graph::{Contracts, TrailEnd, TransferGraph};
+use txgraph_transfers::{Sought, TransferFilter, Unseen};
 
-/// The vertices at which a search ended, for reasons that are not limits.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Vertices at which trails end that are looked up in the state. More would cost more than a
+/// small search.
+const ENDS_MAX: usize = 1_000;
+
+/// Vertices that are looked up for a picture or a document.
+const VERTICES_MAX: usize = 100_000;
+
+/// Roots that are asked whether they are tokens.
+const ROOTS_MAX: usize = 20;
+
+/// What a graph cannot say itself: where its trails end by the state of the node, and what the
+/// question named in vain.
+#[derive(Clone, Debug, Default)]
 pub struct TrailEnds {
-    /// Roots without a transfer in the graph.
-    pub silent_roots: Vec<Address>,
-    /// Addresses that were expanded and lead nowhere: no transfer that matches leaves them, or
-    /// reaches them in a search with direction `In`. Roots are not among them. Empty for a
-    /// search in both directions, where every vertex has the transfer that led to it.
-    pub without_transfers: Vec<Address>,
-    /// Addresses at the last hop, which were not expanded.
-    pub last_hop: Vec<Address>,
+    /// The ends by reason.
+    pub ends: Vec<TrailEnd>,
+    /// Which of the roots and ends are contracts.
+    pub contracts: Contracts,
+    /// Roots that are contracts of tokens, with their symbols.
+    pub token_roots: Vec<(Address, Option<String>)>,
+    /// Roots without transfers that the state does not contain: no coin, no nonce, no code. `None`
+    /// without a state.
+    pub absent_roots: Option<Vec<Address>>,
+    /// Tokens that the question names and the graph does not contain.
+    pub unseen: Unseen,
 }
 
 impl TrailEnds {
-    /// The ends of the trails of a graph, in the order of its vertices.
-    pub fn of(graph: &TransferGraph) -> Self {
-        let leads_nowhere = |vertex: &Vertex| match graph.direction {
-            Direction::Out => vertex.out_degree == 0,
-            Direction::In => vertex.in_degree == 0,
-            Direction::Both => false,
+    pub(super) fn new(source: &Source, graph: &TransferGraph, unseen: &Unseen) -> Result<Self> {
+        let unknown = Contracts::default();
+        let ends = graph.ends(&unknown);
+        let ends = ends.map(|(vertex, _)| vertex.address).take(ENDS_MAX);
+        let roots = graph.roots.iter().take(ROOTS_MAX);
+        let roots = roots.map(|root| graph.graph[*root].address);
+        let accounts = source.accounts(ends.chain(roots))?;
+        let silent = |account: &&Account| {
+            !account.exists
+                && (graph.roots.iter()).any(|root| {
+                    let root = &graph.graph[*root];
+                    root.address == account.address && root.blocks.is_none()
+                })
         };
-        let mut ends = Self::default();
-        for vertex in graph.graph.node_weights() {
-            if vertex.hop == 0 {
-                if vertex.blocks.is_none() {
-                    ends.silent_roots.push(vertex.address);
-                }
-            } else if vertex.expansion == Expansion::LastHop {
-                ends.last_hop.push(vertex.address);
-            } else if vertex.expansion == Expansion::Expanded && leads_nowhere(vertex) {
-                ends.without_transfers.push(vertex.address);
-            }
-        }
-        ends
+        let contracts = contracts(accounts.as_deref());
+        Ok(Self {
+            ends: graph.trail_ends(&contracts),
+            contracts,
+            token_roots: token_roots(source, graph, accounts.as_deref()),
+            absent_roots: accounts.as_ref().map(|accounts| {
+                let mut absent: Vec<_> = accounts
+                    .iter()
+                    .filter(silent)
+                    .map(|account| account.address)
+                    .collect();
+                absent.sort_unstable();
+                absent.dedup();
+                absent
+            }),
+            unseen: unseen.clone(),
+        })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use txgraph_graph::{
-        SearchRequest, search,
-        testing::{MemorySource, address, transfers},
-    };
+#[cfg(feature = "export")]
+impl TrailEnds {
+    /// Adds the ends to the metadata of an answer.
+    pub(super) fn describe(&self, metadata: &mut txgraph_export::Metadata) {
+        metadata.ends.clone_from(&self.ends);
+        metadata.token_roots = self.token_roots.iter().map(|(root, _)| *root).collect();
+        metadata.unseen.clone_from(&self.unseen);
+    }
+}
 
-    fn ends(direction: Direction, hops: Option<u32>) -> TrailEnds {
-        let source = MemorySource::new(transfers("a>b:1 b>c:2 b>d:3 e>a:4"));
-        let blocks = source.available.clone();
-        let roots = vec![address("a"), address("x")];
-        let request = SearchRequest {
-            direction,
-            hops,
-            ..SearchRequest::new(roots, blocks)
-        };
-        TrailEnds::of(&search(&source, &request).unwrap())
+/// An account, as far as the ends of trails need it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Account {
+    pub(super) address: Address,
+    pub(super) exists: bool,
+    pub(super) is_contract: bool,
+}
+
+fn contracts(accounts: Option<&[Account]>) -> Contracts {
+    let accounts = accounts.unwrap_or_default().iter();
+    accounts
+        .map(|account| (account.address, account.is_contract))
+        .collect()
+}
+
+/// Which vertices are contracts: all of a graph, up to a limit unless `unlimited`.
+pub(super) fn contracts_of(
+    source: &Source,
+    graph: &TransferGraph,
+    unlimited: bool,
+) -> Result<Contracts> {
+    let limit = if unlimited { usize::MAX } else { VERTICES_MAX };
+    let addresses = graph.graph.node_weights().map(|vertex| vertex.address);
+    let accounts = source.accounts(addresses.take(limit))?;
+    Ok(contracts(accounts.as_deref()))
+}
+
+/// The tokens of a filter that a graph does not contain.
+pub(super) fn unseen(filter: &TransferFilter, graph: &TransferGraph) -> Unseen {
+    let mut sought = Sought::of(filter);
+    sought.see(graph.graph.edge_weights().map(|edge| &edge.transfer));
+    sought.unseen()
+}
+
+/// The roots that are contracts of tokens: they say so themselves, or the graph has transfers of
+/// them.
+fn token_roots(
+    source: &Source,
+    graph: &TransferGraph,
+    accounts: Option<&[Account]>,
+) -> Vec<(Address, Option<String>)> {
+    let roots = graph.roots.iter().take(ROOTS_MAX);
+    let roots = roots.map(|root| graph.graph[*root].address);
+    let assets = graph.assets();
+    let is_asset = |root: &Address| assets.iter().any(|it| it.token_address == Some(*root));
+    let (mut known, mut contracts) = (Vec::new(), Vec::new());
+    for root in roots {
+        let mut accounts = accounts.unwrap_or_default().iter();
+        if accounts.any(|account| account.address == root && account.is_contract) {
+            contracts.push(root);
+        } else if is_asset(&root) {
+            known.push((root, None));
+        }
+    }
+    // Without an answer the note is missing, and nothing else.
+    let names = source.symbols(&contracts);
+    known.extend(
+        contracts
+            .into_iter()
+            .filter_map(|root| match names.get(&root) {
+                Some(symbol) => Some((root, symbol.clone())),
+                None if is_asset(&root) => Some((root, None)),
+                None => None,
+            }),
+    );
+    known.sort_unstable();
+    known
+}
+
+impl Source {
+    /// The accounts with these addresses in the newest state; `None` without a state. The answer
+    /// to a question is complete without them, so only an interruption is an error.
+    #[cfg(feature = "replay")]
+    fn accounts(
+        &self,
+        addresses: impl IntoIterator<Item = Address>,
+    ) -> Result<Option<Vec<Account>>> {
+        let addresses: Vec<_> = addresses.into_iter().collect();
+        match self.accounts_among(&addresses, None) {
+            Ok(accounts) => Ok(accounts),
+            Err(error) if error.kind == crate::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                tracing::debug!("contracts are not known: {error}");
+                Ok(None)
+            }
+        }
     }
 
-    #[test]
-    fn trails_end_without_transfers_and_at_the_last_hop() {
-        let mut nowhere = [address("c"), address("d")];
-        nowhere.sort_unstable();
-        let all = ends(Direction::Out, None);
-        assert_eq!(all.silent_roots, [address("x")]);
-        assert_eq!(all.without_transfers, nowhere);
-        assert!(all.last_hop.is_empty());
-        let one = ends(Direction::Out, Some(1));
-        assert_eq!(one.last_hop, [address("b")]);
-        assert!(one.without_transfers.is_empty());
-        let before = ends(Direction::In, None);
-        assert_eq!(before.without_transfers, [address("e")]);
+    #[cfg(not(feature = "replay"))]
+    fn accounts(&self, _: impl IntoIterator<Item = Address>) -> Result<Option<Vec<Account>>> {
+        Ok(None)
+    }
+
+    /// The symbols that contracts claim, by token.
+    #[cfg(feature = "replay")]
+    fn symbols(
+        &self,
+        contracts: &[Address],
+    ) -> std::collections::BTreeMap<Address, Option<String>> {
+        let names = match contracts {
+            [] => return Default::default(),
+            _ => self.tokens(contracts.iter().copied()).run(),
+        };
+        let names = names.unwrap_or_default().into_iter();
+        names
+            .filter(|(_, names)| names.symbol.is_some() || names.decimals.is_some())
+            .map(|(token, names)| (token, names.symbol))
+            .collect()
+    }
+
+    #[cfg(not(feature = "replay"))]
+    fn symbols(&self, _: &[Address]) -> std::collections::BTreeMap<Address, Option<String>> {
+        Default::default()
     }
 }

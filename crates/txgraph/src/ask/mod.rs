@@ -8,6 +8,8 @@ mod era;
 mod index;
 #[cfg(feature = "lake")]
 mod lake;
+#[cfg(feature = "export")]
+mod names;
 #[cfg(any(feature = "index", feature = "lake"))]
 mod origin;
 #[cfg(feature = "replay")]
@@ -26,6 +28,8 @@ pub use era::{ExportEra, ExportedEra};
 pub use index::{DeletedIndex, IndexHandle, IndexOptions, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, LakeOptions, check_lake, compact_lake, lake_status};
+#[cfg(feature = "export")]
+pub use names::TokenSources;
 #[cfg(feature = "index")]
 pub(crate) use origin::source_work;
 #[cfg(feature = "replay")]
@@ -48,6 +52,10 @@ use crate::{Error, ErrorKind, Result, Source};
 use std::time::Duration;
 use txgraph_transfers::SourceError;
 use txgraph_work::{CancelFlag, Next, Retry};
+
+/// The columns of transfers with names of tokens.
+#[cfg(feature = "export")]
+pub(crate) const TOKEN_COLUMNS: [&str; 3] = ["amount", "symbol", "decimals"];
 
 /// The attempts at a question whose chain is reorganised in the meantime, within 3.5 s: a
 /// node that removes many blocks needs seconds until its tip is as high as before.

@@ -1,11 +1,17 @@
 //! The graph around some addresses.
 
-use super::{Description, no_root, restarting};
+use super::{Description, TrailEnds, ends, no_root, restarting};
 use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source};
 use alloy_primitives::Address;
-use std::{collections::BTreeMap, fmt, ops::Deref, str::FromStr, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    ops::Deref,
+    str::FromStr,
+    sync::{Arc, OnceLock},
+};
 use txgraph_graph::{SearchRequest, TransferGraph, search};
-use txgraph_transfers::{BlockRanges, Direction};
+use txgraph_transfers::{BlockRanges, Direction, Unseen};
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,9 +285,11 @@ impl<'s> PreparedSearch<'s> {
         let graph = run(self.source, &self.request)?;
         self.source.check_interrupted()?;
         Ok(GraphAnswer {
+            unseen: ends::unseen(&self.request.filter, &graph),
             inner: Arc::new(graph),
             source: self.source,
             description: self.description,
+            ends: OnceLock::new(),
         })
     }
 }
@@ -295,10 +303,8 @@ pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGr
 #[derive(Debug)]
 pub struct GraphAnswer<'s> {
     inner: Arc<TransferGraph>,
-    #[cfg_attr(
-        not(feature = "export"),
-        expect(dead_code, reason = "used for writing")
-    )]
+    unseen: Unseen,
+    ends: OnceLock<TrailEnds>,
     source: &'s Source,
     #[cfg_attr(
         not(feature = "export"),
@@ -316,6 +322,20 @@ impl Deref for GraphAnswer<'_> {
 }
 
 impl GraphAnswer<'_> {
+    /// Where the trails end, and what the question named in vain. The state of the node is read
+    /// once, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the caller asked to stop.
+    pub fn trail_ends(&self) -> Result<&TrailEnds> {
+        if self.ends.get().is_none() {
+            let found = TrailEnds::new(self.source, &self.inner, &self.unseen)?;
+            return Ok(self.ends.get_or_init(|| found));
+        }
+        Ok(self.ends.get_or_init(TrailEnds::default))
+    }
+
     /// The graph by itself.
     pub fn into_graph(self) -> TransferGraph {
         Arc::unwrap_or_clone(self.inner)
@@ -327,16 +347,23 @@ pub use to_file::{DetachedGraph, GraphOutputs, WrittenGraph};
 
 #[cfg(feature = "export")]
 mod to_file {
-    use super::{Description, GraphAnswer, Result, TransferGraph};
+    use super::{Description, GraphAnswer, Result, TrailEnds, TransferGraph, ends};
     use crate::{
-        Columns, Error, ErrorKind, Source,
+        Columns, Error, ErrorKind, Source, TokenSources,
+        ask::{TOKEN_COLUMNS, names::ASKED_MAX},
         outputs::{self, Planned},
     };
-    use std::{ops::Deref, path::PathBuf, sync::Arc};
+    use std::{
+        ops::Deref,
+        path::PathBuf,
+        sync::{Arc, OnceLock},
+    };
     use txgraph_export::{
-        Drawing, GraphFormat, GraphOptions, Metadata, TableFormat, Target, TokenList, Written,
+        DocumentFormat, Drawing, GraphFormat, GraphOptions, Metadata, TableFormat, Target,
+        TokenList, VertexColumn, Written,
     };
     use txgraph_graph::MergedEdge;
+    use txgraph_transfers::Unseen;
 
     /// Where a graph is written, and how.
     #[derive(Clone, Debug, Default)]
@@ -351,6 +378,8 @@ mod to_file {
         pub tokens: Option<TokenList>,
         /// The columns of tables.
         pub columns: Columns,
+        /// Columns of the vertices that are written on request.
+        pub vertex_columns: Vec<VertexColumn>,
         /// How pictures are drawn.
         pub drawing: Drawing,
         /// Whether files that exist are replaced.
@@ -395,12 +424,15 @@ mod to_file {
         pub written: Vec<Written>,
         /// Outputs that could not be written, although the others were.
         pub failed: Vec<Error>,
+        /// Where the symbols of tokens come from, if an output has any.
+        pub tokens: TokenSources,
     }
 
     /// The metadata of a graph.
-    fn about(description: &Description, graph: &TransferGraph) -> Metadata {
+    fn about(description: &Description, graph: &TransferGraph, ends: &TrailEnds) -> Metadata {
         let mut about = description.metadata(&graph.chain, &graph.blocks, &graph.scan);
         about.limits.clone_from(&graph.limits);
+        ends.describe(&mut about);
         about
     }
 
@@ -409,6 +441,7 @@ mod to_file {
     #[derive(Clone, Debug)]
     pub struct DetachedGraph {
         inner: Arc<TransferGraph>,
+        unseen: Unseen,
         description: Description,
     }
 
@@ -417,6 +450,8 @@ mod to_file {
         pub fn attach<'s>(&self, source: &'s Source) -> GraphAnswer<'s> {
             GraphAnswer {
                 inner: self.inner.clone(),
+                unseen: self.unseen.clone(),
+                ends: OnceLock::new(),
                 source,
                 description: self.description.clone(),
             }
@@ -437,6 +472,7 @@ mod to_file {
         pub fn detach(self) -> DetachedGraph {
             DetachedGraph {
                 inner: self.inner,
+                unseen: self.unseen,
                 description: self.description,
             }
         }
@@ -464,6 +500,29 @@ mod to_file {
             }
         }
 
+        /// The tokens of the graph by name, if an output shows names.
+        fn names(&self, outputs: &GraphOutputs) -> Result<(Option<TokenList>, TokenSources)> {
+            let columns = &outputs.columns.columns;
+            let in_tables = TOKEN_COLUMNS
+                .iter()
+                .any(|name| columns.iter().any(|it| it == name));
+            // JSON has amounts in the smallest unit only.
+            let json = GraphFormat::from(DocumentFormat::Json);
+            let is_named = |format: &GraphFormat| match format.table() {
+                Some(_) => in_tables,
+                None => *format != json,
+            };
+            if !outputs.files.iter().any(|(format, _)| is_named(format)) {
+                return Ok((outputs.tokens.clone(), TokenSources::default()));
+            }
+            let mut list = outputs.tokens.clone().unwrap_or_default();
+            let assets = self.inner.assets();
+            let tokens = assets.iter().filter_map(|asset| asset.token_address);
+            let limit = if in_tables { usize::MAX } else { ASKED_MAX };
+            let named = self.source.name_tokens(&mut list, tokens.take(limit))?;
+            Ok((Some(list), named))
+        }
+
         /// Writes the graph to every output. An output that fails does not prevent the
         /// others.
         ///
@@ -477,12 +536,21 @@ mod to_file {
             let mut options = GraphOptions::new(self.chain.chain_id);
             options.table.threads = source.control.threads.clone();
             outputs.columns.apply(&mut options.table)?;
-            options.table.tokens.clone_from(&outputs.tokens);
+            let (tokens, named) = self.names(outputs)?;
+            options.table.tokens.clone_from(&tokens);
             options.merge = outputs.merge;
-            options.tokens.clone_from(&outputs.tokens);
+            options.tokens = tokens;
             options.drawing.clone_from(&outputs.drawing);
-            let about = about(&self.description, &self.inner);
-            let mut done = WrittenGraph::default();
+            options.vertex_columns.clone_from(&outputs.vertex_columns);
+            let asked = outputs.vertex_columns.contains(&VertexColumn::IsContract);
+            if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
+                options.contracts = ends::contracts_of(source, &self.inner, asked)?;
+            }
+            let about = about(&self.description, &self.inner, self.trail_ends()?);
+            let mut done = WrittenGraph {
+                tokens: named,
+                ..WrittenGraph::default()
+            };
             let mut note = |written: txgraph_export::Result<Written>| {
                 match written.map_err(Error::from) {
                     Ok(written) => done.written.push(written),

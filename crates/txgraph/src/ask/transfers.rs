@@ -184,15 +184,16 @@ pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
 mod to_file {
     use super::{ControlFlow, PreparedTransfers, Result, ScanReport};
     use crate::{
-        Advice, Error, ErrorKind,
+        Advice, Error, ErrorKind, TokenSources,
         ask::restarting,
         outputs::{self, Planned},
     };
-    use std::path::PathBuf;
+    use std::{collections::BTreeSet, path::PathBuf};
     use txgraph_export::{
         ColumnTypes, Schema, TableFormat, Target, TokenList, TransferTableOptions, TransferWriter,
         U256Type, Written,
     };
+    use txgraph_transfers::{Sought, Unseen};
 
     /// The result of writing transfers.
     #[derive(Clone, Debug)]
@@ -201,6 +202,10 @@ mod to_file {
         pub scan: ScanReport,
         /// What was written.
         pub written: Written,
+        /// Tokens and addresses that the question names and no transfer has.
+        pub unseen: Unseen,
+        /// Where the symbols of tokens come from, if the table has any.
+        pub tokens: TokenSources,
     }
 
     /// Names and encodings of columns. Absent: the default of the writer.
@@ -320,7 +325,21 @@ mod to_file {
             let mut streamed = false;
             restarting(source, || {
                 let mut writer = self.writer(output)?;
+                let mut sought = Sought::of(&self.request.filter);
+                let (mut named, mut tokens_named) = (BTreeSet::new(), TokenSources::default());
                 let scan = self.for_each(|batch| {
+                    sought.see(&batch.transfers);
+                    if let Some(list) = writer.tokens() {
+                        let tokens = batch.transfers.iter();
+                        let new: BTreeSet<_> = tokens
+                            .filter_map(|transfer| transfer.token_address)
+                            .filter(|token| !named.contains(token))
+                            .collect();
+                        if !new.is_empty() {
+                            tokens_named.add(source.name_tokens(list, new.iter().copied())?);
+                            named.extend(new);
+                        }
+                    }
                     streamed |= output.target.is_stream() && !batch.transfers.is_empty();
                     writer.write(&batch.transfers)?;
                     Ok(ControlFlow::Continue(()))
@@ -332,11 +351,18 @@ mod to_file {
                     }
                     scan => scan?,
                 };
-                let about = self
-                    .description
-                    .metadata(source.chain()?, &self.request.blocks, &scan);
+                let mut about =
+                    self.description
+                        .metadata(source.chain()?, &self.request.blocks, &scan);
+                let unseen = sought.unseen();
+                about.unseen.clone_from(&unseen);
                 let written = writer.finish(&about)?;
-                Ok(TransfersAnswer { scan, written })
+                Ok(TransfersAnswer {
+                    scan,
+                    written,
+                    unseen,
+                    tokens: tokens_named,
+                })
             })
         }
     }

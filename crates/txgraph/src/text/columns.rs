@@ -4,6 +4,7 @@ use super::scalar::list;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use txgraph_export::VertexColumn;
 
 /// Names and encodings of columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,19 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// The columns of transfers without those of vertices, and those.
+    pub(super) fn of_vertices(&self) -> (Self, Vec<VertexColumn>) {
+        let known = |name: &String| VertexColumn::ALL.into_iter().find(|it| it.as_str() == name);
+        let all = names(&self.columns);
+        let vertices = all.iter().filter_map(known).collect();
+        let columns = all.into_iter().filter(|name| known(name).is_none());
+        let columns = Self {
+            columns: columns.collect(),
+            ..self.clone()
+        };
+        (columns, vertices)
+    }
+
     pub(super) fn read(&self) -> Result<crate::Columns> {
         let wrong = |error: &dyn fmt::Display| Error::usage(error.to_string());
         let words = self.u256_types.iter().flat_map(|text| text.split(','));

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `1000000`, `1e18` | whole numbers: the smallest unit, of every token |
 //! | `1.5`, `500.0` | with a point: in the unit of each token of the question, by its decimals |
-//! | `USDC=100,WETH=0.1` | by token: symbols of the token list, addresses, `eth` or `native` |
+//! | `USDC=100,WETH=0.1` | by token: symbols of the token list, of well-known tokens, or that a token of the question claims; addresses, `eth` or `native` |
 //! | `100 USDC` | the same for one token |
 //!
 //! Tokens that are not named in the third form have no smallest amount.
@@ -17,6 +17,9 @@ use txgraph_transfers::{AmountFilter, TokenFilter};
 
 /// Decimal places of the native coin.
 const NATIVE_DECIMALS: u8 = 18;
+
+/// Tokens of a question that are asked for their symbols.
+const NAMED_MAX: usize = 100;
 
 /// Smallest amounts by token; `None`: the native coin.
 type Least = Vec<(Option<Address>, U256)>;
@@ -114,12 +117,39 @@ fn scaled(amount: &str, decimals: u8, token: &str) -> Result<U256> {
 
 /// The tokens that a question can name, and their decimals.
 pub(super) struct Units<'a> {
-    pub(super) source: &'a Source,
-    pub(super) list: Option<&'a TokenList>,
-    pub(super) checksum: Checksum,
+    source: &'a Source,
+    list: Option<&'a TokenList>,
+    checksum: Checksum,
+    /// The tokens of the question, which can be named by what they claim.
+    named: Vec<Address>,
 }
 
-impl Units<'_> {
+impl<'a> Units<'a> {
+    pub(super) fn new(
+        source: &'a Source,
+        list: Option<&'a TokenList>,
+        checksum: Checksum,
+        tokens: &TokenFilter,
+    ) -> Self {
+        let named = match tokens {
+            TokenFilter::All => Vec::new(),
+            TokenFilter::Only { tokens, .. } => tokens.iter().copied().take(NAMED_MAX).collect(),
+        };
+        Self {
+            source,
+            list,
+            checksum,
+            named,
+        }
+    }
+
+    /// The list with what a token claims.
+    fn with_claims(&self, tokens: &[Address]) -> Result<TokenList> {
+        let mut list = self.list.cloned().unwrap_or_default();
+        self.source.name_tokens(&mut list, tokens.iter().copied())?;
+        Ok(list)
+    }
+
     /// Reads a smallest amount of a question about `tokens`.
     pub(super) fn min_value(&self, text: &str, tokens: &TokenFilter) -> Result<(U256, Least)> {
         match read(text).map_err(Error::usage)? {
@@ -170,19 +200,27 @@ impl Units<'_> {
         if name.starts_with("0x") {
             return Ok(Some(parse_address(name, self.checksum)?));
         }
-        let list = self.list.ok_or_else(|| {
-            Error::usage(format!("the symbol {name} needs a list of tokens"))
-                .hint("name a token list, or the address of the token")
-        })?;
-        match list.with_symbol(self.source.chain()?.chain_id, name)[..] {
+        let chain_id = self.source.chain()?.chain_id;
+        let list = self.list.cloned().unwrap_or_default();
+        let mut found = list.with_symbol(chain_id, name);
+        if found.is_empty() && !self.named.is_empty() {
+            let claims = self.with_claims(&self.named)?;
+            found.extend(self.named.iter().copied().filter(|token| {
+                let symbol = claims.symbol(chain_id, *token);
+                symbol.is_some_and(|symbol| symbol.eq_ignore_ascii_case(name))
+            }));
+            found.sort_unstable();
+        }
+        match found[..] {
             [token] => Ok(Some(token)),
-            [] => Err(Error::usage(format!(
-                "no token of the list has the symbol {name}"
-            ))),
+            [] => Err(
+                Error::usage(format!("no token is known by the symbol {name}"))
+                    .hint("name a token list, or the address of the token"),
+            ),
             ref several => {
                 let addresses: Vec<_> = several.iter().map(ToString::to_string).collect();
                 Err(Error::usage(format!(
-                    "{} tokens of the list have the symbol {name}: {}",
+                    "{} tokens have the symbol {name}: {}",
                     several.len(),
                     addresses.join(", ")
                 ))
@@ -197,8 +235,11 @@ impl Units<'_> {
             return Ok(Some(NATIVE_DECIMALS));
         };
         let chain_id = self.source.chain()?.chain_id;
-        let entry = self.list.and_then(|list| list.lookup(chain_id, token));
-        Ok(entry.map(|entry| entry.decimals))
+        let decimals = |list: &TokenList| Some(list.lookup(chain_id, token)?.decimals);
+        match self.list.and_then(decimals) {
+            Some(known) => Ok(Some(known)),
+            None => Ok(decimals(&self.with_claims(&[token])?)),
+        }
     }
 }
 

@@ -98,8 +98,9 @@ pub struct TransfersQuery {
     /// Which transfers.
     #[serde(flatten)]
     pub selection: Selection,
-    /// File with symbols and decimals of tokens.
-    pub token_list: Option<String>,
+    /// Files with symbols and decimals of tokens.
+    #[serde(deserialize_with = "list")]
+    pub token_list: Vec<String>,
     /// Addresses that send or receive each transfer; empty: any.
     #[serde(deserialize_with = "list")]
     pub address: Vec<String>,
@@ -155,8 +156,9 @@ pub struct GraphQuery {
     pub merge: bool,
     /// Another file, for the vertices.
     pub vertices: Option<String>,
-    /// File with symbols and decimals of tokens.
-    pub token_list: Option<String>,
+    /// Files with symbols and decimals of tokens.
+    #[serde(deserialize_with = "list")]
+    pub token_list: Vec<String>,
     /// How pictures are drawn.
     #[serde(flatten)]
     pub picture: super::Picture,
@@ -185,8 +187,9 @@ pub struct AnalyzeQuery {
     pub method: Option<TraceMethod>,
     /// Which of the measure's tables; absent: all for people, the main one in data files.
     pub table: Option<String>,
-    /// File with symbols and decimals of tokens.
-    pub token_list: Option<String>,
+    /// Files with symbols and decimals of tokens.
+    #[serde(deserialize_with = "list")]
+    pub token_list: Vec<String>,
     /// Where the answer is written.
     #[serde(flatten)]
     pub output: Output,
@@ -228,11 +231,7 @@ impl Selection {
         let (min_value, least) = match &self.min_value {
             None => Default::default(),
             Some(text) => {
-                let units = Units {
-                    source,
-                    list,
-                    checksum,
-                };
+                let units = Units::new(source, list, checksum, &tokens);
                 let read = units.min_value(text, &tokens);
                 read.map_err(|error| error.at("smallest amount"))?
             }
@@ -311,7 +310,7 @@ impl TransfersQuery {
     ///
     /// If the text is wrong, or the output cannot be written.
     pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedTransfers<'s>, TransfersOutput)> {
-        let list = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        let list = source.token_list(&self.token_list)?;
         let mut question = source
             .transfers()
             .select(self.selection.read(source, list.as_ref())?);
@@ -353,7 +352,7 @@ impl GraphQuery {
     ///
     /// If the text is wrong, or an output cannot be written.
     pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedSearch<'s>, GraphOutputs)> {
-        let tokens = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        let tokens = source.token_list(&self.token_list)?;
         let options = SearchOptions {
             top: self.top,
             ..self.search.read(source, tokens.as_ref())?
@@ -370,22 +369,31 @@ impl GraphQuery {
     ///
     /// If the text is wrong, or an output cannot be written.
     pub fn outputs(&self, source: &Source) -> Result<GraphOutputs> {
-        let tokens = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        let tokens = source.token_list(&self.token_list)?;
         self.outputs_with(source, tokens)
     }
 
     fn outputs_with(&self, source: &Source, tokens: Option<TokenList>) -> Result<GraphOutputs> {
-        if self.merge && !(self.columns.columns.is_empty() && self.columns.exclude.is_empty()) {
+        let (columns, vertex_columns) = self.columns.of_vertices();
+        if self.merge && !(columns.columns.is_empty() && columns.exclude.is_empty()) {
             return Err(Error::usage(
                 "columns of transfers cannot be chosen for merged edges",
             ));
+        }
+        if !vertex_columns.is_empty() && self.vertices.is_none() {
+            return Err(Error::usage(format!(
+                "`{}` is a column of vertices, which are not written",
+                vertex_columns[0].as_str()
+            ))
+            .hint("name a file for the vertices"));
         }
         let outputs = GraphOutputs {
             files: self.files()?,
             vertices: self.vertices()?,
             merge: self.merge,
             tokens,
-            columns: self.columns.read()?,
+            columns: columns.read()?,
+            vertex_columns,
             drawing: self.picture.read()?,
             overwrite: self.output.overwrite,
         };
@@ -443,7 +451,7 @@ impl AnalyzeQuery {
             ..self.output()?
         };
         source.check_outputs([&output], output.overwrite)?;
-        let list = source.token_list(self.token_list.as_deref().map(Path::new))?;
+        let list = source.token_list(&self.token_list)?;
         let mut options = self.search.read(source, list.as_ref())?;
         let traces = self.measure == Measure::Trace;
         if traces && self.search.hops.is_none() {

@@ -93,6 +93,15 @@ impl Query {
         }
     }
 
+    /// The files with symbols and decimals of tokens, to be changed.
+    pub const fn token_list_mut(&mut self) -> &mut Vec<String> {
+        match self {
+            Self::Transfers(query) => &mut query.token_list,
+            Self::Graph(query) => &mut query.token_list,
+            Self::Analyze(query) => &mut query.token_list,
+        }
+    }
+
     /// The columns of transfers, to be changed, if the answer has them.
     pub const fn columns_mut(&mut self) -> Option<&mut Columns> {
         match self {

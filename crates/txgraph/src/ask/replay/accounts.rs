@@ -1,6 +1,6 @@
 //! Which accounts have code.
 
-use crate::{Capability, Result, Source};
+use crate::{Capability, Result, Source, ask::ends};
 use alloy_primitives::{Address, KECCAK256_EMPTY};
 use txgraph_evm::Account;
 use txgraph_state::StateAt;
@@ -24,6 +24,19 @@ impl Source {
         addresses: &[Address],
         block: Option<u64>,
     ) -> Result<Option<Vec<Address>>> {
+        let Some(accounts) = self.accounts_among(addresses, block)? else {
+            return Ok(None);
+        };
+        let contracts = accounts.into_iter().filter(|account| account.is_contract);
+        Ok(Some(contracts.map(|account| account.address).collect()))
+    }
+
+    /// The accounts with these addresses, as [`Self::contracts_among`].
+    pub(in crate::ask) fn accounts_among(
+        &self,
+        addresses: &[Address],
+        block: Option<u64>,
+    ) -> Result<Option<Vec<ends::Account>>> {
         let Ok(node) = self.node(Capability::State) else {
             return Ok(None);
         };
@@ -41,15 +54,22 @@ impl Source {
         let Ok(state) = states.at(block) else {
             return Ok(None);
         };
-        let mut contracts = Vec::new();
-        for address in addresses {
-            if let Some(account) = state.account(*address)?
-                && is_contract(&state, &account)?
-            {
-                contracts.push(*address);
+        let mut accounts = Vec::with_capacity(addresses.len());
+        for (number, address) in addresses.iter().enumerate() {
+            if number % 1_000 == 999 {
+                self.check_interrupted()?;
             }
+            let account = state.account(*address)?;
+            accounts.push(ends::Account {
+                address: *address,
+                exists: account.is_some(),
+                is_contract: match &account {
+                    Some(account) => is_contract(&state, account)?,
+                    None => false,
+                },
+            });
         }
-        Ok(Some(contracts))
+        Ok(Some(accounts))
     }
 
     /// Whether the database is a sample chain, whose blocks may never have been executed.

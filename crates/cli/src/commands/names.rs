@@ -1,0 +1,35 @@
+//! Notes about where the symbols of tokens come from.
+
+use crate::output::{Terminal, number};
+use txgraph::{TokenSources, printable};
+
+/// Counterfeits that are named.
+const NAMED_MAX: usize = 6;
+
+/// Prints a warning for each counterfeit, and how many symbols are only claims.
+pub(crate) fn note(tokens: &TokenSources, terminal: &Terminal) {
+    let counterfeits = &tokens.counterfeits;
+    for it in counterfeits.iter().take(NAMED_MAX) {
+        let known = match it.known {
+            Some(known) => format!("{} is {known}", it.symbol),
+            None => format!("{} is the native coin", it.symbol),
+        };
+        terminal.note(format_args!(
+            "warning: {} claims the symbol `{}`, but {known}; it is written as `{}?`",
+            it.address,
+            printable(&it.claimed),
+            it.symbol
+        ));
+    }
+    let more = counterfeits.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        let tokens = number(more as u64, "more token claims", "more tokens claim");
+        terminal.note(format_args!("warning: {tokens} the symbol of another"));
+    }
+    if tokens.claims > 0 {
+        let symbols = number(tokens.claims, "symbol is", "symbols are");
+        terminal.note(format_args!(
+            "{symbols} only what the token itself claims; --token-list FILE names tokens that you trust"
+        ));
+    }
+}

@@ -1,0 +1,112 @@
+//! Symbols and decimals of tokens: from lists, from the table of well-known tokens, else from what
+//! the contracts claim on the state of the node.
+
+use crate::{Error, Result, Source};
+use alloy_primitives::Address;
+use std::{collections::BTreeSet, path::Path};
+use txgraph_export::{Counterfeit, TokenList};
+
+/// Tokens of a graph that are asked. More are not readable in a picture.
+pub(super) const ASKED_MAX: usize = 2_000;
+
+/// Where the symbols of an answer come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenSources {
+    /// Tokens whose symbol is only their own claim.
+    pub claims: u64,
+    /// Claims that look like a well-known token at another address. They are written with a
+    /// question mark.
+    pub counterfeits: Vec<Counterfeit>,
+}
+
+impl TokenSources {
+    /// Adds those of more tokens.
+    pub(super) fn add(&mut self, other: Self) {
+        self.claims += other.claims;
+        self.counterfeits.extend(other.counterfeits);
+    }
+}
+
+impl Source {
+    /// The token lists at some paths, else the configured one.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or two of them disagree about a token.
+    pub fn token_list(&self, paths: &[impl AsRef<Path>]) -> Result<Option<TokenList>> {
+        let configured = self.config.token_list.as_deref();
+        let paths: Vec<&Path> = match paths.is_empty() {
+            true => configured.into_iter().collect(),
+            false => paths.iter().map(AsRef::as_ref).collect(),
+        };
+        let mut all: Option<TokenList> = None;
+        for path in paths {
+            let list = TokenList::load(path)?;
+            match &mut all {
+                None => all = Some(list),
+                Some(all) => all.merge(list).map_err(|reason| {
+                    Error::usage(format!("two token lists disagree: {reason}")).at(path.display())
+                })?,
+            }
+        }
+        Ok(all)
+    }
+
+    /// Adds to a list what tokens claim that it does not know, if the source has a state. Marks
+    /// claims that look like a well-known token at another address. An answer is complete without
+    /// names, so tokens that cannot be asked stay unknown.
+    ///
+    /// # Errors
+    ///
+    /// If the chain is not known, or the caller asked to stop.
+    pub fn name_tokens(
+        &self,
+        list: &mut TokenList,
+        tokens: impl IntoIterator<Item = Address>,
+    ) -> Result<TokenSources> {
+        let chain_id = self.chain()?.chain_id;
+        let all: BTreeSet<Address> = tokens.into_iter().collect();
+        let unknown: Vec<Address> = (all.iter().copied())
+            .filter(|token| list.is_unknown(chain_id, *token))
+            .collect();
+        if !unknown.is_empty() {
+            self.claims(list, unknown)?;
+        }
+        let mut counterfeits = list.mark_counterfeits(chain_id);
+        counterfeits.retain(|it| all.contains(&it.address));
+        let claims = all.iter().filter(|token| {
+            list.is_claim(chain_id, **token) && list.symbol(chain_id, **token).is_some()
+        });
+        Ok(TokenSources {
+            claims: claims.count() as u64,
+            counterfeits,
+        })
+    }
+
+    #[cfg(feature = "replay")]
+    fn claims(&self, list: &mut TokenList, tokens: Vec<Address>) -> Result<()> {
+        if !self.capabilities().contains(crate::Capability::State) {
+            return Ok(());
+        }
+        match self.tokens(tokens).run() {
+            Ok(names) => {
+                for (token, names) in names {
+                    let (symbol, decimals) = (names.symbol, names.decimals);
+                    list.claim(token, txgraph_export::TokenClaim { symbol, decimals });
+                }
+                Ok(())
+            }
+            Err(error) if error.kind == crate::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                tracing::debug!("tokens are not asked for their symbols: {error}");
+                Ok(())
+            }
+        }
+    }
+
+    #[cfg(not(feature = "replay"))]
+    #[expect(clippy::unnecessary_wraps, reason = "the same as with a state")]
+    fn claims(&self, _: &mut TokenList, _: Vec<Address>) -> Result<()> {
+        Ok(())
+    }
+}
