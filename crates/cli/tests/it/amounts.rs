@@ -82,13 +82,10 @@ fn amounts_without_known_decimals_are_errors() {
             &*format!("-t {USD6},{HUB} --token-list tokens.csv --min-value 1.5"),
             "the decimals of 0x502F1f2f4b2AbC8D86fC43Da973C2C110206E2bA are not known",
         ),
-        (
-            "--min-value USD6=1",
-            "the symbol USD6 needs a list of tokens",
-        ),
+        ("--min-value USD6=1", "no token is known by the symbol USD6"),
         (
             "--token-list tokens.csv --min-value DAI=1",
-            "no token of the list has the symbol DAI",
+            "no token is known by the symbol DAI",
         ),
         (
             "--token-list tokens.csv --min-value USD6=0.0000001",

@@ -20,6 +20,17 @@ fn questions(root: &str) -> [String; 8] {
     ]
 }
 
+/// An answer without what only the state of a node says: which ends of trails are contracts.
+fn stateless(run: &Run) -> String {
+    let Ok(mut json) = serde_json::from_str::<Value>(&run.stdout) else {
+        return run.stdout.clone();
+    };
+    if let Some(ends) = json.pointer_mut("/metadata/ends") {
+        assert!(!ends.take().as_array().unwrap().is_empty());
+    }
+    json.to_string()
+}
+
 /// Builds a lake, and compares all answers with those of the node.
 fn compare(data_directory: &std::path::Path, root: &str, build: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -38,7 +49,7 @@ fn compare(data_directory: &std::path::Path, root: &str, build: &str) {
         command.args(["--source", "lake:x.lake"]);
         let found = run(command.args(line.split_whitespace()));
         assert_eq!(found.status, 0, "{line}: {found:?}");
-        assert!(found.stdout == expected.stdout, "{line}");
+        assert!(stateless(&found) == stateless(&expected), "{line}");
         answers += usize::from(found.stdout.lines().count() > 1);
     }
     assert!(answers >= 6, "{answers}");

@@ -154,9 +154,10 @@ fn counterfeits_are_written_with_a_question_mark() {
     };
     let ask = |line: &str| {
         let arguments = line.split_whitespace();
-        let run = run(bare(folder.path())
-            .args(arguments)
-            .args(["--datadir", "data"]));
+        let run =
+            run(bare(folder.path())
+                .args(arguments)
+                .args(["--datadir", "data", "-b", "15000001:"]));
         assert_eq!(run.status, 0, "{line}: {run:?}");
         run
     };
