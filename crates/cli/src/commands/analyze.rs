@@ -162,8 +162,8 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
         Some(written) => terminal.written(&[written]),
         None => {
             let named = source.name_tokens(&mut tokens, analysis.shown_tokens())?;
-            names::note(&named, terminal);
             print_tables(query, &analysis, &tokens, terminal)?;
+            names::note(&named, terminal);
         }
     }
     let graph = &analysis.graph;

@@ -31,6 +31,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256};
 use std::{ops::ControlFlow, path::PathBuf};
+use txgraph_base::KnownChain;
 use txgraph_evm::Inspector;
 use txgraph_nodedb::{ChainFamily, NodeDb};
 #[cfg(feature = "export")]
@@ -455,6 +456,34 @@ impl RethNode {
         block: Option<u64>,
         ask: impl FnOnce(&Replayer<'_, &StateRange<'_>>, u64) -> txgraph_replay::Result<T>,
     ) -> Result<(u64, T)> {
+        self.at_end_with(self.rules()?, block, ask)
+    }
+
+    /// The rules for calls whose answer does not depend on forks: those of the chain, else the
+    /// newest, for chains that are not known and for the OP stack.
+    fn rules_for_calls(&self) -> Result<ChainRules> {
+        let error = match self.rules() {
+            Ok(rules) => return Ok(rules),
+            Err(error) => error,
+        };
+        let newest = KnownChain::ALL
+            .iter()
+            .rev()
+            .filter(|chain| chain.id == 1337);
+        let mut newest = newest.filter_map(|chain| ChainRules::known(chain.genesis_hash?));
+        let mut rules = newest.next().ok_or(error)?;
+        let chain = self.db().chain()?;
+        rules.chain_id = chain.chain_id.unwrap_or(rules.chain_id);
+        rules.genesis_hash = chain.genesis_hash;
+        Ok(rules)
+    }
+
+    fn at_end_with<T>(
+        &self,
+        rules: ChainRules,
+        block: Option<u64>,
+        ask: impl FnOnce(&Replayer<'_, &StateRange<'_>>, u64) -> txgraph_replay::Result<T>,
+    ) -> Result<(u64, T)> {
         let states = self.state()?;
         let block = match block {
             Some(block) => block,
@@ -465,7 +494,7 @@ impl RethNode {
             last: block,
         })?;
         let db: &NodeDb = self.db();
-        let replayer = Replayer::new(self.rules()?, db, &state, ReplayOptions::default())?;
+        let replayer = Replayer::new(rules, db, &state, ReplayOptions::default())?;
         Ok((block, ask(&replayer, block)?))
     }
 }

@@ -112,7 +112,8 @@ impl Tokens<'_> {
 
     fn ask(&self, tokens: &[Address]) -> Result<BTreeMap<Address, TokenNames>> {
         let node = self.source.node(Capability::State)?;
-        let (_, metadata) = node.at_end_of(self.block, |replayer, block| {
+        let rules = node.rules_for_calls()?;
+        let (_, metadata) = node.at_end_with(rules, self.block, |replayer, block| {
             replayer.token_metadata(tokens, block)
         })?;
         let names = metadata.into_iter().map(|answer| TokenNames {
