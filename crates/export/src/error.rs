@@ -105,6 +105,14 @@ pub enum Error {
         /// The entry, and the reason.
         reason: String,
     },
+    /// A file of prices is invalid.
+    #[error("{}: {reason}", path.display())]
+    Prices {
+        /// The file.
+        path: PathBuf,
+        /// The line, and the reason.
+        reason: String,
+    },
     /// The graph has too many vertices or edges for a readable drawing.
     #[error("{count} {what} are too many to draw (limit {limit})")]
     TooLargeToDraw {

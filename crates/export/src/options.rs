@@ -1,7 +1,7 @@
 //! Options of writers.
 
 use crate::{
-    ColumnTypes, Dataset, Error, Fold, Layout, Link, Result, Schema, TokenList, U256Type,
+    ColumnTypes, Dataset, Error, Fold, Layout, Link, Prices, Result, Schema, TokenList, U256Type,
     table::chosen,
 };
 use std::{path::PathBuf, time::Duration};
@@ -135,6 +135,8 @@ pub struct Drawing {
     pub fold: Fold,
     /// Where a click on a vertex or an arrow leads.
     pub link: Option<Link>,
+    /// Prices of tokens, so that the width of an arrow is its value.
+    pub prices: Option<Prices>,
     /// The most vertices of a picture (SVG, PNG, HTML), after folding.
     pub vertices_max: usize,
     /// The most arrows of a picture (SVG, PNG, HTML), after folding.
@@ -154,6 +156,7 @@ impl Default for Drawing {
             layout: Layout::Auto,
             fold: Fold::Auto,
             link: None,
+            prices: None,
             vertices_max: 5_000,
             edges_max: 5_000,
             program: "dot".into(),

@@ -1,6 +1,8 @@
 //! Options of pictures.
 
+use crate::args::text;
 use clap::{Args, builder::PossibleValuesParser};
+use std::path::PathBuf;
 use txgraph::{Layout, text::Picture};
 
 /// How pictures are drawn.
@@ -31,6 +33,14 @@ pub(crate) struct PictureArgs {
     /// {tx} is the hash of an arrow that is a single transfer. For svg and html.
     #[arg(long, value_name = "URL", help_heading = "Pictures")]
     link: Option<String>,
+
+    /// Prices of tokens, so that the width of an arrow is its value: CSV with token,price
+    ///
+    /// A token is an address, a symbol of --token-list or of a well-known token, or `eth`. A price is that of
+    /// one whole unit, in the same unit for all. Arrows without a price have one constant width. For
+    /// svg, png and html.
+    #[arg(long, value_name = "FILE", help_heading = "Pictures")]
+    prices: Option<PathBuf>,
 }
 
 impl From<PictureArgs> for Picture {
@@ -39,6 +49,7 @@ impl From<PictureArgs> for Picture {
             layout: args.layout,
             fold: args.fold,
             link: args.link,
+            prices: args.prices.map(text),
         }
     }
 }

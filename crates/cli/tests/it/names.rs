@@ -108,6 +108,63 @@ fn amounts_and_pictures_need_no_list() {
     assert!(tables.stdout.contains(&symbol), "{tables:?}");
 }
 
+/// The rules of the chain are not known without its file, and tokens do not need them.
+#[test]
+fn names_need_no_rules_of_the_chain() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let line = "transfers -q --columns token_address,amount,symbol,decimals";
+    let named = sample.ok(line).stdout;
+    assert!(rows(&named).iter().any(|row| row["symbol"] == "USD6"));
+    assert_eq!(named, sample.ok(&format!("{line} {chain}")).stdout);
+}
+
+/// Widths by the value in one unit, and not by the share of each token.
+#[test]
+fn prices_make_tokens_comparable() {
+    let sample = Sample::small();
+    fs::write(
+        sample.path("p.csv"),
+        format!("token,price\n{USD6},1\neth,3000\n"),
+    )
+    .unwrap();
+    let root = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+    sample.ok(&format!(
+        "graph -q -r {root} -t {USD6},eth -d both --fold off --prices p.csv -o g.html -o g.csv \
+         --columns from_address,to_address,token_address,value"
+    ));
+    // A naive sum of values by arrow.
+    let mut values = BTreeMap::<(String, String, String), f64>::new();
+    for row in rows(&sample.read("g.csv")) {
+        let unit = if row["token_address"].is_empty() {
+            3e3 / 1e18
+        } else {
+            1e-6
+        };
+        let key = ["from_address", "to_address", "token_address"].map(|name| row[name].clone());
+        *values.entry(key.into()).or_default() += row["value"].parse::<f64>().unwrap() * unit;
+    }
+    let page = sample.read("g.html");
+    let json = page.split("id=\"data\">").nth(1).unwrap();
+    let json: Value = serde_json::from_str(json.split("</script>").next().unwrap()).unwrap();
+    let arrows = json["arrows"].as_array().unwrap();
+    assert_eq!(arrows.len(), values.len());
+    let largest = values.values().copied().fold(0.0, f64::max);
+    let mut widths: Vec<f64> = arrows
+        .iter()
+        .map(|it| it["width"].as_f64().unwrap())
+        .collect();
+    let expected = |value: &f64| match *value > 0.0 {
+        true => (50.0 - 4.0 * (largest.log2().floor() - value.log2().floor())).max(8.0),
+        false => 8.0,
+    };
+    let mut wanted: Vec<f64> = values.values().map(expected).collect();
+    widths.sort_unstable_by(f64::total_cmp);
+    wanted.sort_unstable_by(f64::total_cmp);
+    assert_eq!(widths, wanted);
+    assert!(page.contains("the width of an arrow is its value by the given prices"));
+}
+
 #[test]
 fn several_lists_are_one() {
     let sample = Sample::small();

@@ -134,7 +134,18 @@ impl Picture {
             ));
         }
         let chain_id = graph.chain.chain_id;
-        let widths = width::widths(&merged, &styles);
+        let values: Option<Vec<_>> = drawing.prices.as_ref().map(|prices| {
+            let value = |arrow: &Merged| prices.value(tokens, chain_id, &arrow.asset, arrow.amount);
+            merged.iter().map(value).collect()
+        });
+        let widths = width::widths(&merged, &styles, values.as_deref());
+        if let Some(values) = &values {
+            lines.push("the width of an arrow is its value by the given prices".to_owned());
+            if let unknown @ 1.. = values.iter().filter(|value| value.is_none()).count() {
+                let arrows = counted(unknown as u64, "arrow");
+                notes.push(format!("{arrows} without a price: one constant width"));
+            }
+        }
         let labelled = labelled(&widths);
         let mut arrows = Vec::with_capacity(merged.len());
         for (number, arrow) in merged.iter().enumerate() {
@@ -151,7 +162,10 @@ impl Picture {
                     _ => days(arrow.first, arrow.last),
                 },
                 is_labelled: labelled[number],
-                tooltip: arrow_tooltip(arrow, &nodes, tokens, chain_id),
+                tooltip: {
+                    let value = values.as_ref().and_then(|values| values[number]);
+                    arrow_tooltip(arrow, &nodes, tokens, chain_id, value)
+                },
                 color: styles.color(&arrow.asset),
                 width: widths[number],
                 first: arrow.first,
@@ -245,7 +259,13 @@ fn labelled(widths: &[usize]) -> Vec<bool> {
     labelled
 }
 
-fn arrow_tooltip(arrow: &Merged, nodes: &[Node], tokens: &TokenList, chain_id: u64) -> Vec<String> {
+fn arrow_tooltip(
+    arrow: &Merged,
+    nodes: &[Node],
+    tokens: &TokenList,
+    chain_id: u64,
+    value: Option<f64>,
+) -> Vec<String> {
     let amount = tokens.format_amount(chain_id, &arrow.asset, arrow.amount);
     let end = |node: &Node| match node.members.len() {
         0 => node.tooltip.first().cloned().unwrap_or_default(),
@@ -260,8 +280,12 @@ fn arrow_tooltip(arrow: &Merged, nodes: &[Node], tokens: &TokenList, chain_id: u
         ),
         moment(arrow.first),
     ];
+    if let Some(value) = value {
+        lines.insert(1, format!("worth {value:.2} by the given prices"));
+    }
+    let times = lines.len() - 1;
     if arrow.last.0 != arrow.first.0 {
-        lines[2].insert_str(0, "first ");
+        lines[times].insert_str(0, "first ");
         lines.push(format!("last {}", moment(arrow.last)));
     }
     lines.extend(

@@ -11,8 +11,20 @@ const CONSTANT: usize = 12;
 
 /// Returns the width of each arrow. With one asset, it grows with the share of the amount. With
 /// several, that holds for assets that have at least a tenth of the arrows, and three of
-/// them: the single transfer of a token would be its whole amount.
-pub(super) fn widths(arrows: &[Merged], styles: &Arrows<'_>) -> Vec<usize> {
+/// them: the single transfer of a token would be its whole amount. With values in one unit, it grows
+/// with the share of the largest value, and arrows without a value have the constant width.
+pub(super) fn widths(
+    arrows: &[Merged],
+    styles: &Arrows<'_>,
+    values: Option<&[Option<f64>]>,
+) -> Vec<usize> {
+    if let Some(values) = values {
+        let largest = values.iter().flatten().copied().fold(0.0, f64::max);
+        return values
+            .iter()
+            .map(|value| value.map_or(CONSTANT, |value| by_value(value, largest)))
+            .collect();
+    }
     let mut counts: BTreeMap<Asset, usize> = BTreeMap::new();
     for arrow in arrows {
         *counts.entry(arrow.asset).or_default() += 1;
@@ -32,6 +44,17 @@ pub(super) fn widths(arrows: &[Merged], styles: &Arrows<'_>) -> Vec<usize> {
     arrows.iter().map(width).collect()
 }
 
+/// 50 for the largest value, 4 less for each halving, at least 8.
+fn by_value(value: f64, largest: f64) -> usize {
+    if value <= 0.0 || largest <= 0.0 {
+        return 8;
+    }
+    // The difference of exponents is exact on every machine; logarithms need not be.
+    let exponent = |number: f64| usize::from((number.to_bits() >> 52) as u16 & 0x7ff);
+    let halvings = exponent(largest).saturating_sub(exponent(value));
+    50usize.saturating_sub(4 * halvings).max(8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,8 +67,24 @@ mod tests {
         let transfers = testing::transfers("a>b:60@USD a>c:40@USD b>d:2@USD a>e:1000000@SPAM");
         let graph = testing::graph(transfers);
         let styles = Arrows::new(&graph, false, &Threads::one()).unwrap();
-        let widths = widths(&merged(&graph, false), &styles);
+        let widths = widths(&merged(&graph, false), &styles, None);
         assert_eq!(widths[3], CONSTANT, "{widths:?}");
         assert!(widths[0] > 40 && widths[0] > widths[3], "{widths:?}");
+    }
+
+    #[test]
+    fn values_compare_arrows_of_different_tokens() {
+        let graph = testing::graph(testing::transfers(
+            "a>b:1@USD a>c:1@EUR a>d:1@XXX b>d:1@YYY",
+        ));
+        let styles = Arrows::new(&graph, false, &Threads::one()).unwrap();
+        let arrows = merged(&graph, false);
+        let values = [Some(1024.0), Some(512.0), None, Some(0.0)];
+        assert_eq!(
+            widths(&arrows, &styles, Some(&values)),
+            [50, 46, CONSTANT, 8]
+        );
+        let tiny = [Some(1e-300), Some(1e300), Some(3.0), Some(1.0)];
+        assert_eq!(widths(&arrows, &styles, Some(&tiny))[..2], [8, 50]);
     }
 }

@@ -3,8 +3,8 @@
 use super::scalar::text;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::{fmt::Display, str::FromStr};
-use txgraph_export::Drawing;
+use std::{fmt::Display, path::Path, str::FromStr};
+use txgraph_export::{Drawing, Prices};
 
 /// How pictures (SVG, PNG, HTML) are drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub struct Picture {
     pub fold: Option<String>,
     /// A link with `{address}` or `{tx}`.
     pub link: Option<String>,
+    /// A file with prices of tokens: CSV `token,price`.
+    pub prices: Option<String>,
 }
 
 impl Picture {
@@ -30,6 +32,10 @@ impl Picture {
             layout: given(self.layout.as_ref())?.unwrap_or_default(),
             fold: given(self.fold.as_ref())?.unwrap_or_default(),
             link: given(self.link.as_ref())?,
+            prices: match &self.prices {
+                Some(path) => Some(Prices::load(Path::new(path))?),
+                None => None,
+            },
             ..Drawing::default()
         })
     }

@@ -537,6 +537,7 @@ impl Query {
             "layout",
             "fold",
             "link",
+            "prices",
         ] {
             options.remove(key);
         }

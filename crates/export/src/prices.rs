@@ -1,0 +1,180 @@
+//! Prices of tokens, which make amounts of different tokens comparable in pictures.
+
+use crate::{Error, Result, TokenList, decimal::to_f64, text::printable_short};
+use alloy_primitives::Address;
+use std::{collections::BTreeMap, fs, path::Path};
+use txgraph_graph::{AmountSum, Asset};
+use txgraph_transfers::TokenStandard;
+
+/// Characters of the reason why a file is refused.
+const REASON_CHARS: usize = 300;
+
+/// The prices of tokens in one common unit, for one whole unit of each token.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prices {
+    by_address: BTreeMap<Address, f64>,
+    /// In lower case.
+    by_symbol: BTreeMap<String, f64>,
+    native: Option<f64>,
+}
+
+impl Prices {
+    /// Reads a CSV file with a header line that has `token` and `price`; other columns are ignored.
+    /// A token is an address, a symbol, or `eth` or `native`. A price is that of one whole
+    /// unit (of one item, for ERC-721 and ERC-1155), in the same unit for all tokens.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or if a row has no token or no price.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|source| Error::Io {
+            path: path.into(),
+            source,
+        })?;
+        Self::parse(&text).map_err(|reason| Error::Prices {
+            path: path.into(),
+            // It may quote the file.
+            reason: printable_short(&reason, REASON_CHARS),
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .comment(Some(b'#'))
+            .from_reader(text.trim_start_matches('\u{FEFF}').as_bytes());
+        let headers = reader.headers().map_err(|error| error.to_string())?.clone();
+        let column = |names: &[&str]| {
+            let is = |header: &str| names.iter().any(|name| header.eq_ignore_ascii_case(name));
+            headers.iter().position(is).ok_or_else(|| {
+                format!(
+                    "no column `{}`; the first line must be token,price",
+                    names[0]
+                )
+            })
+        };
+        let token = column(&["token", "address", "token_address"])?;
+        let price = column(&["price"])?;
+        let mut prices = Self::default();
+        for row in reader.records() {
+            let row = row.map_err(|error| error.to_string())?;
+            let line = row.position().map_or(0, csv::Position::line);
+            let at = |column: usize| row.get(column).unwrap_or_default();
+            let value: f64 = match at(price).parse() {
+                Ok(value) if f64::is_finite(value) && value >= 0.0 => value,
+                _ => return Err(format!("line {line}: `{}` is not a price", at(price))),
+            };
+            let name = at(token).to_ascii_lowercase();
+            let before = match &name[..] {
+                "" => return Err(format!("line {line}: no token")),
+                "eth" | "native" => prices.native.replace(value),
+                name if name.starts_with("0x") => {
+                    let address = name.parse().map_err(|error| {
+                        format!("line {line}: `{name}` is not an address: {error}")
+                    })?;
+                    prices.by_address.insert(address, value)
+                }
+                _ => prices.by_symbol.insert(name.clone(), value),
+            };
+            if before.is_some_and(|before| before.to_bits() != value.to_bits()) {
+                return Err(format!("line {line}: two prices of `{}`", at(token)));
+            }
+        }
+        Ok(prices)
+    }
+
+    /// Whether there is no price.
+    pub fn is_empty(&self) -> bool {
+        self.by_address.is_empty() && self.by_symbol.is_empty() && self.native.is_none()
+    }
+
+    /// The value of an amount; `None` without a price, or without the decimals of the token. A symbol
+    /// stands for the token of a list, or for a well-known one, and never for what a token claims.
+    pub(crate) fn value(
+        &self,
+        tokens: &TokenList,
+        chain_id: u64,
+        asset: &Asset,
+        amount: AmountSum,
+    ) -> Option<f64> {
+        let price = match asset.token_address {
+            None => self.native?,
+            Some(token) => match self.by_address.get(&token) {
+                Some(price) => *price,
+                None if tokens.is_claim(chain_id, token) => return None,
+                None => {
+                    let symbol = tokens.symbol(chain_id, token)?;
+                    *self.by_symbol.get(&symbol.to_ascii_lowercase())?
+                }
+            },
+        };
+        let is_known = match (asset.token_standard, asset.token_address) {
+            (TokenStandard::Erc20, Some(token)) => tokens.lookup(chain_id, token).is_some(),
+            _ => true,
+        };
+        let decimals = tokens.decimals(chain_id, asset);
+        is_known.then(|| to_f64(amount.as_limbs()) / 10f64.powi(decimals.into()) * price)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TokenClaim;
+
+    const FILE: &str = "token,price,symbol\n\
+         0x0707070707070707070707070707070707070707,2.5,X\n\
+         eth,3000,\n# a comment\nUSDC,1,\n";
+
+    #[test]
+    fn values_are_in_whole_units() {
+        let prices = Prices::parse(FILE).unwrap();
+        let usdc = alloy_primitives::address!("a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48");
+        let [x, fake] = [7, 8].map(Address::repeat_byte);
+        let mut tokens = TokenList::default();
+        let claim = |symbol: &str, decimals| TokenClaim {
+            symbol: Some(symbol.to_owned()),
+            decimals,
+        };
+        tokens.claim(fake, claim("USDC", Some(6)));
+        let value = |tokens: &TokenList, token, standard, amount: u64| {
+            let asset = Asset {
+                token_address: token,
+                token_standard: standard,
+            };
+            prices.value(tokens, 1, &asset, AmountSum::from(amount))
+        };
+        let erc20 = TokenStandard::Erc20;
+        let half = 500_000_000_000_000_000;
+        assert_eq!(
+            value(&tokens, None, TokenStandard::Native, half),
+            Some(1500.0)
+        );
+        assert_eq!(value(&tokens, Some(usdc), erc20, 2_500_000), Some(2.5));
+        // A claim is no token, and an amount without decimals no value.
+        assert_eq!(value(&tokens, Some(fake), erc20, 1), None);
+        assert_eq!(value(&tokens, Some(x), erc20, 10), None);
+        assert_eq!(value(&tokens, Some(x), TokenStandard::Erc721, 2), Some(5.0));
+        tokens.claim(x, claim("X", Some(1)));
+        assert_eq!(value(&tokens, Some(x), erc20, 10), Some(2.5));
+    }
+
+    #[test]
+    fn mistakes_name_the_line() {
+        for (text, message) in [
+            ("", "no column `token`"),
+            ("token,cost\nx,1\n", "no column `price`"),
+            ("token,price\neth,cheap\n", "line 2: `cheap` is not a price"),
+            ("token,price\neth,-1\n", "line 2: `-1` is not a price"),
+            ("token,price\neth,inf\n", "not a price"),
+            ("token,price\n0x12,1\n", "line 2: `0x12` is not an address"),
+            ("token,price\neth,1\nETH,2\n", "line 3: two prices of `ETH`"),
+            ("token,price\n,1\n", "line 2: no token"),
+            ("token,price\neth\n", "found record with 1 field"),
+        ] {
+            let error = Prices::parse(text).unwrap_err();
+            assert!(error.contains(message), "{error}");
+        }
+        assert!(Prices::parse("token,price\n").unwrap().is_empty());
+    }
+}
