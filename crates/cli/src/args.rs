@@ -252,7 +252,8 @@ pub(crate) struct SelectionArgs {
     ///
     /// A whole number without a unit is in the smallest unit of every token. 1.5 applies to each
     /// token of --token, by its decimals. USDC=100 (or '100 USDC') limits only that token: a symbol
-    /// of --token-list, an address, or `eth`. Decimals come from --token-list.
+    /// of --token-list or of a well-known token, one that a token of --token claims, an address, or
+    /// `eth`. Decimals come from --token-list, else from the token itself.
     #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = "Which transfers")]
     min_value: Option<String>,
 

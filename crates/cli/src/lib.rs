@@ -274,11 +274,12 @@ mod tests {
             "transfers" => format!("address = ['0xcc']\ntoken-list = 'l.json'\n{columns}"),
             "graph" => format!(
                 "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\ntop = 3\n\
-                 layout = 'hops'\nfold = '7'\nlink = 'https://x.org/{{tx}}'\n{search}{columns}"
+                 layout = 'hops'\nfold = '7'\nlink = 'https://x.org/{{tx}}'\n\
+                 prices = 'p.csv'\n{search}{columns}"
             ),
             _ => format!(
                 "measure = 'pairs'\ntop = 3\norder = 'count'\ntable = 'pairs'\ntoken-list = 'l'\n\
-                 {search}"
+                 method = 'fifo'\n{search}"
             ),
         };
         Query::from_options(command, &format!("{shared}{own}")).unwrap()

@@ -31,7 +31,8 @@ pub(crate) struct GraphArgs {
 
     /// Also write the vertices: address, hop, degrees, and why it was not expanded
     ///
-    /// A table (csv, jsonl, parquet, ipc) or `-`. Without --output, nothing else is written.
+    /// A table (csv, jsonl, parquet, ipc) or `-`. Without --output, nothing else is written. `--columns
+    /// is_contract,end_reason` adds whether each is a contract, and why the trail ends there.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     vertices: Option<PathBuf>,
 
