@@ -1,5 +1,6 @@
 //! Arguments that several commands share. Doc comments are help texts.
 
+use crate::movements::Form;
 use clap::{
     ArgAction, Args,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -526,11 +527,13 @@ pub(crate) fn text(path: PathBuf) -> String {
 }
 
 pub(crate) fn table_formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(TableFormat::ALL.iter().map(|format| format.as_str()))
+    let people = Form::WORDS.iter().take(1).copied();
+    PossibleValuesParser::new(people.chain(TableFormat::ALL.iter().map(|format| format.as_str())))
 }
 
 pub(crate) fn graph_formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(GraphFormat::ALL.iter().map(|format| format.as_str()))
+    let people = Form::WORDS.iter().copied();
+    PossibleValuesParser::new(people.chain(GraphFormat::ALL.iter().map(|format| format.as_str())))
 }
 
 /// Parses one of a list of words.

@@ -12,6 +12,7 @@ mod commands;
 mod exit;
 mod hints;
 mod interrupt;
+mod movements;
 mod output;
 mod progress;
 mod rewrite;

@@ -45,6 +45,11 @@ impl Terminal {
         Some(width.max(40))
     }
 
+    /// Whether stdout is a terminal, so that a person sees the answer.
+    pub(crate) fn is_seen(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Fails if a result goes to stdout, and stdout was closed when the process started.
     pub(crate) fn check_stdout<'a>(
         &self,

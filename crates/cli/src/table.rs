@@ -1,133 +1,289 @@
 //! Tables for people: EIP-55 addresses, amounts in units of the token.
 
+pub(crate) mod names;
+mod words;
+
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
-use txgraph::text::utc;
-use txgraph::{Asset, Cell, CellKind, Table, TokenList, TokenStandard, printable};
-
-/// Draws a table with its title. `width`: columns of the terminal, if it is one.
-///
-/// Addresses are never shortened (similar ones can differ in the middle) nor broken (they
-/// are copied): a table that is too wide becomes a list of its rows. Columns without any
-/// value are left out, and so are rows after the first `rows_max`.
-pub(crate) fn draw(
-    table: &Table,
-    tokens: &TokenList,
-    chain_id: u64,
-    width: Option<u16>,
-    rows_max: usize,
-) -> String {
-    let shown: Vec<usize> = (0..table.columns.len())
-        .filter(|at| is_shown(table, *at))
-        .collect();
-    let names = shown
-        .iter()
-        .map(|at| table.columns[*at].name.replace('_', " "));
-    let names: Vec<String> = names.collect();
-    let rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .take(rows_max)
-        .map(|row| {
-            let texts = row_words(table, row, tokens, chain_id);
-            shown.iter().map(|at| texts[*at].clone()).collect()
-        })
-        .collect();
-
-    let mut drawing = comfy_table::Table::new();
-    drawing.load_preset(presets::UTF8_BORDERS_ONLY);
-    drawing.set_content_arrangement(ContentArrangement::Disabled);
-    let align = |at: &usize| match table.columns[*at].kind.is_number() {
-        true => CellAlignment::Right,
-        false => CellAlignment::Left,
-    };
-    let cells = |texts: &[String]| -> Vec<Drawn> {
-        let cells = texts.iter().zip(&shown);
-        cells
-            .map(|(text, at)| Drawn::new(text).set_alignment(align(at)))
-            .collect()
-    };
-    drawing.set_header(cells(&names));
-    drawing.add_rows(rows.iter().map(|row| cells(row)));
-    let drawn = drawing.to_string();
-    let wide = drawn.lines().next().map_or(0, |line| line.chars().count());
-    let title = printable(&table.title);
-    let mut text = match width {
-        Some(width) if wide > usize::from(width) => list(&title, &names, &rows),
-        _ => format!("{title}\n{drawn}\n"),
-    };
-    let more = table.rows.len() - rows.len();
-    if more > 0 {
-        let more = thousands(more as u64);
-        text += &format!("… and {more} more rows (--table {})\n", table.id);
-    }
-    text
-}
-
-fn is_shown(table: &Table, at: usize) -> bool {
-    // An absent token is the native coin.
-    table.columns[at].name == TOKEN || table.rows.iter().any(|row| row[at] != Cell::Absent)
-}
-
-/// The rows as lists, with a line for each value.
-fn list(title: &str, names: &[String], rows: &[Vec<String>]) -> String {
-    let width = names
-        .iter()
-        .map(|name| name.chars().count())
-        .max()
-        .unwrap_or(0);
-    let mut text = format!("{title}\n");
-    for (number, row) in rows.iter().enumerate() {
-        text += &format!(
-            "─ {} of {}\n",
-            thousands(number as u64 + 1),
-            thousands(rows.len() as u64)
-        );
-        for (name, value) in names.iter().zip(row).filter(|(_, value)| !value.is_empty()) {
-            text += &format!("  {name:width$}  {value}\n");
-        }
-    }
-    text
-}
+use std::collections::BTreeMap;
+use txgraph::{Address, Cell, CellKind, Table, TokenList, printable};
+use words::Words;
 
 /// The column with the token of the amounts in a row.
 const TOKEN: &str = "token_address";
 
-fn place(table: &Table, name: &str) -> Option<usize> {
-    table.columns.iter().position(|column| column.name == name)
+/// Labels of addresses.
+pub(crate) type Labels = BTreeMap<Address, String>;
+
+/// The printable label of an address, unless it is empty.
+pub(crate) fn label(labels: &Labels, address: Address) -> Option<String> {
+    let label = printable(labels.get(&address)?.trim()).into_owned();
+    (!label.is_empty()).then_some(label)
 }
 
-/// The cells of a row as text for people.
-fn row_words(table: &Table, row: &[Cell], tokens: &TokenList, chain_id: u64) -> Vec<String> {
-    let token = place(table, TOKEN);
-    let asset = Asset {
-        token_address: match token.map(|at| &row[at]) {
-            Some(Cell::Address(address)) => Some(*address),
-            _ => None,
-        },
-        token_standard: match place(table, "token_standard").map(|at| &row[at]) {
-            Some(Cell::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
-            _ => TokenStandard::Erc20,
-        },
+/// What the rows of a table are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Measures. Addresses are shortened only where the terminal is narrow: they are copied.
+    Measures,
+    /// Transfers. Addresses are short, and amounts have their unit.
+    Movements,
+}
+
+/// How a table is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) style: Style,
+    /// Symbols and decimals of tokens.
+    pub(crate) tokens: &'a TokenList,
+    /// Names that are shown instead of short addresses.
+    pub(crate) labels: &'a Labels,
+    pub(crate) chain_id: u64,
+    /// Columns of the terminal, if it is one.
+    pub(crate) width: Option<u16>,
+    /// Rows after these are left out.
+    pub(crate) rows_max: usize,
+}
+
+/// A table as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) text: String,
+    /// Whether there was no room for whole addresses.
+    pub(crate) is_shortened: bool,
+    /// Whether there was no room for exact amounts.
+    pub(crate) is_rounded: bool,
+}
+
+impl Page {
+    /// Several pages as one, with empty lines between them.
+    pub(crate) fn join(pages: Vec<Self>) -> Self {
+        Self {
+            is_shortened: pages.iter().any(|page| page.is_shortened),
+            is_rounded: pages.iter().any(|page| page.is_rounded),
+            text: (pages.into_iter().map(|page| page.text).collect::<Vec<_>>()).join("\n"),
+        }
+    }
+}
+
+/// How much is left out so that a table fits, from nothing on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Full,
+    /// Symbols stand for the addresses of tokens.
+    Symbols,
+    /// Addresses are short, and times have no seconds.
+    Short,
+    /// Times have only the day, and there is less space between columns.
+    Days,
+    /// Amounts are rounded, and ids of tokens cut.
+    Rounded,
+}
+
+impl Level {
+    const ALL: [Self; 5] = [
+        Self::Full,
+        Self::Symbols,
+        Self::Short,
+        Self::Days,
+        Self::Rounded,
+    ];
+}
+
+/// Draws a table with its title.
+///
+/// On a terminal, a column with one value moves into the title. If the table is still too
+/// wide, symbols stand for tokens; then addresses are shortened, each to digits that no other
+/// address in the table has; then amounts are rounded. Whatever still does not fit becomes a
+/// list of its rows. Columns without any value are left out.
+pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
+    let rows = table.rows.len().min(view.rows_max);
+    let words = Words::new(table, view, rows);
+    let begin = match view.style {
+        Style::Measures => Level::Full,
+        Style::Movements => Level::Short,
     };
-    let known = asset
-        .token_address
-        .and_then(|address| tokens.lookup(chain_id, address));
-    let has_units = known.is_some() || token.is_some() && asset.token_address.is_none();
-    let word = |(at, cell): (usize, &Cell)| match cell {
-        Cell::Amount(amount) if has_units => tokens.format_amount(chain_id, &asset, *amount),
-        // The row names the token.
-        Cell::Amount(amount) => grouped(&amount.to_string()),
-        Cell::Address(address) => match known.filter(|_| Some(at) == token) {
-            Some(known) => format!("{} {}", printable(&known.symbol), address.to_checksum(None)),
-            None => address.to_checksum(None),
-        },
-        Cell::Integer(number) => number_words(&table.columns[at].name, *number),
-        Cell::Ratio(ratio) => format!("{ratio:.4}"),
-        Cell::Text(text) => printable(text).into_owned(),
-        Cell::Absent if Some(at) == token => "native coin".to_owned(),
-        Cell::Absent => String::new(),
+    let mut page = Page {
+        text: format!("{}\n", printable(&table.title)),
+        ..Page::default()
     };
-    row.iter().enumerate().map(word).collect()
+    match view.width {
+        None => page.text += &Grid::new(&words, table, begin, rows).draw(begin),
+        Some(width) => fit(&words, table, rows, begin, usize::from(width), &mut page),
+    }
+    let more = table.rows.len() - rows;
+    if more > 0 && view.style == Style::Measures {
+        let more = thousands(more as u64);
+        page.text += &format!("… and {more} more rows (--table {})\n", table.id);
+    }
+    page
+}
+
+/// Draws a table in the most detailed way that fits.
+fn fit(words: &Words<'_>, table: &Table, rows: usize, begin: Level, width: usize, page: &mut Page) {
+    for level in Level::ALL.into_iter().filter(|level| *level >= begin) {
+        let mut grid = Grid::new(words, table, level, rows);
+        let constant = grid.take_constant(&table.rows[..rows]);
+        if grid.width(level) > width {
+            continue;
+        }
+        let row = table.rows.first().map_or(&[][..], Vec::as_slice);
+        let constant = constant.into_iter().map(|at| {
+            let value = words.cell(row, at, Level::Full);
+            format!("{}: {value}", words.column(at))
+        });
+        page.text += &remarks(constant, width);
+        page.text += &grid.draw(level);
+        page.is_shortened = level >= Level::Short && grid.has_addresses;
+        page.is_rounded = level >= Level::Rounded;
+        return;
+    }
+    page.text += &Grid::new(words, table, Level::Full.max(begin), rows).list();
+}
+
+/// Remarks of a title, in lines that fit if possible.
+fn remarks(remarks: impl Iterator<Item = String>, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for remark in remarks {
+        match lines.last_mut() {
+            Some(line) if chars(line) + chars(&remark) + 2 <= width => {
+                *line += "; ";
+                *line += &remark;
+            }
+            _ => lines.push(format!("  {remark}")),
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// The text of a table, in rows and columns.
+struct Grid {
+    columns: Vec<Column>,
+    /// Rows of text, with a cell for each column.
+    rows: Vec<Vec<String>>,
+    has_addresses: bool,
+}
+
+struct Column {
+    /// Its place in the table.
+    at: usize,
+    name: String,
+    kind: CellKind,
+}
+
+impl Grid {
+    /// The first `rows` rows.
+    fn new(words: &Words<'_>, table: &Table, level: Level, rows: usize) -> Self {
+        let columns: Vec<Column> = (0..table.columns.len())
+            .filter(|at| words.is_shown(*at))
+            .map(|at| Column {
+                at,
+                name: words.column(at),
+                kind: table.columns[at].kind,
+            })
+            .collect();
+        let row = |row: &Vec<Cell>| {
+            let cells = columns.iter();
+            cells
+                .map(|column| words.cell(row, column.at, level))
+                .collect()
+        };
+        Self {
+            rows: table.rows.iter().take(rows).map(row).collect(),
+            has_addresses: columns
+                .iter()
+                .any(|column| column.kind == CellKind::Address),
+            columns,
+        }
+    }
+
+    /// Removes the columns with one value in these rows of the table, unless there is one row
+    /// only; the places of these columns in the table. One column stays.
+    fn take_constant(&mut self, rows: &[Vec<Cell>]) -> Vec<usize> {
+        let mut taken = Vec::new();
+        for place in (0..self.columns.len()).rev() {
+            // Equal texts can stand for different values: minutes for seconds. Equal values can
+            // have different texts: amounts of two tokens.
+            let at = self.columns[place].at;
+            let mut values =
+                (self.rows.iter().zip(rows)).map(|(row, cells)| (&row[place], &cells[at]));
+            let first = values.next();
+            let is_constant = self.rows.len() > 1
+                && first.is_some_and(|(text, _)| !text.is_empty())
+                && values.all(|value| Some(value) == first);
+            if is_constant && self.columns.len() > 1 {
+                taken.push(self.columns.remove(place).at);
+                for row in &mut self.rows {
+                    row.remove(place);
+                }
+            }
+        }
+        taken.reverse();
+        taken
+    }
+
+    /// The columns of the terminal that the drawing needs.
+    fn width(&self, level: Level) -> usize {
+        let widest = |(place, column): (usize, &Column)| {
+            let cells = self.rows.iter().map(|row| chars(&row[place]));
+            let name = chars(&column.name);
+            cells.max().map_or(name, |cell| cell.max(name))
+        };
+        let text: usize = self.columns.iter().enumerate().map(widest).sum();
+        2 + text + usize::from(padding(level)) * self.columns.len() + self.columns.len()
+    }
+
+    fn draw(&self, level: Level) -> String {
+        let mut drawing = comfy_table::Table::new();
+        drawing.load_preset(presets::UTF8_BORDERS_ONLY);
+        drawing.set_content_arrangement(ContentArrangement::Disabled);
+        let align = |column: &Column| match column.kind.is_number() {
+            true => CellAlignment::Right,
+            false => CellAlignment::Left,
+        };
+        let cells = |texts: &mut dyn Iterator<Item = &String>| -> Vec<Drawn> {
+            let cells = texts.zip(&self.columns);
+            cells
+                .map(|(text, column)| Drawn::new(text).set_alignment(align(column)))
+                .collect()
+        };
+        drawing.set_header(cells(&mut self.columns.iter().map(|column| &column.name)));
+        drawing.add_rows(self.rows.iter().map(|row| cells(&mut row.iter())));
+        for column in drawing.column_iter_mut() {
+            column.set_padding((padding(level), 1));
+        }
+        format!("{drawing}\n")
+    }
+
+    /// The rows as lists, with a line for each value.
+    fn list(&self) -> String {
+        let names = || self.columns.iter().map(|column| &column.name);
+        let width = names().map(|name| chars(name)).max().unwrap_or(0);
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            text += &format!(
+                "─ {} of {}\n",
+                thousands(number as u64 + 1),
+                thousands(self.rows.len() as u64)
+            );
+            for (name, value) in names().zip(row).filter(|(_, value)| !value.is_empty()) {
+                text += &format!("  {name:width$}  {value}\n");
+            }
+        }
+        text
+    }
+}
+
+/// Blanks in front of a cell.
+fn padding(level: Level) -> u16 {
+    u16::from(level < Level::Days)
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn place(table: &Table, name: &str) -> Option<usize> {
+    table.columns.iter().position(|column| column.name == name)
 }
 
 /// Whether a table contains amounts of tokens that are not in the list.
@@ -138,15 +294,6 @@ pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) 
         .any(|column| column.kind == CellKind::Amount);
     let unknown = |cell: &Cell| matches!(cell, Cell::Address(address) if tokens.lookup(chain_id, *address).is_none());
     amounts && place(table, TOKEN).is_some_and(|at| table.rows.iter().any(|row| unknown(&row[at])))
-}
-
-/// A number for people: a time, a block number, a count.
-fn number_words(column: &str, number: u64) -> String {
-    match column {
-        _ if column.ends_with("timestamp") => utc(number),
-        _ if column.ends_with("block") => number.to_string(),
-        _ => thousands(number),
-    }
 }
 
 /// `1,234,567`.
@@ -170,6 +317,31 @@ fn grouped(digits: &str) -> String {
 mod tests {
     use super::*;
 
+    fn view<'a>(tokens: &'a TokenList, labels: &'a Labels) -> View<'a> {
+        View {
+            style: Style::Measures,
+            tokens,
+            labels,
+            chain_id: 1,
+            width: None,
+            rows_max: 9,
+        }
+    }
+
+    fn drawn(table: &Table, width: Option<u16>, rows_max: usize) -> String {
+        let (tokens, labels) = Default::default();
+        let view = View {
+            width,
+            rows_max,
+            ..view(&tokens, &labels)
+        };
+        draw(table, &view).text
+    }
+
+    fn widest(text: &str) -> usize {
+        text.lines().map(chars).max().unwrap_or(0)
+    }
+
     #[test]
     fn numbers_are_grouped() {
         for (number, text) in [
@@ -187,44 +359,129 @@ mod tests {
     fn labels_cannot_control_the_terminal() {
         let mut table = Table::new("a", "a\u{1b}[31mb", &[("note", CellKind::Text)]);
         table.push(vec!["x\nc\u{202e}d é".into()]);
-        let drawn = draw(&table, &TokenList::default(), 1, None, 9);
+        let drawn = drawn(&table, None, 9);
         assert!(drawn.starts_with("a\u{fffd}[31mb\n"), "{drawn}");
         assert!(drawn.contains("x c\u{fffd}d é"), "{drawn}");
     }
 
+    /// Two transfers of one token between addresses that look alike.
+    fn movements() -> Table {
+        let mut table = Table::new(
+            "transfers",
+            "Title",
+            &[
+                ("date", CellKind::Integer),
+                ("from_address", CellKind::Address),
+                ("to_address", CellKind::Address),
+                ("amount", CellKind::Amount),
+                (TOKEN, CellKind::Address),
+                ("token_standard", CellKind::Text),
+                ("kind", CellKind::Text),
+            ],
+        );
+        let token = txgraph::address!("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
+        for (to, amount) in [
+            (
+                txgraph::address!("0x20611111111111111111111111111111111ae8c7"),
+                1_234_567_890u64,
+            ),
+            (
+                txgraph::address!("0x20612222222222222222222222222222222be8c7"),
+                1,
+            ),
+        ] {
+            table.push(vec![
+                1_438_269_988u64.into(),
+                Address::ZERO.into(),
+                to.into(),
+                txgraph::AmountSum::from(amount).into(),
+                token.into(),
+                "erc20".into(),
+                "mint".into(),
+            ]);
+        }
+        table
+    }
+
     #[test]
     fn a_table_fits_its_terminal() {
-        let columns = [
-            ("address", CellKind::Address),
-            ("note", CellKind::Text),
-            ("n", CellKind::Integer),
-        ];
-        let mut table = Table::new("title", "Title", &columns);
-        let address = txgraph::address!("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
-        table.push(vec![
-            address.into(),
-            "some words that go on".into(),
-            1234u64.into(),
-        ]);
-        let wide = draw(&table, &TokenList::default(), 1, None, 9);
+        let table = movements();
+        let wide = drawn(&table, None, 9);
         assert!(
             wide.contains("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"),
             "{wide}"
         );
+        assert!(wide.contains("1,234,567,890") && wide.starts_with("Title\n"));
+        let none = drawn(&table, None, 0);
         assert!(
-            wide.contains("1,234") && wide.starts_with("Title\n"),
-            "{wide}"
-        );
-        let none = draw(&table, &TokenList::default(), 1, None, 0);
-        assert!(
-            none.ends_with("… and 1 more rows (--table title)\n"),
+            none.ends_with("… and 2 more rows (--table transfers)\n"),
             "{none}"
         );
-        let narrow = draw(&table, &TokenList::default(), 1, Some(60), 9);
-        assert_eq!(
-            narrow,
-            "Title\n─ 1 of 1\n  address  0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n  \
-             note     some words that go on\n  n        1,234\n"
+        for width in [80, 120, 200] {
+            let text = drawn(&table, Some(width), 9);
+            assert!(widest(&text) <= usize::from(width), "{width}:\n{text}");
+            assert!(text.contains("  date: 2015-07-30 15:26:28 UTC; "), "{text}");
+            assert!(text.contains("kind: mint\n"), "{text}");
+            assert!(!text.contains("─ 1 of 2"), "{text}");
+        }
+        // Only values that do not fit in any form become a list.
+        let list = drawn(&table, Some(20), 9);
+        assert!(
+            list.contains("─ 1 of 2\n  date            2015-07-30 15:26:28 UTC\n"),
+            "{list}"
         );
+    }
+
+    #[test]
+    fn movements_have_short_addresses_that_differ_and_units() {
+        let table = movements();
+        let (tokens, mut labels) = (TokenList::default(), Labels::new());
+        labels.insert(Address::ZERO, "coins\u{1b}[31m".to_owned());
+        let view = View {
+            style: Style::Movements,
+            width: Some(100),
+            ..view(&tokens, &labels)
+        };
+        let text = draw(&table, &view).text;
+        assert!(
+            text.contains("0x206111…") && text.contains("0x206122…"),
+            "{text}"
+        );
+        assert!(
+            text.contains("1,234,567,890 units") && text.contains(" 1 unit "),
+            "{text}"
+        );
+        assert!(text.contains("from: coins\u{fffd}[31m 0x0000"), "{text}");
+        assert!(!text.contains("standard"), "{text}");
+    }
+
+    #[test]
+    fn one_symbol_of_two_tokens_does_not_stand_for_either() {
+        let mut table = movements();
+        let other = txgraph::address!("0x00000000000000000000000000000000000000aa");
+        table.rows[1][4] = other.into();
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("tokens.csv");
+        std::fs::write(
+            &list,
+            format!(
+                "address,symbol,decimals\n0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,USD,6\n\
+                 {other},USD,6\n"
+            ),
+        )
+        .unwrap();
+        let tokens = TokenList::load(&list).unwrap();
+        let labels = Labels::new();
+        let view = View {
+            style: Style::Movements,
+            width: Some(120),
+            ..view(&tokens, &labels)
+        };
+        let text = draw(&table, &view).text;
+        assert!(
+            text.contains("USD 0x5aAe…eAed") && text.contains("USD 0x0000…00Aa"),
+            "{text}"
+        );
+        assert!(text.contains("1,234.56789 USD"), "{text}");
     }
 }

@@ -56,7 +56,7 @@ pub use lines::LineWriter;
 pub use metadata::Metadata;
 pub use options::{Drawing, GraphOptions, TransferTableOptions, VertexColumn};
 pub use partial::{DiscardedFiles, discard_partial_files};
-pub use picture::{Fold, Link, WrongFold, WrongLink};
+pub use picture::{Fold, Link, WrongFold, WrongLink, rounded_amount, short_addresses};
 pub use prices::Prices;
 pub use table::{TableWriter, TransferWriter};
 pub use target::{Target, Written};

@@ -75,12 +75,12 @@ pub use txgraph_export::{
     ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, ColumnTypes, Counterfeit, DiscardedFiles,
     DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata, Schema,
     TableFormat, Target, Token, TokenClaim, TokenList, TransferWriter, U256Type, VertexColumn,
-    Written, arrow_stream, discard_partial_files, printable,
+    Written, arrow_stream, discard_partial_files, printable, rounded_amount, short_addresses,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,
     Poisoning, Routes, SearchRequest, Shared, SharedCounterparty, TrailEnd, TransferGraph, Vertex,
-    ZeroValue, petgraph,
+    VertexId, ZeroValue, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};

@@ -3,8 +3,9 @@
 use super::{Context, ends, names};
 use crate::{
     args::{SearchArgs, output, text, words},
-    output::{Terminal, print_page},
-    table,
+    movements,
+    output::Terminal,
+    table::{self, Labels, Page, Style, View},
 };
 use clap::{Args, builder::PossibleValuesParser};
 use std::{path::PathBuf, time::Instant};
@@ -188,8 +189,19 @@ fn print_tables(
         (Some(_), _) => usize::MAX,
         (None, top) => top.unwrap_or(ROWS_SHOWN).max(ROWS_SHOWN),
     };
-    let draw = |table| table::draw(table, tokens, chain_id, terminal.width(), rows_max);
-    print_page(&chosen.iter().map(draw).collect::<Vec<_>>().join("\n"))?;
+    let view = View {
+        style: Style::Measures,
+        tokens,
+        labels: &Labels::new(),
+        chain_id,
+        width: terminal.width(),
+        rows_max,
+    };
+    let pages: Vec<Page> = chosen
+        .iter()
+        .map(|table| table::draw(table, &view))
+        .collect();
+    movements::print(&Page::join(pages), terminal)?;
     let mut tables = chosen.iter();
     if tables.any(|table| table::has_raw_amounts(table, tokens, chain_id)) {
         terminal.note(format_args!(

@@ -1,10 +1,17 @@
 //! `txgraph graph`.
 
 use super::{Context, ends, names, picture::PictureArgs, poisoning};
-use crate::args::{ColumnArgs, SearchArgs, graph_formats, output, text};
+use crate::{
+    args::{ColumnArgs, SearchArgs, graph_formats, output, text},
+    movements::{self, Form},
+    output::{Terminal, print_page},
+};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{Poisoning, Result, text::GraphQuery};
+use txgraph::{
+    Error, GraphOutputs, Poisoning, PreparedSearch, Result, Source, Target, TokenList,
+    TransferGraph, text::GraphQuery,
+};
 
 /// Follow transfers from some addresses and write the graph around them
 ///
@@ -25,7 +32,11 @@ pub(crate) struct GraphArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
-    /// Format; default: by the file's extension, CSV on stdout
+    /// Format; default: by the file's extension; on stdout CSV, on a terminal a table for people
+    ///
+    /// `table` and `tree` are for people, on stdout: a row for each transfer; or a line for each
+    /// sender, receiver and token, indented by hop. They have at most 1,000 rows. A note says if
+    /// there are more.
     #[arg(short, long, value_name = "FORMAT", value_parser = graph_formats(), help_heading = "Output")]
     format: Option<String>,
 
@@ -109,7 +120,15 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
     let source = context.open()?;
-    let (question, outputs) = query.on(&source)?;
+    let form = match query.vertices.is_some() && query.output.format.is_none() {
+        // Vertices alone, if nothing else is asked for.
+        true => None,
+        false => Form::of(&query.output, &query.columns, terminal)?,
+    };
+    let (question, outputs) = match form {
+        Some(_) => without_data(query, &source, terminal)?,
+        None => query.on(&source)?,
+    };
     let files = outputs.files.iter().map(|(_, target)| target);
     let vertices = outputs.vertices.iter().map(|(_, target)| target);
     terminal.check_stdout(files.chain(vertices))?;
@@ -128,6 +147,13 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
         poisoning::warn(terminal, &Poisoning::of(&answer));
     }
     names::note(&done.tokens, terminal);
+    if let Some(form) = form {
+        let mut tokens = outputs.tokens.unwrap_or_default();
+        let shown = answer.graph.edge_weights().take(movements::ROWS_MAX);
+        let shown = shown.filter_map(|edge| edge.transfer.token_address);
+        names::note(&source.name_tokens(&mut tokens, shown)?, terminal);
+        show(form, query, &answer, &tokens, terminal)?;
+    }
     terminal.written(&done.written);
     let hops = answer.graph.node_weights().map(|vertex| vertex.hop);
     let (vertices, edges) = (answer.graph.node_count(), answer.graph.edge_count());
@@ -141,4 +167,58 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
         crate::exit::report(error);
     }
     Err(last)
+}
+
+/// The question with its other outputs, if its transfers are shown to people.
+fn without_data<'s>(
+    query: &GraphQuery,
+    source: &'s Source,
+    terminal: &Terminal,
+) -> Result<(PreparedSearch<'s>, GraphOutputs)> {
+    let query = GraphQuery {
+        output: movements::without_data(&query.output),
+        ..query.clone()
+    };
+    let (question, mut outputs) = query.on(source)?;
+    outputs.files.clear();
+    let vertices = outputs.vertices.iter().map(|(_, target)| target);
+    if vertices.clone().any(|target| *target == Target::Stdout) {
+        return Err(
+            Error::usage("two answers go to standard output").hint("write the vertices to a file")
+        );
+    }
+    terminal.check_stdout([&Target::Stdout])?;
+    Ok((question, outputs))
+}
+
+/// Shows a graph to people.
+fn show(
+    form: Form,
+    query: &GraphQuery,
+    graph: &TransferGraph,
+    tokens: &TokenList,
+    terminal: &Terminal,
+) -> Result<()> {
+    let labels = movements::labels(graph);
+    let chain_id = graph.chain.chain_id;
+    let view = movements::view(tokens, &labels, chain_id, terminal);
+    let is_cut = match form {
+        Form::Table => {
+            movements::print(&movements::graph(graph, query.merge, &view), terminal)?;
+            let rows = match query.merge {
+                true => graph.merged().len(),
+                false => graph.graph.edge_count(),
+            };
+            rows > movements::ROWS_MAX
+        }
+        Form::Tree => {
+            let (text, is_cut) = movements::tree(graph, &view);
+            print_page(&text)?;
+            is_cut
+        }
+    };
+    if is_cut {
+        movements::note_stopped(terminal, "rows");
+    }
+    Ok(())
 }

@@ -1,10 +1,15 @@
 //! `txgraph transfers`.
 
 use super::{Context, ends, names};
-use crate::args::{ColumnArgs, SelectionArgs, output, table_formats, text, words};
+use crate::{
+    args::{ColumnArgs, SelectionArgs, output, table_formats, text, words},
+    movements::{self, Form},
+    output::Terminal,
+    table::Labels,
+};
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{Direction, Result, text::TransfersQuery};
+use txgraph::{Direction, Result, Source, text::TransfersQuery};
 
 /// Write the transfers of a block range as a table
 ///
@@ -36,7 +41,9 @@ pub(crate) struct TransfersArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Format; default: by the file's extension, CSV on stdout
+    /// Format; default: by the file's extension; on stdout CSV, on a terminal a table for people
+    ///
+    /// A table for people has at most 1,000 rows. A note says if there are more.
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats(), help_heading = "Output")]
     format: Option<String>,
 
@@ -99,6 +106,9 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
     let source = context.open()?;
+    if Form::of(&query.output, &query.columns, terminal)?.is_some() {
+        return show(query, &source, terminal, start);
+    }
     let (question, output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
     terminal.blocks(question.blocks());
@@ -107,6 +117,35 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     ends::unseen(&answer.unseen, terminal);
     names::note(&answer.tokens, terminal);
     terminal.written(&[answer.written]);
+    terminal.scanned(&answer.scan, start.elapsed());
+    Ok(())
+}
+
+/// Shows the first transfers as a table.
+fn show(
+    query: &TransfersQuery,
+    source: &Source,
+    terminal: &Terminal,
+    start: Instant,
+) -> Result<()> {
+    let query = TransfersQuery {
+        output: movements::without_data(&query.output),
+        ..query.clone()
+    };
+    let (question, output) = query.on(source)?;
+    terminal.check_stdout([&output.target])?;
+    terminal.blocks(question.blocks());
+    let answer = question.first(movements::ROWS_MAX)?;
+    terminal.gaps(&answer.scan);
+    let (mut tokens, labels) = (output.tokens.unwrap_or_default(), Labels::new());
+    let shown = answer.transfers.iter();
+    let shown = shown.filter_map(|transfer| transfer.token_address);
+    names::note(&source.name_tokens(&mut tokens, shown)?, terminal);
+    let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
+    movements::print(&movements::transfers(&answer.transfers, &view), terminal)?;
+    if answer.has_more {
+        movements::note_stopped(terminal, "transfers");
+    }
     terminal.scanned(&answer.scan, start.elapsed());
     Ok(())
 }

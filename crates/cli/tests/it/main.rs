@@ -2,6 +2,7 @@
 //! module for each command, and one for each behaviour that commands share.
 
 mod harness;
+mod pty;
 
 mod amounts;
 mod analyze;
@@ -32,6 +33,7 @@ mod rpc;
 mod signals;
 mod state;
 mod status;
+mod tables;
 mod terminal;
 mod tls;
 mod tour;

@@ -34,7 +34,8 @@ use arrow::Merged;
 use node::nodes;
 use txgraph_graph::{Asset, EndReason, TransferGraph};
 use txgraph_work::Threads;
-use words::{days, minute, moment, rounded_amount};
+use words::{days, minute, moment};
+pub use words::{rounded_amount, short_addresses};
 
 /// Pictures with more arrows have amounts in tooltips only, except on the widest arrows.
 const LABELS_MAX: usize = 300;

@@ -13,7 +13,7 @@ const DIGITS: usize = 5;
 const SHORT_DIGITS: usize = 4;
 
 /// Returns an amount with its unit, rounded to a few digits: `1.234 M USDC`.
-pub(super) fn rounded_amount(
+pub fn rounded_amount(
     tokens: &TokenList,
     chain_id: u64,
     asset: &Asset,
@@ -138,7 +138,7 @@ pub(super) fn moment((block, time): Moment) -> String {
 
 /// Returns each address as `0x1234…abcd`, with more digits where two would look the same.
 /// Capitals do not count as a difference.
-pub(super) fn short_addresses(addresses: &[Address]) -> Vec<String> {
+pub fn short_addresses(addresses: &[Address]) -> Vec<String> {
     let full: Vec<_> = addresses
         .iter()
         .map(|address| address.to_checksum(None))

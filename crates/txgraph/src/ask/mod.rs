@@ -44,7 +44,7 @@ pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
 #[cfg(feature = "export")]
 pub use transfers::{Columns, TransfersAnswer, TransfersOutput};
-pub use transfers::{PreparedTransfers, Transfers};
+pub use transfers::{FirstTransfers, PreparedTransfers, Transfers};
 
 pub(crate) use describe::Description;
 

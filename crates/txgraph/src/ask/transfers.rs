@@ -1,6 +1,6 @@
 //! The transfers of a block range, streamed.
 
-use super::Description;
+use super::{Description, restarting};
 use crate::{Error, Result, Selection, Source, select::selection_methods};
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
@@ -155,6 +155,43 @@ impl PreparedTransfers<'_> {
     ) -> Result<ScanReport> {
         scan(self.source, &self.request, each)
     }
+
+    /// Returns the first transfers, at most `transfers_max` of them, and ends the scan after
+    /// them. Starts again when the chain is reorganised in the meantime.
+    ///
+    /// # Errors
+    ///
+    /// If reading fails.
+    pub fn first(&self, transfers_max: usize) -> Result<FirstTransfers> {
+        restarting(self.source, || {
+            let mut transfers = Vec::new();
+            let scan = self.for_each(|mut batch| {
+                transfers.append(&mut batch.transfers);
+                Ok(match transfers.len() > transfers_max {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+            })?;
+            let has_more = transfers.len() > transfers_max;
+            transfers.truncate(transfers_max);
+            Ok(FirstTransfers {
+                transfers,
+                has_more,
+                scan,
+            })
+        })
+    }
+}
+
+/// The first transfers of a block range.
+#[derive(Clone, Debug)]
+pub struct FirstTransfers {
+    /// The transfers, in total order.
+    pub transfers: Vec<Transfer>,
+    /// Whether the answer has more.
+    pub has_more: bool,
+    /// What was read. If the answer has more, only up to the last of these transfers.
+    pub scan: ScanReport,
 }
 
 pub(super) fn scan(

@@ -91,6 +91,12 @@ fn transfers_stream_in_order() {
             })
         });
         assert!(report.unwrap().counts.blocks < 41);
+        // Or ask for the first ones only.
+        for count in [0, 1, 10, found.len() - 1, found.len(), found.len() + 1] {
+            let first = source.transfers().prepare().unwrap().first(count).unwrap();
+            assert!(first.transfers.iter().eq(found.iter().take(count)));
+            assert_eq!(first.has_more, count < found.len());
+        }
     }
 }
 

@@ -1,0 +1,235 @@
+//! Transfers as a table for people, and a graph as a tree.
+
+mod tree;
+
+pub(crate) use tree::tree;
+
+use crate::{
+    output::{Terminal, print_page},
+    table::{self, Labels, Page, Style, View},
+};
+use txgraph::{
+    Asset, BlockTime, Cell, CellKind, Error, MergedEdge, Result, Table, TokenList, Transfer,
+    TransferGraph, VertexId,
+    petgraph::visit::EdgeRef,
+    text::{Columns, Output},
+    widen,
+};
+
+/// Rows of a table for people. More are not read by a person.
+pub(crate) const ROWS_MAX: usize = 1_000;
+
+/// A form for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Table,
+    Tree,
+}
+
+impl Form {
+    /// The words of the forms.
+    pub(crate) const WORDS: [&str; 2] = ["table", "tree"];
+
+    /// The form that an output asks for: by its format; else a table, if nothing is said and
+    /// stdout is a terminal. `None`: data.
+    pub(crate) fn of(
+        output: &Output,
+        columns: &Columns,
+        terminal: &Terminal,
+    ) -> Result<Option<Self>> {
+        let is_default = *columns == Columns::default();
+        let form = match output.format.as_deref() {
+            Some("table") => Self::Table,
+            Some("tree") => Self::Tree,
+            None if output.output.is_empty() && is_default && terminal.is_seen() => Self::Table,
+            _ => return Ok(None),
+        };
+        if output.output.iter().any(|path| path != "-") {
+            return Err(Error::usage("tables for people go to standard output")
+                .hint("name a file like t.csv without --format, or redirect the output"));
+        }
+        if !is_default {
+            return Err(
+                Error::usage("the columns of a table for people cannot be chosen")
+                    .hint("columns are chosen with --format csv, jsonl, parquet or ipc"),
+            );
+        }
+        Ok(Some(form))
+    }
+}
+
+/// The output of data, for a question whose answer is shown to people instead.
+pub(crate) fn without_data(output: &Output) -> Output {
+    Output {
+        output: Vec::new(),
+        format: None,
+        ..output.clone()
+    }
+}
+
+/// Prints a page on stdout, and what it lacks on stderr.
+pub(crate) fn print(page: &Page, terminal: &Terminal) -> Result<()> {
+    print_page(&page.text)?;
+    if page.is_rounded {
+        terminal.note(format_args!(
+            "amounts are rounded to fit the terminal; exact: --format csv"
+        ));
+    }
+    if page.is_shortened {
+        terminal.note(format_args!(
+            "addresses are shortened; in full: --format csv"
+        ));
+    }
+    Ok(())
+}
+
+/// Notes that rows were left out, and how to get them.
+pub(crate) fn note_stopped(terminal: &Terminal, what: &str) {
+    terminal.note(format_args!(
+        "stopped after {} {what}; all of them: --format csv, or -o FILE",
+        table::thousands(ROWS_MAX as u64)
+    ));
+}
+
+/// Draws transfers in the order in which they happened.
+pub(crate) fn transfers(transfers: &[Transfer], view: &View<'_>) -> Page {
+    let rows = transfers.iter().map(|transfer| (transfer, None));
+    table::draw(&single(rows), view)
+}
+
+/// Draws the edges of a graph; `merge`: all transfers of a token from one address to another
+/// in one row.
+pub(crate) fn graph(graph: &TransferGraph, merge: bool, view: &View<'_>) -> Page {
+    let table = match merge {
+        true => merged(graph),
+        false => {
+            let edges = graph.graph.edge_references();
+            single(
+                edges
+                    .take(ROWS_MAX)
+                    .map(|edge| (&edge.weight().transfer, Some(edge.weight().hop))),
+            )
+        }
+    };
+    table::draw(&table, view)
+}
+
+/// How movements are shown.
+pub(crate) fn view<'a>(
+    tokens: &'a TokenList,
+    labels: &'a Labels,
+    chain_id: u64,
+    terminal: &Terminal,
+) -> View<'a> {
+    View {
+        style: Style::Movements,
+        tokens,
+        labels,
+        chain_id,
+        width: terminal.width(),
+        rows_max: ROWS_MAX,
+    }
+}
+
+/// The labels of a graph.
+pub(crate) fn labels(graph: &TransferGraph) -> Labels {
+    let vertices = graph.graph.node_weights();
+    vertices
+        .filter_map(|vertex| Some((vertex.address, vertex.label.clone()?)))
+        .collect()
+}
+
+fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table {
+    use CellKind::{Address, Amount, Integer, Text};
+    let mut table = Table::new(
+        "transfers",
+        "Transfers",
+        &[
+            ("date", Integer),
+            ("block", Integer),
+            ("hop", Integer),
+            ("from_address", Address),
+            ("to_address", Address),
+            ("amount", Amount),
+            ("token_address", Address),
+            ("token_standard", Text),
+            ("token_id", Text),
+            ("kind", Text),
+        ],
+    );
+    for (transfer, hop) in rows {
+        let time = transfer.block_timestamp.map(BlockTime::seconds);
+        table.push(vec![
+            time.into(),
+            // Only if the time is not known.
+            time.is_none().then_some(transfer.block_number).into(),
+            hop.into(),
+            transfer.from_address.into(),
+            transfer.to_address.into(),
+            widen(transfer.value).into(),
+            transfer.token_address.into(),
+            transfer.token_standard.as_str().into(),
+            transfer.token_id.map(|id| id.to_string()).into(),
+            transfer.kind.as_str().into(),
+        ]);
+    }
+    table
+}
+
+fn merged(graph: &TransferGraph) -> Table {
+    use CellKind::{Address, Amount, Integer, Text};
+    let mut table = Table::new(
+        "transfers",
+        "Transfers, by sender, receiver and token",
+        &[
+            ("first_timestamp", Integer),
+            ("last_timestamp", Integer),
+            ("first_block", Integer),
+            ("last_block", Integer),
+            ("hop", Integer),
+            ("from_address", Address),
+            ("to_address", Address),
+            ("amount", Amount),
+            ("token_address", Address),
+            ("token_standard", Text),
+            ("transfers", Integer),
+        ],
+    );
+    let address = |vertex: VertexId| graph.graph[vertex].address;
+    for edge in graph.merged() {
+        let MergedEdge {
+            source,
+            target,
+            asset:
+                Asset {
+                    token_address,
+                    token_standard,
+                },
+            count,
+            sum,
+            hop,
+            first,
+            last,
+        } = edge;
+        let time =
+            |(_, time): (u64, Option<BlockTime>)| -> Cell { time.map(BlockTime::seconds).into() };
+        // Only if the time is not known.
+        let block = |(block, time): (u64, Option<BlockTime>)| -> Cell {
+            time.is_none().then_some(block).into()
+        };
+        table.push(vec![
+            time(first),
+            time(last),
+            block(first),
+            block(last),
+            hop.into(),
+            address(source).into(),
+            address(target).into(),
+            sum.into(),
+            token_address.into(),
+            token_standard.as_str().into(),
+            count.into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,201 @@
+//! The cells of a table as text for people.
+
+use super::{Level, Style, TOKEN, View, grouped, names::Names, place, thousands};
+use txgraph::text::utc;
+use txgraph::{Address, Asset, Cell, Table, TokenStandard, printable, rounded_amount};
+
+/// Digits of a token id that are shown where there is little room.
+const ID_DIGITS: usize = 12;
+
+/// Turns cells into text, at one level of detail.
+pub(super) struct Words<'a> {
+    table: &'a Table,
+    view: &'a View<'a>,
+    token: Option<usize>,
+    standard: Option<usize>,
+    names: Names,
+}
+
+impl<'a> Words<'a> {
+    /// Finds what names the addresses in the first `rows` rows.
+    pub(super) fn new(table: &'a Table, view: &'a View<'a>, rows: usize) -> Self {
+        let token = place(table, TOKEN);
+        let mut words = Self {
+            table,
+            view,
+            token,
+            standard: place(table, "token_standard"),
+            names: Names::default(),
+        };
+        let cells = (table.rows.iter().take(rows)).flat_map(|row| row.iter().enumerate());
+        let named = cells.filter_map(|(at, cell)| match *cell {
+            Cell::Address(address) if Some(at) == token => Some((address, words.symbol(address))),
+            Cell::Address(address) => Some((address, words.label(address))),
+            _ => None,
+        });
+        words.names = Names::new(named);
+        words
+    }
+
+    /// Whether a column is shown.
+    pub(super) fn is_shown(&self, at: usize) -> bool {
+        let rows = &self.table.rows;
+        match self.view.style {
+            // An absent token is the native coin.
+            Style::Measures if Some(at) == self.token => true,
+            // The amount names every token.
+            Style::Movements if Some(at) == self.token => rows.iter().any(|row| match row[at] {
+                Cell::Address(address) => !self.is_named_by_symbol(address),
+                _ => false,
+            }),
+            Style::Movements if Some(at) == self.standard => false,
+            _ => rows.iter().any(|row| row[at] != Cell::Absent),
+        }
+    }
+
+    /// The name of a column.
+    pub(super) fn column(&self, at: usize) -> String {
+        let name = self.table.columns[at].name.as_str();
+        let name = match self.view.style {
+            Style::Measures => name,
+            Style::Movements => name
+                .strip_suffix("_address")
+                .or_else(|| name.strip_suffix("_timestamp"))
+                .unwrap_or(name),
+        };
+        name.replace('_', " ")
+    }
+
+    /// The text of a cell.
+    pub(super) fn cell(&self, row: &[Cell], at: usize, level: Level) -> String {
+        let name = &self.table.columns[at].name;
+        match &row[at] {
+            Cell::Amount(_) => self.amount(row, at, level),
+            Cell::Address(address) if Some(at) == self.token => self.token_name(*address, level),
+            Cell::Address(address) => self.address(*address, level),
+            Cell::Integer(seconds) if name.ends_with("timestamp") || name == "date" => {
+                time(*seconds, level)
+            }
+            Cell::Integer(number) if name.ends_with("block") => number.to_string(),
+            Cell::Integer(number) => thousands(*number),
+            Cell::Ratio(ratio) => format!("{ratio:.4}"),
+            Cell::Text(text) if name == "token_id" => token_id(text, level),
+            Cell::Text(text) => printable(text).into_owned(),
+            Cell::Absent if Some(at) == self.token && level >= Level::Symbols => {
+                let native = Asset {
+                    token_address: None,
+                    token_standard: TokenStandard::Native,
+                };
+                self.view.tokens.format_asset(self.view.chain_id, &native)
+            }
+            Cell::Absent if Some(at) == self.token => "native coin".to_owned(),
+            Cell::Absent => String::new(),
+        }
+    }
+
+    /// The symbol of a token in the list.
+    fn symbol(&self, token: Address) -> Option<String> {
+        let known = self.view.tokens.lookup(self.view.chain_id, token)?;
+        let symbol = printable(&known.symbol).into_owned();
+        (!symbol.is_empty()).then_some(symbol)
+    }
+
+    fn is_named_by_symbol(&self, token: Address) -> bool {
+        let symbol = self.symbol(token);
+        symbol.is_some_and(|symbol| self.names.is_unique(&symbol))
+    }
+
+    fn label(&self, address: Address) -> Option<String> {
+        super::label(self.view.labels, address)
+    }
+
+    /// An address of a person or contract.
+    fn address(&self, address: Address, level: Level) -> String {
+        let is_short = level >= Level::Short;
+        let label = self.label(address);
+        self.names
+            .text(address, label.as_deref(), is_short, is_short)
+    }
+
+    fn token_name(&self, token: Address, level: Level) -> String {
+        let symbol = self.symbol(token);
+        let (alone, is_short) = (level >= Level::Symbols, level >= Level::Short);
+        self.names.text(token, symbol.as_deref(), alone, is_short)
+    }
+
+    fn amount(&self, row: &[Cell], at: usize, level: Level) -> String {
+        let Cell::Amount(amount) = row[at] else {
+            return String::new();
+        };
+        let (tokens, chain_id) = (self.view.tokens, self.view.chain_id);
+        let asset = self.asset(row);
+        let known = asset.token_address;
+        let known = known.and_then(|address| tokens.lookup(chain_id, address));
+        let is_native = self.token.is_some() && asset.token_address.is_none();
+        let exact = level < Level::Rounded;
+        if !exact || known.is_some() || is_native || self.view.style == Style::Movements {
+            let text = match exact {
+                true => tokens.format_amount(chain_id, &asset, amount),
+                false => rounded_amount(tokens, chain_id, &asset, amount),
+            };
+            if known.is_some() || is_native {
+                return text;
+            }
+            // The row names the token.
+            let name = format!(" of {}", tokens.format_asset(chain_id, &asset));
+            let text = text.strip_suffix(&name).unwrap_or(&text);
+            return match self.view.style {
+                Style::Movements => text.to_owned(),
+                Style::Measures => without_unit(text).to_owned(),
+            };
+        }
+        grouped(&amount.to_string())
+    }
+
+    /// The token of the amounts in a row.
+    fn asset(&self, row: &[Cell]) -> Asset {
+        Asset {
+            token_address: match self.token.map(|at| &row[at]) {
+                Some(Cell::Address(address)) => Some(*address),
+                _ => None,
+            },
+            token_standard: match self.standard.map(|at| &row[at]) {
+                Some(Cell::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
+                _ => TokenStandard::Erc20,
+            },
+        }
+    }
+}
+
+/// A number without the word after it.
+fn without_unit(text: &str) -> &str {
+    let units = [" units", " unit", " items", " item"];
+    units
+        .iter()
+        .find_map(|unit| text.strip_suffix(unit))
+        .unwrap_or(text)
+}
+
+/// A time for people: with seconds, with minutes, or only its day.
+fn time(seconds: u64, level: Level) -> String {
+    let text = utc(seconds);
+    let chars = match level {
+        Level::Full | Level::Symbols => return text,
+        Level::Short => 16,
+        _ => 10,
+    };
+    // `2026-11-21 06:49:11 UTC`
+    match text.len() {
+        23 => text[..chars].to_owned(),
+        _ => text,
+    }
+}
+
+/// The id of a token; without its middle where there is little room.
+fn token_id(id: &str, level: Level) -> String {
+    let half = ID_DIGITS / 2;
+    match level >= Level::Rounded && id.is_ascii() && id.len() > ID_DIGITS {
+        true => format!("{}…{}", &id[..half], &id[id.len() - half..]),
+        false => printable(id).into_owned(),
+    }
+}

@@ -1,0 +1,163 @@
+//! Tables and trees for people.
+
+use crate::{
+    harness::{Run, Sample, rows},
+    pty::run_in_terminal,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+const WIDTHS: [u16; 3] = [80, 120, 200];
+
+fn seen(sample: &Sample, line: &str, columns: u16) -> Run {
+    let mut command = sample.command();
+    command.args(line.split_whitespace());
+    let run = run_in_terminal(command, columns);
+    assert_eq!(run.status, 0, "{line}: {run:?}");
+    run
+}
+
+/// The questions whose answers are tables on a terminal.
+fn questions() -> [String; 5] {
+    [
+        "transfers -b 10:20".to_owned(),
+        format!("graph -r {ROOT} -n 3"),
+        format!("graph -r {HUB} -d both --merge"),
+        format!("graph -r {ROOT} -n all -t 0xd601451207128971898aab8654521699f35222e2"),
+        format!("query trace-token-out --set root={ROOT}"),
+    ]
+}
+
+fn body(page: &str) -> Vec<&str> {
+    let lines = page.lines().skip_while(|line| !line.starts_with('╞'));
+    let lines = lines.skip(1).take_while(|line| line.starts_with('│'));
+    lines.collect()
+}
+
+#[test]
+fn a_terminal_gets_tables_that_fit_and_a_pipe_gets_csv() {
+    let sample = Sample::small();
+    for line in questions() {
+        let piped = sample.ok(&line).stdout;
+        assert_eq!(piped, sample.ok(&format!("{line} --format csv")).stdout);
+        let expected = rows(&piped).len();
+        for width in WIDTHS {
+            let page = seen(&sample, &line, width).stdout;
+            assert_eq!(body(&page).len(), expected, "{line} {width}: {page}");
+            let widest = page.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= usize::from(width), "{line} {width}: {page}");
+        }
+        // Data goes to a terminal only if it is asked for.
+        let csv = seen(&sample, &format!("{line} --format csv"), 80).stdout;
+        assert_eq!(csv, piped);
+        let csv = seen(&sample, &format!("{line} --output -"), 80).stdout;
+        assert_eq!(csv, piped);
+    }
+}
+
+/// Every short address of a table stands for one address of the answer.
+#[test]
+fn short_addresses_differ() {
+    let sample = Sample::small();
+    for line in ["transfers", &format!("graph -r {HUB} -n 2 -d both")] {
+        let all = rows(&sample.ok(line).stdout);
+        let addresses: BTreeSet<&String> = all
+            .iter()
+            .take(1000)
+            .flat_map(|row| {
+                [
+                    &row["from_address"],
+                    &row["to_address"],
+                    &row["token_address"],
+                ]
+            })
+            .collect();
+        let page = sample.ok(&format!("{line} --format table")).stdout;
+        let words = page.split_whitespace().filter(|word| word.contains('…'));
+        let short: BTreeSet<String> = words.map(str::to_lowercase).collect();
+        assert!(short.len() > 20, "{page}");
+        for word in short {
+            let (begin, end) = word.split_once('…').unwrap();
+            let found = addresses
+                .iter()
+                .filter(|address| address.starts_with(begin) && address.ends_with(end));
+            assert_eq!(found.count(), 1, "{word}");
+        }
+    }
+}
+
+#[test]
+fn amounts_have_symbols_or_units() {
+    let sample = Sample::small();
+    let token = "0xd601451207128971898aab8654521699f35222e2";
+    let page = sample.ok(&format!("transfers -t {token} -f table")).stdout;
+    assert!(page.contains(" units "), "{page}");
+    std::fs::write(
+        sample.path("tokens.csv"),
+        format!("address,symbol,decimals\n{token},USD6,6\n"),
+    )
+    .unwrap();
+    let line = format!("transfers -t {token} -f table --token-list tokens.csv");
+    let page = sample.ok(&line).stdout;
+    assert!(page.contains(" USD6 "), "{page}");
+    assert!(!page.contains("unit"), "{page}");
+    // A column with one value is in the title.
+    let page = seen(&sample, &format!("transfers -t {token}"), 120).stdout;
+    assert!(page.contains("token: 0xd601"), "{page}");
+}
+
+/// A tree has every edge once, indented by its hop.
+#[test]
+fn trees_have_every_edge_at_its_hop() {
+    let sample = Sample::small();
+    for search in [
+        format!("-r {ROOT} -n all"),
+        format!("-r {HUB} -n 2 -d in"),
+        format!("-r {ROOT} -n 3 -d both --max-degree 20"),
+        format!("-r {ROOT},{HUB} -n 2"),
+    ] {
+        let edges = rows(&sample.ok(&format!("graph {search} --merge -f csv")).stdout);
+        let mut expected: BTreeMap<usize, usize> = BTreeMap::new();
+        for edge in &edges {
+            *expected.entry(edge["hop"].parse().unwrap()).or_default() += 1;
+        }
+        let run = sample.ok(&format!("graph {search} --format tree"));
+        assert!(
+            !run.stderr.contains("stopped after"),
+            "{search}: too large for this test"
+        );
+        let mut found: BTreeMap<usize, usize> = BTreeMap::new();
+        for line in run.stdout.lines() {
+            let text = line.trim_start_matches(' ');
+            if text.starts_with(['→', '←']) {
+                *found.entry((line.len() - text.len()) / 2).or_default() += 1;
+            }
+        }
+        assert_eq!(found, expected, "{search}:\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn tables_for_people_go_to_stdout() {
+    let sample = Sample::small();
+    for line in [
+        "transfers -f table -o t.csv".to_owned(),
+        format!("graph -r {ROOT} -f tree -o t.txt"),
+        "transfers -f table --columns value".to_owned(),
+        format!("graph -r {ROOT} -f table --vertices -"),
+    ] {
+        let run = sample.run(&line);
+        assert_eq!(
+            (run.status, run.stdout.as_str()),
+            (2, ""),
+            "{line}: {run:?}"
+        );
+    }
+    let line = format!("graph -r {ROOT} -f tree --vertices v.csv");
+    assert!(sample.ok(&line).stdout.starts_with("0x4545Aa9C2A6019f5"));
+    assert!(sample.read("v.csv").starts_with("address,"));
+    // Chosen columns are those of data.
+    let csv = seen(&sample, "transfers -b 10:12 --columns value", 80).stdout;
+    assert!(csv.starts_with("value\n"), "{csv}");
+}
