@@ -26,7 +26,7 @@ mod oracle;
 
 pub use components::{Component, Components, Connected, components};
 pub use concentration::{Side, TopAddress, TopShare};
-pub use degree::{AtLeast, DegreeBucket, DegreeStats, Degrees, degrees};
+pub use degree::{AtLeast, DegreeBucket, DegreeStats, Degrees, HubDegree, degrees};
 pub use loops::{Loop, LoopAsset, Loops, SelfLoop, loops};
 pub use pairs::{Pair, PairOrder, PairSettings, Pairs, pairs};
 pub use summary::{
@@ -48,7 +48,7 @@ mod tests {
         [
             serde_json::to_string(&summary(graph, &settings)),
             serde_json::to_string(&pairs(graph, &PairSettings::default())),
-            serde_json::to_string(&degrees(graph)),
+            serde_json::to_string(&degrees(graph, 3)),
             serde_json::to_string(&loops(graph, None)),
         ]
         .map(Result::unwrap)
@@ -78,7 +78,7 @@ mod tests {
         let tables = [
             summary(&merged, &SummarySettings::default()).tables(),
             pairs(&merged, &PairSettings::default()).tables(),
-            degrees(&merged).tables(),
+            degrees(&merged, 3).tables(),
             loops(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
             Tracer::new(TraceMethod::Fifo, |_| None, |_, _| None)
@@ -102,6 +102,7 @@ mod tests {
                 "degrees",
                 "vertices-with-at-least-n-transfers",
                 "distribution-of-degrees",
+                "hubs",
                 "closed-loops",
                 "moved-within-loops",
                 "addresses-in-loops",

@@ -10,7 +10,7 @@ use crate::{
 use clap::{Args, builder::PossibleValuesParser};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Analysis, AnalysisFormat, Measure, Result, TokenList, TraceMethod, text::AnalyzeQuery,
+    Analysis, AnalysisFormat, Measure, Result, Table, TokenList, TraceMethod, text::AnalyzeQuery,
 };
 
 /// Measure the graph around some addresses, or of all transfers
@@ -22,7 +22,7 @@ use txgraph::{
 /// Measures:
 ///   summary     counts, totals for each token, top senders and receivers, concentration
 ///   pairs       sums of transfers by sender, receiver and token
-///   degrees     numbers of counterparties and transfers of addresses
+///   degrees     numbers of counterparties and transfers of addresses, and the largest hubs
 ///   loops       groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
 ///   trace       where the tokens are that the roots sent: amounts, followed through all transfers
@@ -36,7 +36,9 @@ pub(crate) struct AnalyzeArgs {
     #[command(flatten)]
     search: SearchArgs,
 
-    /// Rows of a ranking; default: 20 (summary: 5) in tables for people, all (summary: 10) in data
+    /// Rows of a ranking; default: 20 (summary: 5) in tables for people, else all
+    ///
+    /// Data has 10 rows of each ranking of a summary, and 100 hubs.
     #[arg(long, value_name = "N", help_heading = "Output")]
     top: Option<usize>,
 
@@ -105,10 +107,16 @@ Examples (for the small chain in testdata/):
     $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both \\
         --order count -f csv
 
+  Which addresses are hubs, with the most senders and receivers?
+    $ txgraph analyze degrees --blocks 10:40 --table hubs
+
   How many addresses have at least ten transfers?
     $ txgraph analyze degrees --blocks 10:40 \\
         --table vertices-with-at-least-n-transfers
 ";
+
+/// Tables of a summary that are shown by default.
+const SUMMARY_SHOWN: [&str; 3] = ["summary", "assets", "top-senders-by-transfers"];
 
 /// Rows of each table that are shown by default.
 const ROWS_SHOWN: usize = 20;
@@ -183,6 +191,12 @@ fn print_tables(
         Some(name) => std::slice::from_ref(analysis.table(Some(name))?),
         None => &analysis.tables[..],
     };
+    // A page, on a terminal; pipes get every table.
+    let is_page =
+        query.table.is_none() && terminal.is_seen() && analysis.measure == Measure::Summary;
+    let (chosen, others): (Vec<&Table>, Vec<&Table>) = chosen
+        .iter()
+        .partition(|table| !is_page || SUMMARY_SHOWN.contains(&table.id));
     let chain_id = analysis.graph.chain.chain_id;
     // A table that was asked for by name is shown whole.
     let rows_max = match (&query.table, query.top) {
@@ -202,7 +216,14 @@ fn print_tables(
         .map(|table| table::draw(table, &view))
         .collect();
     movements::print(&Page::join(pages), terminal)?;
-    let mut tables = chosen.iter();
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|table| table.id).collect();
+        terminal.note(format_args!(
+            "more tables, by --table NAME: {}",
+            names.join(", ")
+        ));
+    }
+    let mut tables = chosen.into_iter();
     if tables.any(|table| table::has_raw_amounts(table, tokens, chain_id)) {
         terminal.note(format_args!(
             "amounts without a symbol are in the smallest unit of their token (--token-list)"

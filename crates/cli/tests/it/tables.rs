@@ -161,3 +161,53 @@ fn tables_for_people_go_to_stdout() {
     let csv = seen(&sample, "transfers -b 10:12 --columns value", 80).stdout;
     assert!(csv.starts_with("value\n"), "{csv}");
 }
+
+/// Tables of measures fit, and no ranking becomes a list of its rows.
+#[test]
+fn measures_fit_the_terminal() {
+    let sample = Sample::small();
+    for measure in ["summary", "pairs", "degrees", "loops", "components"] {
+        let line = format!("analyze {measure} -r {HUB} -d both -n 2");
+        for width in WIDTHS {
+            let page = seen(&sample, &line, width).stdout;
+            assert!(!page.contains("─ 1 of"), "{line} {width}: {page}");
+            for text in page.lines() {
+                let is_row = text.starts_with(['┌', '│', '╞', '└']);
+                let chars = text.chars().count();
+                assert!(
+                    !is_row || chars <= usize::from(width),
+                    "{line} {width}: {page}"
+                );
+            }
+        }
+    }
+    let line = format!("analyze summary -r {HUB}");
+    let run = seen(&sample, &line, 120);
+    assert_eq!(run.stdout.matches('┌').count(), 3, "{}", run.stdout);
+    assert!(run.stderr.contains("by --table NAME: by-hop, "), "{run:?}");
+    assert_eq!(sample.ok(&line).stdout.matches('┌').count(), 9);
+}
+
+#[test]
+fn degrees_name_the_hubs() {
+    let sample = Sample::small();
+    let hubs = rows(&sample.ok("analyze degrees -f csv --table hubs").stdout);
+    let of = |hub: &BTreeMap<String, String>, name: &str| hub[name].parse::<u64>().unwrap();
+    let degrees = hubs
+        .iter()
+        .map(|hub| of(hub, "in_degree") + of(hub, "out_degree"));
+    assert!(degrees.is_sorted_by(|a, b| a >= b));
+    let stats = rows(&sample.ok("analyze degrees -f csv").stdout);
+    for (line, name) in stats.iter().zip(["in_degree", "out_degree"]) {
+        let most = hubs.iter().map(|hub| of(hub, name)).max().unwrap();
+        assert_eq!(line["max"], most.to_string(), "{name}");
+    }
+    let page = sample.ok("analyze degrees --top 3").stdout;
+    assert!(page.to_lowercase().contains(&hubs[0]["address"]), "{page}");
+    let top = rows(
+        &sample
+            .ok("analyze degrees --top 3 -f csv --table hubs")
+            .stdout,
+    );
+    assert_eq!(top, hubs[..3]);
+}

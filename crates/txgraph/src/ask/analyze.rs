@@ -16,6 +16,9 @@ use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, Sought,
 /// Rows of a ranking on a page for people.
 const TOP_SHOWN: usize = 20;
 
+/// Hubs in data: the answer does not grow with the chain.
+const HUBS: usize = 100;
+
 /// What is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -25,7 +28,7 @@ pub enum Measure {
     Summary,
     /// Sums of transfers by sender, receiver and token.
     Pairs,
-    /// Statistics and distribution of degrees.
+    /// Statistics and distribution of degrees, and the largest hubs.
     Degrees,
     /// Closed loops: strongly connected components.
     Loops,
@@ -98,7 +101,7 @@ impl<'s> Analyze<'s> {
 
     search_methods!(search);
 
-    /// The number of rows of a ranking; default: all (summary: 10).
+    /// The number of rows of a ranking; default: all (summary: 10, degrees: 100).
     pub fn top(mut self, rows: usize) -> Self {
         self.top = Some(rows);
         self
@@ -333,7 +336,7 @@ impl Analyze<'_> {
                 let order = self.order;
                 answer(&pairs(graph, &PairSettings { order, limit }))
             }
-            Measure::Degrees => answer(&degrees(graph)),
+            Measure::Degrees => answer(&degrees(graph, limit.unwrap_or(HUBS))),
             Measure::Loops => answer(&loops(graph, limit)),
             Measure::Components | Measure::Trace => {
                 unreachable!("these are not measured on merged edges")
