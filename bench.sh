@@ -14,13 +14,31 @@
 #   ./bench.sh scale      cost on 4 million blocks: scripts/bench-scale.sh
 #   ./bench.sh sources    files of other tools: scripts/bench-sources.sh
 #   ./bench.sh writers    CSV, JSONL, DOT, Parquet: scripts/bench-writers.sh
-#   RUNS=3 THREADS=1,2,4 ./bench.sh
+#   ./bench.sh --datadir DIR --root ADDRESS --token TOKEN --blocks RANGE [--hops N]
+#                         a search on your own node; nothing is written into DIR. There is no
+#                         expected answer: all runs must agree, so name blocks by numbers.
+#
+#   RUNS=3                counted runs of each setting (default 5, with --quick 3)
+#   THREADS=1,2,4         numbers of threads
+#   CHUNKS=500,5000       blocks per chunk; 0 is the default of txgraph
 #
 # Results: benchmarks/results/{summary.md,raw.csv,chunks.svg,threads.svg}.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
+
+# Help never builds anything, whatever else is asked for.
+for word in "$@"; do
+    case "$word" in
+        -h | --help)
+            page=bench.sh
+            [ ! -f "scripts/bench-$1.sh" ] || page=scripts/bench-$1.sh
+            sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$page"
+            exit 0
+            ;;
+    esac
+done
 
 case "${1:-}" in
     cluster | evm | index | lake | mainnet | replay | scale | sources | writers)
@@ -30,14 +48,36 @@ case "${1:-}" in
         ;;
 esac
 
-quick=()
+usage="usage: ./bench.sh [--quick] [--datadir DIR --root ADDRESS --token TOKEN --blocks RANGE [--hops N]] | ./bench.sh cluster|evm|index|lake|mainnet|replay|scale|sources|writers [--quick] | ./bench.sh --help"
+options=()
 runs=${RUNS:-5}
 blocks=200000
-case "${1:-}" in
-    "") ;;
-    --quick) quick=(--quick) runs=${RUNS:-3} ;;
-    *) die "usage: ./bench.sh [--quick] | ./bench.sh cluster|evm|index|lake|mainnet|replay|scale|sources|writers [--quick]" ;;
+datadir=""
+own=()
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --quick) options+=(--quick) runs=${RUNS:-3} ;;
+        --datadir | --root | --token | --blocks | --hops)
+            [ $# -ge 2 ] || die "$1 needs a value; $usage"
+            if [ "$1" = --datadir ]; then datadir=$2; else own+=("$1=$2"); fi
+            shift
+            ;;
+        *) die "unknown argument $1; $usage" ;;
+    esac
+    shift
+done
+case " ${own[*]} " in
+    "  ") [ -z "$datadir" ] || die "--datadir needs --root, --token and --blocks; $usage" ;;
+    *\ --root=*)
+        for option in --token --blocks; do
+            [[ " ${own[*]} " == *" $option="* ]] || die "--root needs $option; $usage"
+        done
+        [ -n "$datadir" ] || die "--root needs --datadir; $usage"
+        ;;
+    *) die "a search needs --root; $usage" ;;
 esac
+[ -z "$datadir" ] || [ -d "$datadir" ] || die "$datadir is not a directory"
+[ -z "${CHUNKS:-}" ] || options+=(--chunks "$CHUNKS")
 cores=$(nproc)
 threads=${THREADS:-$(seq -s, 1 "$cores")}
 [ "$cores" -le 4 ] || threads=${THREADS:-1,2,4,$cores}
@@ -48,10 +88,19 @@ cargo build --release --locked -p txgraph-cli -p txgraph-chaingen -p txgraph-ben
 programs=$CARGO_TARGET_DIR/release
 
 definitions=benchmarks/workloads.toml
-bench_chain "$blocks"
+results=benchmarks/results
+if [ -n "$datadir" ]; then
+    chain=$datadir
+else
+    bench_chain "$blocks"
+fi
 
 say "sweeping (threads $threads, $runs counted runs each)"
 "$programs/txgraph-bench-sweep" run --definitions $definitions --datadir "$chain" \
-    --programs "$programs" --out benchmarks/results --runs "$runs" --threads "$threads" \
-    --setup "$(bench_setup)" "${quick[@]}"
-sed -n '/## Compared/,/## All/p' benchmarks/results/summary.md | sed '$d'
+    --programs "$programs" --out $results --runs "$runs" --threads "$threads" \
+    --setup "$(bench_setup)" "${options[@]}" "${own[@]}"
+if [ -n "$datadir" ]; then
+    sed -n '/## All/,/^!/p' "$results/summary.md" | sed '$d'
+else
+    sed -n '/## Compared/,/## All/p' "$results/summary.md" | sed '$d'
+fi

@@ -59,6 +59,22 @@ struct RunArgs {
     /// Only the workloads marked quick, few chunk sizes.
     #[arg(long)]
     quick: bool,
+    /// Blocks per chunk, instead of those of the definitions; 0 is the default of txgraph.
+    #[arg(long, value_delimiter = ',')]
+    chunks: Vec<u64>,
+    /// Root of a search on a chain of the user, instead of the workloads. There is no expected
+    /// answer; all runs must agree.
+    #[arg(long, requires_all = ["token", "blocks"])]
+    root: Option<String>,
+    /// Token of that search.
+    #[arg(long, requires = "root")]
+    token: Option<String>,
+    /// Blocks of that search, as for txgraph.
+    #[arg(long, requires = "root", allow_hyphen_values = true)]
+    blocks: Option<String>,
+    /// Hops of that search.
+    #[arg(long, requires = "root", default_value_t = 1)]
+    hops: u32,
     /// Commit and machine, for the head of the summary.
     #[arg(long, default_value = "")]
     setup: String,
@@ -86,7 +102,10 @@ struct Job<'a> {
 }
 
 fn run(args: &RunArgs) -> Result<()> {
-    let definitions = Definitions::load(&args.definitions)?;
+    let mut definitions = Definitions::load(&args.definitions)?;
+    if let Some(own) = own_workload(args) {
+        definitions.workload = vec![own];
+    }
     fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
     let jobs = jobs(args, &definitions);
     let stdout = args.out.join("answer.tmp");
@@ -97,7 +116,7 @@ fn run(args: &RunArgs) -> Result<()> {
     for round in 0..=args.runs {
         for job in &jobs {
             let cost = measure::measured(&job.command, job.setting.threads, &stdout)?;
-            check(job, &stdout, &mut answers)?;
+            check(args, job, &stdout, &mut answers)?;
             if round > 0 {
                 runs.entry(job.setting.clone()).or_default().push(cost);
             }
@@ -108,10 +127,41 @@ fn run(args: &RunArgs) -> Result<()> {
     write_results(args, &runs, &answers)
 }
 
+/// The search on a chain of the user.
+fn own_workload(args: &RunArgs) -> Option<Workload> {
+    let blocks = args.blocks.as_deref()?;
+    Some(Workload {
+        name: format!("{blocks}, hops {}", args.hops),
+        blocks: 0,
+        hops: args.hops,
+        root: args.root.clone(),
+        token: args.token.clone(),
+        quick: true,
+        compare: false,
+        // Not used.
+        expected: Answer::default(),
+    })
+}
+
+/// The options that name the blocks of a workload.
+fn range(args: &RunArgs, workload: &Workload) -> Vec<String> {
+    match &args.blocks {
+        // Attached: a range can begin with a minus.
+        Some(blocks) => vec![format!("--blocks={blocks}")],
+        None => {
+            let last = (workload.blocks - 1).to_string();
+            ["--from-block", "0", "--to-block", &last]
+                .map(str::to_owned)
+                .to_vec()
+        }
+    }
+}
+
 fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
     let mut jobs = Vec::new();
     let program = |name: &str| args.programs.join(name).display().to_string();
     let chunk_sizes: Vec<u64> = match args.quick {
+        _ if !args.chunks.is_empty() => args.chunks.clone(),
         true => definitions.chunk_blocks.iter().copied().take(3).collect(),
         false => definitions.chunk_blocks.clone(),
     };
@@ -121,13 +171,7 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
         .enumerate()
         .filter(|(_, w)| w.quick || !args.quick);
     for (order, workload) in selected {
-        let range = [
-            "--from-block",
-            "0",
-            "--to-block",
-            &(workload.blocks - 1).to_string(),
-        ]
-        .map(str::to_owned);
+        let range = range(args, workload);
         let question = |program: String, verb: &[&str]| {
             let mut command = vec![program];
             command.extend(verb.iter().map(|word| (*word).to_owned()));
@@ -186,7 +230,12 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
 }
 
 /// Checks the answer of a run.
-fn check<'a>(job: &Job<'a>, stdout: &Path, answers: &mut BTreeMap<&'a str, Answer>) -> Result<()> {
+fn check<'a>(
+    args: &RunArgs,
+    job: &Job<'a>,
+    stdout: &Path,
+    answers: &mut BTreeMap<&'a str, Answer>,
+) -> Result<()> {
     let text = fs::read_to_string(stdout)?;
     let answer = match job.setting.program.as_str() {
         "limit" => return Ok(()),
@@ -194,9 +243,13 @@ fn check<'a>(job: &Job<'a>, stdout: &Path, answers: &mut BTreeMap<&'a str, Answe
         _ => Answer::from_line(&text),
     }
     .with_context(|| format!("`{}`", job.command.join(" ")))?;
-    ensure!(answer.edges > 0, "{}: an empty answer", job.workload.name);
+    ensure!(
+        answer.edges > 0,
+        "{}: an empty answer; check root, token and blocks",
+        job.workload.name
+    );
     let first = *answers.entry(&job.workload.name).or_insert(answer);
-    if job.workload.expected != answer {
+    if args.root.is_none() && job.workload.expected != answer {
         bail!(
             "{}: wrong answer {answer}, expected {}",
             job.workload.name,
@@ -334,4 +387,52 @@ fn named(lines: BTreeMap<(usize, &str), Vec<(f64, f64)>>) -> Vec<Line> {
 #[expect(clippy::print_stderr, reason = "progress of a command line tool")]
 fn progress(line: &str) {
     eprintln!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(more: &str) -> RunArgs {
+        let line = "sweep run --definitions d --datadir n --programs p --out o";
+        let words = line.split(' ').chain(more.split_whitespace());
+        match Args::try_parse_from(words).unwrap().command {
+            Command::Run(args) => args,
+            Command::Measure { .. } => panic!("run"),
+        }
+    }
+
+    #[test]
+    fn a_search_of_the_user_replaces_the_workloads() {
+        let args = parse("--chunks 500,5000 --threads 1 --root 0xaa --token eth --blocks -100:");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut definitions = Definitions::load(&root.join("benchmarks/workloads.toml")).unwrap();
+        definitions.workload = vec![own_workload(&args).unwrap()];
+        let jobs = jobs(&args, &definitions);
+        let commands: Vec<String> = jobs.iter().map(|job| job.command.join(" ")).collect();
+        let begin =
+            "p/txgraph -q graph --datadir n --blocks=-100: --root 0xaa --token eth --hops 1";
+        assert_eq!(
+            commands,
+            [500, 5000].map(|chunk| format!("{begin} --format csv -o - --chunk-blocks {chunk}"))
+        );
+        assert!(own_workload(&parse("")).is_none());
+    }
+
+    /// Help is printed where nothing can be built.
+    #[test]
+    fn help_of_the_script_never_builds() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for words in [&["--help"][..], &["--quick", "--help"], &["evm", "-h"]] {
+            let run = std::process::Command::new(root.join("bench.sh"))
+                .args(words)
+                .env("PATH", "/usr/bin:/bin")
+                .env("HOME", "/nonexistent")
+                .output()
+                .unwrap();
+            assert!(run.status.success(), "{run:?}");
+            let page = String::from_utf8(run.stdout).unwrap();
+            assert!(page.contains("./bench.sh"), "{page}");
+        }
+    }
 }
