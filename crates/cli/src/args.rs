@@ -148,9 +148,17 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Cluster")]
     pub(crate) run: Option<PathBuf>,
 
-    /// Print how the question is answered, and why
+    /// Print how a question would be answered, and why
+    ///
+    /// For transfers, graph, analyze and query, which then print no answer. A replay goes on.
     #[arg(long, global = true, help_heading = "Running")]
     pub(crate) explain: bool,
+
+    /// Write what the command cost into a file: JSON with phases, seconds, blocks, threads
+    ///
+    /// An existing file is replaced. Of a command that fails, it has the error.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Running")]
+    pub(crate) stats: Option<PathBuf>,
 
     /// Log more: -v steps, -vv details, -vvv everything (see also RUST_LOG)
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Running")]
@@ -245,7 +253,7 @@ pub(crate) struct SelectionArgs {
 
     /// Tokens: addresses, `eth` (or `native`) for the native coin, `all`; default: all
     ///
-    /// For several, use commas or repeat the option; @FILE reads the first column of a file.
+    /// Symbols are those of --token-list. For several, use commas or repeat the option; @FILE reads the first column of a file.
     #[arg(short, long, value_name = "TOKEN", help_heading = "Which transfers")]
     token: Vec<String>,
 

@@ -20,6 +20,7 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
             "if the node runs with --datadir.static-files, pass the same path"
         }
         Advice::NameRocksDb => "if the node runs with --datadir.rocksdb, pass the same path",
+        Advice::NameTokenList => "pass --token-list FILE, or the address of the token",
         Advice::NameIndex => "name a directory with --index",
         Advice::OtherIndex => "name another directory with --index, or pass --index off",
         Advice::BuildIndex => "`txgraph index build` makes one",

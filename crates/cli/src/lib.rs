@@ -10,18 +10,21 @@ mod closed;
 mod cluster;
 mod commands;
 mod exit;
+mod help;
 mod hints;
 mod interrupt;
 mod movements;
 mod output;
 mod progress;
 mod rewrite;
+mod stats;
 mod table;
 
 use args::Global;
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use commands::Context;
 use output::Terminal;
+use stats::StatsFile;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 use txgraph::{CancelFlag, Error, ErrorKind, Result};
 
@@ -64,6 +67,25 @@ enum Command {
 }
 
 impl Command {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Info(_) => "info",
+            Self::Transfers(_) => "transfers",
+            Self::Graph(_) => "graph",
+            Self::Analyze(_) => "analyze",
+            Self::Replay(_) => "replay",
+            Self::Call(_) => "call",
+            Self::Token(_) => "token",
+            Self::Query(_) => "query",
+            Self::Evm(_) => "evm",
+            Self::Index(_) => "index",
+            Self::Era(_) => "era",
+            Self::Lake(_) => "lake",
+            Self::Completions(_) => "completions",
+            Self::Man(_) => "man",
+        }
+    }
+
     /// Whether this command asks for transfers, so that a cluster can answer it.
     const fn asks_transfers(&self) -> bool {
         matches!(
@@ -130,7 +152,7 @@ pub fn main() -> ExitCode {
 /// replaced by the program `txgraph-cluster`, and this function does not return.
 pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluster>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(rewrite::rewrite(args.iter().cloned())) {
+    let cli = match parse(&args) {
         Ok(cli) => cli,
         // Help and version end here too, with status 0.
         Err(error) => error.exit(),
@@ -142,6 +164,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluste
             exit_code(error.kind)
         }
     }
+}
+
+/// Parses a command line.
+fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
+    let mut command = help::command();
+    let args = rewrite::rewrite(args.iter().cloned());
+    let mut matches = command.try_get_matches_from_mut(args)?;
+    if matches.subcommand_name() == Some(help::OPTIONS) {
+        // It has no other meaning than its help.
+        let topic = ["txgraph", "help", help::OPTIONS];
+        command.try_get_matches_from_mut(topic)?;
+    }
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
@@ -157,7 +192,14 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
         None => GRACE,
     })?;
     let terminal = Terminal::new(&cli.global, cancel);
-    dispatch(cli, &terminal, on_cluster)
+    let stats = StatsFile::open(&cli.global, cli.command.name())?;
+    let done = dispatch(cli, &terminal, on_cluster);
+    if let Some(file) = stats {
+        let written = file.finish(&terminal.stats, done.as_ref().err());
+        // The failure of the command is the one to report.
+        return done.and(written);
+    }
+    done
 }
 
 /// Prints an error with its causes and a hint to standard error.
@@ -229,9 +271,9 @@ mod tests {
     use std::collections::BTreeSet;
     use txgraph::text::{AnalyzeQuery, GraphQuery, Query, TransfersQuery};
 
-    fn parse(args: &[String]) -> Query {
+    fn query(args: &[String]) -> Query {
         let args = std::iter::once("txgraph".to_owned()).chain(args.iter().cloned());
-        let cli = Cli::try_parse_from(rewrite::rewrite(args.map(OsString::from)));
+        let cli = parse(&args.map(OsString::from).collect::<Vec<_>>());
         match cli.unwrap_or_else(|error| panic!("{error}")).command {
             Command::Transfers(args) => Query::Transfers(args.into()),
             Command::Graph(args) => Query::Graph(args.into()),
@@ -289,20 +331,21 @@ mod tests {
     #[test]
     fn arguments_are_well_formed() {
         Cli::command().debug_assert();
+        help::command().debug_assert();
     }
 
     #[test]
     fn arguments_and_questions_agree() {
         for command in ["transfers", "graph", "analyze"] {
             let query = full(command);
-            assert_eq!(parse(&query.to_args()), query);
+            assert_eq!(super::tests::query(&query.to_args()), query);
         }
         for query in [
             Query::Transfers(TransfersQuery::default()),
             Query::Graph(GraphQuery::default()),
             Query::Analyze(AnalyzeQuery::default()),
         ] {
-            assert_eq!(parse(&query.to_args()), query);
+            assert_eq!(super::tests::query(&query.to_args()), query);
         }
     }
 

@@ -11,7 +11,6 @@ use crate::{
 use txgraph::{
     Asset, BlockTime, Cell, CellKind, Error, MergedEdge, Result, Table, TokenList, Transfer,
     TransferGraph, VertexId,
-    petgraph::visit::EdgeRef,
     text::{Columns, Output},
     widen,
 };

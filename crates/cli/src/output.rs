@@ -1,6 +1,6 @@
 //! Messages on stderr, results on stdout, and the width of the terminal.
 
-use crate::{args::Global, progress, table::thousands};
+use crate::{args::Global, progress, stats::Stats, table::thousands};
 use serde::Serialize;
 use std::{
     borrow::Cow,
@@ -23,6 +23,8 @@ pub(crate) struct Terminal {
     quiet: bool,
     /// Set by the first SIGINT.
     pub(crate) cancel: CancelFlag,
+    /// For --stats.
+    pub(crate) stats: Stats,
 }
 
 impl Terminal {
@@ -30,6 +32,7 @@ impl Terminal {
         Self {
             quiet: global.quiet,
             cancel,
+            stats: Stats::new(),
         }
     }
 
@@ -101,8 +104,8 @@ impl Terminal {
             .iter()
             .map(|gap| format!("{} ({})", gap.blocks, gap.reason));
         progress::say(format_args!(
-            "warning: the answer is partial: {} blocks are missing: {}",
-            thousands(missing.blocks()),
+            "warning: the answer is partial: {} missing: {}",
+            number(missing.blocks(), "block is", "blocks are"),
             listed(gaps)
         ));
     }
@@ -116,6 +119,7 @@ impl Terminal {
 
     /// Files that were written.
     pub(crate) fn written(&self, written: &[Written]) {
+        self.stats.written(written);
         for Written {
             path,
             rows,
@@ -125,11 +129,11 @@ impl Terminal {
         } in written
         {
             if let Some(path) = path {
-                let (rows, bytes) = (thousands(*rows), thousands(*bytes));
-                self.note(format_args!(
-                    "wrote {} ({rows} rows, {bytes} bytes)",
-                    path.display()
-                ));
+                let (rows, bytes) = (
+                    number(*rows, "row", "rows"),
+                    number(*bytes, "byte", "bytes"),
+                );
+                self.note(format_args!("wrote {} ({rows}, {bytes})", path.display()));
             }
             for note in notes {
                 self.note(format_args!("picture: {note}"));
@@ -137,8 +141,9 @@ impl Terminal {
         }
     }
 
-    /// What a scan read, and how fast.
-    pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration) {
+    /// What was read, and how fast; from an index, blocks are not read.
+    pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration, is_indexed: bool) {
+        self.stats.scan(scan);
         let counts = &scan.counts;
         let mut line = format!(
             "read {}, {}, {}: {}",
@@ -147,21 +152,35 @@ impl Terminal {
             number(counts.logs, "log", "logs"),
             number(counts.transfers, "matching transfer", "matching transfers")
         );
-        for (count, what) in [
+        for (count, one, many) in [
             (
                 counts.skipped_blocks,
+                "block skipped, because its bloom filter excludes the tokens",
                 "blocks skipped, because their bloom filters exclude the tokens",
             ),
-            (counts.malformed, "malformed transfer logs"),
-            (counts.dirty_addresses, "dirty address words"),
-            (counts.wraps_deduplicated, "duplicate wraps"),
-            (counts.duplicates, "duplicate rows"),
+            (
+                counts.malformed,
+                "malformed transfer log",
+                "malformed transfer logs",
+            ),
+            (
+                counts.dirty_addresses,
+                "dirty address word",
+                "dirty address words",
+            ),
+            (
+                counts.wraps_deduplicated,
+                "duplicate wrap",
+                "duplicate wraps",
+            ),
+            (counts.duplicates, "duplicate row", "duplicate rows"),
         ] {
             if count > 0 {
-                line += &format!(", {} {what}", thousands(count));
+                line += &format!(", {}", number(count, one, many));
             }
         }
-        self.note(format_args!("{line}; {}", pace(counts.blocks, time)));
+        let blocks = (!is_indexed).then_some(counts.blocks);
+        self.note(format_args!("{line}; {}", pace(blocks, time)));
     }
 
     /// What a search found, or what was measured.
@@ -174,13 +193,20 @@ impl Terminal {
     }
 }
 
-fn pace(blocks: u64, time: Duration) -> String {
+/// A duration, with the rate of blocks or, without blocks, that an index answered.
+fn pace(blocks: Option<u64>, time: Duration) -> String {
     let seconds = time.as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = blocks as f64 / seconds.max(1e-9);
-    match seconds < 1.0 {
-        true => format!("{:.0} ms, {rate:.0} blocks/s", seconds * 1e3),
-        false => format!("{seconds:.1} s, {rate:.0} blocks/s"),
+    let time = match seconds < 1.0 {
+        true => format!("{:.0} ms", seconds * 1e3),
+        false => format!("{seconds:.1} s"),
+    };
+    match blocks {
+        Some(blocks) => {
+            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+            let rate = blocks as f64 / seconds.max(1e-9);
+            format!("{time}, {rate:.0} blocks/s")
+        }
+        None => format!("{time}, from the index"),
     }
 }
 
@@ -208,10 +234,9 @@ fn limit_words(limit: &LimitHit) -> String {
             limit,
             transfers_left_out,
         } => format!(
-            "the largest {} of each address and token: {} transfers omitted, and what follows from \
-             them",
+            "the largest {} of each address and token: {} omitted, and what follows from them",
             thousands(u64::from(*limit)),
-            thousands(*transfers_left_out)
+            number(*transfers_left_out, "transfer", "transfers")
         ),
         LimitHit::MaxEdges {
             limit,

@@ -3,6 +3,7 @@
 pub(crate) mod names;
 mod words;
 
+use crate::output::number;
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
 use std::collections::BTreeMap;
 use txgraph::{Address, Cell, CellKind, Table, TokenList, printable};
@@ -112,8 +113,8 @@ pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     }
     let more = table.rows.len() - rows;
     if more > 0 && view.style == Style::Measures {
-        let more = thousands(more as u64);
-        page.text += &format!("… and {more} more rows (--table {})\n", table.id);
+        let rows = number(more as u64, "more row", "more rows");
+        page.text += &format!("… and {rows} (--table {})\n", table.id);
     }
     page
 }

@@ -54,6 +54,8 @@ pub enum Advice {
     NameStaticFiles,
     /// Name the directory of RocksDB.
     NameRocksDb,
+    /// Name a list of tokens, or give the address of the token.
+    NameTokenList,
     /// Name a directory for the index.
     NameIndex,
     /// Use another index, or none.
@@ -116,6 +118,7 @@ impl fmt::Display for Advice {
             Self::NameChainFile => "set the genesis file of the chain",
             Self::NameStaticFiles => "set the directory of the static files",
             Self::NameRocksDb => "set the directory of RocksDB",
+            Self::NameTokenList => "name a token list, or the address of the token",
             Self::NameIndex => "set the directory of the index",
             Self::OtherIndex => "use another index, or none",
             Self::BuildIndex => "build the index first",

@@ -68,7 +68,7 @@ pub(crate) struct AnalyzeArgs {
 
     /// File to write, or `-` for stdout; default: stdout
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    output: Vec<PathBuf>,
 
     /// Format; default: by the file's extension, tables for people on stdout
     #[arg(
@@ -131,11 +131,7 @@ impl From<AnalyzeArgs> for AnalyzeQuery {
             method: args.method,
             table: args.table,
             token_list: args.token_list.into_iter().map(text).collect(),
-            output: output(
-                args.output.into_iter().collect(),
-                args.format,
-                args.overwrite,
-            ),
+            output: output(args.output, args.format, args.overwrite),
         }
     }
 }
@@ -155,7 +151,13 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let (question, output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
     terminal.blocks(question.blocks());
+    terminal.stats.phase("prepare");
+    let request = question.scan_request();
+    if context.explains(&source, &request)? {
+        return Ok(());
+    }
     let analysis = question.run()?;
+    terminal.stats.phase("measure");
     terminal.gaps(&analysis.graph.scan);
     terminal.limits(&analysis.graph.limits);
     ends::note(
@@ -177,7 +179,8 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     }
     let graph = &analysis.graph;
     terminal.graph([graph.vertices, graph.transfers], graph.hop_max);
-    terminal.scanned(&graph.scan, start.elapsed());
+    let is_indexed = source.is_indexed(&request);
+    terminal.scanned(&graph.scan, start.elapsed(), is_indexed);
     Ok(())
 }
 

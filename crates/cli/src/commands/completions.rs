@@ -2,9 +2,10 @@
 
 use super::Context;
 use crate::output::print_data;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory, builder::PossibleValuesParser};
 use clap_complete::Shell;
-use txgraph::Result;
+use std::collections::BTreeSet;
+use txgraph::{Measure, Result, text::QueryFile};
 
 /// Write a completion script for a shell
 #[derive(Args, Debug)]
@@ -19,12 +20,46 @@ Examples:
   For bash, until the shell ends: source <(txgraph completions bash)
     $ txgraph completions bash
     $ txgraph completions zsh
+
+  A script names the saved questions of the folder in which it was written.
 ";
 
 /// Runs the command.
 pub(crate) fn run(args: &CompletionsArgs, _: &Context<'_>) -> Result<()> {
-    let mut command = crate::Cli::command();
+    let mut command = with_names(crate::Cli::command())?;
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "txgraph", &mut script);
     print_data(&script)
+}
+
+/// The command line with the values that a completion can offer: saved questions, their
+/// parameters, and tables of measures.
+fn with_names(command: Command) -> Result<Command> {
+    let questions = QueryFile::list()?;
+    let parameters: BTreeSet<String> = questions
+        .iter()
+        .flat_map(|question| question.params.keys().map(|name| format!("{name}=")))
+        .collect();
+    let questions: Vec<String> = questions
+        .into_iter()
+        .map(|question| question.name)
+        .collect();
+    let tables: BTreeSet<&str> = (Measure::ALL.iter())
+        .flat_map(|measure| measure.table_ids())
+        .collect();
+    Ok(command
+        .mut_subcommand("query", |command| {
+            command
+                .mut_arg("file", |arg| {
+                    arg.value_parser(PossibleValuesParser::new(questions))
+                })
+                .mut_arg("set", |arg| {
+                    arg.value_parser(PossibleValuesParser::new(parameters))
+                })
+        })
+        .mut_subcommand("analyze", |command| {
+            command.mut_arg("table", |arg| {
+                arg.value_parser(PossibleValuesParser::new(tables))
+            })
+        }))
 }

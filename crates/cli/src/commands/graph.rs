@@ -15,7 +15,7 @@ use txgraph::{
 
 /// Follow transfers from some addresses and write the graph around them
 ///
-/// A breadth-first search. Roots are hop 0; each hop expands the addresses that the hop before it
+/// A breadth-first search. Without --hops it has one hop: the transfers of the roots. Roots are hop 0; each hop expands the addresses that the hop before it
 /// reached. Addresses that are not expanded (hubs, the stop list, the zero address, the last hop)
 /// are in the output, with the reason why the search ended there.
 #[derive(Args, Debug)]
@@ -133,8 +133,15 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let vertices = outputs.vertices.iter().map(|(_, target)| target);
     terminal.check_stdout(files.chain(vertices))?;
     terminal.blocks(question.blocks());
+    terminal.stats.phase("prepare");
+    let request = question.scan_request();
+    if context.explains(&source, &request)? {
+        return Ok(());
+    }
     let answer = question.run()?;
+    terminal.stats.phase("search");
     let mut done = answer.write_all(&outputs)?;
+    terminal.stats.phase("write");
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
     if !terminal.is_quiet() {
@@ -158,7 +165,8 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let hops = answer.graph.node_weights().map(|vertex| vertex.hop);
     let (vertices, edges) = (answer.graph.node_count(), answer.graph.edge_count());
     terminal.graph([vertices as u64, edges as u64], hops.max().unwrap_or(0));
-    terminal.scanned(&answer.scan, start.elapsed());
+    let is_indexed = source.is_indexed(&request);
+    terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     // The last failure is the result of the command; the others are printed before it.
     let Some(last) = done.failed.pop() else {
         return Ok(());

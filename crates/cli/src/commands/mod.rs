@@ -28,8 +28,8 @@ use crate::{
     output::Terminal,
     progress,
 };
-use std::sync::Arc;
-use txgraph::{Config, Control, Explain, Result, Source, SourceSpec, text::Query};
+use std::{ops::ControlFlow, sync::Arc};
+use txgraph::{Config, Control, Explain, Result, ScanRequest, Source, SourceSpec, text::Query};
 
 /// What every verb runs with.
 #[derive(Debug)]
@@ -55,10 +55,24 @@ impl Context<'_> {
     }
 
     fn open_with(&self, config: &Config) -> Result<Source> {
-        match &self.cluster {
+        let source = match &self.cluster {
             Some((question, cluster)) => cluster.open(question, config, &self.control()),
             None => Source::with_config(config, &self.control()),
+        };
+        self.terminal.stats.phase("open");
+        source
+    }
+
+    /// With --explain, prints how a request is answered, and returns whether it did. Nothing more
+    /// is asked then: only what is found first is read, and not shown.
+    pub(crate) fn explains(&self, source: &Source, request: &ScanRequest) -> Result<bool> {
+        if self.global.explain {
+            let from = source.transfer_source(&request.filter)?;
+            from.scan(request, &mut |_| ControlFlow::Break(()))?;
+            let terminal = self.terminal;
+            terminal.note(format_args!("with --explain, the question is not asked"));
         }
+        Ok(self.global.explain)
     }
 
     /// Progress on the terminal, and Ctrl-C.

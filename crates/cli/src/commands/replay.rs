@@ -6,8 +6,9 @@ mod trees;
 use super::Context;
 use crate::{
     args::{BlockArgs, words},
-    output::number,
-    table::thousands,
+    movements::{self, Form},
+    output::{Terminal, number},
+    table::{Labels, thousands},
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
@@ -122,9 +123,10 @@ pub(crate) struct ReplayArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// csv, jsonl, parquet or ipc; default: by the file's extension, else CSV. With --trace call
-    /// also `tree`, the default on a terminal
+    /// table, csv, jsonl, parquet or ipc; default: by the file's extension, else CSV. With --trace
+    /// call also `tree`, the default on a terminal
     ///
+    /// On a terminal, transfers are a table for people with at most 1,000 rows.
     /// Without a format, `call` and `diff` traces are JSON lines, and `gas` is written as folded
     /// stacks, also to files *.txt. `struct` logs are always JSON lines (EIP-3155).
     #[arg(short, long, value_name = "FORMAT", help_heading = "Output")]
@@ -199,13 +201,22 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         written,
     } = match &args.write_bundle {
         Some(directory) => question.write_bundles(directory, args.overwrite)?,
+        None if is_table(args, terminal)? => show(&question, &source, terminal)?,
         None => question.write(&output)?,
     };
+    terminal.stats.phase("replay");
+    for (name, count) in [
+        ("blocks", report.blocks),
+        ("transactions", report.transactions),
+        ("gas", report.gas_used),
+    ] {
+        terminal.stats.count(name, count);
+    }
     terminal.written(written.as_slice());
     if let Some(directory) = &args.write_bundle {
         terminal.note(format_args!(
-            "wrote {} bundles into {}",
-            thousands(report.blocks),
+            "wrote {} into {}",
+            number(report.blocks, "bundle", "bundles"),
             directory.display()
         ));
     }
@@ -219,29 +230,32 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         thousands(report.gas_used),
     ));
     if let Some(steps) = steps {
-        let steps = thousands(steps);
-        terminal.note(format_args!("{steps} steps agree with the trace"));
+        let steps = number(steps, "step agrees", "steps agree");
+        terminal.note(format_args!("{steps} with the trace"));
     }
     if question.compares_balances() {
-        let compared = thousands(report.balances_compared);
-        terminal.note(format_args!("compared {compared} balances with the logs"));
+        let compared = number(report.balances_compared, "balance", "balances");
+        terminal.note(format_args!("compared {compared} with the logs"));
     }
-    for (count, what) in [
+    for (count, one, many) in [
         (
             report.without_receipt,
+            "transaction without a stored receipt to compare with",
             "transactions without a stored receipt to compare with",
         ),
         (
             report.without_changes,
+            "block whose changes could not be compared: no change sets or trie nodes are there",
             "blocks whose changes could not be compared: no change sets or trie nodes are there",
         ),
         (
             report.balances_unanswered,
+            "balance for which the token did not answer balanceOf",
             "balances for which the token did not answer balanceOf",
         ),
     ] {
         if count > 0 {
-            terminal.note(format_args!("warning: {} {what}", thousands(count)));
+            terminal.note(format_args!("warning: {}", number(count, one, many)));
         }
     }
     if report.mismatches == 0 {
@@ -252,6 +266,46 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         &mismatches,
         source.is_sample_chain()?,
     ))
+}
+
+/// Whether transfers are shown to people.
+fn is_table(args: &ReplayArgs, terminal: &Terminal) -> Result<bool> {
+    let is_transfers = args.trace.is_none()
+        && args.verify_balances.is_empty()
+        && !args.verify_only
+        && args.against.is_none();
+    let asked = args.format.as_deref() == Some(Form::WORDS[0]);
+    let is_stdout = match &args.output {
+        None => true,
+        Some(path) => path.as_os_str() == "-",
+    };
+    match (asked, is_transfers && is_stdout) {
+        (true, false) => Err(Error::usage(
+            "a table for people has transfers, and goes to standard output",
+        )),
+        (true, true) => Ok(true),
+        (false, is_possible) => {
+            let is_default = args.format.is_none() && args.output.is_none();
+            Ok(is_possible && is_default && terminal.is_seen())
+        }
+    }
+}
+
+/// Shows the first transfers.
+fn show(
+    question: &PreparedReplay<'_>,
+    source: &Source,
+    terminal: &Terminal,
+) -> Result<ReplaySummary> {
+    let found = question.first_transfers(movements::ROWS_MAX)?;
+    let tokens = source.token_list(None)?.unwrap_or_default();
+    let labels = Labels::new();
+    let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
+    movements::print(&movements::transfers(&found.transfers, &view), terminal)?;
+    if found.count > found.transfers.len() as u64 {
+        movements::note_stopped(terminal, "transfers");
+    }
+    Ok(found.summary)
 }
 
 /// Differences that an error lists.
@@ -331,8 +385,13 @@ fn prepare<'s>(
         None => Target::Stdout,
     };
     let is_trace = args.trace.is_some();
+    // A table for people is not written as data.
+    let format = args
+        .format
+        .as_deref()
+        .filter(|word| *word != Form::WORDS[0]);
     let output = ReplayOutput {
-        format: text::parse_replay_format(args.format.as_deref(), &target, is_trace)?,
+        format: text::parse_replay_format(format, &target, is_trace)?,
         target,
         overwrite: args.overwrite,
     };

@@ -4,7 +4,6 @@ use super::{Context, ends, names};
 use crate::{
     args::{ColumnArgs, SelectionArgs, output, table_formats, text, words},
     movements::{self, Form},
-    output::Terminal,
     table::Labels,
 };
 use clap::Args;
@@ -39,7 +38,7 @@ pub(crate) struct TransfersArgs {
     /// It gets its name when it is complete. The metadata of CSV and JSONL files is written to
     /// FILE.meta.json; the other formats contain it.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    output: Vec<PathBuf>,
 
     /// Format; default: by the file's extension; on stdout CSV, on a terminal a table for people
     ///
@@ -86,11 +85,7 @@ impl From<TransfersArgs> for TransfersQuery {
             token_list: args.token_list.into_iter().map(text).collect(),
             address: args.address,
             direction: args.direction,
-            output: output(
-                args.output.into_iter().collect(),
-                args.format,
-                args.overwrite,
-            ),
+            output: output(args.output, args.format, args.overwrite),
             columns: args.columns.into(),
         }
     }
@@ -107,17 +102,23 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;
     if Form::of(&query.output, &query.columns, terminal)?.is_some() {
-        return show(query, &source, terminal, start);
+        return show(query, &source, context, start);
     }
     let (question, output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
     terminal.blocks(question.blocks());
+    terminal.stats.phase("prepare");
+    if context.explains(&source, question.request())? {
+        return Ok(());
+    }
     let answer = question.write(&output)?;
+    terminal.stats.phase("read and write");
     terminal.gaps(&answer.scan);
     ends::unseen(&answer.unseen, terminal);
     names::note(&answer.tokens, terminal);
     terminal.written(&[answer.written]);
-    terminal.scanned(&answer.scan, start.elapsed());
+    let is_indexed = source.is_indexed(question.request());
+    terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     Ok(())
 }
 
@@ -125,9 +126,10 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
 fn show(
     query: &TransfersQuery,
     source: &Source,
-    terminal: &Terminal,
+    context: &Context<'_>,
     start: Instant,
 ) -> Result<()> {
+    let terminal = context.terminal;
     let query = TransfersQuery {
         output: movements::without_data(&query.output),
         ..query.clone()
@@ -135,7 +137,12 @@ fn show(
     let (question, output) = query.on(source)?;
     terminal.check_stdout([&output.target])?;
     terminal.blocks(question.blocks());
+    terminal.stats.phase("prepare");
+    if context.explains(source, question.request())? {
+        return Ok(());
+    }
     let answer = question.first(movements::ROWS_MAX)?;
+    terminal.stats.phase("read");
     terminal.gaps(&answer.scan);
     let (mut tokens, labels) = (output.tokens.unwrap_or_default(), Labels::new());
     let shown = answer.transfers.iter();
@@ -146,6 +153,7 @@ fn show(
     if answer.has_more {
         movements::note_stopped(terminal, "transfers");
     }
-    terminal.scanned(&answer.scan, start.elapsed());
+    let is_indexed = source.is_indexed(question.request());
+    terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     Ok(())
 }

@@ -157,3 +157,26 @@ fn the_largest_counterparties_are_followed() {
         "{answer:?}"
     );
 }
+
+/// A symbol of the token list stands for the address of its token.
+#[test]
+fn tokens_are_named_by_symbol() {
+    let sample = Sample::small();
+    let (usd6, oza) = (
+        "0xd601451207128971898aab8654521699f35222e2",
+        "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2",
+    );
+    let list = format!("address,symbol,decimals\n{usd6},USD6,6\n{oza},TWO,18\n{usd6},USD6,6\n");
+    std::fs::write(sample.path("t.csv"), list).unwrap();
+    let by_address = sample.ok(&format!("transfers -t {usd6},eth")).stdout;
+    let by_symbol = sample.ok("transfers -t usd6,eth --token-list t.csv").stdout;
+    assert_eq!(by_symbol, by_address);
+    for line in ["transfers -t USD6", "transfers -t NONE --token-list t.csv"] {
+        let run = sample.run(line);
+        assert_eq!(
+            (run.status, run.stdout.as_str()),
+            (2, ""),
+            "{line}: {run:?}"
+        );
+    }
+}

@@ -103,6 +103,53 @@ fn help_is_a_manual_page() {
     );
 }
 
+/// The options of every command are in one place.
+#[test]
+fn shared_options_are_a_topic() {
+    let sample = Sample::small();
+    let topic = sample.ok("help options").stdout;
+    assert_eq!(sample.ok("options --help").stdout, topic);
+    assert_eq!(sample.ok("options").stdout, topic);
+    let shared: Vec<&str> = topic
+        .lines()
+        .filter_map(|line| {
+            line.trim_start()
+                .split([' ', ','])
+                .find(|word| word.starts_with("--"))
+        })
+        .collect();
+    assert!(shared.len() >= 16, "{topic}");
+    for command in commands(&sample)
+        .iter()
+        .map(String::as_str)
+        .chain(["", "index build"])
+    {
+        for flag in ["-h", "--help"] {
+            let help = sample.ok(&format!("{command} {flag}")).stdout;
+            assert!(help.contains("txgraph help options"), "{command}: {help}");
+            for option in ["--datadir.rocksdb", "--chunk-blocks", "--covers"] {
+                assert!(shared.contains(&option), "{topic}");
+                assert!(!help.contains(option), "{command}: {help}");
+            }
+        }
+    }
+    // They still work after every command.
+    sample.ok("transfers -b 1 --threads 1 --chunk-blocks 7 -q");
+    assert!(sample.ok("graph --help").stdout.contains("one hop"));
+}
+
+#[test]
+fn completions_offer_names() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(bare(folder.path()).args(["completions", shell])).stdout;
+        for word in ["who-funded", "top-senders-by-amount", "hubs"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        assert!(script.contains("distributor="), "{shell}");
+    }
+}
+
 #[test]
 fn completions_name_the_commands() {
     let folder = tempfile::tempdir().unwrap();

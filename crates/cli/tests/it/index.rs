@@ -132,6 +132,11 @@ fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
 
     let explained = sample.ok(&format!("graph -r {ROOT} -n 1 --format csv --explain"));
     assert!(
+        explained.stderr.contains(", from the index"),
+        "{explained:?}"
+    );
+    assert!(!explained.stderr.contains("blocks/s"), "{explained:?}");
+    assert!(
         explained.stderr.contains("answered from the index"),
         "{explained:?}"
     );

@@ -180,3 +180,61 @@ fn verbs_without_a_node_replace_files_only_when_asked() {
         assert_ne!(sample.read("mine"), "mine");
     }
 }
+
+/// `--stats` states the cost of every command, also of one that fails.
+#[test]
+fn stats_are_written() {
+    let sample = Sample::small();
+    let read = |line: &str, status: i32| -> serde_json::Value {
+        let run = sample.run(&format!("{line} --stats stats.json"));
+        assert_eq!(run.status, status, "{line}: {run:?}");
+        serde_json::from_str(&sample.read("stats.json")).unwrap()
+    };
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    let stats = read(
+        "transfers -b 10:20 -o t.csv --threads 1 --chunk-blocks 3",
+        0,
+    );
+    let rows = crate::harness::rows(&sample.read("t.csv")).len();
+    assert_eq!(
+        (&stats["blocks"], &stats["transfers"]),
+        (&10.into(), &rows.into())
+    );
+    assert_eq!(
+        (&stats["threads"], &stats["chunk_blocks"]),
+        (&1.into(), &3.into())
+    );
+    assert_eq!(stats["files"][0]["rows"], rows);
+    assert_eq!(stats["files"][0]["bytes"], sample.read("t.csv").len());
+    for line in [
+        format!("graph -r {root}"),
+        "analyze summary".to_owned(),
+        "info".to_owned(),
+        format!("query who-funded --set root={root}"),
+        "completions bash".to_owned(),
+    ] {
+        let stats = read(&line, 0);
+        let phases = stats["phases"].as_array().unwrap();
+        let sum: f64 = phases
+            .iter()
+            .map(|phase| phase["seconds"].as_f64().unwrap())
+            .sum();
+        let all = stats["seconds"].as_f64().unwrap();
+        assert!(sum <= all && sum > 0.99 * all - 0.01, "{line}: {stats}");
+        assert!(
+            line.starts_with(stats["command"].as_str().unwrap()),
+            "{stats}"
+        );
+        assert!(stats["error"].is_null(), "{stats}");
+    }
+    let failed = read("transfers -b 100:", 3);
+    assert!(
+        failed["error"].as_str().unwrap().contains("block 40"),
+        "{failed}"
+    );
+    // Not in the data directory.
+    let path = sample.fixture.path().join("stats.json");
+    let run = sample.run(&format!("info --stats {}", path.display()));
+    assert_ne!(run.status, 0, "{run:?}");
+    assert!(!path.exists());
+}

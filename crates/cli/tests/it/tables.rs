@@ -211,3 +211,23 @@ fn degrees_name_the_hubs() {
     );
     assert_eq!(top, hubs[..3]);
 }
+
+#[test]
+fn transfers_of_a_replay_are_a_table() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    for line in [
+        format!("replay -b -10: {chain}"),
+        format!("replay --tx 20:3 {chain}"),
+    ] {
+        let expected = rows(&sample.ok(&line).stdout);
+        let page = seen(&sample, &line, 80).stdout;
+        assert_eq!(body(&page).len(), expected.len(), "{line}: {page}");
+        assert_eq!(
+            body(&sample.ok(&format!("{line} -f table")).stdout).len(),
+            expected.len()
+        );
+    }
+    let run = sample.run(&format!("replay --trace call -f table {chain}"));
+    assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
+}

@@ -60,6 +60,30 @@ impl Measure {
             Self::Trace => "trace",
         }
     }
+
+    /// The [ids](Table::id) of its tables, the main one first.
+    pub fn table_ids(self) -> Vec<&'static str> {
+        // Those of nothing: every answer has the same tables.
+        let nothing = || Merger::default().finish();
+        let tables = match self {
+            Self::Summary => nothing().map(|it| summary(&it, &SummarySettings::default()).tables()),
+            Self::Pairs => nothing().map(|it| pairs(&it, &PairSettings::default()).tables()),
+            Self::Degrees => nothing().map(|it| degrees(&it, 0).tables()),
+            Self::Loops => nothing().map(|it| loops(&it, None).tables()),
+            Self::Components => Ok(Connected::default().finish(&[], None).tables()),
+        };
+        let tables = tables.unwrap_or_default();
+        tables.iter().map(|table| table.id).collect()
+    }
+
+    /// The error for a table that the measure does not have.
+    pub(crate) fn no_table(self, name: &str) -> Error {
+        Error::usage(format!(
+            "there is no table `{}`; one of {}",
+            crate::text::shortened(name),
+            self.table_ids().join(", ")
+        ))
+    }
 }
 
 /// Asks for a measure of a graph. See [`Source::analyze`].
@@ -218,6 +242,14 @@ impl<'s> PreparedAnalysis<'s> {
         match &self.request {
             Request::Search(request) => &request.blocks,
             Request::Everything(request) => &request.blocks,
+        }
+    }
+
+    /// The transfers that it reads.
+    pub fn scan_request(&self) -> ScanRequest {
+        match &self.request {
+            Request::Search(request) => super::search::scan_request(request),
+            Request::Everything(request) => (**request).clone(),
         }
     }
 
@@ -452,14 +484,7 @@ impl Analysis<'_> {
             None => self.tables.first(),
             Some(name) => self.tables.iter().find(|table| table.id == name),
         };
-        found.ok_or_else(|| {
-            let known: Vec<_> = self.tables.iter().map(|table| table.id).collect();
-            Error::usage(format!(
-                "there is no table `{}`; one of {}",
-                crate::text::shortened(name.unwrap_or_default()),
-                known.join(", ")
-            ))
-        })
+        found.ok_or_else(|| self.measure.no_table(name.unwrap_or_default()))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
 use txgraph_index::{BuildOptions, BuildReport, Index, Status, VerifyReport};
-use txgraph_transfers::{Indexable, WrappedNative};
+use txgraph_transfers::{Indexable, ScanRequest, WrappedNative};
 
 /// What an index contains. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,19 @@ impl RethNode {
             tracing::info!(%path, %blocks, "answering from the index");
         }
         Ok(self.index.get_or_init(|| opened).as_ref())
+    }
+}
+
+impl Source {
+    /// Whether the last question with this request was answered from an index alone. The node may
+    /// still have scanned blocks that a reorganisation replaced.
+    pub fn is_indexed(&self, request: &ScanRequest) -> bool {
+        let index = self.backend().node().and_then(|node| node.index.get());
+        let Some(index) = index.and_then(Option::as_ref) else {
+            return false;
+        };
+        let found = index.blocks().intersect(&request.blocks);
+        index.covers(request) && found.blocks() == request.blocks.blocks()
     }
 }
 

@@ -38,7 +38,7 @@ pub use replay::{
     Tokens, Trace, TransactionName,
 };
 #[cfg(all(feature = "replay", feature = "export"))]
-pub use replay::{NetChange, ReplayOutput, TransactionSummary};
+pub use replay::{NetChange, ReplayOutput, ReplayedTransfers, TransactionSummary};
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};

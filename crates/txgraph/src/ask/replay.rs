@@ -19,7 +19,7 @@ mod transaction;
 pub use call::{Call, CallResult};
 pub use state::{AccountState, BlockState};
 #[cfg(feature = "export")]
-pub use to_file::ReplayOutput;
+pub use to_file::{ReplayOutput, ReplayedTransfers};
 pub use token::{TokenNames, Tokens};
 #[cfg(feature = "export")]
 pub use transaction::{NetChange, TransactionSummary};

@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use txgraph_graph::{SearchRequest, TransferGraph, search};
-use txgraph_transfers::{BlockRanges, Direction, Unseen};
+use txgraph_transfers::{BlockRanges, Direction, ScanRequest, Unseen};
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,6 +276,11 @@ impl<'s> PreparedSearch<'s> {
         &self.request
     }
 
+    /// The transfers that it reads.
+    pub fn scan_request(&self) -> ScanRequest {
+        scan_request(&self.request)
+    }
+
     /// Searches. Starts again when the chain is reorganised in the meantime.
     ///
     /// # Errors
@@ -291,6 +296,18 @@ impl<'s> PreparedSearch<'s> {
             description: self.description,
             ends: OnceLock::new(),
         })
+    }
+}
+
+/// The transfers that a search reads.
+pub(super) fn scan_request(request: &SearchRequest) -> ScanRequest {
+    ScanRequest {
+        blocks: request.blocks.clone(),
+        filter: request.filter.clone(),
+        wrapped_native: request.wrapped_native.clone(),
+        with_times: true,
+        with_hashes: true,
+        allow_partial: request.allow_partial,
     }
 }
 

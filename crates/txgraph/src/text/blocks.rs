@@ -53,12 +53,13 @@ pub fn since_until(
     until: Option<&str>,
 ) -> Result<Option<BlockSpec>, BlocksError> {
     for text in since.iter().chain(&until) {
-        let spec: BlockSpec = match is_time(text) {
-            true => format!("{text}:").parse()?,
-            false => text.parse()?,
-        };
-        if !matches!(spec.span, Span::One(_) | Span::UpToTip(Point::Time(_))) {
-            return Err(wrong(text, "it is not a block or a date"));
+        if is_time(text) {
+            let _: BlockSpec = format!("{text}:").parse()?;
+            continue;
+        }
+        let spec: Result<BlockSpec, BlocksError> = text.parse();
+        if !spec.is_ok_and(|spec| matches!(spec.span, Span::One(_))) {
+            return Err(wrong(text, &no_bound(text)));
         }
     }
     match (since, until) {
@@ -68,6 +69,29 @@ pub fn since_until(
             format!("{since}:{until}").parse().map(Some)
         }
     }
+}
+
+/// Why a text is no start or end of a range.
+fn no_bound(text: &str) -> String {
+    let meant = match other_date(text) {
+        Some(date) => format!("did you mean {date}?"),
+        None => "write 2024-01-31, 2024-01-31T12:00 (both UTC) or a number, e.g. 17M".to_owned(),
+    };
+    format!("it is not a block or a date; {meant}")
+}
+
+/// A date that is written in another form: `2024/1/5`, `2024.01.05`, `2024-1-5`.
+fn other_date(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split(['/', '.', '-']).collect();
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let &[year, month, day] = parts.as_slice() else {
+        return None;
+    };
+    if !parts.iter().all(|part| is_number(part)) || year.len() != 4 {
+        return None;
+    }
+    let date = format!("{year}-{month:0>2}-{day:0>2}");
+    (is_time(&date) && parse_time(&date).is_ok()).then_some(date)
 }
 
 impl FromStr for BlockSpec {
@@ -383,9 +407,17 @@ mod tests {
             read(Some("2024-01-01"), Some("2024-01-02T12:00")),
             "2024-01-01:2024-01-02T12:00"
         );
-        for text in ["5:6", "-5:", "5:", "x"] {
-            assert!(read(Some(text), None).starts_with("block range"), "{text}");
+        for text in ["5:6", "-5:", "5:", "x", "yesterday", "2024-13-1"] {
+            let error = read(Some(text), None);
+            assert!(error.contains("write 2024-01-31, "), "{error}");
         }
+        for text in ["2024/1/5", "2024.01.05", "2024-1-5", "2024-01-5"] {
+            let error = read(None, Some(text));
+            assert!(error.ends_with("did you mean 2024-01-05?"), "{error}");
+        }
+        // A block number.
+        assert_eq!(read(Some("20240105"), None), "20240105:");
+        assert!(read(Some("2024-13-01"), None).contains("is not a date"));
     }
 
     /// The range with dates replaced: a block each second, from 2024 on.

@@ -10,7 +10,7 @@
 //! Tokens that are not named in the third form have no smallest amount.
 
 use super::{Checksum, parse_address, parse_amount, shortened};
-use crate::{Error, Result, Source};
+use crate::{Advice, Error, Result, Source};
 use alloy_primitives::{Address, U256};
 use txgraph_export::TokenList;
 use txgraph_transfers::{AmountFilter, TokenFilter};
@@ -192,6 +192,20 @@ impl<'a> Units<'a> {
         }
     }
 
+    /// Replaces the symbols in a list of tokens by addresses. Everything else stays: words,
+    /// `@FILE`, addresses, and what is to be an address.
+    pub(super) fn addresses(&self, written: &[String]) -> Result<Vec<String>> {
+        let texts = written.iter().flat_map(|text| text.split(','));
+        let read = |text: &str| match text.trim() {
+            symbol if is_symbol(symbol) => {
+                let token = self.token(symbol)?;
+                Ok(token.map_or("native".to_owned(), |token| token.to_string()))
+            }
+            other => Ok(other.to_owned()),
+        };
+        texts.map(read).collect()
+    }
+
     /// The token with a name: an address, a symbol of the list, or a word for the native coin.
     fn token(&self, name: &str) -> Result<Option<Address>> {
         if ["eth", "native"].contains(&name.to_ascii_lowercase().as_str()) {
@@ -215,7 +229,7 @@ impl<'a> Units<'a> {
             [token] => Ok(Some(token)),
             [] => Err(
                 Error::usage(format!("no token is known by the symbol {name}"))
-                    .hint("name a token list, or the address of the token"),
+                    .advise(Advice::NameTokenList),
             ),
             ref several => {
                 let addresses: Vec<_> = several.iter().map(ToString::to_string).collect();
@@ -241,6 +255,15 @@ impl<'a> Units<'a> {
             None => Ok(decimals(&self.with_claims(&[token])?)),
         }
     }
+}
+
+/// Whether a text names a token by its symbol.
+fn is_symbol(text: &str) -> bool {
+    let word = text.to_ascii_lowercase();
+    let is_hex = text.len() > 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_word = ["", "all", "eth", "native"].contains(&word.as_str());
+    let is_other = text.starts_with('@') || word.starts_with("0x") || word.ends_with(".eth");
+    !(is_word || is_hex || is_other)
 }
 
 fn no_decimals(tokens: &[String]) -> Error {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use toml::Value;
 use txgraph_analysis::{PairOrder, TraceMethod};
 use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
-use txgraph_transfers::{Direction, Kind, TokenStandard, Touching};
+use txgraph_transfers::{Direction, Kind, TokenFilter, TokenStandard, Touching};
 
 /// A question: a command and its options.
 #[derive(Clone, Debug, PartialEq)]
@@ -227,7 +227,8 @@ impl Selection {
     /// Reads the text. Amounts in units need the decimals of tokens from a list.
     pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<crate::Selection> {
         let checksum = self.checksum();
-        let tokens = tokens(&self.token, checksum)?;
+        let units = Units::new(source, list, checksum, &TokenFilter::All);
+        let tokens = tokens(&units.addresses(&self.token)?, checksum)?;
         let (min_value, least) = match &self.min_value {
             None => Default::default(),
             Some(text) => {
@@ -299,6 +300,11 @@ impl Search {
     }
 }
 
+fn one_output(what: &str) -> Error {
+    Error::usage(format!("{what} written to one output"))
+        .hint("ask again for the other one; only graphs are written to several")
+}
+
 fn table_words() -> String {
     crate::outputs::words(TableFormat::ALL.iter().map(|format| format.as_str()))
 }
@@ -332,7 +338,7 @@ impl TransfersQuery {
         let targets = targets(&self.output, TableFormat::Csv, from_extension, known)?;
         let [(format, target)]: [_; 1] = targets
             .try_into()
-            .map_err(|_| Error::usage("transfers are written to one output"))?;
+            .map_err(|_| one_output("transfers are"))?;
         let output = TransfersOutput {
             target,
             format,
@@ -451,6 +457,11 @@ impl AnalyzeQuery {
             ..self.output()?
         };
         source.check_outputs([&output], output.overwrite)?;
+        if let Some(name) = &self.table
+            && !self.measure.table_ids().contains(&name.as_str())
+        {
+            return Err(self.measure.no_table(name));
+        }
         let list = source.token_list(&self.token_list)?;
         let mut options = self.search.read(source, list.as_ref())?;
         let traces = self.measure == Measure::Trace;
@@ -484,7 +495,7 @@ impl AnalyzeQuery {
         let target = match self.output.output.as_slice() {
             [] => Target::Stdout,
             [one] => Target::from(PathBuf::from(one)),
-            _ => return Err(Error::usage("an analysis is written to one output")),
+            _ => return Err(one_output("an analysis is")),
         };
         let by_name = |path: &Path| {
             let extension = path.extension()?.to_str()?;

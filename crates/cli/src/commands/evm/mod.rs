@@ -50,20 +50,12 @@ pub(crate) fn run(args: EvmArgs, context: &Context<'_>) -> Result<()> {
 /// Reads a whole file, or stdin for `-`.
 fn read(path: &Path) -> Result<Vec<u8>> {
     if path.as_os_str() != "-" {
-        return fs::read(path).map_err(|error| missing(path, error));
+        return fs::read(path).map_err(|error| Error::io(path, error));
     }
     let mut bytes = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut bytes);
     read.map_err(|error| Error::io(Path::new("standard input"), error))?;
     Ok(bytes)
-}
-
-/// The error of a file that cannot be read. One that does not exist is a usage error.
-fn missing(path: &Path, error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::NotFound => Error::usage(path.display().to_string()).because(error),
-        _ => Error::io(path, error),
-    }
 }
 
 /// A file to write, for commands without a node.
@@ -103,7 +95,7 @@ fn open(path: &Path, overwrite: bool, global: &Global) -> Result<LineWriter> {
 fn tool_error(error: txgraph_evm_tools::Error) -> Error {
     use txgraph_evm_tools::Error as Tool;
     let kind = match &error {
-        Tool::Io { source, .. } if source.kind() != io::ErrorKind::NotFound => ErrorKind::Failed,
+        Tool::Io { .. } => ErrorKind::Failed,
         _ => ErrorKind::Usage,
     };
     Error::new(kind, error.to_string())

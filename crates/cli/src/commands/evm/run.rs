@@ -25,7 +25,7 @@ use txgraph_evm_tools::{
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// Bytecode; `-` is standard input
-    #[arg(value_name = "FILE", required_unless_present_any = ["program", "code", "bundle"])]
+    #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
     /// How the file contains the bytecode
@@ -235,7 +235,12 @@ fn of_code(args: &RunArgs) -> Result<Call> {
     let code = match (&args.code, &args.file) {
         (Some(code), _) => code.clone(),
         (None, Some(path)) => args.code_format.read(path)?,
-        (None, None) => return Err(Error::usage("no code: give FILE, `-` or --code")),
+        (None, None) => {
+            return Err(Error::usage("no bytecode is given").hint(
+                "name a file (`-` is standard input), or pass --code HEX, --program FILE or \
+                 --bundle FILE",
+            ));
+        }
     };
     let state = match &args.state {
         Some(path) => open_state(path).map_err(tool_error)?,

@@ -221,14 +221,8 @@ impl<'a> Rows<'a> {
         environment: &txgraph_evm::Block,
         fees: bool,
     ) -> Result<()> {
-        let internal = replay.internal_transfers(environment.timestamp);
-        // After the transaction's value, which is number 0.
-        let before = internal.last().map_or(0, |last| last.transfer.sub_index);
-        let fees = match fees {
-            true => replay.fees(environment, before + 1),
-            false => Vec::new(),
-        };
-        let mut movements = internal.iter().chain(&fees);
+        let movements = movements(replay, environment, fees);
+        let mut movements = movements.iter();
         movements.try_for_each(|movement| self.push(&transfer(movement)))
     }
 
@@ -240,6 +234,21 @@ impl<'a> Rows<'a> {
             result,
         ])
     }
+}
+
+/// The transfers inside a transaction, and its fees.
+pub(super) fn movements(
+    replay: &TransactionReplay,
+    environment: &txgraph_evm::Block,
+    fees: bool,
+) -> Vec<NativeTransfer> {
+    let mut movements = replay.internal_transfers(environment.timestamp);
+    if fees {
+        // After the transaction's value, which is number 0.
+        let before = movements.last().map_or(0, |last| last.transfer.sub_index);
+        movements.extend(replay.fees(environment, before + 1));
+    }
+    movements
 }
 
 impl Writer {

@@ -2,13 +2,14 @@
 
 use super::{
     PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
-    rows::{Content, Rows},
+    rows::{Content, Rows, movements},
 };
 use crate::{Advice, Error, ErrorKind, Result, ask::restarting, outputs::Planned};
 use std::path::Path;
 use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
 use txgraph_export::{LineWriter, TableFormat, Target};
 use txgraph_replay::{Mismatch, RangeReport, TransactionReplay};
+use txgraph_transfers::Transfer;
 
 /// Where a replay is written, and how.
 #[derive(Clone, Debug)]
@@ -20,6 +21,17 @@ pub struct ReplayOutput {
     pub format: Option<TableFormat>,
     /// Whether a file that exists is replaced.
     pub overwrite: bool,
+}
+
+/// The first transfers of a replay.
+#[derive(Debug)]
+pub struct ReplayedTransfers {
+    /// The transfers, in total order.
+    pub transfers: Vec<Transfer>,
+    /// How many there are, with those that are left out.
+    pub count: u64,
+    /// What was replayed.
+    pub summary: ReplaySummary,
 }
 
 impl Planned for ReplayOutput {
@@ -86,6 +98,43 @@ impl PreparedReplay<'_> {
                     Ok(summary)
                 }
             }
+        })
+    }
+
+    /// Replays, and returns the first transfers of the native coin inside the transactions, at
+    /// most `transfers_max` of them, with their number.
+    ///
+    /// # Errors
+    ///
+    /// If something cannot be replayed.
+    pub fn first_transfers(&self, transfers_max: usize) -> Result<ReplayedTransfers> {
+        let question = &self.question;
+        restarting(question.source, || {
+            let (mut transfers, mut count) = (Vec::new(), 0);
+            let mut add = |replay: &TransactionReplay, environment: &txgraph_evm::Block| {
+                let found = movements(replay, environment, question.fees);
+                count += found.len() as u64;
+                let room = transfers_max.saturating_sub(transfers.len());
+                transfers.extend(found.into_iter().take(room).map(|found| found.transfer));
+            };
+            let summary = match question.transaction {
+                Some(name) => {
+                    let one = self.origin.transaction(question, name, None)?;
+                    add(&one.replay, &one.environment);
+                    ReplaySummary::of_one(&one.replay, &one.mismatches)
+                }
+                None => self.for_each(|block| {
+                    for replay in &block.transactions {
+                        add(replay, &block.environment);
+                    }
+                    Ok(())
+                })?,
+            };
+            Ok(ReplayedTransfers {
+                transfers,
+                count,
+                summary,
+            })
         })
     }
 
