@@ -76,6 +76,11 @@ impl Command {
             Self::Replay(_) => "replay",
             Self::Call(_) => "call",
             Self::Token(_) => "token",
+            Self::Tx(_) => "tx",
+            Self::Balance(_) => "balance",
+            Self::Nonce(_) => "nonce",
+            Self::Code(_) => "code",
+            Self::Storage(_) => "storage",
             Self::Query(_) => "query",
             Self::Evm(_) => "evm",
             Self::Index(_) => "index",
@@ -322,7 +327,7 @@ mod tests {
             ),
             _ => format!(
                 "measure = 'pairs'\ntop = 3\norder = 'count'\ntable = 'pairs'\ntoken-list = 'l'\n\
-                 method = 'fifo'\n{search}"
+                 method = 'lifo'\n{search}"
             ),
         };
         Query::from_options(command, &format!("{shared}{own}")).unwrap()

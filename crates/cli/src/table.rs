@@ -94,8 +94,8 @@ impl Level {
 ///
 /// On a terminal, a column with one value moves into the title. If the table is still too
 /// wide, symbols stand for tokens; then addresses are shortened, each to digits that no other
-/// address in the table has; then amounts are rounded. Whatever still does not fit becomes a
-/// list of its rows. Columns without any value are left out.
+/// address in the table has; then amounts are rounded, then columns on the right
+/// are left out, which the title says. Whatever still does not fit becomes a list of its rows. Columns without any value are left out.
 pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     let rows = table.rows.len().min(view.rows_max);
     let words = Words::new(table, view, rows);
@@ -119,6 +119,9 @@ pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     page
 }
 
+/// Columns that a table has at least; with fewer, a list is clearer.
+const COLUMNS_MIN: usize = 3;
+
 /// Draws a table in the most detailed way that fits.
 fn fit(words: &Words<'_>, table: &Table, rows: usize, begin: Level, width: usize, page: &mut Page) {
     for level in Level::ALL.into_iter().filter(|level| *level >= begin) {
@@ -138,7 +141,24 @@ fn fit(words: &Words<'_>, table: &Table, rows: usize, begin: Level, width: usize
         page.is_rounded = level >= Level::Rounded;
         return;
     }
-    page.text += &Grid::new(words, table, Level::Full.max(begin), rows).list();
+    // Columns on the right are the least important ones.
+    let level = Level::Rounded;
+    let mut grid = Grid::new(words, table, level, rows);
+    grid.take_constant(&table.rows[..rows]);
+    let removed = grid.narrow(level, width);
+    if grid.columns.len() < COLUMNS_MIN {
+        page.text += &Grid::new(words, table, Level::Full.max(begin), rows).list();
+        return;
+    }
+    let removed = removed.into_iter().enumerate();
+    let removed = removed.map(|(place, name)| match place {
+        0 => format!("not shown: {name}"),
+        _ => name,
+    });
+    page.text += &remarks(removed, width);
+    page.text += &grid.draw(level);
+    page.is_shortened = grid.has_addresses;
+    page.is_rounded = true;
 }
 
 /// Remarks of a title, in lines that fit if possible.
@@ -222,6 +242,20 @@ impl Grid {
         taken
     }
 
+    /// Removes columns on the right until the drawing fits. Returns their names.
+    fn narrow(&mut self, level: Level, width: usize) -> Vec<String> {
+        let mut removed = Vec::new();
+        while self.width(level) > width
+            && let Some(column) = self.columns.pop()
+        {
+            removed.insert(0, column.name);
+            for row in &mut self.rows {
+                row.pop();
+            }
+        }
+        removed
+    }
+
     /// The columns of the terminal that the drawing needs.
     fn width(&self, level: Level) -> usize {
         let widest = |(place, column): (usize, &Column)| {
@@ -230,7 +264,8 @@ impl Grid {
             cells.max().map_or(name, |cell| cell.max(name))
         };
         let text: usize = self.columns.iter().enumerate().map(widest).sum();
-        2 + text + usize::from(padding(level)) * self.columns.len() + self.columns.len()
+        // Borders, and between two columns a separator and the blanks around it.
+        1 + text + (usize::from(padding(level)) + 2) * self.columns.len()
     }
 
     fn draw(&self, level: Level) -> String {
@@ -421,7 +456,7 @@ mod tests {
         for width in [80, 120, 200] {
             let text = drawn(&table, Some(width), 9);
             assert!(widest(&text) <= usize::from(width), "{width}:\n{text}");
-            assert!(text.contains("  date: 2015-07-30 15:26:28 UTC; "), "{text}");
+            assert!(text.contains("  date: 2015-07-30 15:26:28 UTC"), "{text}");
             assert!(text.contains("kind: mint\n"), "{text}");
             assert!(!text.contains("─ 1 of 2"), "{text}");
         }
@@ -480,7 +515,7 @@ mod tests {
         };
         let text = draw(&table, &view).text;
         assert!(
-            text.contains("USD 0x5aAe…eAed") && text.contains("USD 0x0000…00Aa"),
+            text.contains("USD 0x5aAe…eAed") && text.contains("USD 0x0000…00AA"),
             "{text}"
         );
         assert!(text.contains("1,234.56789 USD"), "{text}");

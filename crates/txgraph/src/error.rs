@@ -545,8 +545,6 @@ impl From<txgraph_replay::Error> for Error {
             | Replay::WrongChain { .. }
             | Replay::WrongBundleChain { .. }
             | Replay::ChainFile { .. }
-            | Replay::ReadChainFile { .. }
-            | Replay::ReadTrace { .. }
             | Replay::Trace { .. } => Self::usage(message),
             _ => Self::new(ErrorKind::Failed, message),
         }
@@ -563,9 +561,7 @@ impl From<txgraph_replay::BundleError> for Error {
             Bundle::Io { source, .. } if source.kind() == Io::AlreadyExists => {
                 Self::usage(message).advise(Advice::Overwrite)
             }
-            Bundle::Io { source, .. } if source.kind() != Io::NotFound => {
-                Self::new(ErrorKind::Failed, message)
-            }
+            Bundle::Io { .. } => Self::new(ErrorKind::Failed, message),
             _ => Self::usage(message),
         }
     }

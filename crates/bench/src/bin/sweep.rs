@@ -33,7 +33,7 @@ enum Command {
         command: Vec<String>,
     },
     /// Runs the sweep.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
 }
 
 #[derive(clap::Args)]
@@ -397,7 +397,7 @@ mod tests {
         let line = "sweep run --definitions d --datadir n --programs p --out o";
         let words = line.split(' ').chain(more.split_whitespace());
         match Args::try_parse_from(words).unwrap().command {
-            Command::Run(args) => args,
+            Command::Run(args) => *args,
             Command::Measure { .. } => panic!("run"),
         }
     }

@@ -29,6 +29,17 @@ pub(crate) fn run(args: &CompletionsArgs, _: &Context<'_>) -> Result<()> {
     let mut command = with_names(crate::Cli::command())?;
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "txgraph", &mut script);
+    if args.shell == Shell::Fish {
+        // The generator leaves out the values of arguments without a name.
+        let names = QueryFile::list()?.into_iter().map(|question| question.name);
+        let names = names.collect::<Vec<_>>().join(" ");
+        script.extend_from_slice(
+            format!(
+                "complete -c txgraph -n \"__fish_txgraph_using_subcommand query\" -f -a \"{names}\"\n"
+            )
+            .as_bytes(),
+        );
+    }
     print_data(&script)
 }
 

@@ -53,14 +53,23 @@ type Below = BTreeMap<VertexId, Vec<(VertexId, MergedEdge)>>;
 /// The edges by the vertex whose expansion found them; for each, in the order of the first
 /// transfer, and those with one address together.
 fn below(graph: &TransferGraph, merged: &[MergedEdge]) -> Below {
+    let found = |id: VertexId, edge: &MergedEdge| {
+        let vertex = &graph.graph[id];
+        vertex.expansion == Expansion::Expanded && vertex.hop + 1 == edge.hop
+    };
     let mut below = Below::new();
     for edge in merged {
         let (source, target) = (edge.source, edge.target);
         let is_outgoing = match graph.direction {
             Direction::Out => true,
             Direction::In => false,
-            // Vertices are in the order of their hops.
-            Direction::Both => source <= target,
+            // The end whose expansion found the edge, the nearer one if it is both: vertices are in
+            // the order of their hops.
+            Direction::Both => match (found(source, edge), found(target, edge)) {
+                (true, false) => true,
+                (false, true) => false,
+                _ => source <= target,
+            },
         };
         let (owner, other) = match is_outgoing {
             true => (source, target),

@@ -224,7 +224,7 @@ fn failing_tests_are_reported() {
     )
     .unwrap();
     fails(&["test", path.to_str().unwrap()], "", 1, "1 tests failed");
-    fails(&["test", "/nowhere.json"], "", 2, "/nowhere.json");
+    fails(&["test", "/nowhere.json"], "", 1, "/nowhere.json");
     fails(
         &["test", state.to_str().unwrap(), "--filter", "no such test"],
         "",
@@ -259,8 +259,8 @@ fn hostile_code_meets_the_memory_limit() {
 
 #[test]
 fn wrong_use_is_status_2() {
-    fails(&["run"], "", 2, "FILE");
-    fails(&["run", "/nowhere.hex"], "", 2, "/nowhere.hex");
+    fails(&["run"], "", 2, "--code HEX");
+    fails(&["run", "/nowhere.hex"], "", 1, "/nowhere.hex");
     fails(&["run", "--code", "0x1"], "", 2, "not hex");
     fails(
         &["run", "--code", "00", "--fork", "Atlantis"],
@@ -269,7 +269,7 @@ fn wrong_use_is_status_2() {
         "unknown fork `Atlantis`; known: Frontier, ",
     );
     fails(&["run", "-"], "0x1", 2, "not hex");
-    fails(&["bench", "/nowhere.prog"], "", 2, "/nowhere.prog");
+    fails(&["bench", "/nowhere.prog"], "", 1, "/nowhere.prog");
     fails(&["bench", "testdata/evm/state"], "", 2, "no `.prog` files");
 }
 

@@ -130,12 +130,11 @@ fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
     let page = sample.ok("index status").stdout;
     assert!(page.contains("segments"), "{page}");
 
+    let answered = sample.ok(&format!("graph -r {ROOT} -n 1 --format csv"));
+    assert!(answered.stderr.contains(", from the index"), "{answered:?}");
+    assert!(!answered.stderr.contains("blocks/s"), "{answered:?}");
     let explained = sample.ok(&format!("graph -r {ROOT} -n 1 --format csv --explain"));
-    assert!(
-        explained.stderr.contains(", from the index"),
-        "{explained:?}"
-    );
-    assert!(!explained.stderr.contains("blocks/s"), "{explained:?}");
+    assert!(explained.stdout.is_empty(), "{explained:?}");
     assert!(
         explained.stderr.contains("answered from the index"),
         "{explained:?}"

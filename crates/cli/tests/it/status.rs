@@ -23,7 +23,12 @@ fn wrong_questions_are_status_2() {
             "transfers --from-block 9 --to-block 8",
             "is after last block",
         ),
-        ("transfers -t usdc", "`usdc` is not an address"),
+        (
+            "transfers -t usdc",
+            "the symbol usdc needs a list of tokens",
+        ),
+        ("transfers -o a.csv -o b.csv", "are written to one output"),
+        ("transfers --since 2024-1-5", "did you mean 2024-01-05?"),
         ("transfers --min-value lots", "is not a whole amount"),
         ("transfers -d in", "--address"),
         ("transfers -o out.xyz", "cannot infer a format"),
@@ -507,4 +512,33 @@ fn sources_are_named_by_kind() {
     assert!(unknown.stderr.contains("known are reth:"), "{unknown:?}");
     let both = sample.run(&format!("info --source {data} --datadir {data}"));
     assert_eq!(both.status, 2, "{both:?}");
+}
+
+/// A file that does not exist has the same status wherever it is named.
+#[test]
+fn missing_files_are_status_1() {
+    let sample = Sample::small();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    for line in [
+        "info --config no.toml".to_owned(),
+        "graph -r @no.csv".to_owned(),
+        format!("graph -r {root} --stop-at no.csv"),
+        format!("graph -r {root} --token-list no.json"),
+        "transfers -t @no.csv".to_owned(),
+        "query ./no.toml".to_owned(),
+        "replay --verify-only --chain no.json".to_owned(),
+        "replay --bundle no.json.zst --verify-only".to_owned(),
+        "evm run no.hex".to_owned(),
+        "evm run --program no.txt".to_owned(),
+        "evm asm no.asm".to_owned(),
+        "evm disasm no.hex".to_owned(),
+    ] {
+        let run = sample.run(&line);
+        assert_eq!(
+            (run.status, run.stdout.as_str()),
+            (1, ""),
+            "{line}: {run:?}"
+        );
+        assert!(run.stderr.contains("no."), "{line}: {run:?}");
+    }
 }

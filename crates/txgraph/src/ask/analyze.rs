@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use txgraph_analysis::{
     Cell, Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
-    components, degrees, loops, pairs, summary,
+    Tracer, components, degrees, loops, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, Sought, TransferSource};
@@ -71,6 +71,10 @@ impl Measure {
             Self::Degrees => nothing().map(|it| degrees(&it, 0).tables()),
             Self::Loops => nothing().map(|it| loops(&it, None).tables()),
             Self::Components => Ok(Connected::default().finish(&[], None).tables()),
+            Self::Trace => {
+                let nothing = Tracer::new(TraceMethod::default(), |_| None, |_, _| None);
+                Ok(nothing.finish().tables())
+            }
         };
         let tables = tables.unwrap_or_default();
         tables.iter().map(|table| table.id).collect()

@@ -214,6 +214,7 @@ impl<'a> Units<'a> {
         if name.starts_with("0x") {
             return Ok(Some(parse_address(name, self.checksum)?));
         }
+        let name = &*shortened(name);
         let chain_id = self.source.chain()?.chain_id;
         let list = self.list.cloned().unwrap_or_default();
         let mut found = list.with_symbol(chain_id, name);

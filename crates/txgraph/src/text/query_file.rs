@@ -247,6 +247,9 @@ impl QueryFile {
             if local.is_file() {
                 return Self::load(&local);
             }
+        } else {
+            // A path: the error is that of reading the file.
+            return Self::load(path);
         }
         Err(
             Error::usage(format!("no saved question `{}`", shortened(name_or_path)))
