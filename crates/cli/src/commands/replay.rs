@@ -298,7 +298,8 @@ fn show(
     terminal: &Terminal,
 ) -> Result<ReplaySummary> {
     let found = question.first_transfers(movements::ROWS_MAX)?;
-    let tokens = source.token_list(None)?.unwrap_or_default();
+    let none: [&std::path::Path; 0] = [];
+    let tokens = source.token_list(&none)?.unwrap_or_default();
     let labels = Labels::new();
     let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     movements::print(&movements::transfers(&found.transfers, &view), terminal)?;
