@@ -174,7 +174,9 @@ impl Graph {
 fn node<'py>(py: Python<'py>, vertex: &Vertex, is_root: bool) -> PyResult<Bound<'py, PyDict>> {
     let data = PyDict::new(py);
     data.set_item("address", format!("{:#x}", vertex.address))?;
-    data.set_item("label", vertex.label.as_deref())?;
+    data.set_item("label", vertex.labels.name())?;
+    data.set_item("category", vertex.labels.category())?;
+    data.set_item("label_source", vertex.labels.source())?;
     data.set_item("hop", vertex.hop)?;
     data.set_item("root", is_root)?;
     data.set_item("in_degree", vertex.in_degree)?;

@@ -9,12 +9,13 @@ use crate::{
     table::{Collected, Table, schema_capsule},
 };
 use pyo3::{
+    exceptions::PyUserWarning,
     prelude::*,
     types::{PyBytes, PyCapsule},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{ffi::CString, sync::Arc};
 use txgraph::{
     Address, AnalysisFormat, AnalysisOutput, ArrowColumns, Bytes, Capability, Error, IndexOptions,
     ReplayOutput, Result, TableFormat, Trace,
@@ -205,10 +206,15 @@ impl Node {
     /// The graph around some addresses.
     fn graph(&self, py: Python<'_>, options: &str) -> PyResult<Graph> {
         let query = options::graph(options).map_err(|error| raise(py, &error))?;
-        let graph = self.session.run(py, move |source| {
+        let (graph, labels) = self.session.run(py, move |source| {
             let (prepared, _) = query.on(source)?;
-            Ok(prepared.run()?.detach())
+            let labels = prepared.request().labels.clone();
+            Ok((prepared.run()?.detach(), labels))
         })?;
+        for warning in labels.warnings() {
+            let text = CString::new(warning.replace('\0', " ")).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        }
         Ok(Graph::new(self.session.clone(), graph))
     }
 

@@ -127,3 +127,17 @@ def test_saved_questions_answer_with_their_kind(node, scenario):
     loops = node.query("closed-loops", token=planted["token"])
     assert isinstance(loops, txgraph.Analysis)
     assert set(planted["cycle"]) <= set(str(loops.result).replace("'", " ").split())
+
+
+def test_vertices_have_labels(node, scenario, tmp_path):
+    planted = scenario("peel-chain-token")
+    own = tmp_path / "own.csv"
+    own.write_text(f"address,name,category\n{planted['root']},Mine,user\nwrong,x,y\n")
+    with pytest.warns(UserWarning, match="own.csv: 1 row was not read"):
+        graph = node.graph(planted["root"], token=planted["token"], hops=2, labels=own)
+    names = networkx.get_node_attributes(graph.to_networkx(), "label")
+    assert [name for name in names.values() if name is not None] == ["Mine"]
+    assert graph.to_rustworkx()[0]["category"] == "user"
+    assert graph.to_rustworkx()[0]["label_source"] == "own.csv"
+    with pytest.raises(txgraph.UsageError, match="casino"):
+        node.graph(planted["root"], labels=own, stop_at_category="casino")

@@ -257,6 +257,8 @@ class Node:
         time_respecting: bool = False,
         max_degree: Optional[int] = None,
         stop_at: Optional[_Path] = None,
+        stop_at_category: Any = None,
+        labels: Any = None,
         top: Optional[int] = None,
         max_vertices: Optional[int] = None,
         max_edges: Optional[int] = None,
@@ -279,6 +281,8 @@ class Node:
         :param time_respecting: follow a transfer only if it happened after the tokens arrived
         :param max_degree: counterparties above which an address is not expanded
         :param stop_at: file of addresses that are not expanded, with labels
+        :param stop_at_category: categories of labels that are not expanded, e.g. ``"exchange"``
+        :param labels: files with names of addresses, the most important first
         :param top: follow only the counterparties with the largest amounts
         :param max_vertices: end with at most this number of addresses
         :param max_edges: end with at most this number of transfers
@@ -307,6 +311,8 @@ class Node:
             "time_respecting": _options.flag("time_respecting", time_respecting),
             "max_degree": _options.integer("max_degree", max_degree),
             "stop_at": None if stop_at is None else _options.text("stop_at", stop_at),
+            "stop_at_category": _options.texts("stop_at_category", stop_at_category),
+            "labels": _options.texts("labels", labels),
             "top": _options.integer("top", top),
             "max_vertices": _options.integer("max_vertices", max_vertices),
             "max_edges": _options.integer("max_edges", max_edges),

@@ -88,7 +88,7 @@ impl Side {
             .take(top)
             .map(|each| TopAddress {
                 address: address(each),
-                label: graph.labels.get(&each.vertex).cloned(),
+                label: graph.label_of(each.vertex),
                 transfers: each.transfers,
                 amount: each.amount,
                 share: share(each.amount, amount),

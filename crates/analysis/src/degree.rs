@@ -179,7 +179,7 @@ fn hubs(graph: &MergedGraph, numbers: [&Vec<u64>; 5], hubs_max: usize) -> Vec<Hu
         // Vertices have 32-bit numbers.
         label: u32::try_from(vertex)
             .ok()
-            .and_then(|vertex| graph.labels.get(&vertex).cloned()),
+            .and_then(|vertex| graph.label_of(vertex)),
         in_degree: in_degree[vertex],
         out_degree: out_degree[vertex],
         in_transfers: in_transfers[vertex],

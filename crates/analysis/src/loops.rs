@@ -261,10 +261,11 @@ impl Loop {
         let labels: BTreeMap<_, _> = graph
             .graph
             .node_weights()
-            .filter_map(|vertex| Some((vertex.address, vertex.label.as_ref()?)))
+            .map(|vertex| (vertex.address, &vertex.labels))
             .collect();
         for vertex in part.graph.node_weights_mut() {
-            vertex.label = labels.get(&vertex.address).map(|label| (*label).clone());
+            let known = labels.get(&vertex.address);
+            vertex.labels = known.map(|known| (*known).clone()).unwrap_or_default();
         }
         Ok(part)
     }

@@ -289,7 +289,7 @@ fn busiest(
         .map(|(count, vertex)| {
             let busy = BusyAddress {
                 address: graph.address(vertex),
-                label: graph.labels.get(&vertex).cloned(),
+                label: graph.label_of(vertex),
                 transfers: count,
                 share: share_of_count(count, graph.transfers),
                 counterparties: 0,

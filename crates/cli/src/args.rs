@@ -1,5 +1,6 @@
 //! Arguments that several commands share. Doc comments are help texts.
 
+pub(crate) use crate::label_args::LabelArgs;
 use crate::movements::Form;
 use clap::{
     ArgAction, Args,
@@ -380,10 +381,22 @@ pub(crate) struct SearchArgs {
 
     /// Show, but do not expand, the addresses in this file
     ///
-    /// CSV with address,label, one address per line, or JSON: addresses, or objects with address and
-    /// label. Labels appear in the output.
+    /// One address per line, CSV with address,label, or any format of --labels. Labels appear in the
+    /// output.
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     stop_at: Option<String>,
+
+    /// Show, but do not expand, addresses with a label of these categories: exchange,mixer,bridge
+    ///
+    /// Words of the files of --labels, or the kinds that have colours: sanctioned, scam, mixer,
+    /// bridge, dex, exchange, defi, token, user, other.
+    #[arg(
+        long,
+        value_name = "CATEGORY",
+        value_delimiter = ',',
+        help_heading = "Search"
+    )]
+    stop_at_category: Vec<String>,
 
     /// Largest number of vertices
     #[arg(long, value_name = "N", help_heading = "Search")]
@@ -396,6 +409,9 @@ pub(crate) struct SearchArgs {
     /// Expand the zero address, too; all mints and burns go through it
     #[arg(long, help_heading = "Search")]
     expand_zero: bool,
+
+    #[command(flatten)]
+    labels: LabelArgs,
 
     #[command(flatten)]
     selection: SelectionArgs,
@@ -411,6 +427,8 @@ impl From<SearchArgs> for Search {
             time_respecting: args.time_respecting,
             max_degree: args.max_degree,
             stop_at: args.stop_at,
+            stop_at_category: args.stop_at_category,
+            labels: args.labels.paths(),
             max_vertices: args.max_vertices,
             max_edges: args.max_edges,
             expand_zero: args.expand_zero,
@@ -440,7 +458,8 @@ pub(crate) struct ColumnArgs {
     /// Columns of transfers, in this order; default: all of the schema
     ///
     /// Besides those of the schema: amount (in units of the token), symbol and decimals, from
-    /// --token-list. `value` stands for all encodings of the amount.
+    /// --token-list; from_label and to_label, from --labels. `value` stands for all encodings of the
+    /// amount.
     #[arg(
         long,
         value_name = "NAME",

@@ -13,6 +13,7 @@ mod exit;
 mod help;
 mod hints;
 mod interrupt;
+mod label_args;
 mod movements;
 mod output;
 mod progress;

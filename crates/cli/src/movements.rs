@@ -6,11 +6,11 @@ pub(crate) use tree::tree;
 
 use crate::{
     output::{Terminal, print_page},
-    table::{self, Labels, Page, Style, View},
+    table::{self, Page, Style, View},
 };
 use txgraph::{
-    Asset, BlockTime, Cell, CellKind, Error, MergedEdge, Result, Table, TokenList, Transfer,
-    TransferGraph, VertexId,
+    Asset, BlockTime, Cell, CellKind, Error, Labels, MergedEdge, Result, Table, TokenList,
+    Transfer, TransferGraph, VertexId,
     text::{Columns, Output},
     widen,
 };
@@ -132,10 +132,13 @@ pub(crate) fn view<'a>(
 
 /// The labels of a graph.
 pub(crate) fn labels(graph: &TransferGraph) -> Labels {
-    let vertices = graph.graph.node_weights();
-    vertices
-        .filter_map(|vertex| Some((vertex.address, vertex.label.clone()?)))
-        .collect()
+    let mut labels = Labels::default();
+    for vertex in graph.graph.node_weights() {
+        for label in vertex.labels.iter() {
+            labels.add(vertex.address, label.clone());
+        }
+    }
+    labels
 }
 
 fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table {

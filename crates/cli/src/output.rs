@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 use txgraph::{
-    BlockRanges, CancelFlag, Error, ErrorKind, LimitHit, Progress, Result, ScanReport, Target,
-    Written, printable,
+    BlockRanges, CancelFlag, Error, ErrorKind, Labels, LimitHit, Progress, Result, ScanReport,
+    Target, Written, printable,
 };
 
 /// Ranges and gaps that a line lists.
@@ -114,6 +114,13 @@ impl Terminal {
     pub(crate) fn limits(&self, limits: &[LimitHit]) {
         for limit in limits {
             self.note(format_args!("not expanded: {}", limit_words(limit)));
+        }
+    }
+
+    /// What was not read of files of labels. It is printed even if quiet: names are missing.
+    pub(crate) fn labels(&self, labels: &Labels) {
+        for warning in labels.warnings() {
+            progress::say(format_args!("warning: labels: {}", printable(warning)));
         }
     }
 

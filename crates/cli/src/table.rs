@@ -5,19 +5,15 @@ mod words;
 
 use crate::output::number;
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
-use std::collections::BTreeMap;
-use txgraph::{Address, Cell, CellKind, Table, TokenList, printable};
+use txgraph::{Address, Cell, CellKind, Labels, Table, TokenList, printable};
 use words::Words;
 
 /// The column with the token of the amounts in a row.
 const TOKEN: &str = "token_address";
 
-/// Labels of addresses.
-pub(crate) type Labels = BTreeMap<Address, String>;
-
 /// The printable label of an address, unless it is empty.
 pub(crate) fn label(labels: &Labels, address: Address) -> Option<String> {
-    let label = printable(labels.get(&address)?.trim()).into_owned();
+    let label = printable(labels.name(address)?.trim()).into_owned();
     (!label.is_empty()).then_some(label)
 }
 
@@ -471,8 +467,8 @@ mod tests {
     #[test]
     fn movements_have_short_addresses_that_differ_and_units() {
         let table = movements();
-        let (tokens, mut labels) = (TokenList::default(), Labels::new());
-        labels.insert(Address::ZERO, "coins\u{1b}[31m".to_owned());
+        let (tokens, mut labels) = (TokenList::default(), Labels::default());
+        labels.add(Address::ZERO, txgraph::Label::named("coins\u{1b}[31m"));
         let view = View {
             style: Style::Movements,
             width: Some(100),
@@ -507,7 +503,7 @@ mod tests {
         )
         .unwrap();
         let tokens = TokenList::load(&list).unwrap();
-        let labels = Labels::new();
+        let labels = Labels::default();
         let view = View {
             style: Style::Movements,
             width: Some(120),

@@ -54,7 +54,8 @@ pub(crate) fn write(
     out.extend_from_slice(b">\n");
 
     // Id and label are attributes of the element itself.
-    let vertex_columns = vertex_columns(&VertexColumn::ALL).split_off(2);
+    let requested = VertexColumn::of_document(options.table.labels.is_some());
+    let vertex_columns = vertex_columns(&requested).split_off(2);
     let edge_columns = arrows.columns();
     attributes(out, "node", &vertex_columns);
     attributes(out, "edge", &edge_columns);
@@ -67,18 +68,14 @@ pub(crate) fn write(
         let address = vertex.vertex.address;
         let label = vertex
             .vertex
-            .label
-            .clone()
-            .unwrap_or_else(|| short_address(address));
+            .labels
+            .name()
+            .map_or_else(|| short_address(address), str::to_owned);
         out.extend_from_slice(b"      <node");
         push_attribute(out, "id", &format!("{address:#x}"));
         push_attribute(out, "label", &label);
         out.extend_from_slice(b">\n");
-        push_row(
-            out,
-            &vertex_columns,
-            &vertex.row(&VertexColumn::ALL).split_off(2),
-        );
+        push_row(out, &vertex_columns, &vertex.row(&requested).split_off(2));
         push_color(
             out,
             if vertex.is_root {

@@ -35,7 +35,8 @@ pub(crate) fn write(
     out.extend_from_slice(OPEN);
 
     // The address of a vertex is its id; every vertex has a label.
-    let vertex_columns = vertex_columns(&VertexColumn::ALL).split_off(1);
+    let requested = VertexColumn::of_document(options.table.labels.is_some());
+    let vertex_columns = vertex_columns(&requested).split_off(1);
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
     for column in &vertex_columns {
@@ -67,7 +68,7 @@ pub(crate) fn write(
 
     for vertex in vertices(graph, &options.contracts) {
         let out = &mut text.buffer;
-        let mut row = vertex.row(&VertexColumn::ALL);
+        let mut row = vertex.row(&requested);
         let id = row.remove(0);
         if let Some(label @ Value::Absent) = row.first_mut() {
             *label = short_address(vertex.vertex.address).into();

@@ -23,11 +23,12 @@ pub(crate) fn write(
     push_json(&mut text.buffer, metadata)?;
     text.buffer
         .extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
-    let mut columns = vertex_columns(&VertexColumn::ALL);
+    let requested = VertexColumn::of_document(options.table.labels.is_some());
+    let mut columns = vertex_columns(&requested);
     columns.push(totals_column());
     for (i, vertex) in vertices(graph, &options.contracts).enumerate() {
         next(&mut text, i)?;
-        let mut row = vertex.row(&VertexColumn::ALL);
+        let mut row = vertex.row(&requested);
         row.push(vertex.totals()?);
         push_object(&mut text.buffer, &columns, &row)?;
     }

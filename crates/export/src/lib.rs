@@ -22,6 +22,7 @@ mod decimal;
 mod json_text;
 mod line;
 mod lines;
+mod names;
 mod output;
 mod partial;
 mod pieces;

@@ -6,6 +6,7 @@ use crate::{
 };
 use std::{path::PathBuf, time::Duration};
 use txgraph_graph::Contracts;
+use txgraph_labels::Labels;
 use txgraph_work::Threads;
 
 /// Options of tables.
@@ -32,6 +33,8 @@ pub struct TransferTableOptions {
     pub types: ColumnTypes,
     /// Symbols and decimals, for columns on request.
     pub tokens: Option<TokenList>,
+    /// Names of addresses: for columns on request, and more columns of vertices.
+    pub labels: Option<Labels>,
     /// Rows of a Parquet row group or an Arrow record batch. A writer holds that many in
     /// memory, at about 400 bytes per row.
     pub group_rows: usize,
@@ -53,6 +56,7 @@ impl TransferTableOptions {
             hex: false,
             types: ColumnTypes::Plain,
             tokens: None,
+            labels: None,
             group_rows: 64 * 1024,
             threads: Threads::default(),
         }
@@ -70,24 +74,46 @@ impl TransferTableOptions {
     }
 }
 
-/// A column of vertices that is written on request. JSON, GraphML and GEXF have all of them.
+/// A column of vertices that is written on request. JSON, GraphML and GEXF have all of them; those
+/// of labels only if there are files of labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VertexColumn {
     /// Whether the account has code, by the state of the node.
     IsContract,
     /// Why the trail ends here.
     EndReason,
+    /// The category of its labels.
+    Category,
+    /// Where its name comes from.
+    LabelSource,
 }
 
 impl VertexColumn {
     /// Every column.
-    pub const ALL: [Self; 2] = [Self::IsContract, Self::EndReason];
+    pub const ALL: [Self; 4] = [
+        Self::IsContract,
+        Self::EndReason,
+        Self::Category,
+        Self::LabelSource,
+    ];
+
+    /// Those that describe labels.
+    pub const OF_LABELS: [Self; 2] = [Self::Category, Self::LabelSource];
+
+    /// The columns of a document, with or without files of labels.
+    pub(crate) fn of_document(labelled: bool) -> Vec<Self> {
+        let all = Self::ALL.into_iter();
+        all.filter(|column| labelled || !Self::OF_LABELS.contains(column))
+            .collect()
+    }
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::IsContract => "is_contract",
             Self::EndReason => "end_reason",
+            Self::Category => "category",
+            Self::LabelSource => "label_source",
         }
     }
 }

@@ -75,7 +75,9 @@ pub(crate) fn vertex_columns(requested: &[VertexColumn]) -> Vec<Column> {
     columns.extend(requested.iter().map(|column| {
         let column_type = match column {
             VertexColumn::IsContract => ColumnType::Bool,
-            VertexColumn::EndReason => ColumnType::Text,
+            VertexColumn::EndReason | VertexColumn::Category | VertexColumn::LabelSource => {
+                ColumnType::Text
+            }
         };
         Column::new(column.as_str(), column_type)
     }));
@@ -95,7 +97,7 @@ impl<'a> VertexView<'a> {
             |count: fn(&AssetTotals) -> u64| Value::U64(vertex.totals.iter().map(count).sum());
         let mut row = vec![
             Value::Address(vertex.address),
-            vertex.label.as_deref().into(),
+            vertex.labels.name().into(),
             Value::U32(vertex.hop),
             Value::Bool(self.is_root),
             expansion_word(vertex.expansion).into(),
@@ -111,6 +113,8 @@ impl<'a> VertexView<'a> {
         row.extend(requested.iter().map(|column| match column {
             VertexColumn::IsContract => self.is_contract.map_or(Value::Absent, Value::Bool),
             VertexColumn::EndReason => self.end.map(EndReason::as_str).into(),
+            VertexColumn::Category => vertex.labels.category().into(),
+            VertexColumn::LabelSource => vertex.labels.source().into(),
         }));
         row
     }

@@ -55,9 +55,8 @@ pub(crate) fn build(
     for (hop, address, visited) in vertices {
         // The frontier of each hop decides its vertices; what remains is the last hop.
         let expansion = visited.expansion.unwrap_or(Expansion::LastHop);
-        let label = request.stop_at.get(&address).cloned();
         let vertex = Vertex {
-            label,
+            labels: request.labels.get(address),
             ..Vertex::new(address, hop, expansion)
         };
         ids[visited.address as usize] = add_vertex(&mut graph, vertex)?;

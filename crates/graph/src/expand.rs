@@ -123,7 +123,7 @@ impl<'a> Expander<'a> {
                 if visited.hop == hop {
                     visited.expansion = Some(Expansion::LastHop);
                 }
-            } else if !root && self.request.stop_at.contains_key(&address) {
+            } else if !root && self.request.stop_at.contains(&address) {
                 visited.expansion = Some(Expansion::StopList);
             } else if !root && address.is_zero() && !self.request.expand_zero {
                 visited.expansion = Some(Expansion::ZeroAddress);

@@ -4,6 +4,7 @@ use crate::{AmountSum, SearchError};
 use alloy_primitives::{Address, U256};
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
+use txgraph_labels::{LabelSet, Labels};
 use txgraph_transfers::{
     BlockRanges, BlockTime, ChainInfo, Direction, ScanReport, TokenStandard, Transfer,
 };
@@ -72,8 +73,8 @@ pub struct Vertex {
     pub hop: u32,
     /// Whether its transfers were followed, or why not.
     pub expansion: Expansion,
-    /// Label from the stop list, if any.
-    pub label: Option<String>,
+    /// Its labels, the most important first.
+    pub labels: LabelSet,
     /// Distinct senders to this vertex.
     pub in_degree: u32,
     /// Distinct receivers from this vertex.
@@ -187,6 +188,15 @@ pub struct TransferGraph {
     pub scan: ScanReport,
 }
 
+impl TransferGraph {
+    /// Gives every vertex its labels.
+    pub fn label(&mut self, labels: &Labels) {
+        for vertex in self.graph.node_weights_mut() {
+            vertex.labels = labels.get(vertex.address);
+        }
+    }
+}
+
 /// The petgraph graph of a [`TransferGraph`].
 pub(crate) type Graph = DiGraph<Vertex, Edge, u32>;
 
@@ -197,7 +207,7 @@ impl Vertex {
             address,
             hop,
             expansion,
-            label: None,
+            labels: LabelSet::default(),
             in_degree: 0,
             out_degree: 0,
             totals: Vec::new(),

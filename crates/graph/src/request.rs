@@ -1,7 +1,8 @@
 //! The request for a search, and its errors.
 
 use alloy_primitives::Address;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use txgraph_labels::Labels;
 use txgraph_transfers::{BlockRanges, Direction, SourceError, TransferFilter, WrappedNative};
 
 /// A request for a search.
@@ -33,8 +34,10 @@ pub struct SearchRequest {
     /// All transfers that pass the filter count, whether or not the search follows them.
     /// A vertex is not its own counterparty.
     pub max_degree: Option<u32>,
-    /// Addresses that are shown but not expanded, with a label. Roots are exempt.
-    pub stop_at: BTreeMap<Address, String>,
+    /// Addresses that are shown but not expanded. Roots are exempt.
+    pub stop_at: BTreeSet<Address>,
+    /// Names of vertices. They do not change what is followed.
+    pub labels: Labels,
     /// Upper bound of vertices; at least the number of roots.
     ///
     /// The vertices of a hop are expanded in the order of their addresses, and the
@@ -81,7 +84,8 @@ impl SearchRequest {
             direction: Direction::Out,
             time_respecting: false,
             max_degree: None,
-            stop_at: BTreeMap::new(),
+            stop_at: BTreeSet::new(),
+            labels: Labels::default(),
             max_vertices: None,
             max_edges: None,
             top: None,

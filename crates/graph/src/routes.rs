@@ -50,7 +50,7 @@ pub fn routes(
             time_respecting: false,
             ..request.clone()
         };
-        request.stop_at.entry(end).or_default();
+        request.stop_at.insert(end);
         search(source, &request)
     };
     let forward = half(
@@ -84,7 +84,7 @@ pub fn routes(
     let passable = |address: &Address| {
         *address == from
             || (*address != to
-                && !request.stop_at.contains_key(address)
+                && !request.stop_at.contains(address)
                 && (request.expand_zero || !address.is_zero()))
     };
     let rows = followed(found, passable);

@@ -84,6 +84,7 @@ pub use txgraph_graph::{
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
+pub use txgraph_labels::{Category, Label, LabelSet, Labels};
 #[cfg(feature = "lake")]
 pub use txgraph_lake::{
     BuildReport as LakeBuildReport, CompactReport, FileStatus, Lake, Status as LakeStatus,

@@ -3,6 +3,7 @@ use crate::oracle::some_transfers;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use txgraph_graph::testing;
+use txgraph_labels::{Label, LabelSet};
 
 fn names(addresses: &[Address]) -> String {
     addresses
@@ -103,7 +104,8 @@ fn sums_amounts_blocks_and_self_loops() {
 fn loop_becomes_a_graph() {
     let mut graph = testing::graph(testing::transfers("a>b>a b>c"));
     for vertex in graph.graph.node_weights_mut() {
-        vertex.label = Some(format!("label of {}", testing::name(vertex.address)));
+        let name = format!("label of {}", testing::name(vertex.address));
+        vertex.labels = LabelSet::from_iter([Label::named(name)]);
     }
     let found = loops(&MergedGraph::of(&graph), None);
     let part = found.loops[0].subgraph(&graph).unwrap();
@@ -113,7 +115,7 @@ fn loop_becomes_a_graph() {
         .node_weights()
         .find(|v| v.address == testing::address("b"))
         .unwrap();
-    assert_eq!((b.out_degree, b.label.as_deref()), (1, Some("label of b")));
+    assert_eq!((b.out_degree, b.labels.name()), (1, Some("label of b")));
 }
 
 /// Returns the length of a shortest cycle within `vertices`, by trying every walk of each

@@ -5,12 +5,13 @@ use crate::{
     args::{SearchArgs, output, text, words},
     movements,
     output::Terminal,
-    table::{self, Labels, Page, Style, View},
+    table::{self, Page, Style, View},
 };
 use clap::{Args, builder::PossibleValuesParser};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Analysis, AnalysisFormat, Measure, Result, Table, TokenList, TraceMethod, text::AnalyzeQuery,
+    Analysis, AnalysisFormat, Labels, Measure, Result, Table, TokenList, TraceMethod,
+    text::AnalyzeQuery,
 };
 
 /// Measure the graph around some addresses, or of all transfers
@@ -150,12 +151,14 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let mut tokens = tokens.unwrap_or_default();
     let (question, output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
+    terminal.labels(question.labels());
     terminal.blocks(question.blocks());
     terminal.stats.phase("prepare");
     let request = question.scan_request();
     if context.explains(&source, &request)? {
         return Ok(());
     }
+    let labels = question.labels().clone();
     let analysis = question.run()?;
     terminal.stats.phase("measure");
     terminal.gaps(&analysis.graph.scan);
@@ -173,7 +176,7 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
         Some(written) => terminal.written(&[written]),
         None => {
             let named = source.name_tokens(&mut tokens, analysis.shown_tokens())?;
-            print_tables(query, &analysis, &tokens, terminal)?;
+            print_tables(query, &analysis, (&tokens, &labels), terminal)?;
             names::note(&named, terminal);
         }
     }
@@ -187,7 +190,7 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
 fn print_tables(
     query: &AnalyzeQuery,
     analysis: &Analysis<'_>,
-    tokens: &TokenList,
+    (tokens, labels): (&TokenList, &Labels),
     terminal: &Terminal,
 ) -> Result<()> {
     let chosen = match &query.table {
@@ -209,7 +212,7 @@ fn print_tables(
     let view = View {
         style: Style::Measures,
         tokens,
-        labels: &Labels::new(),
+        labels,
         chain_id,
         width: terminal.width(),
         rows_max,

@@ -2,7 +2,7 @@
 
 use super::{Context, ask};
 use crate::{
-    args::{ColumnArgs, text},
+    args::{ColumnArgs, LabelArgs, text},
     output::print_page,
 };
 use clap::Args;
@@ -52,6 +52,9 @@ pub(crate) struct QueryArgs {
     /// For several files, repeat the option.
     #[arg(long, value_name = "FILE")]
     token_list: Vec<PathBuf>,
+
+    #[command(flatten)]
+    labels: LabelArgs,
 
     #[command(flatten)]
     columns: ColumnArgs,
@@ -112,6 +115,9 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     if !args.token_list.is_empty() {
         *query.token_list_mut() = args.token_list.iter().cloned().map(text).collect();
     }
+    // Those of the command line have priority.
+    let given = args.labels.labels.iter().cloned().map(text);
+    query.labels_mut().splice(0..0, given);
     let output = query.output_mut();
     output.overwrite |= args.overwrite;
     if !args.output.is_empty() {

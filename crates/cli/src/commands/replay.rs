@@ -8,14 +8,14 @@ use crate::{
     args::{BlockArgs, words},
     movements::{self, Form},
     output::{Terminal, number},
-    table::{Labels, thousands},
+    table::thousands,
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
 use trees::CallTrees;
 use txgraph::{
-    EngineKind, Error, ErrorKind, Mismatch, PreparedReplay, Replay, ReplayOutput, ReplaySummary,
-    Result, Source, SourceSpec, Target, Trace,
+    EngineKind, Error, ErrorKind, Labels, Mismatch, PreparedReplay, Replay, ReplayOutput,
+    ReplaySummary, Result, Source, SourceSpec, Target, Trace,
     text::{self, Checksum},
 };
 
@@ -300,7 +300,7 @@ fn show(
     let found = question.first_transfers(movements::ROWS_MAX)?;
     let none: [&std::path::Path; 0] = [];
     let tokens = source.token_list(&none)?.unwrap_or_default();
-    let labels = Labels::new();
+    let labels = Labels::default();
     let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     movements::print(&movements::transfers(&found.transfers, &view), terminal)?;
     if found.count > found.transfers.len() as u64 {

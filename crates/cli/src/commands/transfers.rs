@@ -2,9 +2,8 @@
 
 use super::{Context, ends, names};
 use crate::{
-    args::{ColumnArgs, SelectionArgs, output, table_formats, text, words},
+    args::{ColumnArgs, LabelArgs, SelectionArgs, output, table_formats, text, words},
     movements::{self, Form},
-    table::Labels,
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
@@ -58,6 +57,9 @@ pub(crate) struct TransfersArgs {
     token_list: Vec<PathBuf>,
 
     #[command(flatten)]
+    labels: LabelArgs,
+
+    #[command(flatten)]
     columns: ColumnArgs,
 }
 
@@ -83,6 +85,7 @@ impl From<TransfersArgs> for TransfersQuery {
         Self {
             selection: args.selection.into(),
             token_list: args.token_list.into_iter().map(text).collect(),
+            labels: args.labels.paths(),
             address: args.address,
             direction: args.direction,
             output: output(args.output, args.format, args.overwrite),
@@ -106,6 +109,9 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     }
     let (question, output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
+    if let Some(labels) = &output.labels {
+        terminal.labels(labels);
+    }
     terminal.blocks(question.blocks());
     terminal.stats.phase("prepare");
     if context.explains(&source, question.request())? {
@@ -144,7 +150,9 @@ fn show(
     let answer = question.first(movements::ROWS_MAX)?;
     terminal.stats.phase("read");
     terminal.gaps(&answer.scan);
-    let (mut tokens, labels) = (output.tokens.unwrap_or_default(), Labels::new());
+    let mut tokens = output.tokens.unwrap_or_default();
+    let labels = output.labels.unwrap_or_default();
+    terminal.labels(&labels);
     let shown = answer.transfers.iter();
     let shown = shown.filter_map(|transfer| transfer.token_address);
     names::note(&source.name_tokens(&mut tokens, shown)?, terminal);

@@ -2,6 +2,7 @@
 
 use super::{Context, names};
 use crate::{
+    args::{LabelArgs, text},
     output::{print_json, print_page},
     table::thousands,
 };
@@ -10,9 +11,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use txgraph::{
-    Address, AmountSum, Asset, Dictionary, NetChange, Result, Source, TokenList,
+    Address, AmountSum, Asset, Dictionary, Labels, NetChange, Result, Source, TokenList,
     TransactionSummary, Transfer, U256,
-    text::{parse_transaction, utc},
+    text::{Checksum, labels, parse_transaction, utc},
 };
 
 /// What happened in a transaction?
@@ -31,6 +32,9 @@ pub(crate) struct TxArgs {
     /// Symbols and decimals of tokens, for those it lists instead of what they claim; repeat it for more
     #[arg(long, value_name = "FILE")]
     token_list: Vec<PathBuf>,
+
+    #[command(flatten)]
+    labels: LabelArgs,
 
     /// Names of methods: an ABI file, a directory of them, or lines such as
     /// `0xa9059cbb transfer(address,uint256)`
@@ -68,7 +72,11 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     if args.json {
         return print_json(&as_json(&found, method.as_deref()));
     }
+    let paths: Vec<_> = (args.labels.labels.iter().cloned()).map(text).collect();
+    let labels = labels(&paths, Checksum::Verify, source.chain()?.chain_id)?;
+    context.terminal.labels(&labels);
     let page = Page {
+        labels,
         chain_id: source.chain()?.chain_id,
         coin: source.native_symbol()?,
         tokens: tokens(&source, &found, args, context)?,
@@ -104,6 +112,7 @@ struct Page {
     chain_id: u64,
     coin: &'static str,
     tokens: TokenList,
+    labels: Labels,
 }
 
 impl Page {
@@ -124,14 +133,17 @@ impl Page {
             None => format!("not known ({gas})"),
         };
         let to = match (found.to, found.created) {
-            (Some(to), _) => to.to_string(),
-            (None, Some(created)) => format!("{created} (created)"),
+            (Some(to), _) => self.named(to),
+            (None, Some(created)) => format!("{} (created)", self.named(created)),
             (None, None) => "a contract that was not created".to_owned(),
         };
         let time = utc(found.timestamp);
         let mut text = format!(
             "transaction  {}\nblock        {}:{} of {time}\nfrom         {}\nto           {to}\n",
-            found.hash, found.block, found.index, found.sender
+            found.hash,
+            found.block,
+            found.index,
+            self.named(found.sender)
         );
         if let Some(method) = method {
             text += &format!("method       {method}\n");
@@ -148,8 +160,8 @@ impl Page {
         for transfer in &found.transfers {
             text += &format!(
                 "  {} -> {}  {}  {}\n",
-                transfer.from_address,
-                transfer.to_address,
+                self.named(transfer.from_address),
+                self.named(transfer.to_address),
                 self.amount(&asset(transfer), transfer.token_id, transfer.value),
                 transfer.kind
             );
@@ -173,9 +185,18 @@ impl Page {
             } = change;
             let amount = self.amount(&asset, token_id, amount);
             let role = role(found, address);
+            let address = self.named(address);
             text += &format!("  {address}  {sign}{amount}{role}\n");
         }
         text
+    }
+
+    /// An address with its name.
+    fn named(&self, address: Address) -> String {
+        match self.labels.name(address) {
+            Some(name) => format!("{address} [{name}]"),
+            None => address.to_string(),
+        }
     }
 
     fn amount(&self, asset: &Asset, id: Option<U256>, amount: U256) -> String {

@@ -19,6 +19,7 @@ mod graph;
 mod help;
 mod index;
 mod info;
+mod labels;
 mod lake;
 mod mainnet;
 mod mistakes;

@@ -16,6 +16,7 @@ use crate::{
     GraphOptions, Metadata, Result, TokenList, Written,
     arrows::Arrows,
     legend::{LegendEntry, legend},
+    names::categories,
     output::Output,
     picture,
     text_output::TextOutput,
@@ -107,6 +108,13 @@ fn push_head(
         head += &format!(
             "    \"legend {i}\"[shape=box label=\"{label}\" tooltip=\"{tooltip}\" \
              fontcolor=\"#FFFFFF\" color=\"{color}\" fillcolor=\"{color}\"]\n"
+        );
+    }
+    for (i, entry) in categories(graph).iter().enumerate() {
+        head += &format!(
+            "    \"category {i}\"[shape=box label=\"{}\" color=\"{color}\" fillcolor=\"{color}\"]\n",
+            escaped(&entry.label, "\\n"),
+            color = entry.color
         );
     }
     head += "  }\n";

@@ -20,6 +20,7 @@ use graphviz_rust::{
 };
 use proptest::{option, prelude::*, sample::select};
 use txgraph_graph::{Contracts, Expansion, TransferGraph, testing};
+use txgraph_labels::Label;
 use txgraph_work::Threads;
 
 /// Builds the statements.
@@ -166,7 +167,7 @@ impl Oracle<'_> {
     fn vertex(&self, view: &VertexView<'_>) -> Stmt {
         let vertex = view.vertex;
         let mut label = String::new();
-        if let Some(name) = &vertex.label {
+        if let Some(name) = vertex.labels.name() {
             label = format!("{}\n", printable_short(name, LABEL_CHARS));
         }
         label.push_str(&short_address(vertex.address));
@@ -175,7 +176,8 @@ impl Oracle<'_> {
             fill,
             style,
             note,
-        } = VertexStyle::new(vertex.expansion, view.is_root, view.is_contract, view.end);
+        } = VertexStyle::new(vertex.expansion, view.is_root, view.is_contract, view.end)
+            .of_kind(vertex.labels.kind(), view.is_root);
         if !note.is_empty() {
             label = format!("{label}\n{note}");
         }
@@ -203,8 +205,8 @@ impl Oracle<'_> {
         let mut lines = vec![vertex.address.to_checksum(None)];
         lines.extend(
             vertex
-                .label
-                .as_deref()
+                .labels
+                .name()
                 .map(|label| printable_short(label, TOOLTIP_CHARS)),
         );
         let root = if view.is_root { "root, " } else { "" };
@@ -321,7 +323,7 @@ proptest! {
         for (number, (expansion, label, hop, is_root)) in numbers.into_iter().zip(styles) {
             let vertex = &mut graph.graph[number];
             vertex.expansion = expansion;
-            vertex.label = label;
+            vertex.labels = label.map(Label::named).into_iter().collect();
             vertex.hop = hop;
             if is_root {
                 graph.roots.push(number);

@@ -10,7 +10,7 @@ use crate::{
     arrows::{ArrowParts, Arrows, with_count},
     decimal::{push_integer, push_scaled},
     line::Line,
-    text::printable_short,
+    names,
     views::expansion_word,
 };
 use alloy_primitives::{Address, map::HashMap};
@@ -70,14 +70,15 @@ impl<'a> Rows<'a> {
         let is_root = self.is_root[number];
         let is_contract = self.contracts.get(vertex.address);
         let end = self.graph.end_reason(vertex, is_contract);
-        let style = VertexStyle::new(vertex.expansion, is_root, is_contract, end);
+        let style = VertexStyle::new(vertex.expansion, is_root, is_contract, end)
+            .of_kind(vertex.labels.kind(), is_root);
         push_id(out, line, b"  ", vertex.address);
         line.clear();
         self.capitals[number].push(line, vertex.address);
         let checksum = line.as_bytes();
         out.extend_from_slice(b"[label=\"");
-        if let Some(name) = &vertex.label {
-            push_escaped(out, &printable_short(name, LABEL_CHARS));
+        if let Some(name) = names::drawn(&vertex.labels, LABEL_CHARS) {
+            push_escaped(out, &name);
             out.extend_from_slice(b"\\n");
         }
         out.extend_from_slice(&checksum[..6]);
@@ -112,9 +113,9 @@ impl<'a> Rows<'a> {
     }
 
     fn push_tooltip(&self, vertex: &Vertex, is_root: bool, out: &mut Vec<u8>) {
-        if let Some(label) = &vertex.label {
+        for line in names::listed(&vertex.labels, TOOLTIP_CHARS) {
             out.extend_from_slice(b"\\n");
-            push_escaped(out, &printable_short(label, TOOLTIP_CHARS));
+            push_escaped(out, &line);
         }
         out.extend_from_slice(if is_root {
             b"\\nroot, hop "

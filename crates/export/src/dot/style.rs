@@ -1,6 +1,7 @@
 //! How vertices are drawn, and text in quotes.
 
 use txgraph_graph::{EndReason, Expansion};
+use txgraph_labels::Category;
 
 /// Characters of a label that are drawn.
 pub(crate) const LABEL_CHARS: usize = 32;
@@ -59,6 +60,18 @@ impl VertexStyle {
             fill,
             style,
             note,
+        }
+    }
+
+    /// The kind of a labelled address decides shape and colour; a root keeps its colour.
+    pub(crate) const fn of_kind(self, kind: Option<Category>, is_root: bool) -> Self {
+        match kind {
+            None => self,
+            Some(kind) => Self {
+                shape: kind.shape(),
+                fill: if is_root { self.fill } else { kind.color() },
+                ..self
+            },
         }
     }
 }

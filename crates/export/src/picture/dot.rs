@@ -114,6 +114,20 @@ fn heading(picture: &Picture) -> String {
         }
         table.push_str("</FONT></TD></TR>");
     }
+    if !picture.categories.is_empty() {
+        table.push_str("<TR><TD ALIGN=\"LEFT\"><TABLE BORDER=\"0\" CELLBORDER=\"1\"><TR>");
+        for entry in &picture.categories {
+            put(
+                &mut table,
+                format_args!(
+                    "<TD BGCOLOR=\"{}\"><FONT POINT-SIZE=\"{size}\">{}</FONT></TD>",
+                    entry.color,
+                    markup(&entry.label)
+                ),
+            );
+        }
+        table.push_str("</TR></TABLE></TD></TR>");
+    }
     table.push_str("</TABLE>>");
     table
 }

@@ -87,7 +87,7 @@ pub(super) fn groups(graph: &TransferGraph, arrows: &[Merged], fold: Fold) -> Ve
     for (hub, vertex) in hubs.iter_mut().zip(vertices) {
         let vertex = &vertex.weight;
         let plain = matches!(vertex.expansion, Expansion::Expanded | Expansion::LastHop);
-        if !plain || vertex.label.is_some() {
+        if !plain || !vertex.labels.is_empty() {
             *hub = Hub::Several;
         }
     }

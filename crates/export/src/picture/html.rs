@@ -90,7 +90,10 @@ fn data(
         .legend
         .iter()
         .map(|entry| json!({ "label": entry.label, "tip": entry.tooltip, "color": entry.color }));
+    let categories = (picture.categories.iter())
+        .map(|entry| json!({ "label": entry.label, "color": entry.color }));
     let value = json!({
+        "categories": categories.collect::<Value>(),
         "title": picture.title, "lines": picture.lines, "notes": picture.notes,
         "layout": layout, "timed": timed,
         "nodes": nodes.collect::<Value>(), "arrows": arrows.collect::<Value>(),

@@ -27,6 +27,7 @@ use crate::{
     Error, GraphOptions, Metadata, Result, TokenList,
     arrows::Arrows,
     legend::{LegendEntry, legend},
+    names::{CategoryEntry, categories},
     text::counted,
 };
 use alloy_primitives::Address;
@@ -51,6 +52,8 @@ pub(crate) struct Picture {
     pub(crate) nodes: Vec<Node>,
     pub(crate) arrows: Vec<PictureArrow>,
     pub(crate) legend: Vec<LegendEntry>,
+    /// The kinds of labelled addresses.
+    pub(crate) categories: Vec<CategoryEntry>,
 }
 
 /// A vertex, or several leaves as one.
@@ -189,6 +192,7 @@ impl Picture {
             nodes,
             arrows,
             legend: legend(chain_id, &styles, tokens),
+            categories: categories(graph),
         })
     }
 }

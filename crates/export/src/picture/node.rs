@@ -5,6 +5,7 @@ use crate::{
     TokenList,
     arrows::with_count,
     dot::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle},
+    names,
     text::{counted, printable_short},
     views::{VertexView, expansion_word, vertices},
 };
@@ -55,12 +56,10 @@ fn vertex(
     link: Option<&Link>,
 ) -> Node {
     let vertex = view.vertex;
-    let style = VertexStyle::new(vertex.expansion, view.is_root, view.is_contract, view.end);
-    let name = vertex.label.as_deref();
-    let mut label: Vec<_> = name
-        .map(|name| printable_short(name, LABEL_CHARS))
-        .into_iter()
-        .collect();
+    let style = VertexStyle::new(vertex.expansion, view.is_root, view.is_contract, view.end)
+        .of_kind(vertex.labels.kind(), view.is_root);
+    let name = vertex.labels.name();
+    let mut label: Vec<_> = (names::drawn(&vertex.labels, LABEL_CHARS).into_iter()).collect();
     label.push(short);
     if !style.note.is_empty() {
         label.push(style.note.to_owned());
@@ -86,7 +85,7 @@ fn vertex(
 fn tooltip(view: &VertexView<'_>, tokens: &TokenList, chain_id: u64) -> Vec<String> {
     let vertex = view.vertex;
     let mut lines = vec![vertex.address.to_checksum(None)];
-    lines.extend((vertex.label.as_deref()).map(|label| printable_short(label, TOOLTIP_CHARS)));
+    lines.extend(names::listed(&vertex.labels, TOOLTIP_CHARS));
     let root = if view.is_root { "root, " } else { "" };
     lines.push(format!(
         "{root}hop {}, {}",

@@ -31,7 +31,7 @@ pub(crate) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
         [root] => {
             let root = &graph.graph[*root];
             let short = short_address(root.address);
-            match &root.label {
+            match root.labels.name() {
                 Some(label) => format!("{} ({short})", printable_short(label, NAME_CHARS)),
                 None => short,
             }

@@ -18,13 +18,16 @@ use alloy_primitives::{B256, U256};
 use std::borrow::Cow;
 use txgraph_base::KnownChain;
 use txgraph_graph::Asset;
+use txgraph_labels::Labels;
 use txgraph_transfers::{BlockTime, TokenStandard, Transfer};
 
 /// Columns that are written on request only.
-const ON_REQUEST: [(&str, Field); 3] = [
+const ON_REQUEST: [(&str, Field); 5] = [
     ("amount", Field::Amount),
     ("symbol", Field::Symbol),
     ("decimals", Field::Decimals),
+    ("from_label", Field::FromLabel),
+    ("to_label", Field::ToLabel),
 ];
 
 /// What a column contains.
@@ -42,6 +45,8 @@ enum Field {
     Amount,
     Symbol,
     Decimals,
+    FromLabel,
+    ToLabel,
 }
 
 /// A column, with the names by which it can be chosen.
@@ -217,6 +222,7 @@ struct Fields {
     fields: Vec<Field>,
     chain_id: u64,
     tokens: TokenList,
+    labels: Labels,
 }
 
 impl Chosen {
@@ -262,6 +268,7 @@ impl Chosen {
                 fields: picked.iter().map(|it| it.field).collect(),
                 chain_id: options.chain_id,
                 tokens: options.tokens.clone().unwrap_or_default(),
+                labels: options.labels.clone().unwrap_or_default(),
             },
         })
     }
@@ -316,6 +323,8 @@ impl Fields {
                 _ => number(transfer.token_id, encoding),
             },
             Field::Symbol => self.symbol(transfer).map_or(Value::Absent, Value::Text),
+            Field::FromLabel => self.labels.name(transfer.from_address).into(),
+            Field::ToLabel => self.labels.name(transfer.to_address).into(),
             Field::Decimals => self.decimals(transfer).map(u32::from).into(),
             Field::Amount => match self.decimals(transfer) {
                 None => Value::Absent,
@@ -365,7 +374,9 @@ impl Fields {
 fn rich_type(field: Field, column: &Column) -> RichType {
     match (field, column.column_type) {
         (Field::Schema(1), _) => RichType::Time,
-        (Field::Schema(11 | 12) | Field::Symbol, _) => RichType::Word,
+        (Field::Schema(11 | 12) | Field::Symbol | Field::FromLabel | Field::ToLabel, _) => {
+            RichType::Word
+        }
         (_, ColumnType::U32) => RichType::U32,
         (_, ColumnType::U64) => RichType::U64,
         (_, ColumnType::F64) => RichType::F64,

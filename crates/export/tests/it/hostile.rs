@@ -8,6 +8,7 @@ use txgraph_export::{
     write_vertices,
 };
 use txgraph_graph::TransferGraph;
+use txgraph_labels::Label;
 
 const LABELS: [&str; 14] = [
     "\"];evil[label=\"x",
@@ -29,7 +30,7 @@ const LABELS: [&str; 14] = [
 fn labelled(label: &str) -> TransferGraph {
     let mut graph = tiny();
     let carol = vertex(&graph, "carol");
-    graph.graph[carol].label = Some(label.to_owned());
+    graph.graph[carol].labels = [Label::named(label)].into_iter().collect();
     graph
 }
 

@@ -7,6 +7,7 @@ use txgraph_graph::{
     Expansion, LimitHit, TransferGraph, VertexId,
     testing::{address, graph, transfers},
 };
+use txgraph_labels::Label;
 use txgraph_transfers::{BlockRange, Kind, TokenStandard, Transfer, Unavailable};
 
 /// Returns transfers with parallel edges, a self-transfer, all standards and the largest
@@ -45,7 +46,7 @@ pub(crate) fn tiny() -> TransferGraph {
         let id = vertex(&graph, name);
         let vertex = &mut graph.graph[id];
         (vertex.hop, vertex.expansion) = (hop, expansion);
-        vertex.label = label.map(str::to_owned);
+        vertex.labels = label.map(Label::named).into_iter().collect();
         if hop == 0 {
             graph.roots.push(id);
         }

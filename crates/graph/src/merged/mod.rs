@@ -15,6 +15,7 @@ use alloy_primitives::{Address, map::HashMap};
 use edges::{EdgeStore, NewEdge};
 use petgraph::visit::EdgeRef;
 use std::collections::BTreeMap;
+use txgraph_labels::{LabelSet, Labels};
 use txgraph_transfers::{BlockTime, Kind, Transfer};
 
 /// A graph whose parallel edges are merged. Addresses and assets are numbered from 0.
@@ -39,7 +40,7 @@ pub struct MergedGraph {
     /// Vertices by expansion, for those that occur, in the order of their first vertices.
     pub expansions: Vec<(Expansion, u64)>,
     /// Labels of addresses.
-    pub labels: BTreeMap<u32, String>,
+    pub labels: BTreeMap<u32, LabelSet>,
     blocks: Blocks,
     edges: EdgeStore,
 }
@@ -57,8 +58,8 @@ impl MergedGraph {
                 Some((_, vertices)) => *vertices += 1,
                 None => merged.expansions.push((vertex.expansion, 1)),
             }
-            if let Some(label) = &vertex.label {
-                merged.labels.insert(number, label.clone());
+            if !vertex.labels.is_empty() {
+                merged.labels.insert(number, vertex.labels.clone());
             }
         }
         let numbers: HashMap<Asset, u32> = merged.assets.iter().copied().zip(0..).collect();
@@ -76,6 +77,20 @@ impl MergedGraph {
             merged.hops.entry(*hop).or_default().1 += 1;
         }
         merged.finished()
+    }
+
+    /// The name of an address by its number.
+    pub fn label_of(&self, number: u32) -> Option<String> {
+        self.labels.get(&number)?.name().map(str::to_owned)
+    }
+
+    /// Gives every address its labels.
+    pub fn label(&mut self, labels: &Labels) {
+        let named = (0..).zip(&self.addresses).filter_map(|(number, address)| {
+            let labels = labels.get(*address);
+            (!labels.is_empty()).then_some((number, labels))
+        });
+        self.labels = named.collect();
     }
 
     fn new(assets: Vec<Asset>) -> Self {

@@ -1,7 +1,7 @@
 //! Cases by hand: transfers and requests, with expected vertices, edges and limits as text.
 
-use std::collections::BTreeMap;
 use txgraph_graph::{Expansion, LimitHit, SearchRequest, TransferGraph, search, testing};
+use txgraph_labels::Label;
 use txgraph_transfers::Direction::{self, Both, In, Out};
 
 /// Changes a request.
@@ -289,8 +289,11 @@ fn hubs_are_not_expanded() {
 fn stop_list_and_zero_address_are_not_expanded() {
     let stop = |names: &'static str| {
         move |request: &mut SearchRequest| {
-            let labelled = |name| (testing::address(name), format!("label of {name}"));
-            request.stop_at = BTreeMap::from_iter(names.split(' ').map(labelled));
+            for name in names.split(' ') {
+                let (address, name) = (testing::address(name), format!("label of {name}"));
+                request.stop_at.insert(address);
+                request.labels.add(address, Label::named(name));
+            }
         }
     };
     limited(
@@ -304,7 +307,7 @@ fn stop_list_and_zero_address_are_not_expanded() {
     let labels: Vec<_> = graph
         .graph
         .node_weights()
-        .map(|v| v.label.as_deref())
+        .map(|v| v.labels.name())
         .collect();
     assert_eq!(labels, [Some("label of a"), Some("label of b")]);
 

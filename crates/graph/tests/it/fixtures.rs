@@ -133,7 +133,7 @@ fn agrees_with_the_naive_search() {
                 direction,
                 time_respecting,
                 expand_zero: case % 5 == 0,
-                stop_at: BTreeMap::from([(stop, "stop".into())]),
+                stop_at: BTreeSet::from([stop]),
                 ..SearchRequest::new(vec![root], source.available.clone())
             };
             let rules = Rules {

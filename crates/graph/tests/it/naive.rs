@@ -59,7 +59,7 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
             Some(Expansion::LastHop)
         } else if roots.contains(&address) {
             None
-        } else if request.stop_at.contains_key(&address) {
+        } else if request.stop_at.contains(&address) {
             Some(Expansion::StopList)
         } else if address.is_zero() && !request.expand_zero {
             Some(Expansion::ZeroAddress)

@@ -4,7 +4,7 @@
 use crate::{content, naive};
 use alloy_primitives::U256;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, SearchRequest, TransferGraph, search, testing};
 use txgraph_transfers::{Direction, TokenFilter, Transfer};
 
@@ -62,7 +62,7 @@ fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
         request.max_vertices = limits.1.map(|max| max + 3);
         request.max_edges = limits.2;
         request.top = limits.3.map(|top| top as u32);
-        request.stop_at = BTreeMap::from_iter(stop.map(|s| (testing::address(s), s.into())));
+        request.stop_at = BTreeSet::from_iter(stop.map(testing::address));
         if filter.0 {
             let tokens = [testing::address("T")].into_iter().collect();
             request.filter.tokens = TokenFilter::Only {

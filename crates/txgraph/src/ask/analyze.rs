@@ -1,16 +1,19 @@
 //! Measures of a graph.
 
-use super::{Description, TrailEnds, ends, no_root, restarting, search::search_methods};
+use super::{
+    Description, Measure, TrailEnds, ends, no_root, restarting, search_methods::search_methods,
+};
 use crate::{Error, Hops, Result, SearchOptions, Source};
 use alloy_primitives::Address;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use txgraph_analysis::{
     Cell, Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
-    Tracer, components, degrees, loops, pairs, summary,
+    components, degrees, loops, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
+use txgraph_labels::Labels;
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, Sought, TransferSource};
 
 /// Rows of a ranking on a page for people.
@@ -18,77 +21,6 @@ const TOP_SHOWN: usize = 20;
 
 /// Hubs in data: the answer does not grow with the chain.
 const HUBS: usize = 100;
-
-/// What is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Measure {
-    /// Counts, totals per token, top senders and receivers, concentration.
-    #[default]
-    Summary,
-    /// Sums of transfers by sender, receiver and token.
-    Pairs,
-    /// Statistics and distribution of degrees, and the largest hubs.
-    Degrees,
-    /// Closed loops: strongly connected components.
-    Loops,
-    /// Weakly connected components.
-    Components,
-    /// Where the tokens of the roots are: their amounts, followed through all transfers.
-    Trace,
-}
-
-impl Measure {
-    /// Every measure.
-    pub const ALL: &'static [Self] = &[
-        Self::Summary,
-        Self::Pairs,
-        Self::Degrees,
-        Self::Loops,
-        Self::Components,
-        Self::Trace,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Summary => "summary",
-            Self::Pairs => "pairs",
-            Self::Degrees => "degrees",
-            Self::Loops => "loops",
-            Self::Components => "components",
-            Self::Trace => "trace",
-        }
-    }
-
-    /// The [ids](Table::id) of its tables, the main one first.
-    pub fn table_ids(self) -> Vec<&'static str> {
-        // Those of nothing: every answer has the same tables.
-        let nothing = || Merger::default().finish();
-        let tables = match self {
-            Self::Summary => nothing().map(|it| summary(&it, &SummarySettings::default()).tables()),
-            Self::Pairs => nothing().map(|it| pairs(&it, &PairSettings::default()).tables()),
-            Self::Degrees => nothing().map(|it| degrees(&it, 0).tables()),
-            Self::Loops => nothing().map(|it| loops(&it, None).tables()),
-            Self::Components => Ok(Connected::default().finish(&[], None).tables()),
-            Self::Trace => {
-                let nothing = Tracer::new(TraceMethod::default(), |_| None, |_, _| None);
-                Ok(nothing.finish().tables())
-            }
-        };
-        let tables = tables.unwrap_or_default();
-        tables.iter().map(|table| table.id).collect()
-    }
-
-    /// The error for a table that the measure does not have.
-    pub(crate) fn no_table(self, name: &str) -> Error {
-        Error::usage(format!(
-            "there is no table `{}`; one of {}",
-            crate::text::shortened(name),
-            self.table_ids().join(", ")
-        ))
-    }
-}
 
 /// Asks for a measure of a graph. See [`Source::analyze`].
 ///
@@ -179,6 +111,7 @@ impl<'s> Analyze<'s> {
                 time_respecting,
                 max_degree,
                 stop_at,
+                labels: _,
                 max_vertices,
                 max_edges,
                 top,
@@ -255,6 +188,11 @@ impl<'s> PreparedAnalysis<'s> {
             Request::Search(request) => super::search::scan_request(request),
             Request::Everything(request) => (**request).clone(),
         }
+    }
+
+    /// The names of addresses.
+    pub const fn labels(&self) -> &Labels {
+        &self.question.search.labels
     }
 
     /// Reads and measures.
@@ -350,7 +288,8 @@ impl Analyze<'_> {
             sought.see(batch);
             merger.add(batch)
         })?;
-        let graph = merger.finish()?;
+        let mut graph = merger.finish()?;
+        graph.label(&self.search.labels);
         let about = about(scan, graph.addresses.len() as u64, graph.transfers);
         Ok((about, sought, self.measure(&graph)?))
     }

@@ -164,7 +164,7 @@ fn search(search: &SearchOptions) -> Map<String, Value> {
         }
     }
     if !search.stop_at.is_empty() {
-        set("stop-at", addresses(search.stop_at.keys()));
+        set("stop-at", addresses(search.stop_at.iter()));
     }
     for (key, flag) in [
         ("time-respecting", search.time_respecting),

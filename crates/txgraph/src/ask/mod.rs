@@ -8,6 +8,7 @@ mod era;
 mod index;
 #[cfg(feature = "lake")]
 mod lake;
+mod measure;
 #[cfg(feature = "export")]
 mod names;
 #[cfg(any(feature = "index", feature = "lake"))]
@@ -16,10 +17,11 @@ mod origin;
 pub(crate) mod replay;
 mod routes;
 mod search;
+mod search_methods;
 mod trace;
 mod transfers;
 
-pub use analyze::{Analysis, Analyze, Measure, MeasuredGraph, PreparedAnalysis};
+pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
 #[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};
 pub use ends::TrailEnds;
@@ -28,6 +30,7 @@ pub use era::{ExportEra, ExportedEra};
 pub use index::{DeletedIndex, IndexHandle, IndexOptions, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, LakeOptions, check_lake, compact_lake, lake_status};
+pub use measure::Measure;
 #[cfg(feature = "export")]
 pub use names::TokenSources;
 #[cfg(feature = "index")]

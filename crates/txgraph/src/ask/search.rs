@@ -1,16 +1,17 @@
 //! The graph around some addresses.
 
-use super::{Description, TrailEnds, ends, no_root, restarting};
+use super::{Description, TrailEnds, ends, no_root, restarting, search_methods::search_methods};
 use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source};
 use alloy_primitives::Address;
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     fmt,
     ops::Deref,
     str::FromStr,
     sync::{Arc, OnceLock},
 };
 use txgraph_graph::{SearchRequest, TransferGraph, search};
+use txgraph_labels::Labels;
 use txgraph_transfers::{BlockRanges, Direction, ScanRequest, Unseen};
 
 /// How far a search goes.
@@ -83,8 +84,10 @@ pub struct SearchOptions {
     pub time_respecting: bool,
     /// The number of counterparties above which an address is not expanded.
     pub max_degree: Option<u32>,
-    /// Addresses that are not expanded, with their labels.
-    pub stop_at: BTreeMap<Address, String>,
+    /// Addresses that are not expanded.
+    pub stop_at: BTreeSet<Address>,
+    /// Names of addresses. They do not change what is followed.
+    pub labels: Labels,
     /// The largest number of vertices.
     pub max_vertices: Option<u64>,
     /// The largest number of edges.
@@ -116,6 +119,7 @@ impl SearchOptions {
             time_respecting: self.time_respecting,
             max_degree: self.max_degree,
             stop_at: self.stop_at.clone(),
+            labels: self.labels.clone(),
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
             top: self.top,
@@ -126,88 +130,6 @@ impl SearchOptions {
         })
     }
 }
-
-/// Methods of a question that change its [`SearchOptions`], which is the field `$field`.
-macro_rules! search_methods {
-    ($($field:tt).+) => {
-        crate::select::selection_methods!($($field).+.selection);
-
-        /// Starts from this address, too.
-        pub fn root(mut self, root: alloy_primitives::Address) -> Self {
-            if !self.$($field).+.roots.contains(&root) {
-                self.$($field).+.roots.push(root);
-            }
-            self
-        }
-
-        /// How far to follow: a number, or [`Hops::All`](crate::Hops::All). Default: 1.
-        pub fn hops(mut self, hops: impl Into<crate::Hops>) -> Self {
-            self.$($field).+.hops = hops.into();
-            self
-        }
-
-        /// The direction to follow; default: out.
-        pub fn direction(mut self, direction: txgraph_transfers::Direction) -> Self {
-            self.$($field).+.direction = direction;
-            self
-        }
-
-        /// Follows a transfer only if it happened after the tokens arrived; with direction
-        /// `In`, only if it happened before they left.
-        pub fn time_respecting(mut self) -> Self {
-            self.$($field).+.time_respecting = true;
-            self
-        }
-
-        /// Does not expand addresses with more counterparties.
-        pub fn max_degree(mut self, counterparties: u32) -> Self {
-            self.$($field).+.max_degree = Some(counterparties);
-            self
-        }
-
-        /// Does not expand this address, and labels it. Call again for more addresses.
-        pub fn stop_at(
-            mut self,
-            address: alloy_primitives::Address,
-            label: impl Into<String>,
-        ) -> Self {
-            self.$($field).+.stop_at.insert(address, label.into());
-            self
-        }
-
-        /// Ends with at most this number of vertices.
-        pub fn max_vertices(mut self, vertices: u64) -> Self {
-            self.$($field).+.max_vertices = Some(vertices);
-            self
-        }
-
-        /// Ends with at most this number of edges.
-        pub fn max_edges(mut self, edges: u64) -> Self {
-            self.$($field).+.max_edges = Some(edges);
-            self
-        }
-
-        /// Follows only the counterparties with the largest amounts: this number from each
-        /// address and token.
-        pub fn largest(mut self, counterparties: u32) -> Self {
-            self.$($field).+.top = Some(counterparties);
-            self
-        }
-
-        /// Expands the zero address, too.
-        pub fn expand_zero(mut self) -> Self {
-            self.$($field).+.expand_zero = true;
-            self
-        }
-
-        /// Replaces all options of the search.
-        pub fn options(mut self, options: crate::SearchOptions) -> Self {
-            self.$($field).+ = options;
-            self
-        }
-    };
-}
-pub(super) use search_methods;
 
 /// Asks for the graph around some addresses. See [`Source::search`].
 #[derive(Clone, Debug)]
@@ -380,6 +302,7 @@ mod to_file {
         TokenList, VertexColumn, Written,
     };
     use txgraph_graph::MergedEdge;
+    use txgraph_labels::Labels;
     use txgraph_transfers::Unseen;
 
     /// Where a graph is written, and how.
@@ -393,6 +316,8 @@ mod to_file {
         pub merge: bool,
         /// Symbols and decimals of tokens.
         pub tokens: Option<TokenList>,
+        /// Names of addresses, for columns on request and where the names of vertices come from.
+        pub labels: Option<Labels>,
         /// The columns of tables.
         pub columns: Columns,
         /// Columns of the vertices that are written on request.
@@ -555,10 +480,16 @@ mod to_file {
             outputs.columns.apply(&mut options.table)?;
             let (tokens, named) = self.names(outputs)?;
             options.table.tokens.clone_from(&tokens);
+            options.table.labels.clone_from(&outputs.labels);
             options.merge = outputs.merge;
             options.tokens = tokens;
             options.drawing.clone_from(&outputs.drawing);
             options.vertex_columns.clone_from(&outputs.vertex_columns);
+            if outputs.labels.is_some() {
+                let chosen = &outputs.vertex_columns;
+                let more = VertexColumn::OF_LABELS.into_iter();
+                (options.vertex_columns).extend(more.filter(|column| !chosen.contains(column)));
+            }
             let asked = outputs.vertex_columns.contains(&VertexColumn::IsContract);
             if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
                 options.contracts = ends::contracts_of(source, &self.inner, asked)?;

@@ -230,6 +230,7 @@ mod to_file {
         ColumnTypes, Schema, TableFormat, Target, TokenList, TransferTableOptions, TransferWriter,
         U256Type, Written,
     };
+    use txgraph_labels::Labels;
     use txgraph_transfers::{Sought, Unseen};
 
     /// The result of writing transfers.
@@ -290,6 +291,8 @@ mod to_file {
         pub columns: Columns,
         /// Symbols and decimals of tokens, for columns on request.
         pub tokens: Option<TokenList>,
+        /// Names of addresses, for columns on request.
+        pub labels: Option<Labels>,
         /// Whether a file that exists is replaced.
         pub overwrite: bool,
     }
@@ -312,6 +315,7 @@ mod to_file {
                 target,
                 columns: Columns::default(),
                 tokens: None,
+                labels: None,
                 overwrite: false,
             })
         }
@@ -339,6 +343,7 @@ mod to_file {
                 options.dataset = options.schema.dataset(&self.request.filter.standards);
             }
             options.tokens.clone_from(&output.tokens);
+            options.labels.clone_from(&output.labels);
             let TransfersOutput {
                 target,
                 format,

@@ -7,8 +7,7 @@ use super::{
 };
 use crate::{BlockSpec, Error, Result};
 use alloy_primitives::{Address, map::AddressHashSet};
-use serde_json::Value;
-use std::{collections::BTreeMap, io::Read as _, path::Path};
+use std::path::Path;
 use txgraph_transfers::{TokenFilter, WrappedNative};
 
 /// Bytes that are read of a list at most: about 1.5 million addresses.
@@ -105,107 +104,9 @@ pub fn wrapped_native(written: &[String], checksum: Checksum) -> Result<WrappedN
     }
 }
 
-/// Reads a file of addresses with labels: CSV `address,label`, one address per line, or JSON: an
-/// array of addresses, an array of objects with an `address`, or an object by address, whose values
-/// are labels or objects. The label of an object is its `label`, else its `name`. The later of two
-/// entries of an address counts.
-///
-/// # Errors
-///
-/// If the file cannot be read or is too large, or if an entry has no valid address or belongs to
-/// one chain (`chainId`): an address of another chain may be somebody else.
-pub fn stop_list(path: &Path, checksum: Checksum) -> Result<BTreeMap<Address, String>> {
-    let mut list = BTreeMap::new();
-    if let Some(json) = read_json(path)? {
-        json_labels(json, |text, label| {
-            list.insert(parse_address(text, checksum)?, label);
-            Ok(())
-        })
-        .map_err(|error| error.at(path.display()))?;
-        return Ok(list);
-    }
-    for_each_row(path, |row| {
-        let address = parse_address(&row.first, checksum)
-            .map_err(|error| Error::from(error).at(row.place(path)))?;
-        list.insert(address, row.second);
-        Ok(())
-    })?;
-    Ok(list)
-}
-
-/// The content of a regular file that begins like JSON.
-fn read_json(path: &Path) -> Result<Option<Value>> {
-    // A pipe can be read only once, and its rows are CSV.
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let open = || Limited::open(path, LIST_BYTES_MAX).map_err(|error| Error::io(path, error));
-    let mut start = [0; 64];
-    let mut file = open()?;
-    let length = file
-        .read(&mut start)
-        .map_err(|error| unreadable(path, error))?;
-    let start = start[..length].trim_ascii_start();
-    if !start.starts_with(b"[") && !start.starts_with(b"{") {
-        return Ok(None);
-    }
-    let mut text = String::new();
-    open()?
-        .read_to_string(&mut text)
-        .map_err(|error| unreadable(path, error))?;
-    let json = serde_json::from_str(&text)
-        .map_err(|error| Error::usage(format!("not valid JSON: {error}")).at(path.display()))?;
-    Ok(Some(json))
-}
-
-/// Calls `each` for every address of a JSON document and its label.
-fn json_labels(json: Value, mut each: impl FnMut(&str, String) -> Result<()>) -> Result<()> {
-    match json {
-        Value::Array(entries) => {
-            for (at, entry) in entries.iter().enumerate() {
-                let place = || format!("entry {}", at + 1);
-                let address = entry.as_str().or_else(|| entry.get("address")?.as_str());
-                let address =
-                    address.ok_or_else(|| Error::usage("has no `address`").at(place()))?;
-                let label = match entry {
-                    Value::String(_) => Ok(String::new()),
-                    entry => label_of(entry),
-                };
-                label
-                    .and_then(|label| each(address, label))
-                    .map_err(|error| error.at(place()))?;
-            }
-        }
-        Value::Object(entries) => {
-            for (address, entry) in &entries {
-                each(address, label_of(entry)?)?;
-            }
-        }
-        _ => return Err(Error::usage("not a list of addresses")),
-    }
-    Ok(())
-}
-
-/// The label of an entry: text, or an object with a `label` or a `name`.
-fn label_of(entry: &Value) -> Result<String> {
-    if entry.get("chainId").is_some() {
-        return Err(Error::usage("belongs to one chain (`chainId`)")
-            .hint("write a list of the addresses of this chain, without `chainId`"));
-    }
-    let field = |name| entry.get(name).filter(|value| !value.is_null());
-    match (entry, field("label").or_else(|| field("name"))) {
-        (Value::String(label), _) | (Value::Object(_), Some(Value::String(label))) => {
-            Ok(label.trim().to_owned())
-        }
-        (Value::Null, _) | (Value::Object(_), None) => Ok(String::new()),
-        _ => Err(Error::usage("the label is not text")),
-    }
-}
-
 struct Row {
     line: u64,
     first: String,
-    second: String,
 }
 
 impl Row {
@@ -237,7 +138,6 @@ fn for_each_row(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> Result<
         let row = Row {
             line,
             first: field(0),
-            second: field(1),
         };
         // A quote that is not closed would swallow the rows after it.
         if record.iter().any(|field| field.contains('\n')) {
@@ -285,15 +185,13 @@ mod tests {
         let at = format!("@{}", path.display());
         let list = addresses(&strings(&[A, &at]), Checksum::Verify).unwrap();
         assert_eq!(list, [A.parse::<Address>().unwrap(), B.parse().unwrap()]);
-        let stop = stop_list(&path, Checksum::Verify).unwrap();
-        assert_eq!(stop[&B.parse::<Address>().unwrap()], "a, \"b\"");
-        assert_eq!(stop[&A.parse::<Address>().unwrap()], "");
 
         fs::write(&path, format!("{A}\nunknown\n")).unwrap();
-        let error = stop_list(&path, Checksum::Verify).unwrap_err();
+        let read = || addresses(&strings(&[&at]), Checksum::Verify).unwrap_err();
+        let error = read();
         assert!(error.message.contains("list.csv:2: `unknown`"), "{error}");
         fs::write(&path, format!("{A},\"open\n{B},b\n")).unwrap();
-        let error = stop_list(&path, Checksum::Verify).unwrap_err();
+        let error = read();
         assert!(
             error
                 .message
@@ -301,48 +199,6 @@ mod tests {
             "{error}"
         );
         assert!(tokens(&strings(&["@/no/such/list"]), Checksum::Verify).is_err());
-    }
-
-    #[test]
-    fn labels_come_from_json() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("list.json");
-        let read = |json: &str| {
-            fs::write(&path, json).unwrap();
-            stop_list(&path, Checksum::Verify)
-        };
-        let (a, b) = (A.parse::<Address>().unwrap(), B.parse::<Address>().unwrap());
-        let both = |x: &str, y: &str| BTreeMap::from([(a, x.to_owned()), (b, y.to_owned())]);
-        for (json, expected) in [
-            (format!(r#" ["{A}", "{B}"]"#), both("", "")),
-            (
-                format!(r#"[{{"address":"{A}","label":"x"}},{{"address":"{B}","name":"y"}}]"#),
-                both("x", "y"),
-            ),
-            (
-                format!(r#"{{"{A}":{{"name":" x","labels":["dex"]}},"{B}":"y"}}"#),
-                both("x", "y"),
-            ),
-            (
-                format!(r#"["{A}","{B}",{{"address":"{A}","label":"z"}}]"#),
-                both("z", ""),
-            ),
-        ] {
-            assert_eq!(read(&json).unwrap(), expected, "{json}");
-        }
-        for (json, reason) in [
-            ("[".into(), "not valid JSON"),
-            (format!(r#"["{A}",7]"#), "entry 2"),
-            (r#"{"tokens":[]}"#.into(), "list.json"),
-            (
-                format!(r#"[{{"address":"{A}","chainId":10}}]"#),
-                "belongs to one chain",
-            ),
-            (format!(r#"{{"{A}":7}}"#), "the label is not text"),
-        ] {
-            let error = read(&json).unwrap_err();
-            assert!(error.message.contains(reason), "{json}: {error}");
-        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod blocks;
 #[cfg(feature = "export")]
 mod columns;
 mod files;
+mod labels;
 mod lists;
 #[cfg(feature = "export")]
 mod min_value;
@@ -24,6 +25,8 @@ mod query_args;
 #[cfg(feature = "export")]
 mod query_file;
 #[cfg(feature = "export")]
+mod query_labels;
+#[cfg(feature = "export")]
 mod scalar;
 mod time;
 #[cfg(feature = "replay")]
@@ -34,7 +37,8 @@ pub use amount::{parse_amount, parse_size};
 pub use blocks::{parse_blocks, since_until};
 #[cfg(feature = "export")]
 pub use columns::Columns;
-pub use lists::{addresses, block_specs, stop_list, tokens, wrapped_native};
+pub use labels::{labels, stop_list};
+pub use lists::{addresses, block_specs, tokens, wrapped_native};
 #[cfg(feature = "export")]
 pub use min_value::{check_min_value, parse_token_id};
 #[cfg(all(feature = "export", feature = "replay"))]

@@ -8,8 +8,9 @@ use super::{
     Checksum, Columns, addresses, block_specs,
     min_value::{Units, amounts},
     output::targets,
+    query_labels::{check_columns, read_labels, stops},
     scalar::{Scalar, list, text, words},
-    shortened, since_until, stop_list, tokens, wrapped_native,
+    shortened, since_until, tokens, wrapped_native,
 };
 use crate::{
     AnalysisFormat, AnalysisOutput, BlockSpec, Error, GraphOutputs, Hops, Measure,
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use toml::Value;
 use txgraph_analysis::{PairOrder, TraceMethod};
 use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
+use txgraph_labels::Labels;
 use txgraph_transfers::{Direction, Kind, TokenFilter, TokenStandard, Touching};
 
 /// A question: a command and its options.
@@ -101,6 +103,9 @@ pub struct TransfersQuery {
     /// Files with symbols and decimals of tokens.
     #[serde(deserialize_with = "list")]
     pub token_list: Vec<String>,
+    /// Files with names of addresses, in the order of their priority.
+    #[serde(deserialize_with = "list")]
+    pub labels: Vec<String>,
     /// Addresses that send or receive each transfer; empty: any.
     #[serde(deserialize_with = "list")]
     pub address: Vec<String>,
@@ -134,6 +139,12 @@ pub struct Search {
     pub max_degree: Option<u32>,
     /// File of addresses that are not expanded, with labels.
     pub stop_at: Option<String>,
+    /// Categories of labelled addresses that are not expanded.
+    #[serde(deserialize_with = "list")]
+    pub stop_at_category: Vec<String>,
+    /// Files with names of addresses, in the order of their priority.
+    #[serde(deserialize_with = "list")]
+    pub labels: Vec<String>,
     /// The largest number of vertices.
     pub max_vertices: Option<u64>,
     /// The largest number of edges.
@@ -212,7 +223,7 @@ impl<'de> Deserialize<'de> for Hops {
 }
 
 impl Selection {
-    const fn checksum(&self) -> Checksum {
+    pub(super) const fn checksum(&self) -> Checksum {
         match self.no_checksum {
             true => Checksum::Ignore,
             false => Checksum::Verify,
@@ -281,17 +292,16 @@ impl Search {
         if roots.is_empty() && !self.root.is_empty() {
             return Err(Error::usage("the list of roots is empty"));
         }
+        let (stop_at, labels) = stops(self, source)?;
         Ok(SearchOptions {
+            labels,
             selection: self.selection.read(source, list)?,
             roots,
             hops: self.hops.unwrap_or_default(),
             direction: self.direction.unwrap_or_default(),
             time_respecting: self.time_respecting,
             max_degree: self.max_degree,
-            stop_at: match &self.stop_at {
-                Some(path) => stop_list(Path::new(path), checksum)?,
-                None => Default::default(),
-            },
+            stop_at,
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
             top: None,
@@ -344,8 +354,13 @@ impl TransfersQuery {
             format,
             columns: self.columns.read()?,
             tokens: list,
+            labels: match self.labels.is_empty() {
+                true => None,
+                false => Some(read_labels(&self.labels, &self.selection, source)?),
+            },
             overwrite: self.output.overwrite,
         };
+        check_columns(&self.columns, &self.labels)?;
         source.check_outputs([&output], output.overwrite)?;
         Ok((question.prepare()?, output))
     }
@@ -363,9 +378,10 @@ impl GraphQuery {
             top: self.top,
             ..self.search.read(source, tokens.as_ref())?
         };
+        let labels = options.labels.clone();
         let mut question = crate::Search::new(source).options(options);
         question.description = Some(Query::Graph(self.clone()).describe());
-        let outputs = self.outputs_with(source, tokens)?;
+        let outputs = self.outputs_with(source, tokens, labels)?;
         Ok((question.prepare()?, outputs))
     }
 
@@ -376,11 +392,18 @@ impl GraphQuery {
     /// If the text is wrong, or an output cannot be written.
     pub fn outputs(&self, source: &Source) -> Result<GraphOutputs> {
         let tokens = source.token_list(&self.token_list)?;
-        self.outputs_with(source, tokens)
+        let labels = read_labels(&self.search.labels, &self.search.selection, source)?;
+        self.outputs_with(source, tokens, labels)
     }
 
-    fn outputs_with(&self, source: &Source, tokens: Option<TokenList>) -> Result<GraphOutputs> {
+    fn outputs_with(
+        &self,
+        source: &Source,
+        tokens: Option<TokenList>,
+        labels: Labels,
+    ) -> Result<GraphOutputs> {
         let (columns, vertex_columns) = self.columns.of_vertices();
+        check_columns(&self.columns, &self.search.labels)?;
         if self.merge && !(columns.columns.is_empty() && columns.exclude.is_empty()) {
             return Err(Error::usage(
                 "columns of transfers cannot be chosen for merged edges",
@@ -398,6 +421,7 @@ impl GraphQuery {
             vertices: self.vertices()?,
             merge: self.merge,
             tokens,
+            labels: (!self.search.labels.is_empty()).then_some(labels),
             columns: columns.read()?,
             vertex_columns,
             drawing: self.picture.read()?,

@@ -102,6 +102,15 @@ impl Query {
         }
     }
 
+    /// The files with names of addresses, to be changed.
+    pub const fn labels_mut(&mut self) -> &mut Vec<String> {
+        match self {
+            Self::Transfers(query) => &mut query.labels,
+            Self::Graph(query) => &mut query.search.labels,
+            Self::Analyze(query) => &mut query.search.labels,
+        }
+    }
+
     /// The columns of transfers, to be changed, if the answer has them.
     pub const fn columns_mut(&mut self) -> Option<&mut Columns> {
         match self {

@@ -127,6 +127,7 @@
     for (const line of text.children) line.setAttribute('x', x);
   }
 
+  const corners = (points) => ['polygon', { points: points.join(' ') }];
   const SHAPES = {
     box: (w, h) => ['rect', { x: -w, y: -h, width: 2 * w, height: 2 * h }],
     folder: (w, h) => ['path', { d: `M${-w},${-h} h${w} l6,-5 h${w - 8} l2,5 v${2 * h} h${-2 * w} z` }],
@@ -134,12 +135,19 @@
     hexagon: (w, h) => ['polygon', { points: [[-w, 0], [-w * 0.75, -h], [w * 0.75, -h], [w, 0], [w * 0.75, h], [-w * 0.75, h]].join(' ') }],
     diamond: (w, h) => ['polygon', { points: [[-w, 0], [0, -h * 1.4], [w, 0], [0, h * 1.4]].join(' ') }],
     ellipse: (w, h) => ['ellipse', { rx: w, ry: h }],
+    note: (w, h) => ['path', { d: `M${-w},${-h} h${2 * w - 8} l8,8 v${2 * h - 8} h${-2 * w} z` }],
+    cylinder: (w, h) => ['rect', { x: -w, y: -h, width: 2 * w, height: 2 * h, rx: 8 }],
+    house: (w, h) => corners([[-w, h], [-w, -h * 0.7], [0, -h * 1.4], [w, -h * 0.7], [w, h]]),
+    invhouse: (w, h) => corners([[-w, -h], [-w, h * 0.7], [0, h * 1.4], [w, h * 0.7], [w, -h]]),
+    pentagon: (w, h) => corners([[0, -h * 1.4], [w, -h * 0.4], [w * 0.8, h], [-w * 0.8, h], [-w, -h * 0.4]]),
+    trapezium: (w, h) => corners([[-w * 1.1, h], [-w * 0.9, -h], [w * 0.9, -h], [w * 1.1, h]]),
+    parallelogram: (w, h) => corners([[-w * 1.1, h], [-w * 0.9, -h], [w * 1.1, -h], [w * 0.9, h]]),
   };
   const BORDERS = { dotted: { 'stroke-dasharray': '1 3' }, dashed: { 'stroke-dasharray': '5 3' }, bold: { 'stroke-width': 2 } };
   const nodes = data.nodes.map((node, number) => {
     const { w, h } = size[number];
     const group = add(marks, 'g', { cursor: 'pointer' });
-    const make = SHAPES[node.shape] || SHAPES.ellipse;
+    const make = SHAPES[node.shape.replace('double', '')] || SHAPES.ellipse;
     if (node.root) {
       const [name, attributes] = make(w + 4, h + 4);
       add(group, name, Object.assign({ fill: 'none', stroke: '#222' }, attributes));
@@ -252,6 +260,7 @@
 
   // What is seen: tokens, a range of time, hidden nodes.
   const off = new Set();
+  data.categories.forEach((entry) => add(by('legend'), 'span', { style: 'background:' + entry.color, class: 'category' }, entry.label));
   data.legend.forEach((entry, asset) => {
     const made = add(by('legend'), 'span', { style: 'background:' + entry.color, title: entry.tip }, entry.label);
     made.addEventListener('click', () => {
