@@ -138,6 +138,7 @@ impl ClusterSource<'_> {
         if let Some(local) = self.local(request) {
             let addresses = request.filter.touching.as_ref();
             let addresses = addresses.map_or(0, |touching| touching.addresses.len());
+            tracing::debug!(addresses, "transfers are read in this process");
             (self.explain)(format!(
                 "transfers of {addresses} addresses: {} in this process",
                 self.input

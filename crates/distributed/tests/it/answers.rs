@@ -55,6 +55,21 @@ fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
     lines
 }
 
+/// An answer in JSON without what only the state of a node tells: which addresses are contracts.
+/// A driver has no state.
+fn without_state(answer: &str) -> String {
+    let text = answer.replace("\"is_contract\":true", "\"is_contract\":null");
+    let text = text.replace("\"is_contract\":false", "\"is_contract\":null");
+    let mut parts = text.split("\"contracts\":");
+    let mut without = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let value = part.trim_start().trim_start_matches("null");
+        without += "\"contracts\":null";
+        without += value.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    }
+    without
+}
+
 /// Compares the answers of a cluster with those of `local`, which are options that name the source.
 fn compare(cluster: &Cluster, local: &str, on_cluster: &str, lines: &[String]) {
     let folder = cluster.folder.path();
@@ -69,7 +84,7 @@ fn compare(cluster: &Cluster, local: &str, on_cluster: &str, lines: &[String]) {
         let found = run(&mut command);
         assert_eq!(found.status, 0, "{line}: {found:?}\n{}", cluster.logs());
         assert!(
-            found.stdout == expected.stdout,
+            without_state(&found.stdout) == without_state(&expected.stdout),
             "{line}\nexpected {expected:?}\nfound {found:?}"
         );
         rows += found.stdout.lines().count();
@@ -97,8 +112,9 @@ fn lakes() {
     // Small frontiers are read in the driver.
     let line = format!("graph -q -r {ROOT} -n 3 --format csv -o - {lake}");
     let local = run(&mut driver(folder, &line));
-    let mixed = cluster.ok(&format!("{line} --explain"));
-    assert_eq!(mixed.stdout, local.stdout);
+    let mut command = cluster.driver(&line);
+    let mixed = run(command.env("RUST_LOG", "txgraph_distributed=debug"));
+    assert_eq!(mixed.stdout, local.stdout, "{mixed:?}");
     assert!(mixed.stderr.contains("in this process"), "{mixed:?}");
 }
 
