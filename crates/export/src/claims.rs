@@ -25,9 +25,9 @@ pub struct Counterfeit {
     pub address: Address,
     /// What it claims, printable.
     pub claimed: String,
-    /// The symbol of the well-known token.
-    pub symbol: &'static str,
-    /// The contract of the well-known token; `None`: the native coin.
+    /// The symbol of the token that it looks like: a well-known one, or one of a list.
+    pub symbol: String,
+    /// The contract of that token; `None`: the native coin.
     pub known: Option<Address>,
 }
 
@@ -71,14 +71,14 @@ pub(crate) fn counterfeit(chain_id: u64, address: Address, symbol: &str) -> Opti
     Some(Counterfeit {
         address,
         claimed: String::new(),
-        symbol,
+        symbol: symbol.to_owned(),
         known,
     })
 }
 
 /// Whether a person would take one text for the other: by the confusable characters of Unicode
 /// (UTS 39), in any case, without blanks and characters that are not seen.
-fn looks_like(text: &str, known: &str) -> bool {
+pub(crate) fn looks_like(text: &str, known: &str) -> bool {
     let seen = |c: &char| !c.is_whitespace() && !c.is_control() && *c != '\u{FFFD}';
     let text: String = text.chars().filter(seen).collect();
     let same = |a: &str, b: &str| skeleton(a).filter(|c| is_visible(*c)).eq(skeleton(b));
@@ -127,9 +127,9 @@ mod tests {
         let other = Address::repeat_byte(7);
         assert_eq!(counterfeit(1, usdc, "USDC"), None);
         let found = counterfeit(1, other, "USDС").unwrap();
-        assert_eq!((found.symbol, found.known), ("USDC", Some(usdc)));
+        assert_eq!((&*found.symbol, found.known), ("USDC", Some(usdc)));
         let coin = counterfeit(1, other, "ETH").unwrap();
-        assert_eq!((coin.symbol, coin.known), ("ETH", None));
+        assert_eq!((&*coin.symbol, coin.known), ("ETH", None));
         assert_eq!(counterfeit(1, other, "OZA"), None);
         assert_eq!(counterfeit(999_999, other, "USDC"), None);
         assert_eq!(known_by_symbol(1, "usdc"), Some(usdc));

@@ -4,7 +4,7 @@
 
 use crate::{
     Counterfeit, Error, Result, TokenClaim,
-    claims::{counterfeit, known, known_by_symbol},
+    claims::{counterfeit, known, known_by_symbol, looks_like},
     decimal::scaled,
     text::{printable_short, short_address},
 };
@@ -176,16 +176,31 @@ impl TokenList {
         Ok(())
     }
 
-    /// Marks claims that look like a well-known token of the chain at another address: `USDC`
-    /// becomes `USDC?`. Tokens of a list are left as they are. Returns those that it marked, ascending.
+    /// Marks claims that look like a well-known token of the chain, or a token of this list, at
+    /// another address: `USDC` becomes `USDC?`. Tokens of a list are left as they are. Returns those that it marked, ascending.
     pub fn mark_counterfeits(&mut self, chain_id: u64) -> Vec<Counterfeit> {
         let mut marked = Vec::new();
+        let tokens = &self.tokens;
+        let listed = |address: Address, symbol: &str| {
+            let of_chain = tokens
+                .iter()
+                .filter(|((_, chain), _)| chain.is_none_or(|id| id == chain_id));
+            let mut alike = of_chain.filter(|(_, token)| looks_like(symbol, &token.symbol));
+            let ((known, _), token) = alike.next()?;
+            Some(Counterfeit {
+                address,
+                claimed: String::new(),
+                symbol: token.symbol.clone(),
+                known: Some(*known),
+            })
+        };
         for (address, claim) in &mut self.claims {
             let keys = [(*address, Some(chain_id)), (*address, None)];
             if keys.iter().any(|key| self.tokens.contains_key(key)) {
                 continue;
             }
-            let Some(mut found) = counterfeit(chain_id, *address, &claim.symbol) else {
+            let found = counterfeit(chain_id, *address, &claim.symbol);
+            let Some(mut found) = found.or_else(|| listed(*address, &claim.symbol)) else {
                 continue;
             };
             let shown = format!("{}?", found.symbol);
@@ -500,7 +515,14 @@ mod tests {
         let marked = list.mark_counterfeits(1);
         let names: Vec<_> = marked
             .iter()
-            .map(|it| (it.address, it.claimed.as_str(), it.symbol, it.known))
+            .map(|it| {
+                (
+                    it.address,
+                    it.claimed.as_str(),
+                    it.symbol.as_str(),
+                    it.known,
+                )
+            })
             .collect();
         assert_eq!(names, [(fake, "USDС", "USDC", Some(USDC))]);
         assert_eq!(symbol(&list, fake), "USDC?");
