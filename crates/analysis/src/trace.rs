@@ -73,7 +73,8 @@ type Token = (Option<Address>, TokenStandard, Option<U256>);
 pub struct TraceRow {
     /// The transfer.
     pub transfer: Transfer,
-    /// The index of the source in [`Trace::sources`]; the earliest one for poison.
+    /// The index of the source in [`Trace::sources`](field@Trace::sources); the earliest one for
+    /// poison.
     pub source: usize,
     /// The traced amount, smallest unit.
     pub amount: U256,

@@ -10,6 +10,7 @@ use txgraph_transfers::{Sought, TransferFilter, Unseen};
 const ENDS_MAX: usize = 1_000;
 
 /// Vertices that are looked up for a picture or a document.
+#[cfg(feature = "export")]
 const VERTICES_MAX: usize = 100_000;
 
 /// Roots that are asked whether they are tokens.
@@ -93,6 +94,7 @@ fn contracts(accounts: Option<&[Account]>) -> Contracts {
 }
 
 /// Which vertices are contracts: all of a graph, up to a limit unless `unlimited`.
+#[cfg(feature = "export")]
 pub(super) fn contracts_of(
     source: &Source,
     graph: &TransferGraph,
