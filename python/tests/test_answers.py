@@ -124,13 +124,13 @@ def test_measures_equal(node, chain, command_line, tmp_path, measure):
 
 
 @pytest.mark.parametrize("method", ["fifo", "lifo", "haircut", "poison"])
-def test_traces_equal(node, chain, command_line, method):
+def test_traces_equal(node, chain, command_line, tmp_path, method):
     line = ["analyze", "trace", "-r", ROOT, "--method", method]
     trace = node.trace(ROOT, method=method)
     for name in ("ends", "sources", "ledger"):
-        expected = command_line(chain, *line, "--table", name, "-f", "csv")
-        assert as_csv(getattr(trace, name)) == expected
-        assert expected.count(b"\n") > 5
+        path = tmp_path / f"{name}.arrow"
+        command_line(chain, *line, "--table", name, "-o", path)
+        assert same(getattr(trace, name), file(path)) >= 2
     assert trace.result == json.loads(command_line(chain, *line, "-f", "json"))["result"]
 
 
