@@ -66,6 +66,22 @@ fn choices(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> Vec
     }
 }
 
+/// The columns of a number of 256 bits, one for each type that is asked for.
+fn numbers(
+    options: &TransferTableOptions,
+    at: usize,
+    base: &'static str,
+) -> impl Iterator<Item = Choice> {
+    options
+        .u256_columns(base)
+        .map(move |(name, encoding)| Choice {
+            column: Column::new(name, number_type(encoding)),
+            field: Field::Number(at, encoding),
+            base,
+            is_default: true,
+        })
+}
+
 /// The columns of the table of another tool.
 fn of_dataset(dataset: Dataset, options: &TransferTableOptions, is_text: bool) -> Vec<Choice> {
     let base_names = options.schema.base();
@@ -74,12 +90,7 @@ fn of_dataset(dataset: Dataset, options: &TransferTableOptions, is_text: bool) -
         let base = base_names[at];
         let (column_type, field) = match at {
             VALUE | TOKEN_ID if dataset.is_cryo() => {
-                all.extend(options.u256_columns(base).map(|(name, encoding)| Choice {
-                    column: Column::new(name, number_type(encoding)),
-                    field: Field::Number(at, encoding),
-                    base,
-                    is_default: true,
-                }));
+                all.extend(numbers(options, at, base));
                 continue;
             }
             VALUE => (ColumnType::Text, Field::ValueOrId),
@@ -107,12 +118,7 @@ fn of_schema(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> V
     let mut all = Vec::new();
     for (at, base) in base_names.into_iter().enumerate() {
         if matches!(at, VALUE | TOKEN_ID) && !is_text {
-            all.extend(options.u256_columns(base).map(|(name, encoding)| Choice {
-                column: Column::new(name, number_type(encoding)),
-                field: Field::Number(at, encoding),
-                base,
-                is_default: true,
-            }));
+            all.extend(numbers(options, at, base));
             continue;
         }
         all.push(Choice {
