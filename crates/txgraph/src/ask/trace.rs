@@ -125,7 +125,7 @@ fn balances(
     if !source.capabilities().contains(crate::Capability::State) {
         return Ok(vec![None; wanted.len()]);
     }
-    source.balances(Some(block), wanted)
+    Ok(source.balances(Some(block), wanted)?.1)
 }
 
 #[cfg(not(feature = "replay"))]
@@ -193,10 +193,13 @@ fn follow(
         Ok(())
     })?;
     let mut trace = tracer.finish();
-    from.fill_hashes(&mut trace.sources, &report.pins)?;
     let mut transfers: Vec<_> = trace.rows.iter().map(|row| row.transfer.clone()).collect();
     from.fill_hashes(&mut transfers, &report.pins)?;
     for (row, transfer) in trace.rows.iter_mut().zip(transfers) {
+        if row.hop == 1 {
+            // Only what roots sent: the transfer is the source itself.
+            trace.sources[row.source] = transfer.clone();
+        }
         row.transfer = transfer;
     }
     Ok(trace)
