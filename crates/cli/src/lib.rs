@@ -20,6 +20,7 @@ mod progress;
 mod rewrite;
 mod stats;
 mod table;
+mod units;
 
 use args::Global;
 use clap::{FromArgMatches, Parser, Subcommand};

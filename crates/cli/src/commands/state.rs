@@ -1,8 +1,10 @@
 //! `txgraph balance`, `nonce`, `code` and `storage`: the state at the end of a block.
 
 use super::Context;
-use crate::output::{print_data, print_json, print_page};
-use alloy_primitives::utils::format_units;
+use crate::{
+    output::{print_data, print_json, print_page},
+    units::{COIN_DECIMALS, in_units},
+};
 use clap::Args;
 use serde_json::{Value, json};
 use txgraph::{
@@ -128,25 +130,20 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
         false => Default::default(),
     };
     let native = source.native_symbol()?;
+    let wanted: Vec<_> = (holders.iter())
+        .flat_map(|holder| assets.iter().map(|asset| (*holder, *asset)))
+        .collect();
+    let (block, balances) = source.balances(args.state.block, &wanted)?;
+    note(block, context);
     let mut rows = Vec::new();
-    let block = read(&source, &args.state, context, |state| {
-        for holder in holders {
-            for asset in &assets {
-                let (amount, unit) = match asset {
-                    None => {
-                        let balance = state.account(holder)?.balance;
-                        (balance, Some((native.to_owned(), 18)))
-                    }
-                    Some(token) => {
-                        let amount = token_balance(&source, state, *token, holder)?;
-                        (amount, names.get(token).and_then(unit))
-                    }
-                };
-                rows.push((holder, *asset, amount, unit));
-            }
-        }
-        Ok(())
-    })?;
+    for ((holder, asset), balance) in wanted.into_iter().zip(balances) {
+        let unit = match &asset {
+            None => Some((native.to_owned(), COIN_DECIMALS)),
+            Some(token) => names.get(token).and_then(unit),
+        };
+        let amount = balance.ok_or_else(|| not_a_token(asset.unwrap_or_default()))?;
+        rows.push((holder, asset, amount, unit));
+    }
     if args.state.json {
         let rows = rows.into_iter().map(|(holder, asset, amount, unit)| {
             json!({
@@ -266,63 +263,27 @@ fn read(
     ask: impl FnOnce(&BlockState<'_>) -> Result<()>,
 ) -> Result<u64> {
     let block = source.with_state(args.block, |state| ask(state).map(|()| state.block()))?;
-    context
-        .terminal
-        .note(format_args!("at the end of block {block}"));
+    note(block, context);
     Ok(block)
+}
+
+fn note(block: u64, context: &Context<'_>) {
+    let terminal = context.terminal;
+    terminal.note(format_args!("at the end of block {block}"));
 }
 
 fn print_answer(block: u64, name: &str, rows: Vec<Value>) -> Result<()> {
     print_json(&json!({ "block": block, name: rows }))
 }
 
-/// What a token answers to `balanceOf`.
-fn token_balance(
-    source: &Source,
-    state: &BlockState<'_>,
-    token: Address,
-    holder: Address,
-) -> Result<U256> {
-    let balances = source.balances(Some(state.block()), &[(holder, Some(token))])?;
-    balances.into_iter().next().flatten().ok_or_else(|| {
-        Error::new(
-            txgraph::ErrorKind::Failed,
-            format!("{token} is not a token: it does not answer balanceOf"),
-        )
-    })
+fn not_a_token(token: Address) -> Error {
+    Error::new(
+        txgraph::ErrorKind::Failed,
+        format!("{token} is not a token: it does not answer balanceOf"),
+    )
 }
 
 /// Symbol and decimals, if the token states both.
 fn unit(names: &TokenNames) -> Option<(String, u8)> {
     Some((names.symbol.clone()?, names.decimals?))
-}
-
-/// An amount with a decimal point, without zeros at its end.
-fn in_units(amount: U256, decimals: u8) -> String {
-    match format_units(amount, decimals) {
-        Ok(text) if text.contains('.') => {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
-        Ok(text) => text,
-        // More decimals than a number of 256 bits has digits.
-        Err(_) => format!("{amount}e-{decimals}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_no_zeros_at_their_end() {
-        for (amount, decimals, text) in [
-            (1_500_000u64, 6, "1.5"),
-            (1_000_000, 6, "1"),
-            (100, 0, "100"),
-            (0, 18, "0"),
-            (7, 200, "7e-200"),
-        ] {
-            assert_eq!(in_units(U256::from(amount), decimals), text);
-        }
-    }
 }

@@ -5,8 +5,8 @@ use crate::{
     args::{LabelArgs, text},
     output::{print_json, print_page},
     table::thousands,
+    units::{COIN_DECIMALS, in_units},
 };
-use alloy_primitives::utils::format_ether;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -117,11 +117,7 @@ struct Page {
 
 impl Page {
     fn text(&self, found: &TransactionSummary, method: Option<&str>) -> String {
-        let ether = |wei: U256| {
-            let text = format_ether(wei);
-            let text = text.trim_end_matches('0').trim_end_matches('.');
-            format!("{text} {}", self.coin)
-        };
+        let ether = |wei: U256| format!("{} {}", in_units(wei, COIN_DECIMALS), self.coin);
         let status = match (found.success, &found.reason) {
             (true, _) => "succeeded".to_owned(),
             (false, Some(reason)) => format!("reverted: {reason}"),

@@ -1,7 +1,9 @@
 //! The call frames of a transaction as an indented tree.
 
-use crate::table::thousands;
-use alloy_primitives::utils::format_ether;
+use crate::{
+    table::thousands,
+    units::{COIN_DECIMALS, in_units},
+};
 use txgraph::{CallFrame, CallLog, Dictionary, printable};
 
 /// Bytes of unknown data that are shown.
@@ -55,8 +57,7 @@ impl CallTree<'_> {
             line += &self.paint(Part::Name, &self.call(frame));
         }
         if let Some(value) = frame.value.filter(|value| !value.is_zero()) {
-            let value = format_ether(value);
-            let value = value.trim_end_matches('0').trim_end_matches('.');
+            let value = in_units(value, COIN_DECIMALS);
             line += &self.paint(Part::Value, &format!(" {value} {}", self.coin));
         }
         if frame.kind != "SELFDESTRUCT" {

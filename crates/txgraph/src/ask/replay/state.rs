@@ -54,7 +54,8 @@ impl Source {
     }
 
     /// The balances of addresses in tokens, or in the native coin (`None`), at the end of a block;
-    /// default: the newest with a state. `None` for a token that does not answer `balanceOf`.
+    /// default: the newest with a state. Returns the block and the balances in the order asked; `None`
+    /// for a token that does not answer `balanceOf`.
     ///
     /// # Errors
     ///
@@ -63,23 +64,29 @@ impl Source {
         &self,
         block: Option<u64>,
         wanted: &[(Address, Option<Address>)],
-    ) -> Result<Vec<Option<U256>>> {
-        let node = self.node(Capability::State)?;
-        let tokens = || {
-            wanted
-                .iter()
-                .filter_map(|(holder, token)| Some((token.as_ref().copied()?, *holder)))
+    ) -> Result<(u64, Vec<Option<U256>>)> {
+        let tokens = wanted.iter();
+        let tokens = tokens.filter_map(|(holder, token)| Some((*token.as_ref()?, *holder)));
+        let tokens: Vec<_> = tokens.collect();
+        // The rules of the chain are needed for calls only.
+        let (block, answers) = match tokens.is_empty() {
+            true => (block, Vec::new()),
+            false => {
+                let node = self.node(Capability::State)?;
+                let (block, answers) = node.at_end_of(block, |replayer, block| {
+                    replayer.token_balances(tokens, block)
+                })?;
+                (Some(block), answers)
+            }
         };
-        let (block, answers) = node.at_end_of(block, |replayer, block| {
-            replayer.token_balances(tokens(), block)
-        })?;
         let mut answers = answers.into_iter();
-        self.with_state(Some(block), |state| {
+        self.with_state(block, |state| {
             let balance = |(holder, token): &(Address, Option<Address>)| match token {
                 Some(_) => Ok(answers.next().flatten()),
                 None => Ok(Some(state.account(*holder)?.balance)),
             };
-            wanted.iter().map(balance).collect()
+            let balances = wanted.iter().map(balance).collect::<Result<_>>()?;
+            Ok((state.block(), balances))
         })
     }
 }

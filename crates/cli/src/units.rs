@@ -1,0 +1,36 @@
+//! Amounts in units.
+
+use alloy_primitives::{U256, utils::format_units};
+
+/// Decimals of the native coin: of ETH, and of the coins of all known chains.
+pub(crate) const COIN_DECIMALS: u8 = 18;
+
+/// An amount with a decimal point, without zeros at its end.
+pub(crate) fn in_units(amount: U256, decimals: u8) -> String {
+    match format_units(amount, decimals) {
+        Ok(text) if text.contains('.') => {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        Ok(text) => text,
+        // More decimals than a number of 256 bits has digits.
+        Err(_) => format!("{amount}e-{decimals}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_no_zeros_at_their_end() {
+        for (amount, decimals, text) in [
+            (1_500_000u64, 6, "1.5"),
+            (1_000_000, 6, "1"),
+            (100, 0, "100"),
+            (0, 18, "0"),
+            (7, 200, "7e-200"),
+        ] {
+            assert_eq!(in_units(U256::from(amount), decimals), text);
+        }
+    }
+}
