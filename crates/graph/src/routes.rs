@@ -1,9 +1,12 @@
 //! The ways of transfers from one address to another.
 
-use crate::{LimitHit, SearchError, SearchRequest, TransferGraph, search, search::same_chain};
+use crate::{
+    LimitHit, SearchError, SearchRequest, TransferGraph, plan::scan_request, search,
+    search::same_chain,
+};
 use alloy_primitives::Address;
 use std::collections::BTreeMap;
-use txgraph_transfers::{Direction, Position, ScanReport, Transfer, TransferSource};
+use txgraph_transfers::{BlockRange, Direction, Position, ScanReport, Transfer, TransferSource};
 
 /// How transfers lead from one address to another.
 #[derive(Clone, Debug)]
@@ -22,8 +25,9 @@ pub struct Routes {
 /// Finds the routes from the root of `request` to `to`.
 ///
 /// `request.hops` bounds the transfers of a route. A bounded request is answered by one search
-/// from either end, each with half of the hops. `request.direction` is not used. The zero
-/// address and the addresses of `stop_at` are not passed through.
+/// from either end, each with half of the hops. If the source answers by frontier, as an index
+/// does, the bound is raised step by step until there is a route. `request.direction` is not
+/// used. The zero address and the addresses of `stop_at` are not passed through.
 ///
 /// # Errors
 ///
@@ -41,6 +45,66 @@ pub fn routes(
         let problem = format!("a route leads to another address, not from {from} to itself");
         return Err(SearchError::Request(problem));
     }
+    let is_deepened = |hops: u32| -> Result<bool, SearchError> {
+        Ok(hops > 2 && source.by_frontier(&scan_request(request, None))?.is_some())
+    };
+    match request.hops {
+        Some(hops) if is_deepened(hops)? => deepened(source, request, (from, to), hops),
+        _ => within(source, request, (from, to)),
+    }
+}
+
+/// Finds the routes within one more hop from either end at a time. Reads few addresses if the
+/// shortest route is short.
+fn deepened(
+    source: &dyn TransferSource,
+    request: &SearchRequest,
+    ends: (Address, Address),
+    hops_max: u32,
+) -> Result<Routes, SearchError> {
+    let with = |hops: u32| SearchRequest {
+        hops: Some(hops),
+        ..request.clone()
+    };
+    let mut hops = 2;
+    let mut found = within(source, &with(hops), ends)?;
+    while found.shortest.is_none() && hops < hops_max {
+        hops = (hops + 2).min(hops_max);
+        let next = within(source, &with(hops), ends)?;
+        same_chain(&found.scan, &next.scan)?;
+        found = next;
+    }
+    let last = found.earliest.as_ref().and_then(|route| route.last());
+    if let Some(last) = last
+        && hops < hops_max
+    {
+        // A route with more transfers can only arrive earlier within the blocks until then.
+        let until = BlockRange {
+            first: 0,
+            last: last.block_number,
+        };
+        let earlier = SearchRequest {
+            blocks: request.blocks.intersect(&until.into()),
+            ..with(hops_max)
+        };
+        let earlier = within(source, &earlier, ends)?;
+        // The blocks differ from those before, so the chain is compared by one more search.
+        same_chain(&found.scan, &within(source, &with(1), ends)?.scan)?;
+        // `None` only if a limit was reached.
+        found.earliest = earlier.earliest.or(found.earliest);
+        let new = earlier.limits.into_iter();
+        let new: Vec<_> = new.filter(|hit| !found.limits.contains(hit)).collect();
+        found.limits.extend(new);
+    }
+    Ok(found)
+}
+
+/// Finds the routes with one search from either end.
+fn within(
+    source: &dyn TransferSource,
+    request: &SearchRequest,
+    (from, to): (Address, Address),
+) -> Result<Routes, SearchError> {
     let half = |root, end, direction, hops| -> Result<TransferGraph, SearchError> {
         let mut request = SearchRequest {
             roots: vec![root],

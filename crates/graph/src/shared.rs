@@ -35,7 +35,8 @@ pub struct Exchanged {
 }
 
 /// Finds the counterparties that all roots of `request` have. Its direction, hops and order in
-/// time are not used. A root is a counterparty of the others, but not of itself.
+/// time are not used. A root is a counterparty of the others, but not of itself. The zero address,
+/// which every mint comes from, is one only with `expand_zero`.
 ///
 /// # Errors
 ///
@@ -58,7 +59,8 @@ pub fn shared(source: &dyn TransferSource, request: &SearchRequest) -> Result<Sh
     )?;
     let mut all: BTreeMap<Address, BTreeMap<Address, Exchanged>> = BTreeMap::new();
     let mut exchanged = |root: Address, other: Address, count: fn(&mut Exchanged) -> &mut u64| {
-        if root != other && roots.binary_search(&root).is_ok() {
+        let is_wanted = !other.is_zero() || request.expand_zero;
+        if root != other && is_wanted && roots.binary_search(&root).is_ok() {
             *count(all.entry(other).or_default().entry(root).or_default()) += 1;
         }
     };

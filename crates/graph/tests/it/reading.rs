@@ -176,7 +176,7 @@ fn contradictory_requests_are_refused() {
 
 /// A source that prepares for frontiers without a report of the whole request. The first scan
 /// of what it prepares counts as one.
-struct Unreported(MemorySource);
+pub(crate) struct Unreported(pub(crate) MemorySource);
 
 impl TransferSource for Unreported {
     fn chain(&self) -> &ChainInfo {
