@@ -16,6 +16,14 @@ pub struct BlockRange {
 pub type TxRange = BlockRange;
 
 impl BlockRange {
+    /// Returns a single block.
+    pub const fn one(block: u64) -> Self {
+        Self {
+            first: block,
+            last: block,
+        }
+    }
+
     /// Returns `first..=last`, or `None` if that is empty.
     pub const fn new(first: u64, last: u64) -> Option<Self> {
         if first <= last {

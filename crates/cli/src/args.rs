@@ -458,8 +458,9 @@ pub(crate) struct ColumnArgs {
     /// Columns of transfers, in this order; default: all of the schema
     ///
     /// Besides those of the schema: amount (in units of the token), symbol and decimals, from
-    /// --token-list; from_label and to_label, from --labels. `value` stands for all encodings of the
-    /// amount.
+    /// --token-list; from_label and to_label, from --labels; transaction_from, transaction_to, status
+    /// (1 or 0) and method of the transaction, from the data directory of a node. `value` stands for
+    /// all encodings of the amount.
     #[arg(
         long,
         value_name = "NAME",

@@ -51,6 +51,9 @@ enum Command {
     Transfers(commands::transfers::TransfersArgs),
     Graph(commands::graph::GraphArgs),
     Analyze(commands::analyze::AnalyzeArgs),
+    Path(commands::relations::PathArgs),
+    Common(commands::relations::CommonArgs),
+    Address(commands::address::AddressArgs),
     Tx(commands::tx::TxArgs),
     Replay(commands::replay::ReplayArgs),
     Call(commands::call::CallArgs),
@@ -78,6 +81,9 @@ impl Command {
             Self::Replay(_) => "replay",
             Self::Call(_) => "call",
             Self::Token(_) => "token",
+            Self::Path(_) => "path",
+            Self::Common(_) => "common",
+            Self::Address(_) => "address",
             Self::Tx(_) => "tx",
             Self::Balance(_) => "balance",
             Self::Nonce(_) => "nonce",
@@ -253,6 +259,9 @@ fn dispatch(
         Command::Transfers(args) => commands::transfers::run(args, context),
         Command::Graph(args) => commands::graph::run(args, context),
         Command::Analyze(args) => commands::analyze::run(args, context),
+        Command::Path(args) => commands::relations::path(args, context),
+        Command::Common(args) => commands::relations::common(args, context),
+        Command::Address(args) => commands::address::run(&args, context),
         Command::Tx(args) => commands::tx::run(&args, context),
         Command::Replay(args) => commands::replay::run(&args, context),
         Command::Call(args) => commands::call::run(&args, context),
@@ -368,6 +377,7 @@ mod tests {
             let mut keys: BTreeSet<String> = full(name).to_table().keys().cloned().collect();
             // These exclude `blocks`, so `full` does not have them.
             keys.extend(["from-block", "to-block", "since", "until"].map(str::to_owned));
+            keys.extend((name == "transfers").then(|| "tx".to_owned()));
             options.retain(|option| option != "help");
             assert_eq!(options, keys, "{name}");
         }

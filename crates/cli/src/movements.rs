@@ -8,6 +8,7 @@ use crate::{
     output::{Terminal, print_page},
     table::{self, Page, Style, View},
 };
+use serde_json::Value;
 use txgraph::{
     Asset, BlockTime, Cell, CellKind, Error, Labels, MergedEdge, Result, Table, TokenList,
     Transfer, TransferGraph, VertexId,
@@ -94,6 +95,52 @@ pub(crate) fn note_stopped(terminal: &Terminal, what: &str) {
 pub(crate) fn transfers(transfers: &[Transfer], view: &View<'_>) -> Page {
     let rows = transfers.iter().map(|transfer| (transfer, None));
     table::draw(&single(rows), view)
+}
+
+/// Draws transfers that follow each other, with the number of each as its hop.
+pub(crate) fn route(title: String, transfers: &[Transfer], view: &View<'_>) -> Page {
+    let steps = transfers.iter().zip(1..);
+    let mut table = single(steps.map(|(transfer, hop)| (transfer, Some(hop))));
+    table.title = title;
+    table::draw(&table, view)
+}
+
+/// A transfer as JSON, without its place in the chain.
+pub(crate) fn json(transfer: &Transfer) -> Value {
+    serde_json::json!({
+        "log_index": transfer.log_index,
+        "sub_index": transfer.sub_index,
+        "token_address": transfer.token_address,
+        "from_address": transfer.from_address,
+        "to_address": transfer.to_address,
+        "value": transfer.value.to_string(),
+        "token_id": transfer.token_id.map(|id| id.to_string()),
+        "token_standard": transfer.token_standard.as_str(),
+        "kind": transfer.kind.as_str(),
+    })
+}
+
+/// A transfer as JSON, with its place in the chain.
+pub(crate) fn json_with_place(transfer: &Transfer) -> Value {
+    let mut step = json(transfer);
+    if let Some(fields) = step.as_object_mut() {
+        fields.extend([
+            ("block_number".to_owned(), transfer.block_number.into()),
+            (
+                "block_timestamp".to_owned(),
+                transfer.block_timestamp.map(BlockTime::seconds).into(),
+            ),
+            (
+                "transaction_index".to_owned(),
+                transfer.transaction_index.into(),
+            ),
+            (
+                "transaction_hash".to_owned(),
+                serde_json::json!(transfer.transaction_hash),
+            ),
+        ]);
+    }
+    step
 }
 
 /// Draws the edges of a graph; `merge`: all transfers of a token from one address to another

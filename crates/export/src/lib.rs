@@ -16,6 +16,7 @@ mod prices;
 mod schema;
 mod target;
 mod tokens;
+mod transactions;
 // Bytes and text.
 mod compression;
 mod decimal;
@@ -63,5 +64,6 @@ pub use table::{TableWriter, TransferWriter};
 pub use target::{Target, Written};
 pub use text::printable;
 pub use tokens::{Token, TokenList};
+pub use transactions::{TransactionFacts, Transactions};
 pub use txgraph_work::Threads;
 pub use value::{Column, ColumnType, Value};

@@ -1,8 +1,8 @@
 //! Options of writers.
 
 use crate::{
-    ColumnTypes, Dataset, Error, Fold, Layout, Link, Prices, Result, Schema, TokenList, U256Type,
-    table::chosen,
+    ColumnTypes, Dataset, Error, Fold, Layout, Link, Prices, Result, Schema, TokenList,
+    Transactions, U256Type, table::chosen,
 };
 use std::{path::PathBuf, time::Duration};
 use txgraph_graph::Contracts;
@@ -22,8 +22,9 @@ pub struct TransferTableOptions {
     /// Exactly the table of another tool; the schema must be that of the tool.
     pub dataset: Option<Dataset>,
     /// The columns, in order, by their names in the schema, and those that are written on request:
-    /// `amount`, `symbol`, `decimals`. A 256-bit number stands for all its types. Empty: those of
-    /// the schema.
+    /// `amount`, `symbol`, `decimals`, `from_label`, `to_label`, `transaction_from`,
+    /// `transaction_to`, `status`, `method`. A 256-bit number stands for all its types. Empty: those
+    /// of the schema.
     pub columns: Vec<String>,
     /// Columns that are left out.
     pub exclude: Vec<String>,
@@ -35,6 +36,8 @@ pub struct TransferTableOptions {
     pub tokens: Option<TokenList>,
     /// Names of addresses: for columns on request, and more columns of vertices.
     pub labels: Option<Labels>,
+    /// Transactions of the transfers, for columns on request.
+    pub transactions: Transactions,
     /// Rows of a Parquet row group or an Arrow record batch. A writer holds that many in
     /// memory, at about 400 bytes per row.
     pub group_rows: usize,
@@ -57,6 +60,7 @@ impl TransferTableOptions {
             types: ColumnTypes::Plain,
             tokens: None,
             labels: None,
+            transactions: Transactions::new(),
             group_rows: 64 * 1024,
             threads: Threads::default(),
         }

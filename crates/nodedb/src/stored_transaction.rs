@@ -51,11 +51,20 @@ impl StoredTransaction {
 
     /// The receiver; `None` for a contract creation. The zero address for type 0x7d, as in
     /// the answers of nodes.
-    pub(crate) fn to(&self) -> Option<Address> {
+    pub fn to(&self) -> Option<Address> {
         match self {
             Self::Signed(signed) => signed.to(),
             Self::Deposit(deposit) => deposit.to.to().copied(),
             Self::PostExec(_) => Some(Address::ZERO),
+        }
+    }
+
+    /// Calldata or init code; empty for type 0x7d.
+    pub fn input(&self) -> &[u8] {
+        match self {
+            Self::Signed(signed) => signed.input(),
+            Self::Deposit(deposit) => &deposit.input,
+            Self::PostExec(_) => &[],
         }
     }
 

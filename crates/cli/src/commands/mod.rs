@@ -1,6 +1,7 @@
 //! One file per verb: its arguments, whose doc comments are its help, and a function
 //! `run(args, context)`.
 
+pub(crate) mod address;
 pub(crate) mod analyze;
 pub(crate) mod call;
 pub(crate) mod completions;
@@ -16,6 +17,7 @@ mod names;
 pub(crate) mod picture;
 mod poisoning;
 pub(crate) mod query;
+pub(crate) mod relations;
 pub(crate) mod replay;
 pub(crate) mod state;
 pub(crate) mod token;

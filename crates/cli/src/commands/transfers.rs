@@ -29,6 +29,19 @@ pub(crate) struct TransfersArgs {
     )]
     direction: Option<Direction>,
 
+    /// Only transfers of this transaction: its hash, or BLOCK:INDEX; repeat it for more
+    ///
+    /// Instead of blocks. A hash is looked up in the node's index. Without one, it is searched
+    /// backwards from the tip.
+    #[arg(
+        long,
+        value_name = "TX",
+        value_delimiter = ',',
+        conflicts_with_all = ["blocks", "from_block", "to_block", "since", "until"],
+        help_heading = "Which transfers"
+    )]
+    tx: Vec<String>,
+
     #[command(flatten)]
     selection: SelectionArgs,
 
@@ -76,6 +89,10 @@ Examples (for the small chain in testdata/):
     $ txgraph transfers -a 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d in -t eth \\
         --min-value 1e15
 
+  What a transaction moved, and who sent it:
+    $ txgraph transfers --tx 20:3 \\
+        --columns transaction_from,method,from_address,to_address,symbol,amount
+
   Only mints and burns, by block numbers with both ends included:
     $ txgraph transfers --kind mint,burn --from-block 10 --to-block 30 --format jsonl
 ";
@@ -88,6 +105,7 @@ impl From<TransfersArgs> for TransfersQuery {
             labels: args.labels.paths(),
             address: args.address,
             direction: args.direction,
+            tx: args.tx,
             output: output(args.output, args.format, args.overwrite),
             columns: args.columns.into(),
         }

@@ -3,6 +3,7 @@
 use super::{Context, names};
 use crate::{
     args::{LabelArgs, text},
+    movements,
     output::{print_json, print_page},
     table::thousands,
     units::{COIN_DECIMALS, in_units},
@@ -231,19 +232,7 @@ fn role(found: &TransactionSummary, address: Address) -> &'static str {
 }
 
 fn as_json(found: &TransactionSummary, method: Option<&str>) -> Value {
-    let transfers = found.transfers.iter().map(|transfer| {
-        json!({
-            "log_index": transfer.log_index,
-            "sub_index": transfer.sub_index,
-            "token_address": transfer.token_address,
-            "from_address": transfer.from_address,
-            "to_address": transfer.to_address,
-            "value": transfer.value.to_string(),
-            "token_id": transfer.token_id.map(|id| id.to_string()),
-            "token_standard": transfer.token_standard.as_str(),
-            "kind": transfer.kind.as_str(),
-        })
-    });
+    let transfers = found.transfers.iter().map(movements::json);
     let net = found.net().into_iter().map(|change| {
         let sign = if change.is_gain { "" } else { "-" };
         json!({

@@ -4,6 +4,7 @@
 mod harness;
 mod pty;
 
+mod address;
 mod amounts;
 mod analyze;
 mod bundles;
@@ -28,6 +29,7 @@ mod op;
 mod outputs;
 mod poisoning;
 mod query;
+mod relations;
 mod replay;
 mod replay_tables;
 mod rpc;
@@ -39,5 +41,6 @@ mod terminal;
 mod tls;
 mod tour;
 mod trace;
+mod transactions;
 mod transfers;
 mod tx;

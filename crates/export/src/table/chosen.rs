@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Column, ColumnType, ColumnTypes, Dataset, Error, Metadata, Result, TableFormat, TokenList,
-    TransferTableOptions, U256Type, Value, Written,
+    TransactionFacts, Transactions, TransferTableOptions, U256Type, Value, Written,
     decimal::{push_scaled, to_f64},
     output::Output,
     schema::{BLOCK_NUMBER, HOP, TOKEN_ID, VALUE, WIDTH},
@@ -22,12 +22,16 @@ use txgraph_labels::Labels;
 use txgraph_transfers::{BlockTime, TokenStandard, Transfer};
 
 /// Columns that are written on request only.
-const ON_REQUEST: [(&str, Field); 5] = [
+const ON_REQUEST: [(&str, Field); 9] = [
     ("amount", Field::Amount),
     ("symbol", Field::Symbol),
     ("decimals", Field::Decimals),
     ("from_label", Field::FromLabel),
     ("to_label", Field::ToLabel),
+    ("transaction_from", Field::TransactionFrom),
+    ("transaction_to", Field::TransactionTo),
+    ("status", Field::Status),
+    ("method", Field::Method),
 ];
 
 /// What a column contains.
@@ -47,6 +51,11 @@ enum Field {
     Decimals,
     FromLabel,
     ToLabel,
+    TransactionFrom,
+    TransactionTo,
+    /// 1 or 0, as in receipts (EIP-658).
+    Status,
+    Method,
 }
 
 /// A column, with the names by which it can be chosen.
@@ -137,7 +146,7 @@ fn of_schema(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> V
         });
     }
     all.extend(ON_REQUEST.into_iter().map(|(name, field)| Choice {
-        column: Column::new(name, on_request_type(field)),
+        column: Column::new(name, on_request_type(field, options.hex && !is_text)),
         field,
         base: name,
         is_default: false,
@@ -154,9 +163,10 @@ const fn number_type(encoding: U256Type) -> ColumnType {
     }
 }
 
-const fn on_request_type(field: Field) -> ColumnType {
+const fn on_request_type(field: Field, hex: bool) -> ColumnType {
     match field {
-        Field::Decimals => ColumnType::U32,
+        Field::Decimals | Field::Status => ColumnType::U32,
+        Field::TransactionFrom | Field::TransactionTo if !hex => ColumnType::Address,
         _ => ColumnType::Text,
     }
 }
@@ -229,6 +239,7 @@ struct Fields {
     chain_id: u64,
     tokens: TokenList,
     labels: Labels,
+    transactions: Transactions,
 }
 
 impl Chosen {
@@ -275,6 +286,7 @@ impl Chosen {
                 chain_id: options.chain_id,
                 tokens: options.tokens.clone().unwrap_or_default(),
                 labels: options.labels.clone().unwrap_or_default(),
+                transactions: options.transactions.clone(),
             },
         })
     }
@@ -307,15 +319,25 @@ impl Fields {
     ) -> Value<'a> {
         match field {
             Field::Hop => hop.into(),
-            Field::Schema(at) => match (schema_value(transfer, at, self.chain_id), column) {
-                (Value::Address(address), it) if it.column_type == ColumnType::Text => {
-                    format!("{address:#x}").into()
-                }
-                (Value::Hash(hash), it) if it.column_type == ColumnType::Text => {
-                    format!("{hash:#x}").into()
-                }
-                (value, _) => value,
-            },
+            Field::Schema(at) => in_column(schema_value(transfer, at, self.chain_id), column),
+            Field::TransactionFrom => {
+                let from = self.transaction(transfer).map(|it| it.from);
+                in_column(from.into(), column)
+            }
+            Field::TransactionTo => {
+                let to = self.transaction(transfer).and_then(|it| it.to);
+                in_column(to.into(), column)
+            }
+            Field::Status => {
+                let status = self.transaction(transfer).map(|it| u32::from(it.success));
+                status.into()
+            }
+            Field::Method => {
+                let method = self
+                    .transaction(transfer)
+                    .and_then(|it| it.method.as_deref());
+                method.into()
+            }
             // Checked before the row is written.
             Field::Block32 => u32::try_from(transfer.block_number).ok().into(),
             Field::ValueOrId => {
@@ -343,6 +365,13 @@ impl Fields {
                 }
             },
         }
+    }
+
+    /// The transaction of a transfer. Withdrawals and issuance have none.
+    fn transaction(&self, transfer: &Transfer) -> Option<&TransactionFacts> {
+        transfer.transaction_hash?;
+        let place = (transfer.block_number, transfer.transaction_index);
+        self.transactions.get(&place)
     }
 
     /// The symbol of the token, if it is known.
@@ -380,15 +409,31 @@ impl Fields {
 fn rich_type(field: Field, column: &Column) -> RichType {
     match (field, column.column_type) {
         (Field::Schema(1), _) => RichType::Time,
-        (Field::Schema(11 | 12) | Field::Symbol | Field::FromLabel | Field::ToLabel, _) => {
-            RichType::Word
-        }
+        (
+            Field::Schema(11 | 12)
+            | Field::Symbol
+            | Field::FromLabel
+            | Field::ToLabel
+            | Field::Method,
+            _,
+        ) => RichType::Word,
         (_, ColumnType::U32) => RichType::U32,
         (_, ColumnType::U64) => RichType::U64,
         (_, ColumnType::F64) => RichType::F64,
         (_, ColumnType::Address) => RichType::Address,
         (_, ColumnType::Hash) => RichType::Hash,
         _ => RichType::Text,
+    }
+}
+
+/// A value as its column holds it: addresses and hashes may be text.
+fn in_column<'a>(value: Value<'a>, column: &Column) -> Value<'a> {
+    match value {
+        Value::Address(address) if column.column_type == ColumnType::Text => {
+            format!("{address:#x}").into()
+        }
+        Value::Hash(hash) if column.column_type == ColumnType::Text => format!("{hash:#x}").into(),
+        value => value,
     }
 }
 
@@ -442,6 +487,17 @@ impl TransferEncoder for Chosen {
         let names = [Field::Amount, Field::Symbol, Field::Decimals];
         let is_named = self.fields.fields.iter().any(|field| names.contains(field));
         is_named.then_some(&mut self.fields.tokens)
+    }
+
+    fn transactions(&mut self) -> Option<&mut Transactions> {
+        let facts = [
+            Field::TransactionFrom,
+            Field::TransactionTo,
+            Field::Status,
+            Field::Method,
+        ];
+        let is_stated = self.fields.fields.iter().any(|field| facts.contains(field));
+        is_stated.then_some(&mut self.fields.transactions)
     }
 
     fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written> {

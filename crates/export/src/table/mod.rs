@@ -12,8 +12,8 @@ pub(crate) mod jsonl;
 mod rich;
 
 use crate::{
-    Column, Error, Metadata, Result, TableFormat, Target, TokenList, TransferTableOptions, Value,
-    Written, output::Output, value::check_row,
+    Column, Error, Metadata, Result, TableFormat, Target, TokenList, Transactions,
+    TransferTableOptions, Value, Written, output::Output, value::check_row,
 };
 use columns::Container;
 use txgraph_graph::TransferGraph;
@@ -35,6 +35,11 @@ pub(crate) trait TransferEncoder: Send {
 
     /// The tokens that columns name; `None` if no column does.
     fn tokens(&mut self) -> Option<&mut TokenList> {
+        None
+    }
+
+    /// The transactions that columns state; `None` if no column does.
+    fn transactions(&mut self) -> Option<&mut Transactions> {
         None
     }
 
@@ -203,6 +208,12 @@ impl TransferWriter {
     /// The tokens that the columns of the table name; `None` if no column does.
     pub fn tokens(&mut self) -> Option<&mut TokenList> {
         self.encoder.tokens()
+    }
+
+    /// The transactions that the columns of the table state, to be filled in before their
+    /// transfers are written; `None` if no column does.
+    pub fn transactions(&mut self) -> Option<&mut Transactions> {
+        self.encoder.transactions()
     }
 
     /// Writes what remains, and gives the file its name.

@@ -4,6 +4,8 @@ mod analyze;
 mod describe;
 mod ends;
 mod era;
+#[cfg(feature = "export")]
+mod facts;
 #[cfg(feature = "index")]
 mod index;
 #[cfg(feature = "lake")]
@@ -41,10 +43,14 @@ pub use replay::{
     Tokens, Trace, TransactionName,
 };
 #[cfg(all(feature = "replay", feature = "export"))]
-pub use replay::{NetChange, ReplayOutput, ReplayedTransfers, TransactionSummary};
+pub use replay::{
+    Activity, AddressProfile, Counterparty, Creation, Creator, FirstSent, NetChange, Profile,
+    ProfileState, ReplayOutput, ReplayedTransfers, TransactionSummary,
+};
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
+pub(crate) use transfers::scan;
 #[cfg(feature = "export")]
 pub use transfers::{Columns, TransfersAnswer, TransfersOutput};
 pub use transfers::{FirstTransfers, PreparedTransfers, Transfers};

@@ -5,7 +5,11 @@ mod accounts;
 #[cfg(feature = "export")]
 mod against;
 mod call;
+#[cfg(feature = "export")]
+mod creation;
 mod origin;
+#[cfg(feature = "export")]
+mod profile;
 #[cfg(feature = "export")]
 mod rows;
 mod state;
@@ -17,6 +21,10 @@ mod token;
 mod transaction;
 
 pub use call::{Call, CallResult};
+#[cfg(feature = "export")]
+pub use creation::{Creation, Creator};
+#[cfg(feature = "export")]
+pub use profile::{Activity, AddressProfile, Counterparty, FirstSent, Profile, ProfileState};
 pub use state::{AccountState, BlockState};
 #[cfg(feature = "export")]
 pub use to_file::{ReplayOutput, ReplayedTransfers};

@@ -289,7 +289,7 @@ mod to_file {
     use super::{Description, GraphAnswer, Result, TrailEnds, TransferGraph, ends};
     use crate::{
         Columns, Error, ErrorKind, Source, TokenSources,
-        ask::{TOKEN_COLUMNS, names::ASKED_MAX},
+        ask::{TOKEN_COLUMNS, facts, names::ASKED_MAX},
         outputs::{self, Planned},
     };
     use std::{
@@ -481,6 +481,12 @@ mod to_file {
             let (tokens, named) = self.names(outputs)?;
             options.table.tokens.clone_from(&tokens);
             options.table.labels.clone_from(&outputs.labels);
+            let columns = &outputs.columns.columns;
+            if (facts::COLUMNS.iter()).any(|name| columns.iter().any(|it| it == name)) {
+                let edges = self.inner.graph.edge_weights();
+                let transfers = edges.map(|edge| &edge.transfer);
+                source.add_transactions(&mut options.table.transactions, transfers)?;
+            }
             options.merge = outputs.merge;
             options.tokens = tokens;
             options.drawing.clone_from(&outputs.drawing);

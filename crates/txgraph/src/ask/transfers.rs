@@ -3,9 +3,9 @@
 use super::{Description, restarting};
 use crate::{Error, Result, Selection, Source, select::selection_methods};
 use alloy_primitives::Address;
-use std::ops::ControlFlow;
+use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRanges, Direction, ScanReport, ScanRequest, Touching, Transfer,
+    Batch, BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, Touching, Transfer,
 };
 
 /// Asks for the transfers of a block range. See [`Source::transfers`].
@@ -15,6 +15,8 @@ pub struct Transfers<'s> {
     source: &'s Source,
     pub(crate) selection: Selection,
     pub(crate) touching: Option<Touching>,
+    /// Blocks and indices; empty: all.
+    pub(crate) transactions: BTreeSet<(u64, u32)>,
     pub(crate) description: Option<Description>,
 }
 
@@ -24,6 +26,7 @@ impl<'s> Transfers<'s> {
             source,
             selection: Selection::default(),
             touching: None,
+            transactions: BTreeSet::new(),
             description: None,
         }
     }
@@ -50,6 +53,13 @@ impl<'s> Transfers<'s> {
         self
     }
 
+    /// Only transfers of this transaction. Call again for more transactions. Their blocks are
+    /// those of the question, which names no others.
+    pub fn transaction(mut self, block: u64, index: u32) -> Self {
+        self.transactions.insert((block, index));
+        self
+    }
+
     /// Finds the blocks and checks the conditions, but reads no transfers yet.
     ///
     /// # Errors
@@ -66,10 +76,23 @@ impl<'s> Transfers<'s> {
         if filter.touching.as_ref().is_some_and(is_empty) {
             return Err(Error::usage("a direction needs an address"));
         }
+        let blocks = match self.transactions.is_empty() {
+            true => self.selection.resolve(self.source)?,
+            false if self.selection.blocks.is_empty() => {
+                let blocks = self.transactions.iter().map(|(block, _)| *block);
+                blocks.map(BlockRange::one).collect()
+            }
+            false => {
+                return Err(Error::usage(
+                    "transactions are in their own blocks: name either blocks or transactions",
+                ));
+            }
+        };
         Ok(PreparedTransfers {
             source: self.source,
+            transactions: self.transactions,
             request: ScanRequest {
-                blocks: self.selection.resolve(self.source)?,
+                blocks,
                 filter,
                 wrapped_native: self.selection.wrapped_native,
                 with_times: true,
@@ -126,6 +149,8 @@ impl<'s> Transfers<'s> {
 pub struct PreparedTransfers<'s> {
     source: &'s Source,
     request: ScanRequest,
+    /// Empty: all.
+    transactions: BTreeSet<(u64, u32)>,
     #[cfg_attr(
         not(feature = "export"),
         expect(dead_code, reason = "goes into files only")
@@ -151,9 +176,23 @@ impl PreparedTransfers<'_> {
     /// If reading or `each` fails.
     pub fn for_each(
         &self,
-        each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
+        mut each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
     ) -> Result<ScanReport> {
-        scan(self.source, &self.request, each)
+        if self.transactions.is_empty() {
+            return scan(self.source, &self.request, each);
+        }
+        let mut kept = 0;
+        let mut report = scan(self.source, &self.request, |mut batch| {
+            batch.transfers.retain(|it| {
+                // Withdrawals are in no transaction.
+                it.transaction_hash.is_some()
+                    && (self.transactions).contains(&(it.block_number, it.transaction_index))
+            });
+            kept += batch.transfers.len() as u64;
+            each(batch)
+        })?;
+        report.counts.transfers = kept;
+        Ok(report)
     }
 
     /// Returns the first transfers, at most `transfers_max` of them, and ends the scan after
@@ -194,7 +233,7 @@ pub struct FirstTransfers {
     pub scan: ScanReport,
 }
 
-pub(super) fn scan(
+pub(crate) fn scan(
     source: &Source,
     request: &ScanRequest,
     mut each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
@@ -381,6 +420,11 @@ mod to_file {
                             tokens_named.add(source.name_tokens(list, new.iter().copied())?);
                             named.extend(new);
                         }
+                    }
+                    if let Some(facts) = writer.transactions() {
+                        // Those of earlier batches are written.
+                        facts.clear();
+                        source.add_transactions(facts, batch.transfers.iter())?;
                     }
                     streamed |= output.target.is_stream() && !batch.transfers.is_empty();
                     writer.write(&batch.transfers)?;

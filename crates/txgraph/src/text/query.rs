@@ -111,6 +111,9 @@ pub struct TransfersQuery {
     pub address: Vec<String>,
     /// Whether they send or receive; absent: either.
     pub direction: Option<Direction>,
+    /// Transactions, by hash or as `BLOCK:INDEX`, instead of blocks.
+    #[serde(deserialize_with = "list")]
+    pub tx: Vec<String>,
     /// Where the answer is written.
     #[serde(flatten)]
     pub output: Output,
@@ -223,7 +226,8 @@ impl<'de> Deserialize<'de> for Hops {
 }
 
 impl Selection {
-    pub(super) const fn checksum(&self) -> Checksum {
+    /// How addresses in mixed case are read.
+    pub const fn checksum(&self) -> Checksum {
         match self.no_checksum {
             true => Checksum::Ignore,
             false => Checksum::Verify,
@@ -310,6 +314,23 @@ impl Search {
     }
 }
 
+/// The blocks and indices of transactions.
+#[cfg(feature = "replay")]
+fn places(names: &[String], source: &Source) -> Result<Vec<(u64, u32)>> {
+    let names = names.iter();
+    let places = names.map(|name| source.place_of(super::parse_transaction(name)?));
+    places.collect()
+}
+
+/// The blocks and indices of transactions.
+#[cfg(not(feature = "replay"))]
+fn places(names: &[String], _: &Source) -> Result<Vec<(u64, u32)>> {
+    match names.is_empty() {
+        true => Ok(Vec::new()),
+        false => Err(Error::usage("this build finds no transactions by name")),
+    }
+}
+
 fn one_output(what: &str) -> Error {
     Error::usage(format!("{what} written to one output"))
         .hint("ask again for the other one; only graphs are written to several")
@@ -342,6 +363,9 @@ impl TransfersQuery {
             });
         } else if let Some(direction) = self.direction {
             question = question.direction(direction);
+        }
+        for (block, index) in places(&self.tx, source)? {
+            question = question.transaction(block, index);
         }
         let known = table_words;
         let from_extension = TableFormat::from_extension;

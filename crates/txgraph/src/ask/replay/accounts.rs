@@ -8,9 +8,6 @@ use txgraph_state::StateAt;
 /// The first bytes of the code of a delegated account (EIP-7702), which is no contract.
 const DELEGATION: &[u8] = &[0xef, 0x01, 0x00];
 
-/// The length of such a code: the prefix and an address.
-const DELEGATION_BYTES: usize = 23;
-
 impl Source {
     /// The contracts among some addresses, at the end of a block; default: the newest with a
     /// state. `None` if the source has no such state. Accounts that delegate to a contract
@@ -91,6 +88,12 @@ fn is_contract(state: &StateAt<'_>, account: &Account) -> Result<bool> {
     if account.code_hash == KECCAK256_EMPTY {
         return Ok(false);
     }
-    let code = state.code(account.code_hash)?;
-    Ok(code.len() != DELEGATION_BYTES || !code.starts_with(DELEGATION))
+    Ok(delegate(&state.code(account.code_hash)?).is_none())
+}
+
+/// The contract that code delegates to (EIP-7702); `None` for any other code.
+pub(super) fn delegate(code: &[u8]) -> Option<Address> {
+    Some(Address::new(
+        code.strip_prefix(DELEGATION)?.try_into().ok()?,
+    ))
 }

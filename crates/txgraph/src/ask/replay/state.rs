@@ -68,12 +68,12 @@ impl Source {
         let tokens = wanted.iter();
         let tokens = tokens.filter_map(|(holder, token)| Some((*token.as_ref()?, *holder)));
         let tokens: Vec<_> = tokens.collect();
-        // The rules of the chain are needed for calls only.
         let (block, answers) = match tokens.is_empty() {
             true => (block, Vec::new()),
             false => {
                 let node = self.node(Capability::State)?;
-                let (block, answers) = node.at_end_of(block, |replayer, block| {
+                let rules = node.rules_for_calls()?;
+                let (block, answers) = node.at_end_with(rules, block, |replayer, block| {
                     replayer.token_balances(tokens, block)
                 })?;
                 (Some(block), answers)

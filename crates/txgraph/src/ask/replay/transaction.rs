@@ -108,6 +108,23 @@ impl TransactionSummary {
 }
 
 impl Source {
+    /// The block of a transaction and its index there. A hash is looked up as in
+    /// [`Self::transaction`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such transaction, or the source does not store transactions.
+    pub fn place_of(&self, name: TransactionName) -> Result<(u64, u32)> {
+        let node = self.node(Capability::Info)?;
+        let location = Location::find(&self.replay(), node, name)?.0;
+        let (block, index) = (location.block, location.index);
+        let count = node.db().snapshot()?.body(block)?.tx_count;
+        match u64::from(index) < count {
+            true => Ok((block, index)),
+            false => Err(too_few(block, count)),
+        }
+    }
+
     /// What a transaction did. Its transfers inside are found by replay, if the source has the
     /// state before the block and the rules of the chain are known.
     ///
@@ -159,10 +176,10 @@ impl Source {
     ) -> Result<TransactionSummary> {
         let header = &stored.header;
         let at = usize::try_from(index).unwrap_or(usize::MAX);
-        let found = stored.transactions.get(at).ok_or_else(|| {
-            let count = stored.transactions.len();
-            missing(format!("block {} has {count} transactions", header.number))
-        })?;
+        let found = stored
+            .transactions
+            .get(at)
+            .ok_or_else(|| too_few(header.number, stored.transactions.len() as u64))?;
         let StoredTransaction { hash, transaction } = found;
         let receipts = stored.receipts.as_deref();
         let receipt = receipts.and_then(|receipts| receipts.get(at));
@@ -245,6 +262,15 @@ impl Source {
         let internal = internal.map(|movement| movement.transfer).collect();
         Ok((replay, internal))
     }
+}
+
+fn too_few(block: u64, count: u64) -> Error {
+    let transactions = if count == 1 {
+        "transaction"
+    } else {
+        "transactions"
+    };
+    missing(format!("block {block} has {count} {transactions}"))
 }
 
 fn missing(message: String) -> Error {

@@ -1,0 +1,440 @@
+//! `txgraph address`: who is this?
+
+use super::{Context, names};
+use crate::{
+    args::{BlockArgs, LabelArgs, text},
+    movements,
+    output::{number, print_json, print_page},
+    table::{self, Page, Style, View, thousands},
+    units::{COIN_DECIMALS, in_units},
+};
+use clap::Args;
+use serde_json::{Value, json};
+use std::{path::PathBuf, time::Instant};
+use txgraph::{
+    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, CellKind, Creation, FirstSent,
+    Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256,
+    text::{Checksum, addresses, labels, parse_address, utc},
+};
+
+/// Who is this? Account, creator, first funder, balances and counterparties of an address
+///
+/// Reads all transfers of the address: in milliseconds from an index (`txgraph index build`), else
+/// by a scan of the blocks.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct AddressArgs {
+    /// The address
+    #[arg(value_name = "ADDRESS")]
+    address: String,
+
+    /// Tokens whose balances are read, by address; default: the ten with the most transfers
+    #[arg(short, long, value_name = "TOKEN")]
+    token: Vec<String>,
+
+    /// Block at whose end the state is read; default: the newest with a state
+    #[arg(long, value_name = "N")]
+    block: Option<u64>,
+
+    /// Counterparties that are listed in each direction, those with the most transfers first
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    #[command(flatten)]
+    blocks: BlockArgs,
+
+    /// Answer with the blocks that exist if some are missing or pruned
+    #[arg(long)]
+    allow_partial: bool,
+
+    /// Symbols and decimals of tokens, for those it lists instead of what they claim; repeat it for more
+    #[arg(long, value_name = "FILE")]
+    token_list: Vec<PathBuf>,
+
+    #[command(flatten)]
+    labels: LabelArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph address 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
+    $ txgraph address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
+        --chain testdata/small/v2/genesis.json
+";
+
+/// Runs the command.
+pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
+    let start = Instant::now();
+    let terminal = context.terminal;
+    let source = context.open()?;
+    let address = parse_address(&args.address, Checksum::Verify)?;
+    let mut question = source.profile(address).top(args.top);
+    for blocks in args.blocks.read()? {
+        question = question.blocks(blocks);
+    }
+    if args.allow_partial {
+        question = question.allow_partial();
+    }
+    for token in addresses(&args.token, Checksum::Verify)? {
+        question = question.token(token);
+    }
+    if let Some(block) = args.block {
+        question = question.block(block);
+    }
+    let paths: Vec<_> = (args.labels.labels.iter().cloned()).map(text).collect();
+    let chain_id = source.chain()?.chain_id;
+    let labels = labels(&paths, Checksum::Verify, chain_id)?;
+    terminal.labels(&labels);
+    let found = question.run()?;
+    terminal.stats.phase("read");
+    terminal.gaps(&found.scan);
+    for (what, why) in [
+        ("the state", &found.without_state),
+        ("balances of tokens", &found.without_balances),
+        ("the creation", &found.without_creation),
+    ] {
+        if let Some(why) = why {
+            terminal.note(format_args!("{what} is not known: {why}"));
+        }
+    }
+    let view = Shown {
+        tokens: tokens(&source, &found, &args.token_list, context)?,
+        coin: source.native_symbol()?,
+        labels,
+        chain_id,
+    };
+    match args.json {
+        true => print_json(&view.as_json(&found))?,
+        false => {
+            print_page(&view.text(&found))?;
+            let tables = view.tables(&found, terminal.width());
+            if !tables.text.is_empty() {
+                print_page("\n")?;
+                movements::print(&tables, terminal)?;
+            }
+        }
+    }
+    terminal.scanned(
+        &found.scan,
+        start.elapsed(),
+        source.is_indexed(&found.request),
+    );
+    Ok(())
+}
+
+/// The token lists, and what other tokens claim.
+fn tokens(
+    source: &Source,
+    found: &AddressProfile,
+    lists: &[PathBuf],
+    context: &Context<'_>,
+) -> Result<TokenList> {
+    let mut list = source.token_list(lists)?.unwrap_or_default();
+    let tokens = found.balances.iter().filter_map(|(token, _)| *token);
+    let first = found.first_sent.iter();
+    let first = first.filter_map(|first| first.transfer.token_address);
+    names::note(
+        &source.name_tokens(&mut list, tokens.chain(first))?,
+        context.terminal,
+    );
+    Ok(list)
+}
+
+/// How a profile is shown.
+struct Shown {
+    chain_id: u64,
+    coin: &'static str,
+    tokens: TokenList,
+    labels: Labels,
+}
+
+impl Shown {
+    fn text(&self, found: &AddressProfile) -> String {
+        let mut text = format!("address       {}\n", self.named(found.address));
+        let mut line = |name: &str, value: String| text += &format!("{name:<14}{value}\n");
+        if let Some(state) = &found.state {
+            let account = &state.account;
+            line(
+                "account",
+                match (state.delegate, state.code_bytes) {
+                    (Some(contract), _) => format!("delegates to {}", self.named(contract)),
+                    (None, 0) if !account.exists => "does not exist".to_owned(),
+                    (None, 0) => "no contract".to_owned(),
+                    (None, bytes) => format!(
+                        "contract of {}, code hash {}",
+                        number(bytes as u64, "byte", "bytes"),
+                        account.code_hash
+                    ),
+                },
+            );
+            line("nonce", account.nonce.to_string());
+        }
+        if let Some(creation) = &found.creation {
+            line("created", self.creation(creation));
+        }
+        if let Some(funding) = &found.first_funding {
+            line(
+                "first funder",
+                format!(
+                    "{} with {} in {}",
+                    self.named(funding.from_address),
+                    self.amount(funding),
+                    place(funding)
+                ),
+            );
+        }
+        if let Some(FirstSent {
+            transfer,
+            gas_payer,
+        }) = &found.first_sent
+        {
+            line(
+                "first sent",
+                format!(
+                    "{} to {} in {}",
+                    self.amount(transfer),
+                    self.named(transfer.to_address),
+                    place(transfer)
+                ),
+            );
+            line(
+                "first gas",
+                match gas_payer {
+                    Some(payer) if *payer == found.address => "paid by itself".to_owned(),
+                    Some(payer) => format!("paid by {}", self.named(*payer)),
+                    None => "not known".to_owned(),
+                },
+            );
+        }
+        for (name, activity) in [("received", &found.received), ("sent", &found.sent)] {
+            line(name, summary(activity));
+        }
+        if let Some(state) = &found.state {
+            text += &format!(
+                "\nbalances at the end of block {}\n",
+                thousands(state.block)
+            );
+            for (token, balance) in &found.balances {
+                text += &format!("  {}\n", self.balance(*token, *balance));
+            }
+        }
+        text
+    }
+
+    fn creation(&self, creation: &Creation) -> String {
+        let block = thousands(creation.block);
+        match &creation.by {
+            _ if creation.block == 0 => "in the genesis".to_owned(),
+            None => {
+                let why = creation.without_creator.as_deref().unwrap_or("not known");
+                format!("in block {block}; by whom is not known: {why}")
+            }
+            Some(by) if by.creator == by.sender => format!(
+                "by {} in transaction {}:{}",
+                self.named(by.creator),
+                creation.block,
+                by.index
+            ),
+            Some(by) => format!(
+                "by contract {} in transaction {}:{} of {}",
+                self.named(by.creator),
+                creation.block,
+                by.index,
+                self.named(by.sender)
+            ),
+        }
+    }
+
+    /// An address with its name.
+    fn named(&self, address: Address) -> String {
+        match self.labels.name(address) {
+            Some(name) => format!("{address} [{name}]"),
+            None => address.to_string(),
+        }
+    }
+
+    fn amount(&self, transfer: &Transfer) -> String {
+        let asset = Asset {
+            token_address: transfer.token_address,
+            token_standard: transfer.token_standard,
+        };
+        self.in_units(&asset, transfer.value)
+    }
+
+    fn balance(&self, token: Option<Address>, balance: Option<U256>) -> String {
+        match (token, balance) {
+            (Some(token), None) => format!("{token} does not answer balanceOf"),
+            (token_address, balance) => {
+                let asset = Asset {
+                    token_address,
+                    token_standard: match token_address {
+                        Some(_) => TokenStandard::Erc20,
+                        None => TokenStandard::Native,
+                    },
+                };
+                self.in_units(&asset, balance.unwrap_or_default())
+            }
+        }
+    }
+
+    fn in_units(&self, asset: &Asset, amount: U256) -> String {
+        match asset.token_address {
+            None => format!("{} {}", in_units(amount, COIN_DECIMALS), self.coin),
+            Some(_) => {
+                let sum = AmountSum::from_limbs_slice(amount.as_limbs());
+                self.tokens.format_amount(self.chain_id, asset, sum)
+            }
+        }
+    }
+
+    /// The counterparties in both directions.
+    fn tables(&self, found: &AddressProfile, width: Option<u16>) -> Page {
+        let view = View {
+            style: Style::Measures,
+            tokens: &self.tokens,
+            labels: &self.labels,
+            chain_id: self.chain_id,
+            width,
+            rows_max: usize::MAX,
+        };
+        let sides = [
+            ("received-from", "Received from", &found.received),
+            ("sent-to", "Sent to", &found.sent),
+        ];
+        let pages = sides
+            .into_iter()
+            .filter(|(.., activity)| !activity.top.is_empty())
+            .map(|(id, title, activity)| table::draw(&counterparties(id, title, activity), &view));
+        Page::join(pages.collect())
+    }
+
+    fn as_json(&self, found: &AddressProfile) -> Value {
+        let transfer = |transfer: &Option<Transfer>| -> Value {
+            transfer
+                .as_ref()
+                .map_or(Value::Null, movements::json_with_place)
+        };
+        let activity = |activity: &Activity| {
+            let top = activity.top.iter().map(|it| {
+                json!({
+                    "address": it.address,
+                    "label": self.labels.name(it.address),
+                    "transfers": it.transfers,
+                    "first_timestamp": it.first.map(BlockTime::seconds),
+                    "last_timestamp": it.last.map(BlockTime::seconds),
+                })
+            });
+            json!({
+                "transfers": activity.transfers,
+                "first": transfer(&activity.first),
+                "last": transfer(&activity.last),
+                "counterparties": activity.counterparties,
+                "top": top.collect::<Vec<_>>(),
+            })
+        };
+        let balances = found.balances.iter().map(|(token, balance)| {
+            json!({
+                "token": token,
+                "value": balance.map(|balance| balance.to_string()),
+                "text": self.balance(*token, *balance),
+            })
+        });
+        let state = found.state.as_ref().map(|state| {
+            json!({
+                "block": state.block,
+                "account": state.account,
+                "is_contract": state.code_bytes > 0 && state.delegate.is_none(),
+                "code_bytes": state.code_bytes,
+                "delegate": state.delegate,
+            })
+        });
+        let creation = found.creation.as_ref().map(|creation| {
+            json!({
+                "block": creation.block,
+                "creator": creation.by.map(|by| by.creator),
+                "sender": creation.by.map(|by| by.sender),
+                "transaction_index": creation.by.map(|by| by.index),
+                "transaction_hash": creation.by.map(|by| by.hash),
+            })
+        });
+        json!({
+            "address": found.address,
+            "label": self.labels.name(found.address),
+            "state": state,
+            "creation": creation,
+            "first_funding": transfer(&found.first_funding),
+            "first_sent": found.first_sent.as_ref().map(|first| {
+                json!({
+                    "transfer": movements::json_with_place(&first.transfer),
+                    "gas_payer": first.gas_payer,
+                })
+            }),
+            "received": activity(&found.received),
+            "sent": activity(&found.sent),
+            "balances": balances.collect::<Vec<_>>(),
+            "missing": found.scan.missing,
+        })
+    }
+}
+
+/// A transfer's block, index of its transaction and time.
+fn place(transfer: &Transfer) -> String {
+    let (block, index) = (transfer.block_number, transfer.transaction_index);
+    let place = match transfer.transaction_hash {
+        Some(_) => format!("transaction {block}:{index}"),
+        None => format!("block {block}"),
+    };
+    match transfer.block_timestamp {
+        Some(time) => format!("{place} of {}", utc(time.seconds())),
+        None => place,
+    }
+}
+
+fn summary(activity: &Activity) -> String {
+    let (Some(first), Some(last)) = (&activity.first, &activity.last) else {
+        return "nothing".to_owned();
+    };
+    let day = |transfer: &Transfer| match transfer.block_timestamp {
+        Some(time) => utc(time.seconds()),
+        None => format!("block {}", transfer.block_number),
+    };
+    format!(
+        "{}, {}, from {} to {}",
+        number(activity.transfers, "transfer", "transfers"),
+        number(activity.counterparties, "counterparty", "counterparties"),
+        day(first),
+        day(last)
+    )
+}
+
+fn counterparties(id: &'static str, title: &str, activity: &Activity) -> Table {
+    use CellKind::{Address, Integer};
+    let more = activity.counterparties - activity.top.len() as u64;
+    let title = match more {
+        0 => title.to_owned(),
+        more => format!("{title} (and {} more)", thousands(more)),
+    };
+    let mut table = Table::new(
+        id,
+        title,
+        &[
+            ("counterparty", Address),
+            ("transfers", Integer),
+            ("first_timestamp", Integer),
+            ("last_timestamp", Integer),
+        ],
+    );
+    for it in &activity.top {
+        table.push(vec![
+            it.address.into(),
+            it.transfers.into(),
+            it.first.map(BlockTime::seconds).into(),
+            it.last.map(BlockTime::seconds).into(),
+        ]);
+    }
+    table
+}

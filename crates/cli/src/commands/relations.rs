@@ -1,0 +1,338 @@
+//! `txgraph path` and `txgraph common`: how addresses are related.
+
+use super::{Context, names};
+use crate::{
+    args::{LabelArgs, SelectionArgs, text},
+    movements,
+    output::{number, print_json, print_page},
+    table::{self, Page, Style, View},
+};
+use clap::Args;
+use serde_json::{Value, json};
+use std::{path::PathBuf, time::Instant};
+use txgraph::{
+    CellKind, Error, GraphOutputs, Hops, PreparedSearch, Result, Routes, Shared, Source, Table,
+    Transfer,
+    text::{GraphQuery, Search, Selection, parse_address},
+};
+
+/// Find how tokens went from one address to another
+///
+/// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
+/// route happened after the one before it.
+#[derive(Args, Debug)]
+#[command(after_long_help = PATH)]
+pub(crate) struct PathArgs {
+    /// Where the tokens come from
+    #[arg(value_name = "FROM")]
+    from: String,
+
+    /// Where they arrive
+    #[arg(value_name = "TO")]
+    to: String,
+
+    /// Longest route, in transfers, or `all`
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N|all",
+        default_value = "6",
+        allow_negative_numbers = true,
+        help_heading = "Search"
+    )]
+    hops: Hops,
+
+    /// Also routes whose transfers did not happen in this order
+    #[arg(long, help_heading = "Search")]
+    any_order: bool,
+
+    /// No routes through addresses with more counterparties, such as exchanges
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    max_degree: Option<u32>,
+
+    /// No routes through the addresses in this file
+    #[arg(long, value_name = "FILE", help_heading = "Search")]
+    stop_at: Option<String>,
+
+    /// No routes through addresses with a label of these categories: exchange,mixer,bridge
+    #[arg(
+        long,
+        value_name = "CATEGORY",
+        value_delimiter = ',',
+        help_heading = "Search"
+    )]
+    stop_at_category: Vec<String>,
+
+    #[command(flatten)]
+    shown: ShownArgs,
+
+    #[command(flatten)]
+    selection: SelectionArgs,
+}
+
+const PATH: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
+        0x5149f9591ad4bba78320c6e8f09fca122bd2441e
+    $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
+        0x5149f9591ad4bba78320c6e8f09fca122bd2441e -t 0xd601451207128971898aab8654521699f35222e2 \\
+        -n 12 --json
+
+With an index (`txgraph index build`), routes are found in milliseconds.
+";
+
+/// Find the counterparties that all of some addresses have
+///
+/// Prints each address that sent tokens to, or received tokens from, every one of them.
+#[derive(Args, Debug)]
+#[command(after_long_help = COMMON)]
+pub(crate) struct CommonArgs {
+    /// Two addresses or more, separated by blanks or commas; @FILE reads the first column of a file
+    #[arg(required = true, value_name = "ADDRESS")]
+    addresses: Vec<String>,
+
+    /// Counterparties that a table shows, those with the most transfers first
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Output")]
+    top: usize,
+
+    #[command(flatten)]
+    shown: ShownArgs,
+
+    #[command(flatten)]
+    selection: SelectionArgs,
+}
+
+const COMMON: &str = "\
+Examples (for the small chain in testdata/):
+    $ txgraph common 0x95dc8a905bf6488bc52147ac4ebd77d3aab83dc0 \\
+        0x10e00a14b5481339d1f70d7b0875ad3acf3c9c12
+";
+
+/// How an answer is shown.
+#[derive(Args, Debug)]
+struct ShownArgs {
+    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    token_list: Vec<PathBuf>,
+
+    #[command(flatten)]
+    labels: LabelArgs,
+
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// Runs `path`.
+pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
+    let start = Instant::now();
+    let is_json = args.shown.json;
+    let source = context.open()?;
+    let selection: Selection = args.selection.into();
+    let to = parse_address(&args.to, selection.checksum())?;
+    let query = args.shown.query(Search {
+        root: vec![args.from],
+        hops: Some(args.hops),
+        time_respecting: !args.any_order,
+        max_degree: args.max_degree,
+        stop_at: args.stop_at,
+        stop_at_category: args.stop_at_category,
+        selection,
+        ..Search::default()
+    });
+    let (question, outputs) = query.on(&source)?;
+    let [from] = *question.request().roots else {
+        return Err(Error::usage("a path begins at one address"));
+    };
+    if begin(&question, &source, context)? {
+        return Ok(());
+    }
+    let found = question.routes_to(to)?;
+    let terminal = context.terminal;
+    terminal.stats.phase("search");
+    terminal.gaps(&found.scan);
+    terminal.limits(&found.limits);
+    if is_json {
+        print_json(&routes_as_json(&found))?;
+    } else if found.shortest.is_none() {
+        let hops = match args.hops {
+            Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
+            Hops::All => "any number of transfers".to_owned(),
+        };
+        print_page(&format!(
+            "no route from {from} to {to} within {hops}{}\n",
+            match args.any_order {
+                true => "",
+                false => ", each after the one before (see --any-order)",
+            }
+        ))?;
+    } else {
+        show_routes(&found, &source, outputs, context)?;
+    }
+    let is_indexed = source.is_indexed(&question.scan_request());
+    terminal.scanned(&found.scan, start.elapsed(), is_indexed);
+    Ok(())
+}
+
+fn show_routes(
+    found: &Routes,
+    source: &Source,
+    outputs: GraphOutputs,
+    context: &Context<'_>,
+) -> Result<()> {
+    let terminal = context.terminal;
+    let both = [&found.shortest, &found.earliest];
+    let steps = both.iter().copied().flatten().flatten();
+    let mut tokens = outputs.tokens.unwrap_or_default();
+    let shown = steps.filter_map(|step| step.token_address);
+    names::note(&source.name_tokens(&mut tokens, shown)?, terminal);
+    let labels = outputs.labels.unwrap_or_default();
+    let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
+    let is_same = found.shortest == found.earliest;
+    let mut pages = Vec::new();
+    for (route, what) in [
+        (&found.shortest, "Shortest route"),
+        (&found.earliest, "Earliest route"),
+    ] {
+        let Some(route) = route else { continue };
+        let what = match (is_same, pages.is_empty()) {
+            (true, true) => "Shortest and earliest route",
+            (true, false) => break,
+            (false, _) => what,
+        };
+        let length = number(route.len() as u64, "transfer", "transfers");
+        let title = format!("{what}, {length}");
+        pages.push(movements::route(title, route, &view));
+    }
+    movements::print(&Page::join(pages), terminal)
+}
+
+fn routes_as_json(found: &Routes) -> Value {
+    let route = |route: &Option<Vec<Transfer>>| -> Value {
+        let steps = route
+            .as_ref()
+            .map(|steps| steps.iter().map(movements::json_with_place));
+        steps.map_or(Value::Null, Iterator::collect)
+    };
+    json!({
+        "shortest": route(&found.shortest),
+        "earliest": route(&found.earliest),
+        "limits": found.limits,
+        "missing": found.scan.missing,
+    })
+}
+
+/// Runs `common`.
+pub(crate) fn common(args: CommonArgs, context: &Context<'_>) -> Result<()> {
+    let start = Instant::now();
+    let (is_json, top) = (args.shown.json, args.top);
+    let source = context.open()?;
+    let query = args.shown.query(Search {
+        root: args.addresses,
+        selection: args.selection.into(),
+        ..Search::default()
+    });
+    let (question, outputs) = query.on(&source)?;
+    if begin(&question, &source, context)? {
+        return Ok(());
+    }
+    let found = question.shared_counterparties()?;
+    let terminal = context.terminal;
+    terminal.stats.phase("search");
+    terminal.gaps(&found.scan);
+    let labels = outputs.labels.unwrap_or_default();
+    if is_json {
+        print_json(&shared_as_json(&found, &labels))?;
+    } else if found.counterparties.is_empty() {
+        print_page("no counterparty in common\n")?;
+    } else {
+        let roots = question.request().roots.len();
+        let rows_max = top.saturating_mul(roots);
+        let view = View {
+            style: Style::Measures,
+            tokens: &Default::default(),
+            labels: &labels,
+            chain_id: source.chain()?.chain_id,
+            width: terminal.width(),
+            rows_max,
+        };
+        movements::print(&table::draw(&shared_table(&found), &view), terminal)?;
+    }
+    let is_indexed = source.is_indexed(&question.scan_request());
+    terminal.scanned(&found.scan, start.elapsed(), is_indexed);
+    Ok(())
+}
+
+/// A row for each counterparty and root.
+fn shared_table(found: &Shared) -> Table {
+    use CellKind::{Address, Integer};
+    let count = found.counterparties.len() as u64;
+    let mut table = Table::new(
+        "common",
+        format!(
+            "{}: what each address sent to it, and received from it",
+            number(count, "counterparty in common", "counterparties in common")
+        ),
+        &[
+            ("counterparty", Address),
+            ("address", Address),
+            ("sent", Integer),
+            ("received", Integer),
+        ],
+    );
+    for it in &found.counterparties {
+        for (root, exchanged) in &it.with {
+            table.push(vec![
+                it.address.into(),
+                (*root).into(),
+                exchanged.sent.into(),
+                exchanged.received.into(),
+            ]);
+        }
+    }
+    table
+}
+
+fn shared_as_json(found: &Shared, labels: &txgraph::Labels) -> Value {
+    let counterparties = found.counterparties.iter().map(|it| {
+        let with = it.with.iter().map(|(root, exchanged)| {
+            json!({
+                "address": root,
+                "sent": exchanged.sent,
+                "received": exchanged.received,
+            })
+        });
+        json!({
+            "address": it.address,
+            "label": labels.name(it.address),
+            "with": with.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "counterparties": counterparties.collect::<Vec<_>>(),
+        "missing": found.scan.missing,
+    })
+}
+
+impl ShownArgs {
+    /// The question for a search, with the names of its answer.
+    fn query(self, search: Search) -> GraphQuery {
+        GraphQuery {
+            search: Search {
+                labels: self.labels.paths(),
+                ..search
+            },
+            token_list: self.token_list.into_iter().map(text).collect(),
+            ..GraphQuery::default()
+        }
+    }
+}
+
+/// Says what is searched. Returns whether --explain was given, which asks nothing.
+fn begin(question: &PreparedSearch<'_>, source: &Source, context: &Context<'_>) -> Result<bool> {
+    let terminal = context.terminal;
+    terminal.labels(&question.request().labels);
+    terminal.blocks(question.blocks());
+    terminal.stats.phase("prepare");
+    context.explains(source, &question.scan_request())
+}

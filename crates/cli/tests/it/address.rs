@@ -1,0 +1,237 @@
+//! `txgraph address`, compared with all transfers, receipts and balances.
+
+use crate::harness::{Sample, rows};
+use serde_json::Value;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+use txgraph_testkit::fixtures;
+
+type Row = BTreeMap<String, String>;
+
+/// The full fixtures, each with the genesis file of its chain.
+fn samples() -> impl Iterator<Item = Sample> {
+    fixtures::full().into_iter().map(|fixture| {
+        let sample = Sample::new(fixture);
+        let genesis = sample.fixture.genesis.to_string();
+        fs::write(sample.path("genesis.json"), genesis).unwrap();
+        sample
+    })
+}
+
+fn ask(sample: &Sample, line: &str) -> Value {
+    let answer = sample.ok(&format!("address {line} --json -q --chain genesis.json"));
+    serde_json::from_str(&answer.stdout).unwrap()
+}
+
+fn transfers(sample: &Sample) -> Vec<Row> {
+    let mut all = rows(&sample.ok("transfers -q").stdout);
+    for row in &mut all {
+        for name in ["from_address", "to_address"] {
+            let lower = row[name].to_lowercase();
+            row.insert(name.to_owned(), lower);
+        }
+    }
+    all
+}
+
+/// Compares the transfers in one direction with rows of a table.
+fn check_side(found: &Value, all: &[&Row], other: &str) {
+    assert_eq!(found["transfers"], all.len());
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in all {
+        *counts.entry(&row[other]).or_default() += 1;
+    }
+    assert_eq!(found["counterparties"], counts.len());
+    let mut top: Vec<_> = counts.into_iter().collect();
+    top.sort_by_key(|(address, count)| (Reverse(*count), *address));
+    top.truncate(10);
+    let listed = found["top"].as_array().unwrap().iter();
+    let listed = listed.map(|it| {
+        (
+            it["address"].as_str().unwrap(),
+            it["transfers"].as_u64().unwrap(),
+        )
+    });
+    assert_eq!(listed.collect::<Vec<_>>(), top);
+    for (name, row) in [("first", all.first()), ("last", all.last())] {
+        let Some(row) = row else {
+            assert!(found[name].is_null());
+            continue;
+        };
+        check_transfer(&found[name], row);
+    }
+}
+
+fn check_transfer(found: &Value, row: &Row) {
+    for name in ["block_number", "block_timestamp", "transaction_index"] {
+        assert_eq!(found[name].to_string(), row[name], "{name}");
+    }
+    for name in ["value", "kind", "from_address", "to_address"] {
+        assert_eq!(
+            found[name].as_str().unwrap().to_lowercase(),
+            row[name],
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn activity_is_that_of_all_transfers() {
+    for sample in samples() {
+        let all = transfers(&sample);
+        sample.ok("index build --index idx -q");
+        let mut addresses: BTreeSet<&str> = BTreeSet::new();
+        for row in all.iter().step_by(all.len() / 4) {
+            addresses.extend([row["from_address"].as_str(), row["to_address"].as_str()]);
+        }
+        addresses.insert("0x1111111111111111111111111111111111111111");
+        for address in addresses {
+            let found = ask(&sample, address);
+            assert_eq!(
+                found,
+                ask(&sample, &format!("{address} --index idx")),
+                "{address}"
+            );
+            let side = |name: &str| -> Vec<&Row> {
+                all.iter().filter(|row| row[name] == address).collect()
+            };
+            let received = side("to_address");
+            check_side(&found["received"], &received, "from_address");
+            check_side(&found["sent"], &side("from_address"), "to_address");
+            let funding = received.iter().find(|row| {
+                row["token_address"].is_empty()
+                    && row["from_address"].trim_matches(['0', 'x']) != ""
+            });
+            match funding {
+                Some(row) => check_transfer(&found["first_funding"], row),
+                None => assert!(found["first_funding"].is_null(), "{found}"),
+            }
+            // Balances are those of the command for them.
+            for balance in found["balances"].as_array().unwrap() {
+                let token = balance["token"].as_str().unwrap_or("eth");
+                let line = format!("balance {address} -t {token} --json -q --chain genesis.json");
+                let answer: Value = serde_json::from_str(&sample.ok(&line).stdout).unwrap();
+                assert_eq!(answer["balances"][0]["value"], balance["value"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn contracts_have_their_creators() {
+    for sample in samples() {
+        let mut created = Vec::new();
+        for line in sample.fixture.lines("receipts") {
+            for receipt in line["receipts"].as_array().unwrap() {
+                if receipt["status"] == "0x1" && receipt["contractAddress"].is_string() {
+                    created.push(receipt.clone());
+                }
+            }
+        }
+        assert!(created.len() > 3);
+        let mut checked = 0;
+        for receipt in created.iter().step_by(created.len().div_ceil(8)) {
+            let found = ask(&sample, receipt["contractAddress"].as_str().unwrap());
+            if found["state"]["is_contract"] == false {
+                // Destroyed since.
+                continue;
+            }
+            let creation = &found["creation"];
+            for (name, key) in [
+                ("block", "blockNumber"),
+                ("transaction_index", "transactionIndex"),
+            ] {
+                let expected = receipt[key].as_str().unwrap().trim_start_matches("0x");
+                let expected = u64::from_str_radix(expected, 16).unwrap();
+                assert_eq!(creation[name], expected, "{found}");
+            }
+            assert_eq!(creation["sender"], receipt["from"]);
+            assert_eq!(creation["creator"], receipt["from"]);
+            assert_eq!(creation["transaction_hash"], receipt["transactionHash"]);
+            checked += 1;
+        }
+        assert!(checked > 2);
+    }
+}
+
+/// A contract that a factory created is found in the trace of the block.
+#[test]
+fn contracts_of_factories_have_their_factory() {
+    let Some(fixture) = fixtures::fixture("long-v2") else {
+        return;
+    };
+    let sample = Sample::new(fixture);
+    fs::write(
+        sample.path("genesis.json"),
+        sample.fixture.genesis.to_string(),
+    )
+    .unwrap();
+    let factory = sample.fixture.truth["contracts"]["factory"]
+        .as_str()
+        .unwrap();
+    let mut children = BTreeSet::new();
+    let mut blocks = BTreeMap::new();
+    for line in sample.fixture.lines("receipts") {
+        for receipt in line["receipts"].as_array().unwrap() {
+            if receipt["to"] == factory && receipt["status"] == "0x1" {
+                blocks.insert(receipt["transactionHash"].to_string(), receipt.clone());
+            }
+        }
+    }
+    // Its frames name the children.
+    for receipt in blocks.values().take(4) {
+        let hash = receipt["transactionHash"].as_str().unwrap();
+        let trace = sample.ok(&format!(
+            "replay --tx {hash} --trace call -q --chain genesis.json"
+        ));
+        for line in trace.stdout.lines() {
+            let frame: Value = serde_json::from_str(line).unwrap();
+            let frame = frame.get("result").cloned().unwrap_or(frame);
+            for call in frame["calls"].as_array().unwrap() {
+                if call["type"].as_str().unwrap().starts_with("CREATE") && call["to"].is_string() {
+                    children.insert((call["to"].as_str().unwrap().to_owned(), hash.to_owned()));
+                }
+            }
+        }
+    }
+    assert!(!children.is_empty());
+    for (child, hash) in children {
+        let found = ask(&sample, &child);
+        if found["state"]["is_contract"] == true {
+            assert_eq!(found["creation"]["creator"], factory, "{found}");
+            assert_eq!(found["creation"]["transaction_hash"], hash, "{found}");
+        }
+    }
+}
+
+#[test]
+fn profiles_are_readable() {
+    let sample = Sample::small();
+    let found = sample.ok("address 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0");
+    for part in [
+        "no contract",
+        "first funder  0x",
+        "first gas     paid by",
+        "balances at the end of block ",
+        " USD6",
+        "Sent to",
+    ] {
+        assert!(found.stdout.contains(part), "{part}: {found:?}");
+    }
+    let nobody = sample.ok("address 0x1111111111111111111111111111111111111111");
+    assert!(nobody.stdout.contains("does not exist"), "{nobody:?}");
+    assert!(
+        nobody.stdout.contains("received      nothing"),
+        "{nobody:?}"
+    );
+    assert_eq!(sample.run("address 0x1234").status, 2);
+    assert_eq!(
+        sample
+            .run(&format!("address 0x{} --blocks 99999:", "11".repeat(20)))
+            .status,
+        3
+    );
+}

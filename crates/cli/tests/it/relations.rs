@@ -1,0 +1,186 @@
+//! `txgraph path` and `txgraph common`, compared with walks over all transfers.
+
+use crate::harness::{Sample, rows};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph_testkit::fixtures;
+
+type Row = BTreeMap<String, String>;
+
+fn samples() -> Vec<Sample> {
+    fixtures::full().into_iter().map(Sample::new).collect()
+}
+
+fn transfers(sample: &Sample) -> Vec<Row> {
+    let mut all = rows(&sample.ok("transfers -q").stdout);
+    for row in &mut all {
+        for name in ["from_address", "to_address"] {
+            let lower = row[name].to_lowercase();
+            row.insert(name.to_owned(), lower);
+        }
+    }
+    all
+}
+
+fn json(sample: &Sample, line: &str) -> Value {
+    serde_json::from_str(&sample.ok(&format!("{line} --json -q")).stdout).unwrap()
+}
+
+/// Hops and place of the first arrival with each number of hops, as far as it is earlier than
+/// those with fewer.
+fn arrivals(all: &[Row], from: &str, to: &str, hops: usize) -> Vec<(usize, usize)> {
+    let zero = format!("0x{}", "0".repeat(40));
+    // The first arrivals with exactly this number of hops.
+    let mut at = BTreeMap::from([(from.to_owned(), 0)]);
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for hop in 1..=hops {
+        let mut next: BTreeMap<String, usize> = BTreeMap::new();
+        for (place, row) in all.iter().enumerate() {
+            let [sender, receiver] = ["from_address", "to_address"].map(|name| &row[name]);
+            let is_through = *sender != zero || sender == from;
+            if is_through && at.get(sender).is_some_and(|arrived| *arrived <= place) {
+                next.entry(receiver.clone()).or_insert(place + 1);
+            }
+        }
+        if let Some(place) = next.remove(to)
+            && found.last().is_none_or(|(_, known)| place < *known)
+        {
+            found.push((hop, place));
+        }
+        at = next;
+    }
+    found
+}
+
+fn check(route: &Value, all: &[Row], from: &str, to: &str) -> (usize, usize) {
+    let steps = route.as_array().unwrap();
+    let text = |step: &Value, name: &str| step[name].as_str().unwrap_or_default().to_lowercase();
+    let mut place = 0;
+    let mut here = from.to_owned();
+    for step in steps {
+        assert_eq!(text(step, "from_address"), here);
+        here = text(step, "to_address");
+        let is_step = |row: &Row| {
+            row["block_number"].parse::<u64>().ok() == step["block_number"].as_u64()
+                && row["from_address"] == text(step, "from_address")
+                && row["to_address"] == here
+                && row["transaction_hash"].to_lowercase() == text(step, "transaction_hash")
+                && row["log_index"]
+                    == step["log_index"]
+                        .as_u64()
+                        .map_or(String::new(), |it| it.to_string())
+                && row["value"] == text(step, "value")
+        };
+        let found = all[place..].iter().position(is_step).unwrap();
+        place += found + 1;
+    }
+    assert_eq!(here, to);
+    (steps.len(), place)
+}
+
+#[test]
+fn routes_are_those_of_all_transfers() {
+    for sample in samples() {
+        let all = transfers(&sample);
+        let edges = sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"].clone();
+        let end = |edge: &Value, name: &str| edge[name].as_str().unwrap().to_lowercase();
+        let edges = edges.as_array().unwrap();
+        let from = end(&edges[0], "from");
+        let mut ends: BTreeSet<String> = edges.iter().map(|edge| end(edge, "to")).collect();
+        // Some that are not planted, so that there may be no route.
+        let others = all.iter().map(|row| row["to_address"].clone());
+        ends.extend(others.step_by(all.len() / 5));
+        ends.remove(&from);
+        sample.ok("index build --index idx -q");
+        let mut lengths = BTreeSet::new();
+        for to in &ends {
+            for hops in [1, 3, 6] {
+                let line = format!("path {from} {to} -n {hops}");
+                let found = json(&sample, &line);
+                assert_eq!(
+                    found,
+                    json(&sample, &format!("{line} --index idx")),
+                    "{line}"
+                );
+                let expected = arrivals(&all, &from, to, hops);
+                let check = |name: &str| match found[name].is_null() {
+                    true => None,
+                    false => Some(check(&found[name], &all, &from, to)),
+                };
+                assert_eq!(check("shortest"), expected.first().copied(), "{line}");
+                let earliest = check("earliest").map(|(_, place)| place);
+                assert_eq!(earliest, expected.last().map(|(_, place)| *place), "{line}");
+                lengths.extend(expected.first().map(|(hops, _)| *hops));
+            }
+        }
+        assert!(lengths.len() > 2, "{lengths:?}");
+    }
+}
+
+#[test]
+fn routes_are_shown_to_people() {
+    let sample = Sample::small();
+    let ends = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
+                0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
+    let found = sample.ok(&format!("path {ends}"));
+    assert!(
+        found.stdout.starts_with("Shortest and earliest route, "),
+        "{found:?}"
+    );
+    assert!(found.stdout.contains("USD6"), "{found:?}");
+    let back: Vec<_> = ends.split_whitespace().rev().collect();
+    let none = sample.ok(&format!("path {}", back.join(" ")));
+    assert!(none.stdout.starts_with("no route from 0x5149"), "{none:?}");
+    let same = sample.run(&format!("path {} {}", back[0], back[0]));
+    assert_eq!(same.status, 2, "{same:?}");
+    assert!(same.stderr.contains("from "), "{same:?}");
+}
+
+#[test]
+fn common_counterparties_are_those_of_all_transfers() {
+    for sample in samples() {
+        let all = transfers(&sample);
+        let zero = format!("0x{}", "0".repeat(40));
+        let mut sides: BTreeMap<&str, BTreeMap<&str, [u64; 2]>> = BTreeMap::new();
+        for row in &all {
+            let [from, to] = ["from_address", "to_address"].map(|name| row[name].as_str());
+            if from != to {
+                sides.entry(from).or_default().entry(to).or_default()[0] += 1;
+                sides.entry(to).or_default().entry(from).or_default()[1] += 1;
+            }
+        }
+        let mut busy: Vec<_> = sides.iter().filter(|(it, _)| **it != zero).collect();
+        busy.sort_by_key(|(address, others)| (std::cmp::Reverse(others.len()), **address));
+        sample.ok("index build --index idx -q");
+        for roots in [[busy[0], busy[1]], [busy[1], busy[6]]] {
+            let expected: BTreeMap<String, Vec<[u64; 2]>> = (roots[0].1.iter())
+                .filter(|(other, _)| **other != zero)
+                .filter_map(|(other, first)| {
+                    let second = roots[1].1.get(other)?;
+                    // By the address of the root.
+                    let mut with = [(roots[0].0, *first), (roots[1].0, *second)];
+                    with.sort();
+                    Some(((*other).to_owned(), with.map(|(_, counts)| counts).to_vec()))
+                })
+                .collect();
+            let line = format!("common {} {}", roots[0].0, roots[1].0);
+            let found = json(&sample, &line);
+            assert_eq!(found, json(&sample, &format!("{line} --index idx")));
+            let found: BTreeMap<_, _> = (found["counterparties"].as_array().unwrap().iter())
+                .map(|it| {
+                    let with = it["with"].as_array().unwrap().iter();
+                    let counts =
+                        with.map(|it| ["sent", "received"].map(|name| it[name].as_u64().unwrap()));
+                    (
+                        it["address"].as_str().unwrap().to_owned(),
+                        counts.collect::<Vec<_>>(),
+                    )
+                })
+                .collect();
+            assert_eq!(found, expected, "{line}");
+            let table = sample.ok(&line).stdout;
+            assert!(table.contains("counterpart"), "{table}");
+        }
+        assert_eq!(sample.run(&format!("common {}", busy[0].0)).status, 2);
+    }
+}

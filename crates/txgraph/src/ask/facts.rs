@@ -1,0 +1,120 @@
+//! The transactions of transfers, for columns on request.
+
+use crate::{Capability, Result, Source};
+use alloy_primitives::{B256, hex};
+use std::{collections::BTreeMap, ops::ControlFlow};
+use txgraph_export::{TransactionFacts, Transactions};
+use txgraph_nodedb::{Block, Parts, Scratch};
+use txgraph_transfers::{BlockRange, SourceError, Transfer};
+use txgraph_work::Retry;
+
+/// The columns of transfers that state something of their transaction.
+pub(crate) const COLUMNS: [&str; 4] = ["transaction_from", "transaction_to", "status", "method"];
+
+impl Source {
+    /// Reads the transactions of transfers from the data directory of the node. The transfers are
+    /// in total order.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Reorged`] if a block was replaced since its transfers were read. If the
+    /// source has no transactions, or a receipt was pruned.
+    pub(crate) fn add_transactions<'t>(
+        &self,
+        facts: &mut Transactions,
+        transfers: impl Iterator<Item = &'t Transfer>,
+    ) -> Result<()> {
+        // The hashes of the wanted transactions, by block and index.
+        let mut wanted: BTreeMap<u64, BTreeMap<u32, B256>> = BTreeMap::new();
+        for transfer in transfers {
+            if let Some(hash) = transfer.transaction_hash {
+                let of_block = wanted.entry(transfer.block_number).or_default();
+                of_block.insert(transfer.transaction_index, hash);
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let node = self.node(Capability::Info)?;
+        let parts = Parts {
+            headers: false,
+            receipts: true,
+            transactions: true,
+            senders: true,
+            withdrawals: false,
+        };
+        let mut scratch = Scratch::default();
+        for (number, of_block) in wanted {
+            self.check_interrupted()?;
+            let blocks = BlockRange {
+                first: number,
+                last: number,
+            };
+            let mut read = Vec::new();
+            Retry::REREAD.run(
+                "reading transactions",
+                txgraph_nodedb::Error::is_stale,
+                || {
+                    read.clear();
+                    let snapshot = node.db().snapshot()?;
+                    snapshot.for_each_block(blocks, parts, &mut scratch, &mut |block| {
+                        read = of_transactions(block, &of_block)?;
+                        Ok(ControlFlow::Continue(()))
+                    })
+                },
+            )?;
+            if read.len() != of_block.len() || read.iter().any(|(.., is_same)| !is_same) {
+                return Err(SourceError::Reorged { block: number }.into());
+            }
+            facts.extend(read.into_iter().map(|(index, it, _)| ((number, index), it)));
+        }
+        Ok(())
+    }
+}
+
+/// The wanted transactions of a block, each with whether it has the wanted hash.
+fn of_transactions(
+    block: &mut Block<'_>,
+    wanted: &BTreeMap<u32, B256>,
+) -> txgraph_nodedb::Result<Vec<(u32, TransactionFacts, bool)>> {
+    let mut read = Vec::with_capacity(wanted.len());
+    let mut wanted = wanted.iter().peekable();
+    let mut index = 0;
+    while let Some(&(&next, hash)) = wanted.peek()
+        && let Some(receipt) = block.next_receipt()?
+    {
+        let success = receipt.success;
+        if index == next {
+            let stored = block.stored_transaction(index)?;
+            let facts = TransactionFacts {
+                from: block.sender(index)?,
+                to: stored.to(),
+                success,
+                method: method(&stored),
+            };
+            read.push((index, facts, stored.hash() == *hash));
+            wanted.next();
+        }
+        index += 1;
+    }
+    Ok(read)
+}
+
+/// The called function: its signature if it is a common one, else its selector.
+fn method(stored: &txgraph_nodedb::StoredTransaction) -> Option<String> {
+    stored.to()?;
+    let selector = *stored.input().first_chunk::<4>()?;
+    #[cfg(feature = "replay")]
+    if let Some(signature) = common().signatures(selector).next() {
+        return Some(signature);
+    }
+    Some(hex::encode_prefixed(selector))
+}
+
+/// The signatures of common standards.
+#[cfg(feature = "replay")]
+fn common() -> &'static txgraph_abi::Dictionary {
+    static COMMON: std::sync::LazyLock<txgraph_abi::Dictionary> =
+        std::sync::LazyLock::new(txgraph_abi::Dictionary::common);
+    &COMMON
+}

@@ -1,0 +1,225 @@
+//! Where a contract was created: in the change sets of accounts, and by replay of one block.
+
+use super::Trace;
+use crate::{BlockSpec, Capability, Result, Source, source::RethNode};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY};
+use std::ops::ControlFlow;
+use txgraph_nodedb::{Account, Scratch, Snapshot};
+use txgraph_replay::StoredBlock;
+use txgraph_transfers::{BlockRange, SourceError};
+use txgraph_work::{Ordered, Retry, ordered};
+
+/// Blocks whose change sets are searched by one thread at a time.
+const CHUNK_BLOCKS: u64 = 20_000;
+
+/// Where a contract was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Creation {
+    /// The block. In block 0 it is part of the genesis.
+    pub block: u64,
+    /// The transaction that created it, if that is known.
+    pub by: Option<Creator>,
+    /// Why the transaction is not known.
+    pub without_creator: Option<String>,
+}
+
+/// Who created a contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Creator {
+    /// The index of the transaction in its block.
+    pub index: u32,
+    /// Its hash.
+    pub hash: B256,
+    /// Who signed it.
+    pub sender: Address,
+    /// The account whose `CREATE` or `CREATE2` made the contract; the sender, if the transaction
+    /// itself created it.
+    pub creator: Address,
+}
+
+impl Source {
+    /// Where the code that an account has now was created. `None` if it was before the first
+    /// block whose changes the node keeps.
+    ///
+    /// Uses the node's history index if it can be read. Otherwise the change sets of accounts are
+    /// searched backwards, some ten microseconds for each block and thread.
+    ///
+    /// # Errors
+    ///
+    /// If the source keeps no change sets, or they cannot be read.
+    pub fn creation_of(&self, contract: Address) -> Result<Option<Creation>> {
+        let node = self.node(Capability::State)?;
+        let Some(block) = self.block_of_creation(node, contract)? else {
+            return Ok(None);
+        };
+        let mut creation = Creation {
+            block,
+            by: None,
+            without_creator: None,
+        };
+        if block > 0 {
+            match self.creator_in(node, block, contract) {
+                Ok(by) => {
+                    creation.by = by;
+                    creation.without_creator = match by {
+                        Some(_) => None,
+                        None => Some("no transaction of the block created it".to_owned()),
+                    };
+                }
+                Err(error) => creation.without_creator = Some(error.message),
+            }
+        }
+        Ok(Some(creation))
+    }
+
+    fn block_of_creation(&self, node: &RethNode, contract: Address) -> Result<Option<u64>> {
+        let snapshot = node.db().snapshot()?;
+        let coverage = snapshot.state_coverage()?;
+        let Some(accounts) = coverage.accounts else {
+            return Ok(None);
+        };
+        // The state after a block needs the change sets behind it. That of block 0 is the genesis.
+        let first = match accounts.first {
+            0 => 0,
+            first => first + 1,
+        };
+        // Indexed from its first block on, so that no change is overlooked.
+        if coverage.indexed_from <= accounts.first {
+            return Ok(by_index(&snapshot, contract, first)?);
+        }
+        let tip = snapshot.tip();
+        drop(snapshot);
+        // The change set of a block leads to the state before it.
+        let mut end = Some(tip);
+        let chunks = std::iter::from_fn(|| {
+            let last = end.filter(|last| *last >= first)?;
+            let begin = last.saturating_sub(CHUNK_BLOCKS - 1).max(first);
+            end = begin.checked_sub(1);
+            Some(BlockRange { first: begin, last })
+        });
+        let control = &node.control;
+        let search = |(): &mut (), blocks: BlockRange| {
+            let found = Retry::REREAD.run(
+                "reading change sets",
+                txgraph_nodedb::Error::is_stale,
+                || without_code(&node.db().snapshot()?, contract, blocks),
+            );
+            match &found {
+                Ok(None) => ControlFlow::Continue(found),
+                _ => ControlFlow::Break(found),
+            }
+        };
+        let mut found = Ok(None);
+        let ended = ordered(
+            &control.threads,
+            64,
+            &control.cancel,
+            chunks,
+            || (),
+            search,
+            |result| {
+                found = result;
+                ControlFlow::<()>::Continue(())
+            },
+        )
+        .map_err(txgraph_replay::Error::from)?;
+        if ended == Ordered::Cancelled {
+            return Err(SourceError::Interrupted.into());
+        }
+        Ok(found?)
+    }
+
+    /// The transaction of a block that created a contract.
+    fn creator_in(
+        &self,
+        node: &RethNode,
+        number: u64,
+        contract: Address,
+    ) -> Result<Option<Creator>> {
+        let mut read = Vec::new();
+        StoredBlock::read(
+            &node.db().snapshot()?,
+            BlockRange::one(number),
+            &mut Scratch::default(),
+            false,
+            &mut read,
+        )?;
+        let transactions = read.iter().flat_map(|block| &block.transactions);
+        for (index, stored) in (0..).zip(transactions) {
+            let transaction = &stored.transaction;
+            let creates = || transaction.caller.create(transaction.nonce) == contract;
+            if transaction.to.is_none() && creates() {
+                return Ok(Some(Creator {
+                    index,
+                    hash: stored.hash,
+                    sender: transaction.caller,
+                    creator: transaction.caller,
+                }));
+            }
+        }
+        let mut found = None;
+        let question = self.replay().blocks(BlockSpec::through(number, number));
+        question.trace(Trace::Call).for_each(|block| {
+            for replay in &block.transactions {
+                let frames = replay.frames.iter().flat_map(|frames| frames.iter());
+                let mut creations = frames.filter(|frame| {
+                    frame.is_creation() && frame.address == contract && !frame.is_reverted
+                });
+                if let Some(frame) = creations.next() {
+                    found = Some(Creator {
+                        index: replay.index,
+                        hash: replay.hash,
+                        sender: replay.transaction.caller,
+                        creator: frame.caller,
+                    });
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// Finds the block of the creation with the history index: the first whose state has code.
+fn by_index(
+    snapshot: &Snapshot<'_>,
+    contract: Address,
+    first: u64,
+) -> txgraph_nodedb::Result<Option<u64>> {
+    let mut last_without = None;
+    let mut next = match first.checked_sub(1) {
+        Some(before) => snapshot.next_account_change(contract, before)?,
+        None => Some(0),
+    };
+    while let Some(block) = next {
+        if let Some(before) = snapshot.account_before(block, contract)? {
+            match has_code(before.as_ref()) {
+                // Since the change before.
+                true => return Ok(last_without),
+                false => last_without = Some(block),
+            }
+        }
+        next = snapshot.next_account_change(contract, block)?;
+    }
+    Ok(last_without)
+}
+
+/// The last of some blocks before which an account had no code, and which changed it.
+fn without_code(
+    snapshot: &Snapshot<'_>,
+    contract: Address,
+    blocks: BlockRange,
+) -> txgraph_nodedb::Result<Option<u64>> {
+    for block in (blocks.first..=blocks.last).rev() {
+        if let Some(before) = snapshot.account_before(block, contract)?
+            && !has_code(before.as_ref())
+        {
+            return Ok(Some(block));
+        }
+    }
+    Ok(None)
+}
+
+fn has_code(account: Option<&Account>) -> bool {
+    account.is_some_and(|account| account.code_hash != KECCAK256_EMPTY)
+}
