@@ -77,4 +77,4 @@ pub use fork::{Fork, UnknownFork};
 pub use inspect::{FrameEnd, FrameKind, FrameStart, Inspector, Step};
 pub use outcome::{BlockGas, Error, Halt, InvalidTransaction, Outcome, Status};
 pub use source::{Account, MemoryState, MemoryStateError, StateSource};
-pub use state::{AccountChange, SlotChange, State, StateMemory, Transition};
+pub use state::{AccountChange, AccountOverride, SlotChange, State, StateMemory, Transition};

@@ -6,7 +6,7 @@ use crate::oracle::{BlockEvm, Both};
 use crate::{
     BlockReplay, BlockRules, Difference, EngineKind, Error, FrameDetail, FrameRecorder, Mismatch,
     Record, ReplayOptions, Result, StateError, StateHistory, StoredBlock, TransactionReplay,
-    Verify,
+    Verify, WhatIf,
     balance_check::BalanceChecker,
     engine::{Engine, OurEvm},
     execution::{self, BlockObserver, ExecutedTransaction, ExecutionEnd},
@@ -17,7 +17,7 @@ use crate::{
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
 use txgraph_block::{BlockRequests, Receipts};
-use txgraph_evm::{AccountChange, Inspector, Outcome};
+use txgraph_evm::{AccountChange, Inspector, Outcome, Transaction};
 
 /// The replay of one block, or of one transaction of it.
 pub(crate) struct BlockReplayer<'a, 'i> {
@@ -28,6 +28,10 @@ pub(crate) struct BlockReplayer<'a, 'i> {
     engine: EngineKind,
     /// Record and compare this transaction only; those before it are just executed.
     only: Option<u32>,
+    /// What is different before this transaction.
+    what_if: Option<&'a WhatIf>,
+    /// The transaction that is executed instead.
+    changed: Option<Transaction>,
     inspectors: InspectorPair<FrameRecorder, &'i mut dyn Inspector>,
     /// The tokens whose balances are compared with their logs.
     tokens: &'a [Address],
@@ -63,6 +67,8 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             verify,
             engine,
             only: None,
+            what_if: None,
+            changed: None,
             inspectors: InspectorPair(frames.map(FrameRecorder::new), None),
             tokens,
             balance_checker: None,
@@ -83,6 +89,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
     ) -> Self {
         let mut replayer = Self::new(block, rules, options);
         replayer.only = Some(index);
+        replayer.what_if = options.what_if.as_ref();
         replayer.inspectors.1 = inspector;
         // These checks need the whole block.
         replayer.verify.header = false;
@@ -296,6 +303,22 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
 }
 
 impl BlockObserver for BlockReplayer<'_, '_> {
+    fn before(
+        &mut self,
+        index: u32,
+        engine: &mut dyn Engine,
+    ) -> Result<Option<Transaction>, StateError> {
+        let Some(what_if) = self.what_if.filter(|_| self.only == Some(index)) else {
+            return Ok(None);
+        };
+        // There is nothing to compare with.
+        self.verify.receipts = false;
+        let stored = &self.block.transactions[index as usize];
+        let changed = engine.what_if(what_if, &stored.transaction)?;
+        self.changed = Some(changed.clone());
+        Ok(Some(changed))
+    }
+
     fn inspector(&mut self, index: u32) -> Option<&mut dyn Inspector> {
         let wanted = self.only.is_none_or(|only| only == index);
         (wanted && !self.inspectors.is_empty()).then_some(&mut self.inspectors)
@@ -335,7 +358,7 @@ impl BlockObserver for BlockReplayer<'_, '_> {
             fork: self.rules.fork,
             index,
             hash: stored.hash,
-            transaction: stored.transaction.clone(),
+            transaction: (self.changed.take()).unwrap_or_else(|| stored.transaction.clone()),
             outcome,
             first_log: u32::try_from(first_log).unwrap_or(u32::MAX),
             frames: self.inspectors.0.as_mut().map(FrameRecorder::take),

@@ -1,6 +1,6 @@
 //! The interface between the execution of a block and the interpreter.
 
-use crate::{error::StateError, look_back::LookBack};
+use crate::{WhatIf, error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_evm::{
     AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Message, Outcome, State,
@@ -51,6 +51,16 @@ pub(crate) trait Engine {
 
     /// Sets a balance to zero, outside of any transaction, and returns it.
     fn drain_balance(&mut self, address: Address) -> Result<U256, StateError>;
+
+    /// Changes the state, and returns the changed transaction. Only the engine of this project
+    /// supports it; others return the transaction as it is.
+    fn what_if(
+        &mut self,
+        _what_if: &WhatIf,
+        transaction: &Transaction,
+    ) -> Result<Transaction, StateError> {
+        Ok(transaction.clone())
+    }
 
     /// The state changes of the last transaction, with all code; none unless the engine was
     /// created to record them.
@@ -151,6 +161,17 @@ where
         (self.state)
             .drain_balance(fork, address)
             .map_err(Into::into)
+    }
+
+    fn what_if(
+        &mut self,
+        what_if: &WhatIf,
+        transaction: &Transaction,
+    ) -> Result<Transaction, StateError> {
+        let fork = self.evm.fork();
+        let state = &mut self.state;
+        what_if.apply(fork, state).map_err(Into::into)?;
+        what_if.transaction(transaction, state).map_err(Into::into)
     }
 
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError> {

@@ -52,6 +52,14 @@ pub enum Error {
         /// The key, and what is wrong with it.
         what: String,
     },
+    /// A file of what is different cannot be read, or has something else.
+    #[error("{}: {problem}", path.display())]
+    WhatIf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// A trace to compare with could not be read.
     #[error("cannot read trace {}: {source}", path.display())]
     ReadTrace {

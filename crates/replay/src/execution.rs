@@ -10,10 +10,20 @@ use crate::{
 use alloy_primitives::{Address, Bytes, U256};
 use std::ops::ControlFlow;
 use txgraph_block::{BlockRequests, BlockSteps, Deposits, Executor};
-use txgraph_evm::{Block, Fork, Inspector, Outcome, Transition};
+use txgraph_evm::{Block, Fork, Inspector, Outcome, Transaction, Transition};
 
 /// Receives the transactions of a block while it is executed.
 pub(crate) trait BlockObserver {
+    /// Called before each transaction, with `engine` in the state that it starts from. Returns
+    /// the transaction to execute instead, if it is another one.
+    fn before(
+        &mut self,
+        _index: u32,
+        _engine: &mut dyn Engine,
+    ) -> Result<Option<Transaction>, StateError> {
+        Ok(None)
+    }
+
     /// The inspector for a transaction; without one, execution runs at full speed.
     fn inspector(&mut self, index: u32) -> Option<&mut dyn Inspector>;
 
@@ -86,8 +96,10 @@ pub(crate) fn execute(
     let mut deposits = Deposits::new(rules.deposit_contract);
     for (index, stored) in (0..).zip(&stored.transactions) {
         let failed = StateFailure::of_transaction(index);
+        let changed = observer.before(index, engine).map_err(&failed)?;
+        let transaction = changed.as_ref().unwrap_or(&stored.transaction);
         let inspector = observer.inspector(index);
-        let outcome = match engine.transaction(&block, &stored.transaction, inspector) {
+        let outcome = match engine.transaction(&block, transaction, inspector) {
             Ok(outcome) => outcome,
             Err(Failure::Refused(refusal)) => return Ok(ExecutionEnd::Refused(index, refusal)),
             Err(Failure::State(error)) => return Err(failed(error)),

@@ -48,6 +48,7 @@ mod inspect;
 mod look_back;
 mod range;
 mod replayer;
+mod what_if;
 mod worker;
 
 mod calls;
@@ -81,4 +82,5 @@ pub use trace_comparer::{StepDifference, TraceComparer};
 pub use txgraph_block::{BlockRules, RequestFault};
 pub use txgraph_bundle::{Bundle, BundleWriter, Error as BundleError, Missing};
 pub use verify::{Difference, Mismatch};
+pub use what_if::{TransactionOverride, WhatIf};
 pub use with_internal::WithInternal;

@@ -2,7 +2,7 @@
 
 use crate::{
     BlockReplay, BlockRules, BlockSource, ChainRules, Error, Mismatch, Record, Result,
-    StateHistory, StoredBlock, TransactionReplay, Verify, block,
+    StateHistory, StoredBlock, TransactionReplay, Verify, WhatIf, block,
     block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
@@ -27,6 +27,9 @@ pub struct ReplayOptions {
     /// Tokens whose balances are read before and after every transaction that calls them, for
     /// [`TransactionReplay::balances`]. Not supported by revm.
     pub tokens: Vec<Address>,
+    /// What is different before a single [transaction](Replayer::transaction), which is not
+    /// compared with its receipt then. Only with [`EngineKind::Own`]. Ranges do not use it.
+    pub what_if: Option<WhatIf>,
 }
 
 txgraph_base::words! {
@@ -146,6 +149,19 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome> {
         self.calls(block)?.call(message, inspector)
+    }
+
+    /// As [`call`](Self::call), on a state that is different. `message` makes the call.
+    pub fn call_if(
+        &self,
+        message: &Message,
+        block: u64,
+        what_if: &WhatIf,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<Outcome> {
+        let mut calls = self.calls(block)?;
+        calls.change(what_if)?;
+        calls.call(message, inspector)
     }
 
     /// Returns the environment that the transactions of a block see.

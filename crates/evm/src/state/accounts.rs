@@ -152,7 +152,7 @@ impl Journal {
         }
     }
 
-    fn set_balance(&mut self, account: u32, balance: Word) {
+    pub(super) fn set_balance(&mut self, account: u32, balance: Word) {
         self.touch(account);
         let before = std::mem::replace(&mut self.entry(account).balance, balance);
         self.changes.push(Change::Balance { account, before });

@@ -6,12 +6,14 @@ mod announced;
 mod changes;
 mod journal;
 mod keys;
+mod overrides;
 mod state_gas;
 mod storage;
 mod transition;
 
 pub use changes::{AccountChange, SlotChange};
 pub(crate) use journal::{Checkpoint, Journal, log_bytes};
+pub use overrides::AccountOverride;
 pub(crate) use state_gas::StateGas;
 pub use transition::Transition;
 
