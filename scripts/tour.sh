@@ -125,4 +125,30 @@ found USD6
 ask balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -t "$usd6"
 found " USD6"
 
+say "Who is this?"
+ask address 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
+found "no contract" "first funder" "first gas     paid by" "0 USD6"
+ask address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c
+found "contract of " "created       by contract 0x8De63d32c77eC42Df0c62faF7CFbD783f1E94014"
+
+say "How did tokens come from one address to another?"
+ask path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 0x5149f9591ad4bba78320c6e8f09fca122bd2441e
+found "shortest and earliest route, 6 transfers" USD6
+
+say "Who is behind two deposit addresses?"
+ask common 0x95dc8a905bf6488bc52147ac4ebd77d3aab83dc0 0x10e00a14b5481339d1f70d7b0875ad3acf3c9c12
+found 0x8e3CF3736BF665C84934399AB9257c0e7Cfcac46
+
+say "What happened in a transaction, with names of one's own"
+printf 'address,name,category\n0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0,The thief,scam\n' >names.csv
+ask tx 13:5 --labels names.csv
+found "The thief" "transfer(" "net changes"
+ask transfers --tx 13:5 --columns transaction_from,method,symbol,amount
+found "transfer(address,uint256)" USD6
+
+say "What if the token had refused the transfer?"
+printf '{"state": {"%s": {"code": "0x5f5ffd"}}}' "$usd6" >if.json
+ask replay --tx 13:5 --override if.json --trace call --format tree
+found reverted
+
 say "done: every scenario was found"

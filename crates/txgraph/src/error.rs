@@ -545,6 +545,7 @@ impl From<txgraph_replay::Error> for Error {
             | Replay::WrongChain { .. }
             | Replay::WrongBundleChain { .. }
             | Replay::ChainFile { .. }
+            | Replay::WhatIf { .. }
             | Replay::Trace { .. } => Self::usage(message),
             _ => Self::new(ErrorKind::Failed, message),
         }

@@ -69,7 +69,7 @@ pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 pub use txgraph_abi::{Dictionary, Loaded as LoadedSignatures, Method, Named};
 pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table, TraceMethod};
 #[cfg(feature = "replay")]
-pub use txgraph_evm::{Halt, Inspector, Outcome, Status};
+pub use txgraph_evm::{AccountOverride, Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
     ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, ColumnTypes, Counterfeit, DiscardedFiles,
@@ -94,7 +94,8 @@ pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_TESTED};
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{
-    BlockReplay, CallFrame, CallLog, EngineKind, Mismatch, RangeReport, TransactionReplay,
+    BlockReplay, CallFrame, CallLog, EngineKind, Mismatch, RangeReport, TransactionOverride,
+    TransactionReplay, WhatIf,
 };
 pub use txgraph_transfers::{
     AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,

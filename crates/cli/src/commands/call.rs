@@ -4,8 +4,9 @@ use super::Context;
 use crate::{output::print_page, progress};
 use alloy_primitives::hex;
 use clap::Args;
+use std::path::PathBuf;
 use txgraph::{
-    Address, Error, Method, Result,
+    Address, Error, Method, Result, WhatIf,
     text::{self, Checksum},
 };
 
@@ -52,6 +53,13 @@ pub(crate) struct CallArgs {
     /// Block at whose end it is called; default: the newest with a state
     #[arg(long, value_name = "N")]
     block: Option<u64>,
+
+    /// What if the state were different? Accounts that are changed before the call
+    ///
+    /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
+    /// "0x1"}}}}. Everything can be absent.
+    #[arg(long = "override", value_name = "FILE")]
+    what_if: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -97,11 +105,15 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     if let Some(block) = args.block {
         call = call.block(block);
     }
+    if let Some(path) = &args.what_if {
+        call = call.what_if(WhatIf::open_for_call(path)?);
+    }
     let result = call.run()?;
     if let Some(to) = to
         && !is_precompiled(to)
         && let Some(contracts) = source.contracts_among(&[to], Some(result.block))?
         && contracts.is_empty()
+        && args.what_if.is_none()
     {
         progress::say(format_args!(
             "warning: {to} has no code at the end of block {}: nothing was executed",

@@ -5,7 +5,7 @@ mod trees;
 
 use super::Context;
 use crate::{
-    args::{BlockArgs, words},
+    args::{BlockArgs, LabelArgs, text as path_text, words},
     movements::{self, Form},
     output::{Terminal, number},
     table::thousands,
@@ -15,7 +15,7 @@ use std::{path::PathBuf, time::Instant};
 use trees::CallTrees;
 use txgraph::{
     EngineKind, Error, ErrorKind, Labels, Mismatch, PreparedReplay, Replay, ReplayOutput,
-    ReplaySummary, Result, Source, SourceSpec, Target, Trace,
+    ReplaySummary, Result, Source, SourceSpec, Target, Trace, WhatIf,
     text::{self, Checksum},
 };
 
@@ -63,6 +63,18 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "TX", help_heading = "What")]
     tx: Option<String>,
 
+    /// What if it had been different? Changes accounts right before the transaction, or the
+    /// transaction itself
+    ///
+    /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
+    /// "0x1"}}}, "transaction": {"from": "0x…", "to": "0x…", "input": "0x…", "value": "0", "gas": 1}}.
+    /// Everything can be absent. Nothing is compared with what the node stored.
+    #[arg(
+        long = "override", value_name = "FILE", requires = "tx",
+        conflicts_with_all = ["verify_only", "against"], help_heading = "What"
+    )]
+    what_if: Option<PathBuf>,
+
     /// Write nothing; only compare with what the node stored
     ///
     /// Also proves the transactions root of each block and the signer of each transaction.
@@ -104,6 +116,9 @@ pub(crate) struct ReplayArgs {
     /// Common functions, events and errors are built in.
     #[arg(long, value_name = "PATH", help_heading = "What")]
     abi: Vec<PathBuf>,
+
+    #[command(flatten)]
+    labels: LabelArgs,
 
     /// Engine: `own`, `revm`, or `both`, compared instruction by instruction
     #[cfg(feature = "oracle")]
@@ -183,7 +198,9 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         Some(path) => context.open_source(SourceSpec::bundle(path))?,
         None => context.open()?,
     };
-    if let Some(trees) = CallTrees::wanted(args, terminal)? {
+    let labels = labels(args, &source)?;
+    terminal.labels(&labels);
+    if let Some(trees) = CallTrees::wanted(args, &labels, terminal)? {
         return trees.print(question(args, &source)?, &source, terminal);
     }
     let (question, output) = prepare(args, &source)?;
@@ -201,7 +218,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         written,
     } = match &args.write_bundle {
         Some(directory) => question.write_bundles(directory, args.overwrite)?,
-        None if is_table(args, terminal)? => show(&question, &source, terminal)?,
+        None if is_table(args, terminal)? => show(&question, &source, &labels, terminal)?,
         None => question.write(&output)?,
     };
     terminal.stats.phase("replay");
@@ -268,6 +285,15 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     ))
 }
 
+/// The labels of the arguments.
+fn labels(args: &ReplayArgs, source: &Source) -> Result<Labels> {
+    if args.labels.labels.is_empty() {
+        return Ok(Labels::default());
+    }
+    let paths: Vec<_> = args.labels.labels.iter().cloned().map(path_text).collect();
+    text::labels(&paths, Checksum::Verify, source.chain()?.chain_id)
+}
+
 /// Whether transfers are shown to people.
 fn is_table(args: &ReplayArgs, terminal: &Terminal) -> Result<bool> {
     let is_transfers = args.trace.is_none()
@@ -295,13 +321,13 @@ fn is_table(args: &ReplayArgs, terminal: &Terminal) -> Result<bool> {
 fn show(
     question: &PreparedReplay<'_>,
     source: &Source,
+    labels: &Labels,
     terminal: &Terminal,
 ) -> Result<ReplaySummary> {
     let found = question.first_transfers(movements::ROWS_MAX)?;
     let none: [&std::path::Path; 0] = [];
     let tokens = source.token_list(&none)?.unwrap_or_default();
-    let labels = Labels::default();
-    let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
+    let view = movements::view(&tokens, labels, source.chain()?.chain_id, terminal);
     movements::print(&movements::transfers(&found.transfers, &view), terminal)?;
     if found.count > found.transfers.len() as u64 {
         movements::note_stopped(terminal, "transfers");
@@ -352,6 +378,9 @@ fn question<'s>(args: &ReplayArgs, source: &'s Source) -> Result<Replay<'s>> {
     }
     if let Some(name) = &args.tx {
         question = question.transaction(text::parse_transaction(name)?);
+    }
+    if let Some(path) = &args.what_if {
+        question = question.what_if(WhatIf::open(path)?);
     }
     if let Some(trace) = args.trace {
         question = question.trace(trace);

@@ -103,7 +103,7 @@ fn activity_is_that_of_all_transfers() {
             check_side(&found["sent"], &side("from_address"), "to_address");
             let funding = received.iter().find(|row| {
                 row["token_address"].is_empty()
-                    && row["from_address"].trim_matches(['0', 'x']) != ""
+                    && !row["from_address"].trim_matches(['0', 'x']).is_empty()
             });
             match funding {
                 Some(row) => check_transfer(&found["first_funding"], row),
@@ -221,11 +221,11 @@ fn profiles_are_readable() {
     ] {
         assert!(found.stdout.contains(part), "{part}: {found:?}");
     }
-    let nobody = sample.ok("address 0x1111111111111111111111111111111111111111");
-    assert!(nobody.stdout.contains("does not exist"), "{nobody:?}");
+    let unused = sample.ok("address 0x1111111111111111111111111111111111111111");
+    assert!(unused.stdout.contains("does not exist"), "{unused:?}");
     assert!(
-        nobody.stdout.contains("received      nothing"),
-        "{nobody:?}"
+        unused.stdout.contains("received      nothing"),
+        "{unused:?}"
     );
     assert_eq!(sample.run("address 0x1234").status, 2);
     assert_eq!(

@@ -44,3 +44,4 @@ mod trace;
 mod transactions;
 mod transfers;
 mod tx;
+mod what_if;

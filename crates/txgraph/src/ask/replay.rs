@@ -48,7 +48,7 @@ use txgraph_reader::{ScanOptions, find_transaction};
 use txgraph_replay::TransactionLocation;
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, RangeReport, Record,
-    ReplayOptions, Replayer, TransactionReplay,
+    ReplayOptions, Replayer, TransactionReplay, WhatIf,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRange, BlockRanges};
@@ -140,6 +140,7 @@ pub struct Replay<'s> {
     balances: Vec<Address>,
     against: Option<PathBuf>,
     engine: EngineKind,
+    what_if: Option<WhatIf>,
 }
 
 impl Source {
@@ -155,6 +156,7 @@ impl Source {
             balances: Vec::new(),
             against: None,
             engine: EngineKind::Own,
+            what_if: None,
         }
     }
 }
@@ -215,6 +217,13 @@ impl<'s> Replay<'s> {
         self
     }
 
+    /// Changes accounts right before the transaction, or the transaction itself. Nothing is
+    /// compared with what the node stored.
+    pub fn what_if(mut self, what_if: WhatIf) -> Self {
+        self.what_if = Some(what_if);
+        self
+    }
+
     /// Finds the blocks and checks the options, but replays nothing yet.
     ///
     /// # Errors
@@ -227,7 +236,16 @@ impl<'s> Replay<'s> {
                 "balances can be compared by txgraph's own engine only",
             ));
         }
+        if self.what_if.is_some() && self.engine != EngineKind::Own {
+            return Err(Error::usage(
+                "only txgraph's own engine executes on a changed state",
+            ));
+        }
         if self.transaction.is_none() {
+            if self.what_if.is_some() {
+                return Err(Error::usage("overrides are of one transaction")
+                    .advise(Advice::NameTransaction));
+            }
             if self.against.is_some() {
                 return Err(
                     Error::usage("a trace is of one transaction").advise(Advice::NameTransaction)

@@ -39,7 +39,7 @@ enum EvmCommand {
 pub(crate) fn run(args: EvmArgs, context: &Context<'_>) -> Result<()> {
     let global = context.global;
     match args.command {
-        EvmCommand::Run(args) => run::run(*args, global),
+        EvmCommand::Run(args) => run::run(*args, context),
         EvmCommand::Asm(args) => asm::assemble(args, global),
         EvmCommand::Disasm(args) => asm::disassemble(args, global),
         EvmCommand::Test(args) => test::run(args),

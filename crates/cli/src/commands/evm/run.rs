@@ -1,7 +1,7 @@
 //! `txgraph evm run`.
 
 use super::{CodeFormat, open, tool_error};
-use crate::{args::Global, output::print_page};
+use crate::{args::Global, commands::Context, output::print_page};
 use alloy_primitives::{Address, Bytes, U256, hex};
 use clap::Args;
 use std::{
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use txgraph::{Config, Control, Error, Result, Source, SourceSpec, TransactionName};
+use txgraph::{Config, Control, Error, Result, Source, SourceSpec, TransactionName, WhatIf};
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
 use txgraph_evm_tools::{
@@ -20,7 +20,8 @@ use txgraph_evm_tools::{
 /// Run bytecode, and show outcome, gas and return data
 ///
 /// The code runs as a bare frame: no intrinsic gas, no fees, no nonces. The gas is that of the
-/// frame, before refunds. The time is that of the execution alone.
+/// frame, before refunds. The time is that of the execution alone; with --state-at, it includes the
+/// opening of the state.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -88,6 +89,17 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     state: Option<PathBuf>,
 
+    /// On the state of a node at the end of this block, with the rules and environment of the block
+    #[arg(long, value_name = "BLOCK", conflicts_with_all = ["program", "state", "fork", "bundle"])]
+    state_at: Option<u64>,
+
+    /// Accounts of that state that are changed before the run
+    ///
+    /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
+    /// "0x1"}}}}. Everything can be absent.
+    #[arg(long = "override", value_name = "FILE", requires = "state_at")]
+    what_if: Option<PathBuf>,
+
     /// The code is init code: create a contract with it
     #[arg(long, conflicts_with = "program")]
     create: bool,
@@ -136,15 +148,30 @@ Examples:
     $ txgraph evm run --code 5f356008575f5ffd5b00 --calldata 0x01 --fork Shanghai --trace
     $ echo 60016002015f5260205ff3 | txgraph evm run - --json
     $ txgraph evm run --bundle testdata/bundles/20.json.zst --tx 0
+
+On the state of a node: txgraph evm run --code 435f5260205ff3 --state-at 19_000_000
 ";
 
 /// Runs the command.
-pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
+pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
+    let global = context.global;
     let memory = args.trace_memory;
     let (json, trace, overwrite) = (args.json, args.trace.clone(), args.overwrite);
     let execute = match (&args.bundle, args.tx) {
         (Some(path), Some(index)) => Execution::Bundled(Box::new(bundle(path, global)?), index),
-        _ => Execution::Call(call(args)?),
+        _ => match args.state_at {
+            Some(block) => {
+                let source = context.open()?;
+                let what_if = args.what_if.as_deref().map(WhatIf::open_for_call);
+                Execution::OnState(Box::new(OnState {
+                    source,
+                    block,
+                    call: call(args)?.0,
+                    what_if: what_if.transpose()?.unwrap_or_default(),
+                }))
+            }
+            None => Execution::Call(call(args)?),
+        },
     };
     let options = TraceOptions {
         memory,
@@ -175,8 +202,18 @@ pub(crate) fn run(args: RunArgs, global: &Global) -> Result<()> {
 enum Execution {
     /// A bare frame.
     Call((Call, Fork)),
+    /// A bare frame on the state of a node.
+    OnState(Box<OnState>),
     /// A transaction of the block of a bundle.
     Bundled(Box<Source>, u32),
+}
+
+/// A bare frame on the state of a node.
+struct OnState {
+    source: Source,
+    block: u64,
+    call: Call,
+    what_if: WhatIf,
 }
 
 impl Execution {
@@ -184,7 +221,7 @@ impl Execution {
     const fn fork(&self) -> Fork {
         match self {
             Self::Call((_, fork)) => *fork,
-            Self::Bundled(..) => Fork::LATEST,
+            Self::OnState(_) | Self::Bundled(..) => Fork::LATEST,
         }
     }
 
@@ -194,6 +231,7 @@ impl Execution {
                 let ran = call.run(fork, inspector);
                 return ran.map_err(|error| Error::usage("the state").because(error));
             }
+            Self::OnState(execution) => return execution.run(inspector),
             Self::Bundled(source, index) => (source, index),
         };
         let block = source.tip()?;
@@ -202,6 +240,41 @@ impl Execution {
         let (replay, _) = source.replay().transaction(name).one(inspector)?;
         Ok(CallResult {
             outcome: replay.outcome,
+            time: start.elapsed(),
+        })
+    }
+}
+
+impl OnState {
+    fn run(self, inspector: Option<&mut dyn Inspector>) -> Result<CallResult> {
+        let Self {
+            source,
+            block,
+            mut call,
+            mut what_if,
+        } = self;
+        let (_, balances) = source.balances(Some(block), &[(call.caller, None)])?;
+        let caller = what_if.accounts.entry(call.caller).or_default();
+        let balance = caller.balance.or(*balances.first().unwrap_or(&None));
+        if balance.unwrap_or_default() < call.value {
+            caller.balance = Some(call.value);
+        }
+        let code = call.state.remove(&call.to).unwrap_or_default().code;
+        let question = match call.create {
+            true => source.call(None).data([code, call.data].concat()),
+            false => {
+                what_if.accounts.entry(call.to).or_default().code = Some(code);
+                source.call(call.to).data(call.data)
+            }
+        };
+        let question = question.from(call.caller).value(call.value).gas(call.gas);
+        let start = Instant::now();
+        let ran = question
+            .block(block)
+            .what_if(what_if)
+            .inspected(inspector)?;
+        Ok(CallResult {
+            outcome: ran.outcome,
             time: start.elapsed(),
         })
     }

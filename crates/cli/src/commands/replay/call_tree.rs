@@ -4,7 +4,7 @@ use crate::{
     table::thousands,
     units::{COIN_DECIMALS, in_units},
 };
-use txgraph::{CallFrame, CallLog, Dictionary, printable};
+use txgraph::{Address, CallFrame, CallLog, Dictionary, Labels, printable};
 
 /// Bytes of unknown data that are shown.
 const BYTES_SHOWN: usize = 36;
@@ -24,6 +24,8 @@ enum Part {
 pub(super) struct CallTree<'a> {
     /// Names of functions, events and errors.
     pub(super) names: &'a Dictionary,
+    /// Names of addresses.
+    pub(super) labels: &'a Labels,
     /// The symbol of the native coin.
     pub(super) coin: &'a str,
     /// Whether escape sequences for colors are written.
@@ -45,10 +47,18 @@ impl CallTree<'_> {
         text
     }
 
+    /// An address with its name.
+    pub(super) fn named(&self, address: Address) -> String {
+        match self.labels.name(address) {
+            Some(name) => format!("{address} [{}]", printable(name)),
+            None => address.to_string(),
+        }
+    }
+
     /// A line for the call itself.
     fn head(&self, frame: &CallFrame) -> String {
         let target = match frame.to {
-            Some(to) => to.to_string(),
+            Some(to) => self.named(to),
             None => "a new contract".to_owned(),
         };
         let mut line = format!("{} {target}", frame.kind);
@@ -213,8 +223,14 @@ mod tests {
         root.output = Some(one.to_vec().into());
         root.calls = vec![inner];
         root.logs = vec![log(0), log(1)];
+        let mut labels = Labels::default();
+        labels.add(
+            Address::repeat_byte(3),
+            txgraph::Label::named("library\u{1b}"),
+        );
         let tree = CallTree {
             names: &Dictionary::common(),
+            labels: &labels,
             coin: "ETH",
             color: false,
         };
@@ -224,7 +240,8 @@ mod tests {
              0x0909090909090909090909090909090909090909, amount: 5) 1.5 ETH [21,000 gas]",
             "├─ event Transfer(from: 0x0000000000000000000000000000000000000001, to: \
              0x0000000000000000000000000000000000000001, value: 7)",
-            "├─ DELEGATECALL 0x0303030303030303030303030303030303030303 0xdeadbeef [21,000 gas]",
+            "├─ DELEGATECALL 0x0303030303030303030303030303030303030303 [library\u{fffd}] 0xdeadbeef \
+             [21,000 gas]",
         ];
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[..3], expected);

@@ -3,18 +3,25 @@
 use super::{ReplayArgs, call_tree::CallTree, disagreement};
 use crate::output::{Terminal, print_data};
 use std::io::IsTerminal;
-use txgraph::{Dictionary, Error, Replay, Result, Source, Status, Trace, TransactionReplay};
+use txgraph::{
+    Dictionary, Error, Labels, Replay, Result, Source, Status, Trace, TransactionReplay,
+};
 
 /// Call frames as trees on standard output.
 pub(super) struct CallTrees {
     names: Dictionary,
+    labels: Labels,
     color: bool,
     one: bool,
 }
 
 impl CallTrees {
     /// The trees, if the arguments ask for them. A terminal gets a tree unless a format is named.
-    pub(super) fn wanted(args: &ReplayArgs, terminal: &Terminal) -> Result<Option<Self>> {
+    pub(super) fn wanted(
+        args: &ReplayArgs,
+        labels: &Labels,
+        terminal: &Terminal,
+    ) -> Result<Option<Self>> {
         let is_terminal = std::io::stdout().is_terminal();
         let is_tree = match args.format.as_deref() {
             Some(format) => format == "tree",
@@ -57,6 +64,7 @@ impl CallTrees {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Ok(Some(Self {
             names,
+            labels: labels.clone(),
             color: is_terminal && !no_color,
             one: args.tx.is_some(),
         }))
@@ -72,6 +80,7 @@ impl CallTrees {
         let coin = source.native_symbol()?;
         let tree = CallTree {
             names: &self.names,
+            labels: &self.labels,
             coin,
             color: self.color,
         };
@@ -106,7 +115,7 @@ fn text(tree: &CallTree<'_>, replay: &TransactionReplay) -> String {
     let TransactionReplay {
         block, index, hash, ..
     } = replay;
-    let sender = replay.transaction.caller;
+    let sender = tree.named(replay.transaction.caller);
     let lines = match replay.call_trace(true) {
         Some(root) => tree.lines(&root),
         None => String::new(),

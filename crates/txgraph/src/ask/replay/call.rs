@@ -3,8 +3,8 @@
 use crate::{Capability, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, Bytes, U256};
 use txgraph_abi::Method;
-use txgraph_evm::{Message, Outcome, Status};
-use txgraph_replay::revert_reason;
+use txgraph_evm::{Inspector, Message, Outcome, Status};
+use txgraph_replay::{WhatIf, revert_reason};
 
 /// The gas of a call without a limit of its own, as in nodes.
 const GAS: u64 = 50_000_000;
@@ -16,6 +16,7 @@ pub struct Call<'s> {
     source: &'s Source,
     block: Option<u64>,
     message: Message,
+    what_if: WhatIf,
 }
 
 impl Source {
@@ -24,6 +25,7 @@ impl Source {
         Call {
             source: self,
             block: None,
+            what_if: WhatIf::default(),
             message: Message {
                 to: to.into(),
                 moves_value: true,
@@ -106,15 +108,30 @@ impl Call<'_> {
         self
     }
 
+    /// Changes accounts before the call.
+    pub fn what_if(mut self, what_if: WhatIf) -> Self {
+        self.what_if = what_if;
+        self
+    }
+
     /// Makes the call, with the rules of the block, and discards its changes.
     ///
     /// # Errors
     ///
     /// If there is no such state. A call that reverts is not an error here.
     pub fn run(self) -> Result<CallResult> {
+        self.inspected(None)
+    }
+
+    /// As [`Self::run`], observed by `inspector`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`].
+    pub fn inspected(self, inspector: Option<&mut dyn Inspector>) -> Result<CallResult> {
         let node = self.source.node(Capability::State)?;
         let (block, outcome) = node.at_end_of(self.block, |replayer, block| {
-            replayer.call(&self.message, block, None)
+            replayer.call_if(&self.message, block, &self.what_if, inspector)
         })?;
         let reason = match outcome.status {
             Status::Revert => revert_reason(&outcome.output),

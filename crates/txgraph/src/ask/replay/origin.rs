@@ -200,6 +200,7 @@ impl Replay<'_> {
             cancel: control.cancel.clone(),
             engine: self.engine,
             tokens: self.balances.clone(),
+            what_if: self.what_if.clone(),
         }
     }
 

@@ -1,0 +1,148 @@
+//! Overrides of `replay`, `call` and `evm run --state-at`.
+
+use crate::harness::Sample;
+use serde_json::{Value, json};
+use std::fs;
+
+const HOLDER: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+fn write(sample: &Sample, what_if: &Value) {
+    fs::write(sample.path("if.json"), what_if.to_string()).unwrap();
+}
+
+/// The hash of a transfer of a token, and the token.
+fn transfer(sample: &Sample) -> (String, String) {
+    let edge = &sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"][0];
+    let text = |name: &str| edge[name].as_str().unwrap().to_owned();
+    let hash = text("tx");
+    let token = sample.fixture.truth["tokens"]["usd6"]["address"].as_str();
+    (hash, token.unwrap().to_owned())
+}
+
+#[test]
+fn transactions_are_replayed_as_if() {
+    for sample in Sample::both() {
+        let chain = crate::replay::chain();
+        let (hash, token) = transfer(&sample);
+        let line = format!("replay --tx {hash} --trace call {chain} -q");
+        let plain: Value = serde_json::from_str(&sample.ok(&line).stdout).unwrap();
+        let ask = |what_if: Value| -> Value {
+            write(&sample, &what_if);
+            let answer = sample.ok(&format!("{line} --override if.json"));
+            serde_json::from_str(&answer.stdout).unwrap()
+        };
+        assert_eq!(ask(json!({})), plain);
+        // The token answers with its first word of storage, or reverts.
+        let frame = |trace: &Value| trace.get("result").cloned().unwrap_or(trace.clone());
+        assert!(frame(&plain)["error"].is_null(), "{plain}");
+        let reverting = ask(json!({"state": {&token: {"code": "0x5f5ffd"}}}));
+        assert_eq!(
+            frame(&reverting)["error"],
+            "execution reverted",
+            "{reverting}"
+        );
+        let answering = ask(json!({"state": {&token: {
+            "code": "0x5f545f5260205ff3", "stateDiff": {"0x0": "0x2a"},
+        }}}));
+        let output = frame(&answering)["output"].as_str().unwrap().to_owned();
+        assert!(output.ends_with("002a"), "{answering}");
+        // Another call by another account, whose nonce is that of its account.
+        let other = ask(json!({
+            "state": {"0x1111111111111111111111111111111111111111": {"balance": "1000000000000000000"}},
+            "transaction": {"from": "0x1111111111111111111111111111111111111111", "input": "0x"},
+        }));
+        assert_eq!(
+            frame(&other)["from"],
+            "0x1111111111111111111111111111111111111111"
+        );
+        assert_eq!(frame(&other)["input"], "0x");
+        // Logs follow the changed execution.
+        write(&sample, &json!({"state": {&token: {"code": "0x5f5ffd"}}}));
+        let poor = json!({"state": {frame(&plain)["from"].as_str().unwrap(): {"balance": 0}}});
+        write(&sample, &poor);
+        let refused = sample.run(&format!("{line} --override if.json"));
+        assert_eq!(refused.status, 1, "{refused:?}");
+        assert!(refused.stderr.contains("balance"), "{refused:?}");
+    }
+}
+
+#[test]
+fn calls_are_made_as_if() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let (_, token) = transfer(&sample);
+    write(
+        &sample,
+        &json!({"state": {&token: {
+            "code": "0x5f545f5260205ff3", "stateDiff": {"0": 42},
+        }}}),
+    );
+    let answer = sample.ok(&format!(
+        "call {token} any()(uint256) --override if.json {chain} -q"
+    ));
+    assert_eq!(answer.stdout, "42\n");
+    for (what_if, message) in [
+        (
+            json!({"transaction": {"value": 1}}),
+            "a call is in no transaction",
+        ),
+        (json!({"accounts": {}}), "unknown field `accounts`"),
+        (json!({"state": {&token: {"state": {}}}}), "stateDiff"),
+    ] {
+        write(&sample, &what_if);
+        let refused = sample.run(&format!(
+            "call {token} any()(uint256) --override if.json {chain}"
+        ));
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(
+            refused.stderr.contains(message) && refused.stderr.contains("if.json"),
+            "{refused:?}"
+        );
+    }
+    let alone = sample.run(&format!("replay --blocks 3 --override if.json {chain}"));
+    assert_eq!(alone.status, 2, "{alone:?}");
+}
+
+#[test]
+fn code_runs_on_the_state_of_a_block() {
+    for sample in Sample::both() {
+        let chain = crate::replay::chain();
+        // The balance of the holder, returned as a word.
+        let code = format!("73{}315f5260205ff3", &HOLDER[2..]);
+        for block in [5, 12, 20, 40] {
+            let ran = sample.ok(&format!(
+                "evm run --code {code} --state-at {block} --json {chain}"
+            ));
+            let ran: Value = serde_json::from_str(&ran.stdout).unwrap();
+            let mut output = ran.as_object().unwrap().values().filter_map(Value::as_str);
+            let word = output.rfind(|text| text.len() == 66).unwrap();
+            let balance = sample.ok(&format!("balance {HOLDER} --block {block} --json -q"));
+            let balance: Value = serde_json::from_str(&balance.stdout).unwrap();
+            let expected: u128 = balance["balances"][0]["value"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap();
+            assert_eq!(
+                u128::from_str_radix(&word[34..], 16).unwrap(),
+                expected,
+                "{block}: {ran}"
+            );
+        }
+        write(&sample, &json!({"state": {HOLDER: {"balance": "0x2a"}}}));
+        let line = format!("evm run --code {code} --state-at 12 --override if.json {chain}");
+        let changed = sample.ok(&line);
+        assert!(changed.stdout.contains("000000000000002a\n"), "{changed:?}");
+        // NUMBER is that of the block.
+        let number = sample.ok(&format!(
+            "evm run --code 435f5260205ff3 --state-at 12 {chain}"
+        ));
+        assert!(number.stdout.contains("000000000000000c\n"), "{number:?}");
+        let traced = sample.ok(&format!(
+            "evm run --code 4300 --state-at 12 --trace {chain}"
+        ));
+        assert!(traced.stderr.contains("\"NUMBER\""), "{traced:?}");
+        let refused = sample.run(&format!("evm run --code 00 --state-at 99999 {chain}"));
+        assert_eq!(refused.status, 3, "{refused:?}");
+    }
+}
