@@ -374,6 +374,29 @@ impl KnownChain {
     pub fn by_id(id: u64) -> Option<&'static Self> {
         Self::ALL.iter().find(|chain| chain.id == id)
     }
+
+    /// Returns the symbol of the native coin of any chain. Chains that are not known are taken for
+    /// rollups or development chains, whose coin is ether, except those in the list of
+    /// `ethereum-lists/chains` with another coin that are used most.
+    pub fn native_symbol_of(id: u64) -> &'static str {
+        if let Some(chain) = Self::by_id(id) {
+            return chain.native_symbol;
+        }
+        match id {
+            25 => "CRO",
+            56 => "BNB",
+            100 => "xDAI",
+            137 => "POL",
+            146 => "S",
+            250 => "FTM",
+            1_284 => "GLMR",
+            5_000 => "MNT",
+            42_220 => "CELO",
+            43_114 => "AVAX",
+            80_094 => "BERA",
+            _ => "ETH",
+        }
+    }
 }
 
 /// Defaults of an Ethereum chain.

@@ -340,9 +340,7 @@ impl TokenList {
     /// Returns the name of an asset: its symbol, or its shortened address.
     pub fn format_asset(&self, chain_id: u64, asset: &Asset) -> String {
         let Some(address) = asset.token_address else {
-            return KnownChain::by_id(chain_id)
-                .map_or("native coin", |chain| chain.native_symbol)
-                .to_owned();
+            return KnownChain::native_symbol_of(chain_id).to_owned();
         };
         match self.symbol(chain_id, address) {
             Some(symbol) => symbol.to_owned(),
@@ -648,6 +646,6 @@ mod tests {
             format(1, None, TokenStandard::Native, 1),
             "0.000000000000000001 ETH"
         );
-        assert_eq!(format(100, None, TokenStandard::Native, 0), "0 native coin");
+        assert_eq!(format(100, None, TokenStandard::Native, 0), "0 xDAI");
     }
 }

@@ -6,7 +6,6 @@ use crate::{
     movements,
     output::{number, print_json, print_page},
     table::{self, Page, Style, View, thousands},
-    units::{COIN_DECIMALS, in_units},
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -103,7 +102,6 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     }
     let view = Shown {
         tokens: tokens(&source, &found, &args.token_list, context)?,
-        coin: source.native_symbol()?,
         labels,
         chain_id,
     };
@@ -147,7 +145,6 @@ fn tokens(
 /// How a profile is shown.
 struct Shown {
     chain_id: u64,
-    coin: &'static str,
     tokens: TokenList,
     labels: Labels,
 }
@@ -282,13 +279,8 @@ impl Shown {
     }
 
     fn in_units(&self, asset: &Asset, amount: U256) -> String {
-        match asset.token_address {
-            None => format!("{} {}", in_units(amount, COIN_DECIMALS), self.coin),
-            Some(_) => {
-                let sum = AmountSum::from_limbs_slice(amount.as_limbs());
-                self.tokens.format_amount(self.chain_id, asset, sum)
-            }
-        }
+        let sum = AmountSum::from_limbs_slice(amount.as_limbs());
+        self.tokens.format_amount(self.chain_id, asset, sum)
     }
 
     /// The counterparties in both directions.

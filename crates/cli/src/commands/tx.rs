@@ -199,11 +199,6 @@ impl Page {
     fn amount(&self, asset: &Asset, id: Option<U256>, amount: U256) -> String {
         let sum = AmountSum::from_limbs_slice(amount.as_limbs());
         let text = self.tokens.format_amount(self.chain_id, asset, sum);
-        // Chains that are not known have no coin in the list.
-        let text = match asset.token_address {
-            None => text.replace("native coin", self.coin),
-            Some(_) => text,
-        };
         match id {
             Some(id) => format!("{text} (id {id})"),
             None => text,

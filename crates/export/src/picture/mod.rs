@@ -24,7 +24,7 @@ pub(crate) use layout::{attempts, name as layout_name};
 pub(crate) use title::{lines as coverage, title};
 
 use crate::{
-    Error, GraphOptions, Metadata, Result, TokenList,
+    Error, GraphOptions, Layout, Metadata, Result, TokenList,
     arrows::Arrows,
     legend::{LegendEntry, legend},
     names::{CategoryEntry, categories},
@@ -37,9 +37,6 @@ use txgraph_graph::{Asset, EndReason, TransferGraph};
 use txgraph_work::Threads;
 use words::{days, minute, moment};
 pub use words::{rounded_amount, short_addresses};
-
-/// Pictures with more arrows have amounts in tooltips only, except on the widest arrows.
-const LABELS_MAX: usize = 300;
 
 /// A picture without positions.
 pub(crate) struct Picture {
@@ -150,7 +147,6 @@ impl Picture {
                 notes.push(format!("{arrows} without a price: one constant width"));
             }
         }
-        let labelled = labelled(&widths);
         let mut arrows = Vec::with_capacity(merged.len());
         for (number, arrow) in merged.iter().enumerate() {
             let amount = rounded_amount(tokens, chain_id, &arrow.asset, arrow.amount);
@@ -165,7 +161,7 @@ impl Picture {
                     1 => minute(arrow.first),
                     _ => days(arrow.first, arrow.last),
                 },
-                is_labelled: labelled[number],
+                is_labelled: true,
                 tooltip: {
                     let value = values.as_ref().and_then(|values| values[number]);
                     arrow_tooltip(arrow, &nodes, tokens, chain_id, value)
@@ -180,12 +176,9 @@ impl Picture {
                 },
             });
         }
-        if arrows.iter().any(|arrow| !arrow.is_labelled) {
-            notes.push("amounts of thin arrows are in tooltips only".to_owned());
-        }
         lines.extend(title::ends(metadata));
         lines.extend(title::shapes(&nodes));
-        Ok(Self {
+        let mut picture = Self {
             title: title::title(graph, tokens),
             lines,
             notes,
@@ -193,7 +186,27 @@ impl Picture {
             arrows,
             legend: legend(chain_id, &styles, tokens),
             categories: categories(graph),
-        })
+        };
+        picture.hide_labels(match drawing.layout {
+            Layout::Auto => layout::by_shape(&picture),
+            chosen => chosen,
+        });
+        Ok(picture)
+    }
+
+    /// Leaves amounts out where there are too many: only the widest arrows keep theirs.
+    fn hide_labels(&mut self, layout: Layout) {
+        let (all, widest) = labels_max(layout);
+        if self.arrows.len() <= all {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.arrows.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse(self.arrows[*at].width));
+        for at in order.into_iter().skip(widest) {
+            self.arrows[at].is_labelled = false;
+        }
+        let note = "amounts of thin arrows are in tooltips only";
+        self.notes.push(note.to_owned());
     }
 }
 
@@ -248,20 +261,14 @@ fn folded(arrows: Vec<Merged>, place: &[usize], groups: &[Vec<usize>]) -> Vec<Me
     result
 }
 
-/// Which arrows have a drawn amount: all of a small picture, the widest of a large one.
-fn labelled(widths: &[usize]) -> Vec<bool> {
-    const WIDEST: usize = 60;
-    if widths.len() <= LABELS_MAX {
-        return vec![true; widths.len()];
+/// The arrows up to which all have a drawn amount, and the number of amounts in larger pictures.
+/// Around a centre, amounts are close to each other.
+const fn labels_max(layout: Layout) -> (usize, usize) {
+    match layout {
+        Layout::Hops => (300, 60),
+        Layout::Radial => (40, 30),
+        Layout::Auto | Layout::Force => (150, 60),
     }
-    let mut order: Vec<usize> = (0..widths.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(widths[*at]));
-    let mut labelled = vec![false; widths.len()];
-    order
-        .iter()
-        .take(WIDEST)
-        .for_each(|at| labelled[*at] = true);
-    labelled
 }
 
 fn arrow_tooltip(

@@ -377,12 +377,7 @@ impl Fields {
     /// The symbol of the token, if it is known.
     fn symbol(&self, transfer: &Transfer) -> Option<Cow<'_, str>> {
         match transfer.token_address {
-            None => {
-                let chain = KnownChain::by_id(self.chain_id);
-                Some(Cow::Borrowed(
-                    chain.map_or("ETH", |chain| chain.native_symbol),
-                ))
-            }
+            None => Some(Cow::Borrowed(KnownChain::native_symbol_of(self.chain_id))),
             Some(token) => {
                 let symbol = self.tokens.symbol(self.chain_id, token)?;
                 Some(Cow::Borrowed(symbol))

@@ -193,6 +193,9 @@ fn star_is_folded_and_its_sum_is_written() {
     };
     let (_, written) = picture("star_off", &star(100), DocumentFormat::Svg, all);
     assert_eq!(written.rows, 100);
+    // Around a centre, more amounts would cover each other.
+    let note = "amounts of thin arrows are in tooltips only".to_owned();
+    assert!(written.notes.contains(&note), "{:?}", written.notes);
     let three = Drawing {
         fold: "3".parse().unwrap(),
         ..Drawing::default()

@@ -222,8 +222,7 @@ impl Source {
     ///
     /// As [`Self::chain`].
     pub fn native_symbol(&self) -> Result<&'static str> {
-        let known = KnownChain::by_id(self.chain()?.chain_id);
-        Ok(known.map_or("ETH", |chain| chain.native_symbol))
+        Ok(KnownChain::native_symbol_of(self.chain()?.chain_id))
     }
 
     /// The highest block that can be read at present.
