@@ -21,6 +21,12 @@ pub(crate) fn note(search: &Search, ends: &TrailEnds, blocks: &BlockRanges, term
             hints::TOKEN_ROOT
         ));
     }
+    if search.root.iter().any(|root| is_zero(root)) {
+        terminal.note(format_args!(
+            "root {} is the zero address: its transfers are mints and burns of all tokens",
+            txgraph::Address::ZERO
+        ));
+    }
     for end in &ends.ends {
         match end.reason {
             EndReason::SilentRoot => silent_roots(search, ends, end, terminal),
@@ -142,3 +148,9 @@ fn named(count: u64, first: &[txgraph::Address]) -> String {
 
 /// Roots without transfers that are named.
 const ROOTS_LISTED: usize = 6;
+
+/// Whether a root as it was written is the zero address.
+fn is_zero(root: &str) -> bool {
+    let digits = root.strip_prefix("0x").unwrap_or(root);
+    digits.len() == 40 && digits.bytes().all(|byte| byte == b'0')
+}

@@ -45,7 +45,7 @@ pub(crate) struct TransfersArgs {
     #[command(flatten)]
     selection: SelectionArgs,
 
-    /// File to write, or `-` for stdout; default: stdout
+    /// File to write, or `-` for stdout; default: stdout; repeat it for more files from one scan
     ///
     /// It gets its name when it is complete. The metadata of CSV and JSONL files is written to
     /// FILE.meta.json; the other formats contain it.
@@ -126,7 +126,8 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
         return show(query, &source, context, start);
     }
     let (question, output) = query.on(&source)?;
-    terminal.check_stdout([&output.target])?;
+    let more = output.more.iter().map(|(_, target)| target);
+    terminal.check_stdout(more.chain([&output.target]))?;
     if let Some(labels) = &output.labels {
         terminal.labels(labels);
     }
@@ -140,7 +141,7 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     terminal.gaps(&answer.scan);
     ends::unseen(&answer.unseen, terminal);
     names::note(&answer.tokens, terminal);
-    terminal.written(&[answer.written]);
+    terminal.written(&answer.written);
     let is_indexed = source.is_indexed(question.request());
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     Ok(())

@@ -24,7 +24,7 @@ fn wrong_questions_are_status_2() {
             "is after last block",
         ),
         ("transfers -t usdc", "no token is known by the symbol usdc"),
-        ("transfers -o a.csv -o b.csv", "are written to one output"),
+        ("transfers -o a.csv -o a.csv", "named twice as output"),
         ("transfers --since 2024-1-5", "did you mean 2024-01-05?"),
         ("transfers --min-value lots", "is not a whole amount"),
         ("transfers -d in", "--address"),

@@ -258,7 +258,7 @@ pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
 
 #[cfg(feature = "export")]
 mod to_file {
-    use super::{ControlFlow, PreparedTransfers, Result, ScanReport};
+    use super::{Address, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer};
     use crate::{
         Advice, Error, ErrorKind, TokenSources,
         ask::restarting,
@@ -277,8 +277,8 @@ mod to_file {
     pub struct TransfersAnswer {
         /// What was read.
         pub scan: ScanReport,
-        /// What was written.
-        pub written: Written,
+        /// What was written: a file for each output.
+        pub written: Vec<Written>,
         /// Tokens and addresses that the question names and no transfer has.
         pub unseen: Unseen,
         /// Where the symbols of tokens come from, if the table has any.
@@ -326,6 +326,8 @@ mod to_file {
         pub target: Target,
         /// The format.
         pub format: TableFormat,
+        /// Further files with the same rows.
+        pub more: Vec<(TableFormat, Target)>,
         /// The columns.
         pub columns: Columns,
         /// Symbols and decimals of tokens, for columns on request.
@@ -352,6 +354,7 @@ mod to_file {
                     || outputs::words(TableFormat::ALL.iter().map(|format| format.as_str())),
                 )?,
                 target,
+                more: Vec::new(),
                 columns: Columns::default(),
                 tokens: None,
                 labels: None,
@@ -362,12 +365,15 @@ mod to_file {
 
     impl Planned for TransfersOutput {
         fn targets(&self) -> Vec<(&Target, bool)> {
-            vec![(&self.target, self.format.has_metadata_file())]
+            let more = self.more.iter().map(|(format, target)| (format, target));
+            let all = std::iter::once((&self.format, &self.target)).chain(more);
+            all.map(|(format, target)| (target, format.has_metadata_file()))
+                .collect()
         }
     }
 
     impl PreparedTransfers<'_> {
-        /// Opens an output for these transfers.
+        /// Opens the first file of an output for these transfers.
         ///
         /// # Errors
         ///
@@ -405,29 +411,25 @@ mod to_file {
             source.check_outputs([output], output.overwrite)?;
             let mut streamed = false;
             restarting(source, || {
-                let mut writer = self.writer(output)?;
+                let mut writers = vec![File::new(self.writer(output)?)];
+                for (format, target) in &output.more {
+                    writers.push(File::new(self.writer(&TransfersOutput {
+                        format: *format,
+                        target: target.clone(),
+                        ..output.clone()
+                    })?));
+                }
                 let mut sought = Sought::of(&self.request.filter);
-                let (mut named, mut tokens_named) = (BTreeSet::new(), TokenSources::default());
                 let scan = self.for_each(|batch| {
                     sought.see(&batch.transfers);
-                    if let Some(list) = writer.tokens() {
-                        let tokens = batch.transfers.iter();
-                        let new: BTreeSet<_> = tokens
-                            .filter_map(|transfer| transfer.token_address)
-                            .filter(|token| !named.contains(token))
-                            .collect();
-                        if !new.is_empty() {
-                            tokens_named.add(source.name_tokens(list, new.iter().copied())?);
-                            named.extend(new);
-                        }
+                    streamed |= !batch.transfers.is_empty()
+                        && output
+                            .targets()
+                            .iter()
+                            .any(|(target, _)| target.is_stream());
+                    for file in &mut writers {
+                        file.write(source, &batch.transfers)?;
                     }
-                    if let Some(facts) = writer.transactions() {
-                        // Those of earlier batches are written.
-                        facts.clear();
-                        source.add_transactions(facts, batch.transfers.iter())?;
-                    }
-                    streamed |= output.target.is_stream() && !batch.transfers.is_empty();
-                    writer.write(&batch.transfers)?;
                     Ok(ControlFlow::Continue(()))
                 });
                 let scan = match scan {
@@ -442,14 +444,58 @@ mod to_file {
                         .metadata(source.chain()?, &self.request.blocks, &scan);
                 let unseen = sought.unseen();
                 about.unseen.clone_from(&unseen);
-                let written = writer.finish(&about)?;
-                Ok(TransfersAnswer {
+                let mut answer = TransfersAnswer {
                     scan,
-                    written,
+                    written: Vec::with_capacity(writers.len()),
                     unseen,
-                    tokens: tokens_named,
-                })
+                    tokens: TokenSources::default(),
+                };
+                for (number, file) in writers.into_iter().enumerate() {
+                    if number == 0 {
+                        answer.tokens = file.sources;
+                    }
+                    answer.written.push(file.writer.finish(&about)?);
+                }
+                Ok(answer)
             })
+        }
+    }
+
+    /// A file that is being written.
+    struct File {
+        writer: TransferWriter,
+        /// Tokens whose names the writer has.
+        named: BTreeSet<Address>,
+        /// Where the names come from.
+        sources: TokenSources,
+    }
+
+    impl File {
+        fn new(writer: TransferWriter) -> Self {
+            Self {
+                writer,
+                named: BTreeSet::new(),
+                sources: TokenSources::default(),
+            }
+        }
+
+        /// Appends transfers, with what their columns need.
+        fn write(&mut self, source: &Source, transfers: &[Transfer]) -> Result<()> {
+            if let Some(list) = self.writer.tokens() {
+                let tokens = transfers.iter().filter_map(|it| it.token_address);
+                let new: BTreeSet<_> = tokens.filter(|it| !self.named.contains(it)).collect();
+                if !new.is_empty() {
+                    self.sources
+                        .add(source.name_tokens(list, new.iter().copied())?);
+                    self.named.extend(new);
+                }
+            }
+            if let Some(facts) = self.writer.transactions() {
+                // Those of earlier batches are written.
+                facts.clear();
+                source.add_transactions(facts, transfers.iter())?;
+            }
+            Ok(self.writer.write(transfers)?)
         }
     }
 }

@@ -370,12 +370,13 @@ impl TransfersQuery {
         let known = table_words;
         let from_extension = TableFormat::from_extension;
         let targets = targets(&self.output, TableFormat::Csv, from_extension, known)?;
-        let [(format, target)]: [_; 1] = targets
-            .try_into()
-            .map_err(|_| one_output("transfers are"))?;
+        let mut targets = targets.into_iter();
+        let first = targets.next();
+        let (format, target) = first.ok_or_else(|| Error::usage("there is no output"))?;
         let output = TransfersOutput {
             target,
             format,
+            more: targets.collect(),
             columns: self.columns.read()?,
             tokens: list,
             labels: match self.labels.is_empty() {

@@ -55,7 +55,7 @@ fn transfers_arrive_in_memory() {
     let answer = prepared.write(&output).unwrap();
     let expected = source.transfers().collect().unwrap().len();
     assert_eq!(*rows.rows.lock().unwrap(), expected);
-    assert_eq!(answer.written.rows, expected as u64);
+    assert_eq!(answer.written[0].rows, expected as u64);
     let names = rows.names.lock().unwrap();
     assert!(names.contains(&"value_string".to_owned()), "{names:?}");
     let metadata = rows.metadata.lock().unwrap();
