@@ -4,6 +4,8 @@
 //! what the function returns. A [`Dictionary`] finds the function, event or error of bytes whose
 //! signature is not known, from ABI files, lists of selectors, and common standards.
 //!
+//! Types and values of Solidity are those of alloy.
+//!
 //! Encoding: <https://docs.soliditylang.org/en/latest/abi-spec.html>.
 
 mod dictionary;
@@ -12,6 +14,7 @@ mod known;
 mod method;
 mod words;
 
+pub use alloy_dyn_abi::{DynSolType as AbiType, DynSolValue as AbiValue};
 pub use dictionary::{Dictionary, Loaded, Named};
 pub use error::{AbiError, Result};
 pub use method::Method;

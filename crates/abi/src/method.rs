@@ -1,7 +1,7 @@
 //! A function by its signature.
 
 use crate::{AbiError, Result, words::words};
-use alloy_dyn_abi::{DynSolType, FunctionExt, JsonAbiExt, Specifier};
+use alloy_dyn_abi::{DynSolType, DynSolValue, FunctionExt, JsonAbiExt, Specifier};
 use alloy_json_abi::{Function, Param};
 
 /// A function: its name, and the types of its arguments and of what it returns.
@@ -60,14 +60,8 @@ impl Method {
     ///
     /// [`AbiError::Count`] and [`AbiError::Argument`].
     pub fn encode(&self, arguments: &[impl AsRef<str>]) -> Result<Vec<u8>> {
+        self.check_count(arguments.len())?;
         let inputs = &self.0.inputs;
-        if inputs.len() != arguments.len() {
-            return Err(AbiError::Count {
-                signature: self.signature(),
-                expected: inputs.len(),
-                given: arguments.len(),
-            });
-        }
         let mut values = Vec::with_capacity(inputs.len());
         for (at, (param, text)) in inputs.iter().zip(arguments).enumerate() {
             let text = text.as_ref();
@@ -79,7 +73,27 @@ impl Method {
                 text: text.to_owned(),
             })?);
         }
-        let encoded = self.0.abi_encode_input(&values);
+        self.encode_values(&values)
+    }
+
+    /// The types of the arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`AbiError::Type`] for an unknown type, which [`Self::parse`] refuses.
+    pub fn inputs(&self) -> Result<Vec<DynSolType>> {
+        let inputs = self.0.inputs.iter();
+        inputs.map(|param| self.resolve(param)).collect()
+    }
+
+    /// The calldata for arguments that are values already.
+    ///
+    /// # Errors
+    ///
+    /// [`AbiError::Count`], and [`AbiError::Type`] if a value is not of the type of its argument.
+    pub fn encode_values(&self, values: &[DynSolValue]) -> Result<Vec<u8>> {
+        self.check_count(values.len())?;
+        let encoded = self.0.abi_encode_input(values);
         encoded.map_err(|error| self.of_type(&error))
     }
 
@@ -89,13 +103,38 @@ impl Method {
     ///
     /// [`AbiError::Output`] if the data is not of the types in the signature.
     pub fn decode(&self, output: &[u8]) -> Result<Vec<String>> {
+        Ok(self.decode_values(output)?.iter().map(words).collect())
+    }
+
+    /// The returned values.
+    ///
+    /// # Errors
+    ///
+    /// [`AbiError::Output`] if the data is not of the types in the signature.
+    pub fn decode_values(&self, output: &[u8]) -> Result<Vec<DynSolValue>> {
         let values = self.0.abi_decode_output(output);
-        let values = values.map_err(|error| AbiError::Output {
+        values.map_err(|error| AbiError::Output {
             types: types(&self.0.outputs),
             bytes: output.len(),
             reason: error.to_string(),
-        })?;
-        Ok(values.iter().map(words).collect())
+        })
+    }
+
+    /// Checks the number of arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`AbiError::Count`] if the function has another number.
+    pub fn check_count(&self, given: usize) -> Result<()> {
+        let expected = self.0.inputs.len();
+        match expected == given {
+            true => Ok(()),
+            false => Err(AbiError::Count {
+                signature: self.signature(),
+                expected,
+                given,
+            }),
+        }
     }
 
     fn resolve(&self, param: &Param) -> Result<DynSolType> {
@@ -136,6 +175,19 @@ mod tests {
             method.decode(&[&[0; 31][..], &[1]].concat()).unwrap(),
             ["true"]
         );
+    }
+
+    #[test]
+    fn values_are_encoded_as_their_text() {
+        let method = Method::parse("f(string,uint8[])(bytes,int8)").unwrap();
+        let kinds = method.inputs().unwrap();
+        let text = DynSolValue::String("a,\"b".to_owned());
+        let values = [text, kinds[1].coerce_str("[1,2]").unwrap()];
+        let data = method.encode_values(&values).unwrap();
+        assert_eq!(data, method.encode(&["a,\"b", "[1,2]"]).unwrap());
+        assert!(method.encode_values(&values[..1]).is_err());
+        let swapped = [values[1].clone(), values[0].clone()];
+        assert!(method.encode_values(&swapped).is_err());
     }
 
     #[test]

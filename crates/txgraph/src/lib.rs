@@ -66,7 +66,7 @@ pub use sources::{SourceKind, source_kinds};
 // What questions and answers are made of.
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
-pub use txgraph_abi::{Dictionary, Loaded as LoadedSignatures, Method, Named};
+pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
 pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table, TraceMethod};
 #[cfg(feature = "replay")]
 pub use txgraph_evm::{AccountOverride, Halt, Inspector, Outcome, Status};

@@ -6,7 +6,7 @@ use alloy_primitives::hex;
 use clap::Args;
 use std::path::PathBuf;
 use txgraph::{
-    Address, Error, Method, Result, WhatIf,
+    Error, Method, Result, WhatIf,
     text::{self, Checksum},
 };
 
@@ -110,10 +110,8 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     }
     let result = call.run()?;
     if let Some(to) = to
-        && !is_precompiled(to)
-        && let Some(contracts) = source.contracts_among(&[to], Some(result.block))?
-        && contracts.is_empty()
         && args.what_if.is_none()
+        && source.has_nothing_to_call(to, result.block)?
     {
         progress::say(format_args!(
             "warning: {to} has no code at the end of block {}: nothing was executed",
@@ -131,9 +129,4 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     };
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     print_page(&text)
-}
-
-/// Whether an address is in the range of precompiled contracts, which have no code.
-fn is_precompiled(address: Address) -> bool {
-    address[..18].iter().all(|byte| *byte == 0)
 }

@@ -3,13 +3,11 @@
 use super::{Context, names};
 use crate::{
     args::{LabelArgs, text},
-    movements,
     output::{print_json, print_page},
     table::thousands,
     units::{COIN_DECIMALS, in_units},
 };
 use clap::Args;
-use serde_json::{Value, json};
 use std::path::PathBuf;
 use txgraph::{
     Address, AmountSum, Asset, Dictionary, Labels, NetChange, Result, Source, TokenList,
@@ -69,9 +67,9 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
             "warning: transfers inside of the transaction are not known: {why}"
         ));
     }
-    let method = method(&found, &names);
+    let method = found.method(&names);
     if args.json {
-        return print_json(&as_json(&found, method.as_deref()));
+        return print_json(&found.to_json(method.as_deref()));
     }
     let paths: Vec<_> = (args.labels.labels.iter().cloned()).map(text).collect();
     let labels = labels(&paths, Checksum::Verify, source.chain()?.chain_id)?;
@@ -83,14 +81,6 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
         tokens: tokens(&source, &found, args, context)?,
     };
     print_page(&page.text(&found, method.as_deref()))
-}
-
-/// The called function with its arguments, or its selector.
-fn method(found: &TransactionSummary, names: &Dictionary) -> Option<String> {
-    let selector = found.input.first_chunk::<4>()?;
-    found.to?;
-    let named = names.call(&found.input).map(|named| named.to_string());
-    Some(named.unwrap_or_else(|| alloy_primitives::hex::encode_prefixed(selector)))
 }
 
 /// The token lists, and what other tokens claim.
@@ -224,38 +214,4 @@ fn role(found: &TransactionSummary, address: Address) -> &'static str {
     } else {
         ""
     }
-}
-
-fn as_json(found: &TransactionSummary, method: Option<&str>) -> Value {
-    let transfers = found.transfers.iter().map(movements::json);
-    let net = found.net().into_iter().map(|change| {
-        let sign = if change.is_gain { "" } else { "-" };
-        json!({
-            "address": change.address,
-            "token_address": change.token,
-            "token_id": change.token_id.map(|id| id.to_string()),
-            "change": format!("{sign}{}", change.amount),
-        })
-    });
-    json!({
-        "transaction_hash": found.hash,
-        "block_number": found.block,
-        "transaction_index": found.index,
-        "block_timestamp": found.timestamp,
-        "sender": found.sender,
-        "to": found.to,
-        "created": found.created,
-        "nonce": found.nonce,
-        "value": found.value.to_string(),
-        "input": found.input,
-        "method": method,
-        "success": found.success,
-        "revert_reason": found.reason,
-        "gas_used": found.gas_used,
-        "fee": found.fee.map(|fee| fee.to_string()),
-        "internal_transfers": found.without_internal.is_none(),
-        "is_swap": found.is_swap(),
-        "transfers": transfers.collect::<Vec<_>>(),
-        "net": net.collect::<Vec<_>>(),
-    })
 }

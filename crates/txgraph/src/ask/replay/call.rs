@@ -34,6 +34,20 @@ impl Source {
             },
         }
     }
+
+    /// Whether a call to this address at the end of a block executes nothing: it has no code, and
+    /// is not in the range of precompiled contracts. False if the source cannot tell.
+    ///
+    /// # Errors
+    ///
+    /// If the state cannot be read.
+    pub fn has_nothing_to_call(&self, address: Address, block: u64) -> Result<bool> {
+        if address[..18].iter().all(|byte| *byte == 0) {
+            return Ok(false);
+        }
+        let contracts = self.contracts_among(&[address], Some(block))?;
+        Ok(contracts.is_some_and(|contracts| contracts.is_empty()))
+    }
 }
 
 /// The result of a call.

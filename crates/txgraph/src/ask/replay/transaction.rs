@@ -2,8 +2,10 @@
 
 use super::{Location, Trace, TransactionName};
 use crate::{Capability, Error, ErrorKind, Result, Source, source::RethNode};
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256, hex};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use txgraph_abi::Dictionary;
 use txgraph_nodedb::{ChainFamily, Scratch};
 use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, movements};
 use txgraph_transfers::{
@@ -104,6 +106,61 @@ impl TransactionSummary {
             *lost |= !change.is_gain;
         }
         changes.values().any(|[gained, lost]| *gained && *lost)
+    }
+
+    /// The called function with its arguments, or its selector.
+    pub fn method(&self, names: &Dictionary) -> Option<String> {
+        let selector = self.input.first_chunk::<4>()?;
+        self.to?;
+        let named = names.call(&self.input).map(|named| named.to_string());
+        Some(named.unwrap_or_else(|| hex::encode_prefixed(selector)))
+    }
+
+    /// Everything as JSON, amounts as text. `method` is the called function.
+    pub fn to_json(&self, method: Option<&str>) -> Value {
+        let transfers = self.transfers.iter().map(|transfer| {
+            json!({
+                "log_index": transfer.log_index,
+                "sub_index": transfer.sub_index,
+                "token_address": transfer.token_address,
+                "from_address": transfer.from_address,
+                "to_address": transfer.to_address,
+                "value": transfer.value.to_string(),
+                "token_id": transfer.token_id.map(|id| id.to_string()),
+                "token_standard": transfer.token_standard.as_str(),
+                "kind": transfer.kind.as_str(),
+            })
+        });
+        let net = self.net().into_iter().map(|change| {
+            let sign = if change.is_gain { "" } else { "-" };
+            json!({
+                "address": change.address,
+                "token_address": change.token,
+                "token_id": change.token_id.map(|id| id.to_string()),
+                "change": format!("{sign}{}", change.amount),
+            })
+        });
+        json!({
+            "transaction_hash": self.hash,
+            "block_number": self.block,
+            "transaction_index": self.index,
+            "block_timestamp": self.timestamp,
+            "sender": self.sender,
+            "to": self.to,
+            "created": self.created,
+            "nonce": self.nonce,
+            "value": self.value.to_string(),
+            "input": self.input,
+            "method": method,
+            "success": self.success,
+            "revert_reason": self.reason,
+            "gas_used": self.gas_used,
+            "fee": self.fee.map(|fee| fee.to_string()),
+            "internal_transfers": self.without_internal.is_none(),
+            "is_swap": self.is_swap(),
+            "transfers": transfers.collect::<Vec<_>>(),
+            "net": net.collect::<Vec<_>>(),
+        })
     }
 }
 
