@@ -1,7 +1,7 @@
 //! Errors as exceptions of `txgraph._errors`, with their fields.
 
-use pyo3::{prelude::*, types::PyList};
-use std::error::Error as _;
+use pyo3::{exceptions::PyUserWarning, prelude::*, types::PyList};
+use std::{error::Error as _, ffi::CString};
 use txgraph::{Error, ErrorKind, Gaps};
 
 /// The exception for an error.
@@ -15,6 +15,12 @@ pub(crate) fn closed(py: Python<'_>) -> PyErr {
     let class = class.and_then(|module| module.getattr("Closed"));
     let exception = class.and_then(|class| class.call1(("the node was closed: open it again",)));
     exception.map_or_else(|other| other, PyErr::from_value)
+}
+
+/// Warns the caller.
+pub(crate) fn warn(py: Python<'_>, warning: &str) -> PyResult<()> {
+    let text = CString::new(warning.replace('\0', " ")).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {

@@ -3,16 +3,14 @@
 use crate::{
     errors::raise,
     session::{POLL, Session, Ticket, guarded, locked, spawn},
+    stream::Outlet,
     table::{Batch, schema_capsule, stream_capsule},
 };
-use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, SendTimeoutError, Sender, bounded};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyCapsule};
-use std::{
-    sync::{
-        Arc, Mutex, TryLockError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, ThreadId},
+use std::sync::{
+    Arc, Mutex, TryLockError,
+    atomic::{AtomicBool, Ordering},
 };
 use txgraph::{
     ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, Result, Source,
@@ -22,7 +20,7 @@ use txgraph::{
 /// Batches that were read and not yet taken.
 const AHEAD: usize = 2;
 
-enum Message {
+pub(crate) enum Message {
     Columns(ArrowColumns),
     Batch(ArrowBatch),
 }
@@ -72,8 +70,8 @@ impl ArrowReceiver for Inlet {
 }
 
 /// A scan that runs, until it is dropped.
-struct Flow {
-    receiver: Receiver<Message>,
+pub(crate) struct Flow {
+    pub(crate) receiver: Receiver<Message>,
     stop: Arc<AtomicBool>,
     /// Known when the channel is closed.
     outcome: Arc<Mutex<Option<Result<()>>>>,
@@ -121,7 +119,7 @@ impl Flow {
     }
 
     /// How the scan ended.
-    fn ended(&self) -> Result<()> {
+    pub(crate) fn ended(&self) -> Result<()> {
         locked(&self.outcome).take().unwrap_or(Ok(()))
     }
 }
@@ -254,64 +252,7 @@ impl Batches {
                 "these batches were taken before; ask for them again",
             ));
         };
-        let outlet = Outlet {
-            session: self.session.clone(),
-            owner: thread::current().id(),
-            flow: Some(flow),
-        };
+        let outlet = Outlet::new(py, &self.session, flow)?;
         stream_capsule(py, &self.columns, outlet)
-    }
-}
-
-/// The end of the channel that another library takes batches from.
-struct Outlet {
-    session: Arc<Session>,
-    /// The thread that asked for the stream.
-    owner: ThreadId,
-    flow: Option<Flow>,
-}
-
-impl Iterator for Outlet {
-    type Item = Result<ArrowBatch, String>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let flow = self.flow.as_ref()?;
-            let item = match flow.receiver.recv_timeout(POLL) {
-                Ok(Message::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Message::Columns(_)) => continue,
-                Err(RecvTimeoutError::Disconnected) => {
-                    flow.ended().err().map(|error| Err(error.to_string()))
-                }
-                Err(RecvTimeoutError::Timeout) => match self.tick() {
-                    Ok(()) => continue,
-                    Err(text) => Some(Err(text)),
-                },
-            };
-            self.flow = None;
-            return item;
-        }
-    }
-}
-
-impl Outlet {
-    /// Looks for signals. Only on the thread that asked: another one may be waited for by a
-    /// thread that holds the interpreter's lock.
-    fn tick(&self) -> Result<(), String> {
-        if thread::current().id() != self.owner {
-            return Ok(());
-        }
-        Python::attach(|py| {
-            self.session.tick(py).map_err(|error| {
-                let text = error.to_string();
-                // The library between us and the caller raises an error of its own. The signal
-                // is repeated for the caller; without it, the error still stands.
-                if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) {
-                    let thread = py.import("_thread");
-                    let _ = thread.and_then(|thread| thread.call_method0("interrupt_main"));
-                }
-                text
-            })
-        })
     }
 }

@@ -210,7 +210,7 @@ fn asset(data: &Bound<'_, PyDict>, asset: &Asset) -> PyResult<()> {
 }
 
 /// A number of 256 bits as an integer of Python, which has no limit.
-fn integer<'py>(py: Python<'py>, number: &U256) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn integer<'py>(py: Python<'py>, number: &U256) -> PyResult<Bound<'py, PyAny>> {
     match u64::try_from(*number) {
         Ok(small) => Ok(small.into_pyobject(py)?.into_any()),
         Err(_) => from_bytes(py, &number.to_be_bytes::<32>()),

@@ -4,12 +4,16 @@
 //! [`txgraph::text`]. Answers are tables in memory in the columns of Arrow IPC, and graphs. The
 //! Python files next to this crate add the interface that people use.
 
+mod abi;
+mod contract;
 mod errors;
 mod flow;
 mod graph;
 mod node;
 mod options;
 mod session;
+mod state;
+mod stream;
 mod table;
 
 use pyo3::prelude::*;
@@ -19,9 +23,11 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::{
+        contract::call,
         flow::Batches,
         graph::Graph,
         node::{Node, kinds, open, queries, resolve_query},
+        state::{balance, code, nonce, storage, transaction},
         table::{Batch, Table},
     };
 }

@@ -1,27 +1,23 @@
 //! A source that is open, and the questions to it.
 
 use crate::{
-    errors::raise,
+    errors::{raise, warn},
     flow::Batches,
     graph::Graph,
     options,
     session::Session,
     table::{Collected, Table, schema_capsule},
 };
-use pyo3::{
-    exceptions::PyUserWarning,
-    prelude::*,
-    types::{PyBytes, PyCapsule},
-};
+use pyo3::{prelude::*, types::PyCapsule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{ffi::CString, sync::Arc};
+use std::sync::Arc;
 use txgraph::{
-    Address, AnalysisFormat, AnalysisOutput, ArrowColumns, Bytes, Capability, Error, IndexOptions,
+    Address, AnalysisFormat, AnalysisOutput, ArrowColumns, Capability, Error, IndexOptions,
     ReplayOutput, Result, TableFormat, Trace,
     text::{
         self, AnalyzeQuery, Checksum, Output, QueryFile, TransfersQuery, parse_address,
-        parse_amount, parse_transaction,
+        parse_transaction,
     },
 };
 
@@ -75,7 +71,7 @@ pub(crate) fn resolve_query(
     resolve().map_err(|error| raise(py, &error))
 }
 
-fn to_json(value: &impl Serialize) -> Result<String> {
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| {
         let message = format!("encoding JSON failed: {error}");
         Error::new(txgraph::ErrorKind::Failed, message)
@@ -85,7 +81,7 @@ fn to_json(value: &impl Serialize) -> Result<String> {
 /// An open source.
 #[pyclass(frozen, module = "txgraph._native")]
 pub(crate) struct Node {
-    session: Arc<Session>,
+    pub(crate) session: Arc<Session>,
 }
 
 /// Options of a replay.
@@ -100,20 +96,6 @@ struct ReplayOptions {
     balances: Vec<String>,
 }
 
-/// Options of a call.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct CallOptions {
-    to: Option<String>,
-    from: Option<String>,
-    value: Option<String>,
-    gas: Option<u64>,
-    block: Option<u64>,
-}
-
-/// Block, success, output, gas, and why it reverted.
-type Called<'py> = (u64, bool, Bound<'py, PyBytes>, u64, Option<String>);
-
 /// Options of an index.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -124,7 +106,8 @@ struct BuildOptions {
     quick: bool,
 }
 
-fn address(text: &str) -> Result<Address> {
+/// Reads an address.
+pub(crate) fn address(text: &str) -> Result<Address> {
     Ok(parse_address(text, Checksum::Verify)?)
 }
 
@@ -212,8 +195,7 @@ impl Node {
             Ok((prepared.run()?.detach(), labels))
         })?;
         for warning in labels.warnings() {
-            let text = CString::new(warning.replace('\0', " ")).unwrap_or_default();
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+            warn(py, &warning)?;
         }
         Ok(Graph::new(self.session.clone(), graph))
     }
@@ -298,35 +280,6 @@ impl Node {
             };
             Ok((table, to_json(&report)?))
         })
-    }
-
-    /// Calls a contract.
-    fn call<'py>(&self, py: Python<'py>, options: &str, data: Vec<u8>) -> PyResult<Called<'py>> {
-        let options: CallOptions = options::read(options).map_err(|error| raise(py, &error))?;
-        let done = self.session.run(py, move |source| {
-            let to = options.to.as_deref().map(address).transpose()?;
-            let mut call = source.call(to).data(Bytes::from(data));
-            if let Some(from) = &options.from {
-                call = call.from(address(from)?);
-            }
-            if let Some(value) = &options.value {
-                call = call.value(parse_amount(value).map_err(Error::usage)?);
-            }
-            if let Some(gas) = options.gas {
-                call = call.gas(gas);
-            }
-            if let Some(block) = options.block {
-                call = call.block(block);
-            }
-            call.run()
-        })?;
-        Ok((
-            done.block,
-            done.outcome.is_success(),
-            PyBytes::new(py, &done.outcome.output),
-            done.outcome.gas_used,
-            done.reason,
-        ))
     }
 
     /// Does something with the index. Returns a report as JSON.

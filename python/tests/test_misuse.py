@@ -10,6 +10,7 @@ import pytest
 import txgraph
 
 ROOT = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0"
+TOKEN = "0xd601451207128971898aab8654521699f35222e2"
 
 
 def test_closed_nodes_answer_no_more(chain):
@@ -28,6 +29,12 @@ def test_closed_nodes_answer_no_more(chain):
         lambda: node.analyze(),
         lambda: node.replay("1:2"),
         lambda: node.call(ROOT),
+        lambda: node.balance(ROOT),
+        lambda: node.nonce(ROOT),
+        lambda: node.code(ROOT),
+        lambda: node.storage(ROOT, 0),
+        lambda: node.tx("5:0"),
+        lambda: node.trace(ROOT),
         lambda: node.index.status,
     ):
         with pytest.raises(txgraph.Closed):
@@ -127,6 +134,35 @@ def test_other_wrong_questions(node):
         (lambda: node.replay(transaction="x"), txgraph.UsageError),
         (lambda: node.replay("1:3", trace="struct"), txgraph.UsageError),
         (lambda: node.call("0x12"), txgraph.UsageError),
+        (lambda: node.call(TOKEN, "balanceOf(adress)", ROOT), txgraph.UsageError),
+        (lambda: node.call(TOKEN, "balanceOf(", ROOT), txgraph.UsageError),
+        (lambda: node.call(TOKEN, "balanceOf(address)"), txgraph.UsageError),
+        (lambda: node.call(TOKEN, "balanceOf(address)", ROOT, ROOT), txgraph.UsageError),
+        (lambda: node.call(TOKEN, "balanceOf(address)", "0x12"), ValueError),
+        (lambda: node.call(TOKEN, "balanceOf(address)", b"short"), ValueError),
+        (lambda: node.call(TOKEN, "balanceOf(address)", 1.5), TypeError),
+        (lambda: node.call(TOKEN, "balanceOf(address)", object()), TypeError),
+        (lambda: node.call(TOKEN, "f(uint8)", 256), ValueError),
+        (lambda: node.call(TOKEN, "f(uint8)", True), TypeError),
+        (lambda: node.call(TOKEN, "f(uint256)", -1), ValueError),
+        (lambda: node.call(TOKEN, "f(uint8[2])", [1]), ValueError),
+        (lambda: node.call(TOKEN, "f((uint8,bool))", (1,)), ValueError),
+        (lambda: node.call(TOKEN, "f(uint8[])", {1: 2}), TypeError),
+        (lambda: node.call(TOKEN, "f(bytes4)", b"12345"), ValueError),
+        (lambda: node.call(TOKEN, "decimals()(string)"), txgraph.Failed),
+        (lambda: node.call(TOKEN, "0x12", 1), TypeError),
+        (lambda: node.balance("0x12"), txgraph.UsageError),
+        (lambda: node.balance(ROOT, token="0x" + "00" * 19 + "09"), txgraph.Failed),
+        (lambda: node.balance(ROOT, block=10**9), txgraph.Error),
+        (lambda: node.balance(ROOT, block=-1), ValueError),
+        (lambda: node.nonce(5), txgraph.UsageError),
+        (lambda: node.code(1.5), TypeError),
+        (lambda: node.storage(TOKEN, -1), txgraph.UsageError),
+        (lambda: node.storage(TOKEN, 2**256), txgraph.UsageError),
+        (lambda: node.tx("5"), txgraph.UsageError),
+        (lambda: node.tx("5:99999"), txgraph.Error),
+        (lambda: node.tx("0x" + "00" * 32), txgraph.Error),
+        (lambda: node.tx("5:0", abi="/no/such/file"), txgraph.Error),
         (lambda: node.call(ROOT, "0xzz"), ValueError),
         (lambda: node.call(ROOT, block=10**9), txgraph.Error),
         (lambda: txgraph.open(progress=3), TypeError),
@@ -185,3 +221,12 @@ def test_the_end_of_the_interpreter_during_a_question(chain):
     for _ in range(5):
         done = subprocess.run([sys.executable, "-c", program, chain], capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_calls_that_execute_nothing_warn(node):
+    with pytest.warns(UserWarning, match="has no code at the end of block 40"):
+        called = node.call(ROOT)
+    assert called.success and called.values == []
+    with pytest.warns(UserWarning, match="has no code"):
+        assert node.balance(ROOT, token=ROOT) == 0
+

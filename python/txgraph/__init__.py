@@ -6,6 +6,7 @@
 ...     graph = node.graph("0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0", hops="all")
 """
 
+from ._answers import Call, Index, Replay, Trace
 from ._errors import (
     Closed,
     Error,
@@ -19,9 +20,10 @@ from ._errors import (
 )
 from ._graph import Analysis, Graph
 from ._native import Batch, Batches
-from ._node import Call, Index, Node, Replay, Trace, open, queries, source_kinds
+from ._node import Node
+from ._open import open, queries, source_kinds
 from ._sample import sample, sample_genesis, sample_truth
-from ._table import Table, Transfers
+from ._table import Stream, Table, Transfers
 
 __all__ = [
     "Analysis",
@@ -38,6 +40,7 @@ __all__ = [
     "Node",
     "Reorged",
     "Replay",
+    "Stream",
     "Table",
     "Trace",
     "Transfers",

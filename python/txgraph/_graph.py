@@ -132,7 +132,7 @@ class Graph:
         layout: Optional[str] = None,
         fold: Optional[Union[str, int]] = None,
         link: Optional[str] = None,
-        token_list: Optional[Union[str, "os.PathLike[str]"]] = None,
+        token_list: Any = None,
     ) -> List[str]:
         """Writes files, whose extensions choose the formats: csv, jsonl, parquet, arrow, json,
         dot, svg, png, html, graphml, gexf. Pictures need Graphviz.
@@ -140,7 +140,7 @@ class Graph:
         :param layout: of pictures: ``"auto"``, ``"hops"``, ``"radial"``, ``"force"``
         :param fold: similar leaves that stay, or ``"auto"`` or ``"off"``
         :param link: where a click leads, with ``{address}`` or ``{tx}``
-        :param token_list: file with symbols and decimals
+        :param token_list: files with symbols and decimals
         :returns: what a reader must know about the form of the files
         """
         options = {
@@ -150,9 +150,7 @@ class Graph:
             "layout": layout,
             "fold": None if fold is None else _options.text("fold", fold),
             "link": link,
-            "token_list": None
-            if token_list is None
-            else _options.text("token_list", token_list),
+            "token_list": _options.texts("token_list", token_list),
         }
         if not paths:
             raise TypeError("write needs the path of a file")

@@ -5,105 +5,20 @@ from __future__ import annotations
 import json
 import os
 from types import TracebackType
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
 from . import _native, _options
+from ._answers import Call, Index, Replay, Trace
 from ._graph import Analysis, Graph
-from ._progress import Callback, callback
 from ._table import Table, Transfers
 
 _Path = Union[str, "os.PathLike[str]"]
 #: An address as text or 20 bytes, or several. Text can be a list with commas, or ``@FILE``.
 _Addresses = Union[str, bytes, Sequence[Union[str, bytes]]]
+#: One file, or several in the order of their priority.
+_Paths = Union[_Path, Sequence[_Path]]
 #: ``"18M:18.1M"`` (end excluded), ``"-1000:"``, ``"2024-01-01:"``, a number, or a ``range``.
 _Blocks = Union[str, int, range, Sequence[Union[str, int, range]]]
-
-
-class Call(NamedTuple):
-    """The result of a call."""
-
-    #: The block at whose end it was called.
-    block: int
-    #: Whether it ended without an error.
-    success: bool
-    #: What it returned, or reverted with.
-    output: bytes
-    #: Gas, before refunds.
-    gas_used: int
-    #: Why it reverted, if the contract returned a text.
-    reason: Optional[str]
-
-
-class Trace(NamedTuple):
-    """Where the tokens of some addresses went: the answer of :meth:`Node.trace`."""
-
-    #: the addresses that have them, with amounts, shares, and why they are not followed further
-    ends: Table
-    #: the transfers of the roots
-    sources: Table
-    #: the traced part of every transfer, by source
-    ledger: Table
-    #: everything, as in the command line's JSON
-    result: Dict[str, Any]
-
-
-class Replay(NamedTuple):
-    """The result of a replay."""
-
-    #: What was found; ``None`` if it was only verified.
-    table: Optional[Table]
-    #: Numbers of blocks and transactions, gas, and differences from what the node stored.
-    report: Dict[str, Any]
-
-
-class Index:
-    """The index of a node, which answers for an address without reading receipts."""
-
-    def __init__(self, node: _native.Node) -> None:
-        self._node = node
-
-    def _do(self, action: str, **options: Any) -> Any:
-        return json.loads(self._node.index(action, json.dumps(_options.given(options))))
-
-    @property
-    def directory(self) -> str:
-        """Its directory, which need not exist."""
-        return self._do("directory")
-
-    @property
-    def status(self) -> Dict[str, Any]:
-        """Blocks, sizes in bytes, and how far it is behind the node."""
-        return self._do("status")
-
-    def build(
-        self,
-        *,
-        first_block: Optional[int] = None,
-        last_block: Optional[int] = None,
-        with_internal: bool = False,
-    ) -> Dict[str, Any]:
-        """Builds the index, or continues a build that was interrupted. Returns its status.
-
-        Nodes that are open use an index from their next :func:`open` on.
-        """
-        return self._do(
-            "build",
-            first_block=_options.integer("first_block", first_block),
-            last_block=_options.integer("last_block", last_block),
-            with_internal=_options.flag("with_internal", with_internal),
-        )
-
-    def update(self) -> Dict[str, Any]:
-        """Extends the index to the tip of the node. Returns its status."""
-        return self._do("update")
-
-    def verify(self, *, quick: bool = False) -> Dict[str, Any]:
-        """Checks every byte and, unless ``quick``, every transfer against the node."""
-        return self._do("verify", quick=_options.flag("quick", quick))
-
-    def delete(self) -> None:
-        """Deletes the index."""
-        self._do("delete")
 
 
 class Node:
@@ -192,7 +107,8 @@ class Node:
         hex: bool = False,
         columns: Optional[Sequence[str]] = None,
         exclude: Optional[Sequence[str]] = None,
-        token_list: Optional[_Path] = None,
+        token_list: Optional[_Paths] = None,
+        labels: Optional[_Paths] = None,
     ) -> Transfers:
         """Asks for the transfers of blocks. Nothing is read before an answer is asked for.
 
@@ -217,7 +133,8 @@ class Node:
         :param hex: addresses and hashes as text instead of bytes
         :param columns: columns in order; also ``amount``, ``symbol``, ``decimals``
         :param exclude: columns that are left out
-        :param token_list: file with symbols and decimals
+        :param token_list: files with symbols and decimals
+        :param labels: files with names of addresses, for the columns ``from_label``, ``to_label``
         """
         options = {
             **_options.selection(
@@ -240,7 +157,8 @@ class Node:
             "hex": _options.flag("hex", hex),
             "columns": _options.texts("columns", columns),
             "exclude": _options.texts("exclude", exclude),
-            "token_list": None if token_list is None else _options.text("token_list", token_list),
+            "token_list": _options.texts("token_list", token_list),
+            "labels": _options.texts("labels", labels),
         }
         return Transfers(self._native, _options.dump(options))
 
@@ -257,8 +175,8 @@ class Node:
         time_respecting: bool = False,
         max_degree: Optional[int] = None,
         stop_at: Optional[_Path] = None,
-        stop_at_category: Any = None,
-        labels: Any = None,
+        stop_at_category: Optional[Union[str, Sequence[str]]] = None,
+        labels: Optional[_Paths] = None,
         top: Optional[int] = None,
         max_vertices: Optional[int] = None,
         max_edges: Optional[int] = None,
@@ -271,7 +189,7 @@ class Node:
         allow_partial: bool = False,
         check_checksums: bool = True,
         with_internal: bool = False,
-        token_list: Optional[_Path] = None,
+        token_list: Optional[_Paths] = None,
     ) -> Graph:
         """Searches the graph around addresses, breadth-first.
 
@@ -317,7 +235,7 @@ class Node:
             "max_vertices": _options.integer("max_vertices", max_vertices),
             "max_edges": _options.integer("max_edges", max_edges),
             "expand_zero": _options.flag("expand_zero", expand_zero),
-            "token_list": None if token_list is None else _options.text("token_list", token_list),
+            "token_list": _options.texts("token_list", token_list),
         }
         return self._graph(_options.dump(options))
 
@@ -335,7 +253,10 @@ class Node:
         }
         if not options.pop("check_checksums", True):
             read["no_checksum"] = True
-        many = ("root", "token", "token_id", "standard", "kind", "wrapped_native")
+        many = (
+            *("root", "token", "token_id", "standard", "kind", "wrapped_native"),
+            *("labels", "stop_at_category", "token_list"),
+        )
         for name, value in options.items():
             if name in many:
                 read[name] = _options.texts(name, value)
@@ -418,7 +339,7 @@ class Node:
         self,
         to: Optional[Union[str, bytes]],
         data: Union[str, bytes] = b"",
-        *,
+        *arguments: Any,
         from_: Optional[Union[str, bytes]] = None,
         value: int = 0,
         gas: Optional[int] = None,
@@ -426,12 +347,27 @@ class Node:
     ) -> Call:
         """Calls a contract on the state after a block, and discards the changes.
 
+        >>> import txgraph
+        >>> node = txgraph.open(txgraph.sample(), chain=txgraph.sample_genesis())
+        >>> token = "0xd601451207128971898aab8654521699f35222e2"
+        >>> node.call(token, "decimals()(uint8)").values
+        [6]
+
         :param to: the contract; ``None``: the data is init code
-        :param data: calldata as bytes or hex
+        :param data: a function, ``"balanceOf(address)(uint256)"``, or calldata as bytes or hex
+        :param arguments: of the function: integers in the smallest unit, text, bytes, lists and
+            tuples; text is read as by the command line (``"1ether"``)
         :param value: wei
         :param gas: limit; default 50 million
         :param block: default: the newest with a state
+        :raises Failed: if what is returned is not of the types in the signature. A call that
+            reverts raises nothing: see ``success``
         """
+        function = data if isinstance(data, str) and "(" in data else None
+        if function is not None:
+            data = b""
+        elif arguments:
+            raise TypeError("arguments need a function, such as 'balanceOf(address)(uint256)'")
         if isinstance(data, str):
             try:
                 data = bytes.fromhex(data[2:] if data[:2] in ("0x", "0X") else data)
@@ -444,7 +380,65 @@ class Node:
             "gas": _options.integer("gas", gas),
             "block": _options.integer("block", block),
         }
-        return Call(*self._native.call(json.dumps(_options.given(options)), bytes(data)))
+        given = json.dumps(_options.given(options))
+        return Call(*_native.call(self._native, given, bytes(data), function, list(arguments)))
+
+    def balance(
+        self,
+        address: Union[str, bytes],
+        *,
+        token: Optional[Union[str, bytes]] = None,
+        block: Optional[int] = None,
+    ) -> int:
+        """The balance of an address after a block.
+
+        :param token: a token; default: the native coin
+        :param block: default: the newest with a state
+        :returns: an amount in the smallest unit of the token; wei for the native coin
+        """
+        return _native.balance(
+            self._native,
+            _options.text("address", address),
+            None if token in (None, "eth", "native") else _options.text("token", token),
+            _options.integer("block", block),
+        )
+
+    def nonce(self, address: Union[str, bytes], *, block: Optional[int] = None) -> int:
+        """The number of transactions that an address sent, after a block; of a contract, that of
+        the contracts that it created, plus one."""
+        return _native.nonce(
+            self._native, _options.text("address", address), _options.integer("block", block)
+        )
+
+    def code(self, address: Union[str, bytes], *, block: Optional[int] = None) -> bytes:
+        """The code of a contract after a block; empty if the address has none."""
+        return _native.code(
+            self._native, _options.text("address", address), _options.integer("block", block)
+        )
+
+    def storage(
+        self, address: Union[str, bytes], slot: Union[int, str, bytes], *, block: Optional[int] = None
+    ) -> bytes:
+        """The 32 bytes in a slot of the storage of a contract after a block; zeros if nothing was
+        written there."""
+        return _native.storage(
+            self._native,
+            _options.text("address", address),
+            _options.text("slot", slot),
+            _options.integer("block", block),
+        )
+
+    def tx(
+        self, transaction: Union[str, bytes], *, abi: Optional[_Paths] = None
+    ) -> Dict[str, Any]:
+        """What a transaction did: who sent it, what moved, what each address has more or less,
+        as ``txgraph tx --json``. Amounts are text, in the smallest unit; the fee is in wei.
+
+        :param transaction: its hash, or ``"BLOCK:INDEX"``
+        :param abi: files with names of methods
+        """
+        name = _options.text("transaction", transaction)
+        return json.loads(_native.transaction(self._native, name, _options.texts("abi", abi)))
 
     def _graph(self, options: str) -> Graph:
         return Graph(self._native.graph(options))
@@ -458,78 +452,3 @@ class Node:
             return f"<txgraph.Node {self.source}>"
         except Exception as error:
             return f"<txgraph.Node: {error}>"
-
-
-def open(
-    source: Optional[_Path] = None,
-    *,
-    join: Sequence[_Path] = (),
-    index: Optional[_Path] = None,
-    threads: Optional[int] = None,
-    chunk_blocks: Optional[int] = None,
-    memory: Optional[Union[int, str]] = None,
-    verify: Optional[bool] = None,
-    cache: Optional[_Path] = None,
-    token_list: Optional[_Path] = None,
-    static_files: Optional[_Path] = None,
-    rocksdb: Optional[_Path] = None,
-    chain: Optional[_Path] = None,
-    chain_id: Optional[int] = None,
-    covers: Optional[str] = None,
-    columns: Optional[str] = None,
-    progress: Union[bool, Callback, None] = None,
-) -> Node:
-    """Opens a source: the data directory of a reth node, or ``KIND:LOCATION``, as
-    :func:`source_kinds` lists them. What is not given comes from the environment and from
-    ``txgraph.toml``, as for the command line.
-
-    :param join: more sources of the same chain
-    :param index: ``"auto"``, ``"off"``, or the directory of an index
-    :param threads: default: one for each core
-    :param chunk_blocks: blocks that a thread reads at a time
-    :param memory: bytes of transfers that a search keeps, or text like ``"4G"``
-    :param verify: recompute the roots of every block that is read
-    :param cache: directory of indexes and names of tokens
-    :param token_list: file with symbols and decimals of tokens
-    :param chain: genesis file, to replay chains that are not built in
-    :param chain_id: for data that does not contain it
-    :param covers: blocks that files of other tools cover completely
-    :param columns: columns of such files by role: ``from=sender,to=receiver``
-    :param progress: ``True`` for a bar of tqdm, if it is installed; or a function that is called
-        with the blocks done, the blocks in all, how many were found, and of what
-    :raises Failed: if nothing can be opened there
-    """
-
-    def path(name: str, value: Optional[_Path]) -> Optional[str]:
-        return None if value is None else os.path.expanduser(_options.text(name, value))
-
-    settings = {
-        "source": path("source", source),
-        "join": [path("join", one) for one in join],
-        "index": path("index", index),
-        "threads": _options.integer("threads", threads),
-        "chunk_blocks": _options.integer("chunk_blocks", chunk_blocks),
-        "memory": None if memory is None else _options.text("memory", memory),
-        "cache": path("cache", cache),
-        "token_list": path("token_list", token_list),
-        "static_files": path("static_files", static_files),
-        "rocksdb": path("rocksdb", rocksdb),
-        "chain": path("chain", chain),
-        "chain_id": _options.integer("chain_id", chain_id),
-        "covers": covers,
-        "columns": columns,
-    }
-    settings = _options.given(settings)
-    if verify is not None:
-        settings["verify"] = _options.flag("verify", verify)
-    return Node(_native.open(json.dumps(settings), callback(progress)))
-
-
-def queries() -> List[Dict[str, Any]]:
-    """The saved questions: name, purpose, and parameters with their types and defaults."""
-    return json.loads(_native.queries())
-
-
-def source_kinds() -> Dict[str, str]:
-    """The kinds of sources: the word before the colon, and what comes after it."""
-    return dict(_native.kinds())

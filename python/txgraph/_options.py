@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 #: Types of 256-bit numbers: our words, and those of the files.
 U256 = {"bytes": "binary", "str": "string", "f64": "f64"}
@@ -65,7 +65,7 @@ def blocks(value: Any) -> List[str]:
     return found
 
 
-def u256_types(value: Union[str, List[str]]) -> List[str]:
+def u256_types(value: Union[str, Sequence[str]]) -> List[str]:
     """Types of 256-bit numbers in the words of the command line."""
     names = [value] if isinstance(value, str) else list(value)
     unknown = [name for name in names if name not in U256]

@@ -30,7 +30,7 @@ def sample() -> Path:
         with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
             chain = Path(temporary) / "chain"
             with tarfile.open(archive) as tar:
-                safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                safe: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
                 tar.extractall(chain, **safe)
             try:
                 chain.rename(folder)

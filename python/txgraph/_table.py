@@ -72,11 +72,38 @@ class Table(ArrowTable):
         return f"<txgraph.Table of {len(self):,} rows: {', '.join(self.columns)}>"
 
 
+class Stream(ArrowTable):
+    """Transfers as they are read. Each library that takes it reads the blocks again.
+
+    What fails before the first rows is an exception of txgraph. Later failures, a reorganisation
+    among them, are errors of the library that takes the rows. After Ctrl-C, its error comes
+    first, and ``KeyboardInterrupt`` follows.
+    """
+
+    def __init__(self, transfers: Transfers) -> None:
+        self._transfers = transfers
+
+    @property
+    def columns(self) -> List[str]:
+        """The names of the columns."""
+        return self._transfers.columns
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._transfers.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._transfers.batches().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<txgraph.Stream of {self._transfers!r}>"
+
+
 class Transfers(ArrowTable):
     """A question for transfers. Nothing is read before an answer is asked for.
 
     Hand it to a library: ``polars.DataFrame(t)``, ``pyarrow.table(t)``,
-    ``duckdb.sql("from t")``. Each reads the blocks again; :meth:`collect` keeps the answer.
+    ``duckdb.sql("from t")``. Each reads the blocks again, and gets all rows or an exception;
+    :meth:`collect` keeps the answer, and :meth:`stream` needs no memory for it.
 
     =================  =====================================================================
     column             content
@@ -122,6 +149,11 @@ class Transfers(ArrowTable):
         :class:`Reorged`.
         """
         return self._node.batches(self._options)
+
+    def stream(self) -> Stream:
+        """The same question for libraries that take rows as they are read, in constant memory:
+        ``s = t.stream()``, then ``duckdb.sql("select kind, count(*) from s group by kind")``."""
+        return Stream(self)
 
     @property
     def columns(self) -> List[str]:
