@@ -2,12 +2,17 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import txgraph
+
+
+# A shell starts commands in the background with the signal ignored, and Python keeps that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -141,3 +141,19 @@ def test_vertices_have_labels(node, scenario, tmp_path):
     assert graph.to_rustworkx()[0]["label_source"] == "own.csv"
     with pytest.raises(txgraph.UsageError, match="casino"):
         node.graph(planted["root"], labels=own, stop_at_category="casino")
+    # A measure of the same search reads the same files, one or several.
+    for labels in (own, [own, own]):
+        with pytest.warns(UserWarning):
+            node.graph(planted["root"], labels=labels)
+        ends = node.trace(planted["root"], token=planted["token"], labels=labels).ends
+        assert len(ends) > 0
+
+
+def test_transfers_have_labels(node, scenario, tmp_path):
+    planted = scenario("peel-chain-token")
+    own = tmp_path / "own.csv"
+    own.write_text(f"address,name\n{planted['root']},Mine\n")
+    columns = ["from_address", "from_label"]
+    t = node.transfers(token=planted["token"], labels=own, columns=columns, hex=True)
+    named = {it["from_address"] for it in pa.table(t).to_pylist() if it["from_label"] == "Mine"}
+    assert named == {planted["root"]}

@@ -3,6 +3,8 @@
 import ast
 import doctest
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import txgraph
@@ -49,6 +51,26 @@ def test_stubs_name_what_exists():
     assert (Path(txgraph.__file__).parent / "py.typed").exists()
 
 
+def test_types_agree(tmp_path):
+    """Those of the package with its stubs, and those of programs that use it."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import txgraph\n"
+        "with txgraph.open(txgraph.sample()) as node:\n"
+        "    table: txgraph.Table = node.transfers(range(5), u256=['str', 'f64']).collect()\n"
+        "    graph: txgraph.Graph = node.graph('0x12', labels=['a.csv'])\n"
+        "    number: int = node.balance(b'', block=5)\n"
+        "    wrong: str = node.nonce('0x12')\n"
+    )
+    mypy = [sys.executable, "-m", "mypy", "--follow-imports=skip", "--ignore-missing-imports"]
+    mypy += ["--cache-dir", tmp_path / "cache", "--strict-equality", "--warn-unreachable"]
+    done = subprocess.run([*mypy, "-p", "txgraph"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    mypy[3] = "--follow-imports=silent"
+    done = subprocess.run([*mypy, program], capture_output=True, text=True)
+    assert [line.split(":")[1] for line in done.stdout.splitlines()[:-1]] == ["6"], done.stdout
+
+
 def test_everything_public_is_documented():
     missing = []
     for name in txgraph.__all__:
@@ -66,8 +88,9 @@ def test_everything_public_is_documented():
 
 
 def test_the_example_runs():
-    failures, tried = doctest.testmod(txgraph)
-    assert tried >= 2 and failures == 0
+    for module, least in ((txgraph, 2), (txgraph._node, 4)):
+        failures, tried = doctest.testmod(module)
+        assert tried >= least and failures == 0
 
 
 def test_kinds_of_sources_are_listed():

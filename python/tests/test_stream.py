@@ -1,0 +1,145 @@
+"""Libraries that take rows as they are read."""
+
+import os
+import signal
+import threading
+import time
+
+import duckdb
+import polars
+import pyarrow as pa
+import pytest
+
+import txgraph
+
+
+def test_streams_are_the_same_rows(node):
+    stream = node.transfers().stream()
+    whole = pa.table(node.transfers())
+    assert stream.columns == whole.column_names
+    assert pa.schema(stream) == whole.schema
+    # Again and again, unlike batches.
+    for _ in range(2):
+        assert pa.table(stream).equals(whole)
+        assert polars.DataFrame(stream).equals(polars.from_arrow(whole))
+        assert duckdb.sql("select count(*) from stream").fetchall() == [(whole.num_rows,)]
+    empty = node.transfers("0:1").stream()
+    assert pa.table(empty).num_rows == 0 and pa.table(empty).schema == whole.schema
+
+
+def test_rows_come_before_the_last_block_was_read(large_chain):
+    reports = []
+    with txgraph.open(
+        large_chain, index="off", threads=1, progress=lambda *it: reports.append(it)
+    ) as node:
+        reader = pa.RecordBatchReader.from_stream(node.transfers().stream())
+        rows = reader.read_next_batch().num_rows
+        done, total, _, _ = reports[-1]
+        assert 0 < rows and done < total
+        # Nobody takes more: reading stops after a few batches, and waits.
+        time.sleep(1)
+        before = time.process_time()
+        time.sleep(0.5)
+        assert time.process_time() - before < 0.3
+        rows += sum(batch.num_rows for batch in reader)
+        assert rows == pa.table(node.transfers(columns=["kind"])).num_rows
+        # The end of a stream is reported, too.
+        reports.clear()
+        pa.table(node.transfers(columns=["kind"]).stream())
+        assert reports[-1][0] == reports[-1][1]
+
+
+def test_streams_that_are_dropped_stop_reading(large_chain):
+    with txgraph.open(large_chain, index="off", threads=1) as node:
+        for _ in range(5):
+            reader = pa.RecordBatchReader.from_stream(node.transfers().stream())
+            reader.read_next_batch()
+            del reader
+            # A capsule that nobody took.
+            node.transfers().stream().__arrow_c_stream__()
+        time.sleep(0.5)
+        before = time.process_time()
+        time.sleep(1)
+        assert time.process_time() - before < 0.6
+
+
+@pytest.mark.parametrize("take", [polars.DataFrame, pa.table])
+def test_failures_before_the_first_rows_are_ours(node, take):
+    with pytest.raises(txgraph.Unavailable) as caught:
+        take(node.transfers("30:100").stream())
+    assert caught.value.missing[0][:2] == (41, 99)
+    with pytest.raises(txgraph.UsageError):
+        take(node.transfers("many").stream())
+    stream = node.transfers().stream()
+    node.close()
+    with pytest.raises(txgraph.Closed):
+        take(stream)
+
+
+def test_later_failures_are_errors_and_not_short_answers(large_chain):
+    with txgraph.open(large_chain, index="off", threads=1) as node:
+        reader = pa.RecordBatchReader.from_stream(node.transfers().stream())
+        reader.read_next_batch()
+        node.close()
+        with pytest.raises(Exception, match="interrupt|closed|stopped"):
+            reader.read_all()
+
+
+@pytest.mark.parametrize("take", [polars.DataFrame, pa.table])
+def test_other_threads_run_while_rows_are_taken(large_chain, take):
+    """Polars holds the interpreter's lock while it takes rows; we release it while we read them."""
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    with txgraph.open(large_chain, index="off", threads=1) as node:
+        thread.start()
+        begin = time.perf_counter()
+        take(node.transfers().stream())
+        seconds = time.perf_counter() - begin
+        done.set()
+        thread.join()
+    assert counted[0] > 50 * seconds, f"{counted[0]} in {seconds:.2f} s"
+
+
+def test_another_thread_may_take_the_rows(large_chain):
+    """While the thread that asked waits with the interpreter's lock."""
+    with txgraph.open(large_chain, index="off") as node:
+        reader = pa.RecordBatchReader.from_stream(node.transfers().stream())
+        rows = []
+        thread = threading.Thread(
+            target=lambda: rows.append(sum(batch.num_rows for batch in reader))
+        )
+        thread.start()
+        thread.join(60)
+        assert rows == [pa.table(node.transfers(columns=["kind"])).num_rows]
+        stream = node.transfers().stream()
+        assert duckdb.sql("select count(*) from stream").fetchall() == [tuple(rows)]
+
+
+def test_a_signal_ends_a_stream(large_chain):
+    """The library raises its error, and the interrupt follows."""
+    def send():
+        time.sleep(0.2)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with txgraph.open(large_chain, index="off", threads=1) as node:
+        sent = []
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            while True:
+                try:
+                    pa.table(node.transfers().stream())
+                except pa.ArrowInvalid:
+                    continue
+        except KeyboardInterrupt:
+            seconds = time.perf_counter() - sent[0]
+        thread.join()
+        assert seconds < 0.1
+        assert pa.table(node.transfers("0:50").stream()).num_rows > 0
