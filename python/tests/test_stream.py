@@ -121,25 +121,44 @@ def test_another_thread_may_take_the_rows(large_chain):
         assert duckdb.sql("select count(*) from stream").fetchall() == [tuple(rows)]
 
 
-def test_a_signal_ends_a_stream(large_chain):
-    """The library raises its error, and the interrupt follows."""
-    def send():
+class Sender(threading.Thread):
+    """Sends the signal of Ctrl-C after a moment."""
+
+    def run(self):
         time.sleep(0.2)
-        sent.append(time.perf_counter())
+        self.sent = time.perf_counter()
         os.kill(os.getpid(), signal.SIGINT)
 
+    def seconds(self):
+        return time.perf_counter() - self.sent
+
+
+def test_a_signal_ends_a_stream(large_chain):
+    """The library raises its error, and the interrupt follows."""
     with txgraph.open(large_chain, index="off", threads=1) as node:
-        sent = []
-        thread = threading.Thread(target=send)
-        thread.start()
-        try:
+        sender = Sender()
+        sender.start()
+        with pytest.raises(KeyboardInterrupt):
             while True:
                 try:
                     pa.table(node.transfers().stream())
                 except pa.ArrowInvalid:
                     continue
-        except KeyboardInterrupt:
-            seconds = time.perf_counter() - sent[0]
-        thread.join()
-        assert seconds < 0.1
+        assert sender.seconds() < 0.1
         assert pa.table(node.transfers("0:50").stream()).num_rows > 0
+
+
+def test_duckdb_raises_errors_of_its_own(node, large_chain):
+    missing = node.transfers("30:100")
+    for t in (missing, missing.stream()):
+        with pytest.raises(duckdb.Error, match="Unavailable: blocks not available: 41:100"):
+            duckdb.sql("select count(*) from t").fetchall()
+    with txgraph.open(large_chain, index="off", threads=1) as large:
+        t = large.transfers()
+        sender = Sender()
+        sender.start()
+        # Whichever of us sees the signal first.
+        with pytest.raises((duckdb.Error, RuntimeError, KeyboardInterrupt)):
+            while True:
+                duckdb.sql("select count(*) from t").fetchall()
+        assert sender.seconds() < 0.1
