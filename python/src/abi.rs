@@ -1,6 +1,6 @@
 //! Python values as arguments of contracts, and what contracts return as Python values.
 
-use crate::{errors::raise, graph::integer};
+use crate::{errors::raise, values::integer};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,

@@ -3,17 +3,14 @@
 use crate::{
     errors::raise,
     options,
-    session::Session,
+    session::{Session, locked},
     table::{Collected, Table},
+    values::{self, Values},
 };
-use pyo3::{
-    prelude::*,
-    types::{PyBytes, PyDict, PyInt, PyList},
-};
-use std::sync::Arc;
+use pyo3::{intern, prelude::*, types::PyList};
+use std::sync::{Arc, Mutex};
 use txgraph::{
-    AmountSum, Asset, BlockTime, DetachedGraph, GraphOutputs, Result, TableFormat, Transfer, U256,
-    Vertex, Written, WrittenGraph,
+    DetachedGraph, GraphOutputs, MergedEdge, Result, Source, TableFormat, Written, WrittenGraph,
 };
 
 /// Vertices and edges between two looks for signals.
@@ -129,100 +126,76 @@ impl Graph {
             if number % PART == 0 {
                 py.check_signals()?;
             }
-            list.append(node(py, vertex, is_root)?)?;
+            list.append(values::node(py, vertex, is_root)?)?;
         }
         Ok(list)
     }
 
-    /// The edges: number of the sender, number of the receiver, and a dictionary. With `merge`,
-    /// one for all transfers of a token from one address to another.
-    fn edge_list<'py>(&self, py: Python<'py>, merge: bool) -> PyResult<Bound<'py, PyList>> {
+    /// The edges in parts. With `merge`, one for all transfers of a token from one address to
+    /// another.
+    fn edge_parts(&self, py: Python<'_>, merge: bool) -> PyResult<EdgeParts> {
+        let graph = self.graph.clone();
+        let merged = match merge {
+            true => {
+                let merged = move |source: &Source| graph.attach(source).merged_edges();
+                Some(self.session.run(py, merged)?)
+            }
+            false => None,
+        };
+        Ok(EdgeParts {
+            graph: self.graph.clone(),
+            merged,
+            next: Mutex::new(0),
+        })
+    }
+}
+
+/// The edges of a graph as lists, so that a program looks for signals between them, and never has
+/// all of them twice.
+#[pyclass(frozen, module = "txgraph._native")]
+pub(crate) struct EdgeParts {
+    graph: DetachedGraph,
+    merged: Option<Vec<MergedEdge>>,
+    next: Mutex<usize>,
+}
+
+#[pymethods]
+impl EdgeParts {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    /// The next edges: number of the sender, number of the receiver, and a dictionary.
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let transfers = self.graph.graph.raw_edges();
+        let count = self.merged.as_ref().map_or(transfers.len(), Vec::len);
+        let first = {
+            let mut next = locked(&self.next);
+            let first = *next;
+            *next = first.saturating_add(PART).min(count);
+            first
+        };
+        if first == count {
+            return Ok(None);
+        }
+        py.check_signals()?;
+        let mut values = Values::new(py);
         let list = PyList::empty(py);
-        if merge {
-            let graph = self.graph.clone();
-            let merged =
-                (self.session).run(py, move |source| graph.attach(source).merged_edges())?;
-            for (number, edge) in merged.iter().enumerate() {
-                if number % PART == 0 {
-                    py.check_signals()?;
+        match &self.merged {
+            Some(merged) => {
+                for edge in merged.iter().skip(first).take(PART) {
+                    let data = values.merged(edge)?;
+                    list.append((edge.source.index(), edge.target.index(), data))?;
                 }
-                let data = PyDict::new(py);
-                asset(&data, &edge.asset)?;
-                data.set_item("count", edge.count)?;
-                data.set_item("sum", sum(py, edge.sum)?)?;
-                data.set_item("first_block", edge.first.0)?;
-                data.set_item("last_block", edge.last.0)?;
-                data.set_item("first_timestamp", edge.first.1.map(BlockTime::seconds))?;
-                data.set_item("last_timestamp", edge.last.1.map(BlockTime::seconds))?;
-                data.set_item("hop", edge.hop)?;
-                list.append((edge.source.index(), edge.target.index(), data))?;
             }
-            return Ok(list);
-        }
-        for (number, edge) in self.graph.graph.raw_edges().iter().enumerate() {
-            if number % PART == 0 {
-                py.check_signals()?;
+            None => {
+                for edge in transfers.iter().skip(first).take(PART) {
+                    let data = values.transfer(&edge.weight.transfer)?;
+                    data.set_item(intern!(py, "hop"), edge.weight.hop)?;
+                    list.append((edge.source().index(), edge.target().index(), data))?;
+                }
             }
-            let data = transfer(py, &edge.weight.transfer)?;
-            data.set_item("hop", edge.weight.hop)?;
-            list.append((edge.source().index(), edge.target().index(), data))?;
         }
-        Ok(list)
+        Ok(Some(list))
     }
-}
-
-fn node<'py>(py: Python<'py>, vertex: &Vertex, is_root: bool) -> PyResult<Bound<'py, PyDict>> {
-    let data = PyDict::new(py);
-    data.set_item("address", format!("{:#x}", vertex.address))?;
-    data.set_item("label", vertex.labels.name())?;
-    data.set_item("category", vertex.labels.category())?;
-    data.set_item("label_source", vertex.labels.source())?;
-    data.set_item("hop", vertex.hop)?;
-    data.set_item("root", is_root)?;
-    data.set_item("in_degree", vertex.in_degree)?;
-    data.set_item("out_degree", vertex.out_degree)?;
-    Ok(data)
-}
-
-/// The attributes of an edge, in the names of the columns of transfers.
-fn transfer<'py>(py: Python<'py>, transfer: &Transfer) -> PyResult<Bound<'py, PyDict>> {
-    let data = PyDict::new(py);
-    data.set_item("block_number", transfer.block_number)?;
-    let time = transfer.block_timestamp.map(BlockTime::seconds);
-    data.set_item("block_timestamp", time)?;
-    data.set_item("transaction_index", transfer.transaction_index)?;
-    data.set_item("log_index", transfer.log_index)?;
-    data.set_item("sub_index", transfer.sub_index)?;
-    let hash = transfer.transaction_hash.map(|hash| format!("{hash:#x}"));
-    data.set_item("transaction_hash", hash)?;
-    asset(&data, &Asset::of(transfer))?;
-    data.set_item("value", integer(py, &transfer.value)?)?;
-    let id = transfer.token_id.as_ref().map(|id| integer(py, id));
-    data.set_item("token_id", id.transpose()?)?;
-    data.set_item("kind", transfer.kind.as_str())?;
-    Ok(data)
-}
-
-fn asset(data: &Bound<'_, PyDict>, asset: &Asset) -> PyResult<()> {
-    let token = asset.token_address.map(|token| format!("{token:#x}"));
-    data.set_item("token_address", token)?;
-    data.set_item("token_standard", asset.token_standard.as_str())
-}
-
-/// A number of 256 bits as an integer of Python, which has no limit.
-pub(crate) fn integer<'py>(py: Python<'py>, number: &U256) -> PyResult<Bound<'py, PyAny>> {
-    match u64::try_from(*number) {
-        Ok(small) => Ok(small.into_pyobject(py)?.into_any()),
-        Err(_) => from_bytes(py, &number.to_be_bytes::<32>()),
-    }
-}
-
-/// A sum of such numbers.
-fn sum<'py>(py: Python<'py>, sum: AmountSum) -> PyResult<Bound<'py, PyAny>> {
-    from_bytes(py, &sum.to_be_bytes::<{ AmountSum::BYTES }>())
-}
-
-fn from_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let integers = py.get_type::<PyInt>();
-    integers.call_method1("from_bytes", (PyBytes::new(py, bytes), "big"))
 }

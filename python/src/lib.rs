@@ -15,6 +15,7 @@ mod session;
 mod state;
 mod stream;
 mod table;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -25,7 +26,7 @@ mod _native {
     use crate::{
         contract::call,
         flow::Batches,
-        graph::Graph,
+        graph::{EdgeParts, Graph},
         node::{Node, kinds, open, queries, resolve_query},
         state::{balance, code, nonce, storage, transaction},
         table::{Batch, Table},

@@ -3,8 +3,8 @@
 use crate::{
     contract::warn_empty,
     errors::{raise, warn},
-    graph::integer,
     node::{Node, address, to_json},
+    values::integer,
 };
 use pyo3::{prelude::*, types::PyBytes};
 use std::path::PathBuf;

@@ -112,6 +112,37 @@ def test_a_signal_ends_a_scan(large_chain, ask):
         assert pa.table(node.transfers("0:50")).num_rows > 0
 
 
+@pytest.fixture(scope="module")
+def large_graph(large_chain):
+    with txgraph.open(large_chain, index="off") as node:
+        senders = pa.table(node.transfers("20000:20050", hex=True)).column("from_address")
+        root = senders.value_counts().to_pylist()
+        root = max(root, key=lambda it: it["counts"])["values"]
+        yield node.graph(root, hops="all")
+
+
+@pytest.mark.parametrize("convert", ["to_networkx", "to_rustworkx", "to_igraph"])
+def test_a_signal_ends_a_conversion(large_graph, convert):
+    assert large_graph.num_edges > 400_000
+    times = []
+
+    def send():
+        time.sleep(0.7)
+        times.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    # Imports cannot be interrupted safely.
+    __import__(convert[3:])
+    thread = threading.Thread(target=send)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            getattr(large_graph, convert)()
+    seconds = time.perf_counter() - times[0]
+    thread.join()
+    assert seconds < PROMPT
+
+
 def test_other_threads_run_meanwhile(silent):
     counted = [0]
     done = threading.Event()

@@ -40,7 +40,7 @@ def stub(of):
 
 def test_stubs_name_what_exists():
     assert stub(None) == {name for name in dir(_native) if not name.startswith("__")}
-    for name in ("Batch", "Batches", "Table", "Graph", "Node"):
+    for name in ("Batch", "Batches", "EdgeParts", "Table", "Graph", "Node"):
         own = {
             it
             for it, value in vars(getattr(_native, name)).items()

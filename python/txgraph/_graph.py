@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _native, _options
 from ._errors import Error
@@ -97,7 +97,8 @@ class Graph:
 
         graph = networkx.MultiDiGraph()
         graph.add_nodes_from(enumerate(self._native.node_list()))
-        graph.add_edges_from(self._native.edge_list(merge))
+        for edges in self._native.edge_parts(merge):
+            graph.add_edges_from(edges)
         return graph
 
     def to_rustworkx(self, *, merge: bool = False) -> Any:
@@ -106,7 +107,8 @@ class Graph:
 
         graph = rustworkx.PyDiGraph(multigraph=True)
         graph.add_nodes_from(self._native.node_list())
-        graph.add_edges_from(self._native.edge_list(merge))
+        for edges in self._native.edge_parts(merge):
+            graph.add_edges_from(edges)
         return graph
 
     def to_igraph(self, *, merge: bool = False) -> Any:
@@ -114,14 +116,17 @@ class Graph:
         import igraph
 
         nodes = self._native.node_list()
-        edges = self._native.edge_list(merge)
-        graph = igraph.Graph(
-            n=len(nodes), edges=[(source, target) for source, target, _ in edges], directed=True
-        )
+        ends: List[Tuple[int, int]] = []
+        columns: Dict[str, List[Any]] = {}
+        for edges in self._native.edge_parts(merge):
+            ends.extend((source, target) for source, target, _ in edges)
+            for name in edges[0][2]:
+                columns.setdefault(name, []).extend(data[name] for _, _, data in edges)
+        graph = igraph.Graph(n=len(nodes), edges=ends, directed=True)
         for name in nodes[0] if nodes else []:
             graph.vs[name] = [node[name] for node in nodes]
-        for name in edges[0][2] if edges else []:
-            graph.es[name] = [data[name] for _, _, data in edges]
+        for name, values in columns.items():
+            graph.es[name] = values
         return graph
 
     def write(
