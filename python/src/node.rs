@@ -195,7 +195,7 @@ impl Node {
             Ok((prepared.run()?.detach(), labels))
         })?;
         for warning in labels.warnings() {
-            warn(py, &warning)?;
+            warn(py, warning)?;
         }
         Ok(Graph::new(self.session.clone(), graph))
     }

@@ -21,8 +21,7 @@ pub(crate) fn balance<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (amount, empty) = node.session.run(py, move |source| {
         let token = token.as_deref().map(address).transpose()?;
-        let block = source.with_state(block, |state| Ok(state.block()))?;
-        let found = source.balances(Some(block), &[(address(&holder)?, token)])?;
+        let (block, found) = source.balances(block, &[(address(&holder)?, token)])?;
         let amount = found.into_iter().next().flatten().ok_or_else(|| {
             let token = token.unwrap_or_default();
             let text = format!("{token} is not a token: it does not answer balanceOf");

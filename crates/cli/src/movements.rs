@@ -13,7 +13,7 @@ use txgraph::{
     Asset, BlockTime, Cell, CellKind, Error, Labels, MergedEdge, Result, Table, TokenList,
     Transfer, TransferGraph, VertexId,
     text::{Columns, Output},
-    widen,
+    transfer_json, widen,
 };
 
 /// Rows of a table for people. More are not read by a person.
@@ -105,24 +105,9 @@ pub(crate) fn route(title: String, transfers: &[Transfer], view: &View<'_>) -> P
     table::draw(&table, view)
 }
 
-/// A transfer as JSON, without its place in the chain.
-pub(crate) fn json(transfer: &Transfer) -> Value {
-    serde_json::json!({
-        "log_index": transfer.log_index,
-        "sub_index": transfer.sub_index,
-        "token_address": transfer.token_address,
-        "from_address": transfer.from_address,
-        "to_address": transfer.to_address,
-        "value": transfer.value.to_string(),
-        "token_id": transfer.token_id.map(|id| id.to_string()),
-        "token_standard": transfer.token_standard.as_str(),
-        "kind": transfer.kind.as_str(),
-    })
-}
-
 /// A transfer as JSON, with its place in the chain.
 pub(crate) fn json_with_place(transfer: &Transfer) -> Value {
-    let mut step = json(transfer);
+    let mut step = transfer_json(transfer);
     if let Some(fields) = step.as_object_mut() {
         fields.extend([
             ("block_number".to_owned(), transfer.block_number.into()),

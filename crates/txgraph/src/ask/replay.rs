@@ -30,7 +30,7 @@ pub use state::{AccountState, BlockState};
 pub use to_file::{ReplayOutput, ReplayedTransfers};
 pub use token::{TokenNames, Tokens};
 #[cfg(feature = "export")]
-pub use transaction::{NetChange, TransactionSummary};
+pub use transaction::{NetChange, TransactionSummary, transfer_json};
 
 use origin::Origin;
 
