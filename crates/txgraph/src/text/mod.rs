@@ -21,6 +21,8 @@ mod picture;
 #[cfg(feature = "export")]
 mod query;
 #[cfg(feature = "export")]
+mod query_analyze;
+#[cfg(feature = "export")]
 mod query_args;
 #[cfg(feature = "export")]
 mod query_file;

@@ -10,17 +10,16 @@ use super::{
     output::targets,
     query_labels::{check_columns, read_labels, stops},
     scalar::{Scalar, list, text, words},
-    shortened, since_until, tokens, wrapped_native,
+    since_until, tokens, wrapped_native,
 };
 use crate::{
-    AnalysisFormat, AnalysisOutput, BlockSpec, Error, GraphOutputs, Hops, Measure,
-    PreparedAnalysis, PreparedSearch, PreparedTransfers, Result, SearchOptions, Source,
-    TransfersOutput, ask::Description,
+    BlockSpec, Error, GraphOutputs, Hops, Measure, PreparedSearch, PreparedTransfers, Result,
+    SearchOptions, Source, TransfersOutput, ask::Description,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use toml::Value;
-use txgraph_analysis::{PairOrder, TraceMethod};
+use txgraph_analysis::TraceMethod;
 use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
 use txgraph_labels::Labels;
 use txgraph_transfers::{Direction, Kind, TokenFilter, TokenStandard, Touching};
@@ -331,7 +330,7 @@ fn places(names: &[String], _: &Source) -> Result<Vec<(u64, u32)>> {
     }
 }
 
-fn one_output(what: &str) -> Error {
+pub(super) fn one_output(what: &str) -> Error {
     Error::usage(format!("{what} written to one output"))
         .hint("ask again for the other one; only graphs are written to several")
 }
@@ -493,101 +492,9 @@ impl GraphQuery {
     }
 }
 
-impl AnalyzeQuery {
-    /// Reads the text, and prepares the question and its output.
-    ///
-    /// # Errors
-    ///
-    /// If the text is wrong, or the output cannot be written.
-    pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedAnalysis<'s>, AnalysisOutput)> {
-        let output = AnalysisOutput {
-            table: self.table.clone(),
-            overwrite: self.output.overwrite,
-            ..self.output()?
-        };
-        source.check_outputs([&output], output.overwrite)?;
-        if let Some(name) = &self.table
-            && !self.measure.table_ids().contains(&name.as_str())
-        {
-            return Err(self.measure.no_table(name));
-        }
-        let list = source.token_list(&self.token_list)?;
-        let mut options = self.search.read(source, list.as_ref())?;
-        let traces = self.measure == Measure::Trace;
-        if traces && self.search.hops.is_none() {
-            options.hops = Hops::All;
-        }
-        if let Some(method) = self.method
-            && !traces
-        {
-            return Err(Error::usage(format!(
-                "`{}` has no method `{method}`: only `trace` has one",
-                self.measure.as_str()
-            )));
-        }
-        let mut question = source
-            .analyze(self.measure)
-            .options(options)
-            .order(self.order()?)
-            .method(self.method.unwrap_or_default());
-        question.top = self.top;
-        question.brief = output.format == AnalysisFormat::Tables;
-        question.description = Some(Query::Analyze(self.clone()).describe());
-        Ok((question.prepare()?, output))
-    }
-
-    fn output(&self) -> Result<AnalysisOutput> {
-        let given = match &self.output.format {
-            Some(word) => Some(word.parse::<AnalysisFormat>()?),
-            None => None,
-        };
-        let target = match self.output.output.as_slice() {
-            [] => Target::Stdout,
-            [one] => Target::from(PathBuf::from(one)),
-            _ => return Err(one_output("an analysis is")),
-        };
-        let by_name = |path: &Path| {
-            let extension = path.extension()?.to_str()?;
-            let format = extension.parse().ok();
-            format.filter(|format| *format != AnalysisFormat::Tables)
-        };
-        let format = match (given, target.path()) {
-            (Some(AnalysisFormat::Tables), Some(_)) => {
-                return Err(Error::usage("tables for people go to standard output")
-                    .hint("name a file like loops.csv or loops.json, or redirect the output"));
-            }
-            (Some(format), _) => format,
-            (None, _) => {
-                let known = || "json, csv, jsonl, parquet, ipc".to_owned();
-                crate::outputs::format_of(&target, AnalysisFormat::Tables, by_name, known)?
-            }
-        };
-        Ok(AnalysisOutput {
-            target,
-            format,
-            table: None,
-            overwrite: false,
-        })
-    }
-
-    fn order(&self) -> Result<PairOrder> {
-        Ok(match self.order.as_deref() {
-            None | Some("amount") => PairOrder::Amount,
-            Some("count") => PairOrder::Count,
-            Some("address") => PairOrder::Address,
-            Some(other) => {
-                return Err(Error::usage(format!(
-                    "unknown order `{}`; one of amount, count, address",
-                    shortened(other)
-                )));
-            }
-        })
-    }
-}
-
 impl Query {
     /// The question without its outputs, for the metadata of the answer.
-    fn describe(&self) -> Description {
+    pub(super) fn describe(&self) -> Description {
         let mut options = self.to_table();
         for key in [
             "output",

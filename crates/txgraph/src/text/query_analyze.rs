@@ -1,0 +1,101 @@
+//! Questions for measures, as they are written.
+
+use super::{AnalyzeQuery, Query, query::one_output, shortened};
+use crate::{
+    AnalysisFormat, AnalysisOutput, Error, Hops, Measure, PreparedAnalysis, Result, Source,
+};
+use std::path::{Path, PathBuf};
+use txgraph_analysis::PairOrder;
+use txgraph_export::Target;
+
+impl AnalyzeQuery {
+    /// Reads the text, and prepares the question and its output.
+    ///
+    /// # Errors
+    ///
+    /// If the text is wrong, or the output cannot be written.
+    pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedAnalysis<'s>, AnalysisOutput)> {
+        let output = AnalysisOutput {
+            table: self.table.clone(),
+            overwrite: self.output.overwrite,
+            ..self.output()?
+        };
+        source.check_outputs([&output], output.overwrite)?;
+        if let Some(name) = &self.table
+            && !self.measure.table_ids().contains(&name.as_str())
+        {
+            return Err(self.measure.no_table(name));
+        }
+        let list = source.token_list(&self.token_list)?;
+        let mut options = self.search.read(source, list.as_ref())?;
+        let traces = self.measure == Measure::Trace;
+        if traces && self.search.hops.is_none() {
+            options.hops = Hops::All;
+        }
+        if let Some(method) = self.method
+            && !traces
+        {
+            return Err(Error::usage(format!(
+                "`{}` has no method `{method}`: only `trace` has one",
+                self.measure.as_str()
+            )));
+        }
+        let mut question = source
+            .analyze(self.measure)
+            .options(options)
+            .order(self.order()?)
+            .method(self.method.unwrap_or_default());
+        question.top = self.top;
+        question.brief = output.format == AnalysisFormat::Tables;
+        question.description = Some(Query::Analyze(self.clone()).describe());
+        Ok((question.prepare()?, output))
+    }
+
+    fn output(&self) -> Result<AnalysisOutput> {
+        let given = match &self.output.format {
+            Some(word) => Some(word.parse::<AnalysisFormat>()?),
+            None => None,
+        };
+        let target = match self.output.output.as_slice() {
+            [] => Target::Stdout,
+            [one] => Target::from(PathBuf::from(one)),
+            _ => return Err(one_output("an analysis is")),
+        };
+        let by_name = |path: &Path| {
+            let extension = path.extension()?.to_str()?;
+            let format = extension.parse().ok();
+            format.filter(|format| *format != AnalysisFormat::Tables)
+        };
+        let format = match (given, target.path()) {
+            (Some(AnalysisFormat::Tables), Some(_)) => {
+                return Err(Error::usage("tables for people go to standard output")
+                    .hint("name a file like loops.csv or loops.json, or redirect the output"));
+            }
+            (Some(format), _) => format,
+            (None, _) => {
+                let known = || "json, csv, jsonl, parquet, ipc".to_owned();
+                crate::outputs::format_of(&target, AnalysisFormat::Tables, by_name, known)?
+            }
+        };
+        Ok(AnalysisOutput {
+            target,
+            format,
+            table: None,
+            overwrite: false,
+        })
+    }
+
+    fn order(&self) -> Result<PairOrder> {
+        Ok(match self.order.as_deref() {
+            None | Some("amount") => PairOrder::Amount,
+            Some("count") => PairOrder::Count,
+            Some("address") => PairOrder::Address,
+            Some(other) => {
+                return Err(Error::usage(format!(
+                    "unknown order `{}`; one of amount, count, address",
+                    shortened(other)
+                )));
+            }
+        })
+    }
+}
