@@ -240,12 +240,23 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = report.gas_used as f64 / 1e6 / seconds.max(1e-9);
+    let transactions = number(report.transactions, "transaction", "transactions");
+    let replayed = match args.tx {
+        Some(_) => transactions,
+        None => format!(
+            "{}, {transactions}",
+            number(report.blocks, "block", "blocks")
+        ),
+    };
     terminal.note(format_args!(
-        "replayed {}, {}, {} gas; {seconds:.1} s, {rate:.0} Mgas/s",
-        number(report.blocks, "block", "blocks"),
-        number(report.transactions, "transaction", "transactions"),
+        "replayed {replayed}, {} gas; {seconds:.1} s, {rate:.0} Mgas/s",
         thousands(report.gas_used),
     ));
+    if writes_transfers(args) && written.as_ref().is_some_and(|written| written.rows == 0) {
+        terminal.note(format_args!(
+            "no native coin moved inside of transactions; transfers of tokens: `txgraph transfers`"
+        ));
+    }
     if let Some(steps) = steps {
         let steps = number(steps, "step agrees", "steps agree");
         terminal.note(format_args!("{steps} with the trace"));
@@ -294,12 +305,17 @@ fn labels(args: &ReplayArgs, source: &Source) -> Result<Labels> {
     text::labels(&paths, Checksum::Verify, source.chain()?.chain_id)
 }
 
-/// Whether transfers are shown to people.
-fn is_table(args: &ReplayArgs, terminal: &Terminal) -> Result<bool> {
-    let is_transfers = args.trace.is_none()
+/// Whether the answer is transfers.
+fn writes_transfers(args: &ReplayArgs) -> bool {
+    args.trace.is_none()
         && args.verify_balances.is_empty()
         && !args.verify_only
-        && args.against.is_none();
+        && args.against.is_none()
+}
+
+/// Whether transfers are shown to people.
+fn is_table(args: &ReplayArgs, terminal: &Terminal) -> Result<bool> {
+    let is_transfers = writes_transfers(args);
     let asked = args.format.as_deref() == Some(Form::WORDS[0]);
     let is_stdout = match &args.output {
         None => true,
