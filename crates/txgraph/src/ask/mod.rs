@@ -50,6 +50,7 @@ pub use replay::{
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
+#[cfg(all(feature = "replay", feature = "export"))]
 pub(crate) use transfers::scan;
 #[cfg(feature = "export")]
 pub use transfers::{Columns, TransfersAnswer, TransfersOutput};
