@@ -213,17 +213,17 @@ impl Node {
                 },
                 ..query
             };
-            let (prepared, output) = query.on(source)?;
+            let (prepared, _) = query.on(source)?;
             let analysis = prepared.run()?;
             let mut tables = Vec::new();
             for table in &analysis.tables {
                 let (collected, target) = Collected::new();
-                analysis.write(&AnalysisOutput {
+                analysis.write(&[AnalysisOutput {
                     target,
                     format: AnalysisFormat::Table(TableFormat::Ipc),
                     table: Some(table.id.to_string()),
-                    ..output.clone()
-                })?;
+                    overwrite: false,
+                }])?;
                 tables.push((table.id.to_string(), collected.table()?));
             }
             Ok((tables, to_json(&analysis.result)?))
@@ -258,11 +258,11 @@ impl Node {
                 replay = replay.verify_only();
             }
             let (collected, target) = Collected::new();
-            let summary = replay.prepare()?.write(&ReplayOutput {
+            let summary = replay.prepare()?.write(&[ReplayOutput {
                 target,
                 format: Some(TableFormat::Ipc),
                 overwrite: false,
-            })?;
+            }])?;
             let report = &summary.report;
             let mismatches = summary.mismatches.iter().map(ToString::to_string);
             let report = json!({

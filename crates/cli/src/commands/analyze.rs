@@ -67,7 +67,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     table: Option<String>,
 
-    /// File to write, or `-` for stdout; default: stdout
+    /// File to write, or `-` for stdout; default: stdout. For several, repeat the option
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
@@ -149,8 +149,8 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let tokens = source.token_list(&query.token_list)?;
     let mut tokens = tokens.unwrap_or_default();
-    let (question, output) = query.on(&source)?;
-    terminal.check_stdout([&output.target])?;
+    let (question, outputs) = query.on(&source)?;
+    terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     terminal.labels(question.labels());
     terminal.blocks(question.blocks());
     terminal.stats.phase("prepare");
@@ -172,13 +172,11 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     for note in &analysis.notes {
         terminal.note(format_args!("{note}"));
     }
-    match analysis.write(&output)? {
-        Some(written) => terminal.written(&[written]),
-        None => {
-            let named = source.name_tokens(&mut tokens, analysis.shown_tokens())?;
-            print_tables(query, &analysis, (&tokens, &labels), terminal)?;
-            names::note(&named, terminal);
-        }
+    terminal.written(&analysis.write(&outputs)?);
+    if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
+        let named = source.name_tokens(&mut tokens, analysis.shown_tokens())?;
+        print_tables(query, &analysis, (&tokens, &labels), terminal)?;
+        names::note(&named, terminal);
     }
     let graph = &analysis.graph;
     terminal.graph([graph.vertices, graph.transfers], graph.hop_max);

@@ -5,7 +5,7 @@ mod trees;
 
 use super::Context;
 use crate::{
-    args::{BlockArgs, LabelArgs, text as path_text, words},
+    args::{BlockArgs, LabelArgs, output, text as path_text, words},
     movements::{self, Form},
     output::{Terminal, number},
     table::thousands,
@@ -15,7 +15,7 @@ use std::{path::PathBuf, time::Instant};
 use trees::CallTrees;
 use txgraph::{
     EngineKind, Error, ErrorKind, Labels, Mismatch, PreparedReplay, Replay, ReplayOutput,
-    ReplaySummary, Result, Source, SourceSpec, Target, Trace, WhatIf,
+    ReplaySummary, Result, Source, SourceSpec, Trace, WhatIf,
     text::{self, Checksum},
 };
 
@@ -132,11 +132,11 @@ pub(crate) struct ReplayArgs {
     #[arg(long, conflicts_with = "trace", help_heading = "What")]
     fees: bool,
 
-    /// File to write, or `-` for stdout; default: stdout
+    /// File to write, or `-` for stdout; default: stdout. For several, repeat the option
     ///
     /// It gets its name when it is complete.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    output: Vec<PathBuf>,
 
     /// table, csv, jsonl, parquet or ipc; default: by the file's extension, else CSV. With --trace
     /// call also `tree`, the default on a terminal
@@ -203,10 +203,10 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     if let Some(trees) = CallTrees::wanted(args, &labels, terminal)? {
         return trees.print(question(args, &source)?, &source, terminal);
     }
-    let (question, output) = prepare(args, &source)?;
+    let (question, outputs) = prepare(args, &source)?;
     let writes_bundles = args.write_bundle.is_some();
     if !writes_bundles && !args.verify_only && args.against.is_none() {
-        terminal.check_stdout([&output.target])?;
+        terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     }
     if let Some(blocks) = question.blocks() {
         terminal.blocks(blocks);
@@ -219,7 +219,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     } = match &args.write_bundle {
         Some(directory) => question.write_bundles(directory, args.overwrite)?,
         None if is_table(args, terminal)? => show(&question, &source, &labels, terminal)?,
-        None => question.write(&output)?,
+        None => question.write(&outputs)?,
     };
     terminal.stats.phase("replay");
     for (name, count) in [
@@ -229,7 +229,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     ] {
         terminal.stats.count(name, count);
     }
-    terminal.written(written.as_slice());
+    terminal.written(&written);
     if let Some(directory) = &args.write_bundle {
         terminal.note(format_args!(
             "wrote {} into {}",
@@ -252,7 +252,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         "replayed {replayed}, {} gas; {seconds:.1} s, {rate:.0} Mgas/s",
         thousands(report.gas_used),
     ));
-    if writes_transfers(args) && written.as_ref().is_some_and(|written| written.rows == 0) {
+    if writes_transfers(args) && written.first().is_some_and(|written| written.rows == 0) {
         terminal.note(format_args!(
             "no native coin moved inside of transactions; transfers of tokens: `txgraph transfers`"
         ));
@@ -317,17 +317,14 @@ fn writes_transfers(args: &ReplayArgs) -> bool {
 fn is_table(args: &ReplayArgs, terminal: &Terminal) -> Result<bool> {
     let is_transfers = writes_transfers(args);
     let asked = args.format.as_deref() == Some(Form::WORDS[0]);
-    let is_stdout = match &args.output {
-        None => true,
-        Some(path) => path.as_os_str() == "-",
-    };
+    let is_stdout = (args.output.iter()).all(|path| path.as_os_str() == "-");
     match (asked, is_transfers && is_stdout) {
         (true, false) => Err(Error::usage(
             "a table for people has transfers, and goes to standard output",
         )),
         (true, true) => Ok(true),
         (false, is_possible) => {
-            let is_default = args.format.is_none() && args.output.is_none();
+            let is_default = args.format.is_none() && args.output.is_empty();
             Ok(is_possible && is_default && terminal.is_seen())
         }
     }
@@ -420,28 +417,17 @@ fn question<'s>(args: &ReplayArgs, source: &'s Source) -> Result<Replay<'s>> {
     Ok(question)
 }
 
-/// Reads the arguments, and prepares the question and its output.
+/// Reads the arguments, and prepares the question and its outputs.
 fn prepare<'s>(
     args: &ReplayArgs,
     source: &'s Source,
-) -> Result<(PreparedReplay<'s>, ReplayOutput)> {
+) -> Result<(PreparedReplay<'s>, Vec<ReplayOutput>)> {
     let question = question(args, source)?;
-    let target = match &args.output {
-        Some(path) => Target::from(path.clone()),
-        None => Target::Stdout,
-    };
-    let is_trace = args.trace.is_some();
     // A table for people is not written as data.
-    let format = args
-        .format
-        .as_deref()
-        .filter(|word| *word != Form::WORDS[0]);
-    let output = ReplayOutput {
-        format: text::parse_replay_format(format, &target, is_trace)?,
-        target,
-        overwrite: args.overwrite,
-    };
-    Ok((question.prepare()?, output))
+    let format = (args.format.clone()).filter(|word| *word != Form::WORDS[0]);
+    let given = output(args.output.clone(), format, args.overwrite);
+    let outputs = text::replay_outputs(&given, args.trace.is_some())?;
+    Ok((question.prepare()?, outputs))
 }
 
 #[cfg(feature = "oracle")]

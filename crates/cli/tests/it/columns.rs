@@ -273,32 +273,3 @@ fn tables_of_other_tools_are_exact() {
     let found = crate::harness::run(command.args(["--source", "cryo:cryo"]));
     assert_eq!(found.stdout, expected, "{found:?}");
 }
-
-/// One scan writes several files, each as if it were the only one.
-#[test]
-fn transfers_are_written_to_several_files() {
-    let sample = Sample::small();
-    let columns = "--columns block_number,symbol,amount,transaction_from";
-    let files = ["a.csv", "b.jsonl", "c.parquet"];
-    let outputs: String = files.iter().map(|file| format!(" -o {file}")).collect();
-    let all = sample.ok(&format!("transfers {columns}{outputs}"));
-    for file in files {
-        assert!(all.stderr.contains(file), "{all:?}");
-        let alone = format!("alone-{file}");
-        sample.ok(&format!("transfers -q {columns} -o {alone}"));
-        let read = |name: &str| fs::read(sample.path(name)).unwrap();
-        assert!(read(file) == read(&alone), "{file}");
-    }
-    for (line, message) in [
-        ("transfers -o x.csv -o x.csv", "x.csv"),
-        (
-            "transfers -o x.csv -o y.csv -f csv",
-            "a format applies to a single output",
-        ),
-    ] {
-        let refused = sample.run(line);
-        assert_eq!(refused.status, 2, "{refused:?}");
-        assert!(refused.stderr.contains(message), "{refused:?}");
-        assert!(!sample.path("x.csv").exists());
-    }
-}

@@ -238,3 +238,67 @@ fn stats_are_written() {
     assert_ne!(run.status, 0, "{run:?}");
     assert!(!path.exists());
 }
+
+/// One question writes several files, each as if it were the only one.
+#[test]
+fn several_files_are_written_at_once() {
+    let sample = Sample::small();
+    let chain = chain();
+    let tables = ["csv", "jsonl", "parquet"];
+    let columns = "transfers --columns block_number,symbol,amount,transaction_from";
+    for (question, extensions) in [
+        (columns.to_owned(), &tables[..]),
+        (format!("graph {ROOT}"), &["csv", "dot", "gexf"]),
+        (
+            "analyze degrees --table hubs".to_owned(),
+            &["json", "csv", "parquet"],
+        ),
+        (
+            "query closed-loops --set token=all".to_owned(),
+            &["json", "csv"],
+        ),
+        (format!("replay {chain}"), &tables),
+        (
+            format!("replay --tx 20:3 --trace call {chain}"),
+            &["json", "csv"],
+        ),
+        (
+            format!("replay --tx 20:3 --trace struct {chain}"),
+            &["json", "txt"],
+        ),
+        (format!("replay --trace gas {chain}"), &["txt", "csv"]),
+    ] {
+        let named = |name: &str, extension: &&str| format!("{name}.{extension}");
+        let outputs = extensions.iter().map(|it| format!(" -o all.{it}"));
+        let all = sample.ok(&format!(
+            "{question} --overwrite{}",
+            outputs.collect::<String>()
+        ));
+        for extension in extensions {
+            let (file, alone) = (named("all", extension), named("alone", extension));
+            assert!(all.stderr.contains(&file), "{question}: {all:?}");
+            sample.ok(&format!("{question} -q --overwrite -o {alone}"));
+            let read = |name: &str| fs::read(sample.path(name)).unwrap();
+            assert!(!read(&file).is_empty(), "{question}: {file}");
+            assert!(read(&file) == read(&alone), "{question}: {file}");
+        }
+    }
+    for question in [
+        "transfers".to_owned(),
+        "analyze degrees".to_owned(),
+        format!("replay {chain}"),
+    ] {
+        for (outputs, message) in [
+            ("-o x.csv -o x.csv", "x.csv"),
+            (
+                "-o x.csv -o y.csv -f csv",
+                "a format applies to a single output",
+            ),
+        ] {
+            let refused = sample.run(&format!("{question} {outputs}"));
+            assert_eq!(refused.status, 2, "{refused:?}");
+            assert!(refused.stderr.contains(message), "{refused:?}");
+            assert!(!sample.path("x.csv").exists());
+        }
+    }
+}

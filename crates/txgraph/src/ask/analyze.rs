@@ -504,13 +504,21 @@ mod to_file {
     }
 
     impl Analysis<'_> {
-        /// Writes the analysis, unless it is tables for people: those the caller draws.
+        /// Writes the analysis to each output, except as tables for people: those the caller
+        /// draws. Returns the files in order of the outputs.
         ///
         /// # Errors
         ///
-        /// If the output cannot be written, or there is no such table.
-        pub fn write(&self, output: &AnalysisOutput) -> Result<Option<Written>> {
-            self.source.check_outputs([output], output.overwrite)?;
+        /// If an output cannot be written, or there is no such table. The outputs before it are
+        /// complete then.
+        pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
+            let overwrite = outputs.iter().all(|output| output.overwrite);
+            self.source.check_outputs(outputs, overwrite)?;
+            let written = outputs.iter().map(|output| self.write_one(output));
+            written.filter_map(Result::transpose).collect()
+        }
+
+        fn write_one(&self, output: &AnalysisOutput) -> Result<Option<Written>> {
             let MeasuredGraph {
                 chain,
                 blocks,

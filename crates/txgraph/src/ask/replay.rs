@@ -114,9 +114,9 @@ pub struct ReplaySummary {
     pub mismatches: Vec<Mismatch>,
     /// The number of steps that agree with the [trace](Replay::against) of another client.
     pub steps: Option<u64>,
-    /// The file, if one was written.
+    /// The outputs that were written, in order of the question.
     #[cfg(feature = "export")]
-    pub written: Option<txgraph_export::Written>,
+    pub written: Vec<txgraph_export::Written>,
 }
 
 impl ReplaySummary {

@@ -44,7 +44,7 @@ pub use lists::{addresses, block_specs, tokens, wrapped_native};
 #[cfg(feature = "export")]
 pub use min_value::{check_min_value, parse_token_id};
 #[cfg(all(feature = "export", feature = "replay"))]
-pub use output::parse_replay_format;
+pub use output::replay_outputs;
 #[cfg(feature = "export")]
 pub use picture::Picture;
 #[cfg(feature = "export")]

@@ -1,9 +1,9 @@
 //! Words for formats and outputs.
 
 use super::Output;
-#[cfg(feature = "replay")]
-use crate::text::shortened;
 use crate::{Advice, Error, Result, outputs::format_of};
+#[cfg(feature = "replay")]
+use crate::{ReplayOutput, text::shortened};
 use std::{
     fmt::Display,
     path::{Path, PathBuf},
@@ -30,9 +30,7 @@ pub(super) fn targets<F: Copy + FromStr<Err: Display>>(
         return Ok(vec![(given.unwrap_or(default), Target::Stdout)]);
     }
     if given.is_some() && output.output.len() > 1 {
-        return Err(
-            Error::usage("a format applies to a single output").advise(Advice::FormatByExtension)
-        );
+        return Err(one_format());
     }
     let targets = output.output.iter().map(|path| {
         let target = Target::from(PathBuf::from(path));
@@ -45,10 +43,40 @@ pub(super) fn targets<F: Copy + FromStr<Err: Display>>(
     targets.collect()
 }
 
+/// Reads the outputs of a replay.
+///
+/// # Errors
+///
+/// If a format is unknown, or one is given for several outputs.
+#[cfg(feature = "replay")]
+pub fn replay_outputs(output: &Output, is_trace: bool) -> Result<Vec<ReplayOutput>> {
+    if output.format.is_some() && output.output.len() > 1 {
+        return Err(one_format());
+    }
+    let mut targets: Vec<_> = (output.output.iter())
+        .map(|path| Target::from(PathBuf::from(path)))
+        .collect();
+    if targets.is_empty() {
+        targets.push(Target::Stdout);
+    }
+    let outputs = targets.into_iter().map(|target| {
+        Ok(ReplayOutput {
+            format: replay_format(output.format.as_deref(), &target, is_trace)?,
+            target,
+            overwrite: output.overwrite,
+        })
+    });
+    outputs.collect()
+}
+
+fn one_format() -> Error {
+    Error::usage("a format applies to a single output").advise(Advice::FormatByExtension)
+}
+
 /// Reads the format of a replay: the given one, else by extension. `None` stands for the format
 /// that the content has by default.
 #[cfg(feature = "replay")]
-pub fn parse_replay_format(
+fn replay_format(
     given: Option<&str>,
     target: &Target,
     is_trace: bool,

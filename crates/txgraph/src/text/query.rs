@@ -330,11 +330,6 @@ fn places(names: &[String], _: &Source) -> Result<Vec<(u64, u32)>> {
     }
 }
 
-pub(super) fn one_output(what: &str) -> Error {
-    Error::usage(format!("{what} written to one output"))
-        .hint("ask again for the other one; only graphs are written to several")
-}
-
 fn table_words() -> String {
     crate::outputs::words(TableFormat::ALL.iter().map(|format| format.as_str()))
 }

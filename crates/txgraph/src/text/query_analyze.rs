@@ -1,26 +1,25 @@
 //! Questions for measures, as they are written.
 
-use super::{AnalyzeQuery, Query, query::one_output, shortened};
+use super::{AnalyzeQuery, Query, output::targets, shortened};
 use crate::{
     AnalysisFormat, AnalysisOutput, Error, Hops, Measure, PreparedAnalysis, Result, Source,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use txgraph_analysis::PairOrder;
 use txgraph_export::Target;
 
 impl AnalyzeQuery {
-    /// Reads the text, and prepares the question and its output.
+    /// Reads the text, and prepares the question and its outputs.
     ///
     /// # Errors
     ///
-    /// If the text is wrong, or the output cannot be written.
-    pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedAnalysis<'s>, AnalysisOutput)> {
-        let output = AnalysisOutput {
-            table: self.table.clone(),
-            overwrite: self.output.overwrite,
-            ..self.output()?
-        };
-        source.check_outputs([&output], output.overwrite)?;
+    /// If the text is wrong, or an output cannot be written.
+    pub fn on<'s>(
+        &self,
+        source: &'s Source,
+    ) -> Result<(PreparedAnalysis<'s>, Vec<AnalysisOutput>)> {
+        let outputs = self.outputs()?;
+        source.check_outputs(&outputs, self.output.overwrite)?;
         if let Some(name) = &self.table
             && !self.measure.table_ids().contains(&name.as_str())
         {
@@ -46,43 +45,31 @@ impl AnalyzeQuery {
             .order(self.order()?)
             .method(self.method.unwrap_or_default());
         question.top = self.top;
-        question.brief = output.format == AnalysisFormat::Tables;
+        question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
         question.description = Some(Query::Analyze(self.clone()).describe());
-        Ok((question.prepare()?, output))
+        Ok((question.prepare()?, outputs))
     }
 
-    fn output(&self) -> Result<AnalysisOutput> {
-        let given = match &self.output.format {
-            Some(word) => Some(word.parse::<AnalysisFormat>()?),
-            None => None,
-        };
-        let target = match self.output.output.as_slice() {
-            [] => Target::Stdout,
-            [one] => Target::from(PathBuf::from(one)),
-            _ => return Err(one_output("an analysis is")),
-        };
+    fn outputs(&self) -> Result<Vec<AnalysisOutput>> {
         let by_name = |path: &Path| {
             let extension = path.extension()?.to_str()?;
             let format = extension.parse().ok();
             format.filter(|format| *format != AnalysisFormat::Tables)
         };
-        let format = match (given, target.path()) {
-            (Some(AnalysisFormat::Tables), Some(_)) => {
-                return Err(Error::usage("tables for people go to standard output")
-                    .hint("name a file like loops.csv or loops.json, or redirect the output"));
-            }
-            (Some(format), _) => format,
-            (None, _) => {
-                let known = || "json, csv, jsonl, parquet, ipc".to_owned();
-                crate::outputs::format_of(&target, AnalysisFormat::Tables, by_name, known)?
-            }
-        };
-        Ok(AnalysisOutput {
+        let known = || "json, csv, jsonl, parquet, ipc".to_owned();
+        let targets = targets(&self.output, AnalysisFormat::Tables, by_name, known)?;
+        let is_file = |target: &Target| target.path().is_some();
+        if (targets.iter()).any(|(format, at)| *format == AnalysisFormat::Tables && is_file(at)) {
+            return Err(Error::usage("tables for people go to standard output")
+                .hint("name a file like loops.csv or loops.json, or redirect the output"));
+        }
+        let outputs = targets.into_iter().map(|(format, target)| AnalysisOutput {
             target,
             format,
-            table: None,
-            overwrite: false,
-        })
+            table: self.table.clone(),
+            overwrite: self.output.overwrite,
+        });
+        Ok(outputs.collect())
     }
 
     fn order(&self) -> Result<PairOrder> {

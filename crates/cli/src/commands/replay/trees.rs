@@ -25,7 +25,7 @@ impl CallTrees {
         let is_terminal = std::io::stdout().is_terminal();
         let is_tree = match args.format.as_deref() {
             Some(format) => format == "tree",
-            None => is_terminal && args.output.is_none() && args.trace == Some(Trace::Call),
+            None => is_terminal && args.output.is_empty() && args.trace == Some(Trace::Call),
         };
         if !is_tree {
             return match args.abi.is_empty() {
@@ -39,11 +39,7 @@ impl CallTrees {
                 Error::usage("only call frames are written as a tree").hint("add --trace call")
             );
         }
-        if args
-            .output
-            .as_ref()
-            .is_some_and(|path| path.as_os_str() != "-")
-        {
+        if args.output.iter().any(|path| path.as_os_str() != "-") {
             return Err(Error::usage("a tree is written to standard output")
                 .hint("leave --output out, and redirect the output to a file"));
         }

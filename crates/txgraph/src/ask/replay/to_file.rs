@@ -5,9 +5,12 @@ use super::{
     rows::{Content, Rows, movements},
 };
 use crate::{Advice, Error, ErrorKind, Result, ask::restarting, outputs::Planned};
-use std::path::Path;
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
-use txgraph_export::{LineWriter, TableFormat, Target};
+use txgraph_export::{LineWriter, TableFormat, Target, Written};
 use txgraph_replay::{Mismatch, RangeReport, TransactionReplay};
 use txgraph_transfers::Transfer;
 
@@ -55,46 +58,51 @@ impl Replay<'_> {
 }
 
 impl PreparedReplay<'_> {
-    /// Replays and writes. What was complete before an error stays on standard output; a
-    /// file gets its name only when it is complete.
+    /// Replays and writes to each output. What was complete before an error stays on standard
+    /// output; a file gets its name only when it is complete.
     ///
     /// # Errors
     ///
-    /// If something cannot be replayed, or the output cannot be written.
-    pub fn write(&self, output: &ReplayOutput) -> Result<ReplaySummary> {
+    /// If something cannot be replayed, or an output cannot be written.
+    pub fn write(&self, outputs: &[ReplayOutput]) -> Result<ReplaySummary> {
         let question = &self.question;
-        let output = &ReplayOutput {
-            format: question.content().table_format(output.format)?,
-            ..output.clone()
-        };
-        question.source.check_outputs([output], output.overwrite)?;
+        let outputs = outputs.iter().map(|output| {
+            Ok(ReplayOutput {
+                format: question.content().table_format(output.format)?,
+                ..output.clone()
+            })
+        });
+        let outputs = &*outputs.collect::<Result<Vec<_>>>()?;
+        let overwrite = outputs.iter().all(|output| output.overwrite);
+        question.source.check_outputs(outputs, overwrite)?;
         if let Some(name) = question.transaction {
             return match &question.against {
                 Some(trace) => against::compare(question, self.origin, name, trace),
-                None => self.write_one(name, output),
+                None => self.write_one(name, outputs),
             };
         }
         if question.verify_only {
             return self.for_each(|_| Ok(()));
         }
-        let is_stream = output.target.is_stream();
+        let is_stream = outputs.iter().any(|output| output.target.is_stream());
         let mut streamed = false;
         restarting(question.source, || {
-            let mut rows = Rows::new(question.content(), output)?;
+            let mut tables = self.tables(outputs)?;
             let summary = self.for_each(|block| {
                 streamed = is_stream;
-                rows.block(block)
+                tables.iter_mut().try_for_each(|rows| rows.block(block))
             });
             match summary {
                 Err(error) if streamed && error.kind == ErrorKind::Reorged => {
                     Err(Error::new(ErrorKind::Failed, error.message).advise(Advice::WriteToFile))
                 }
                 Err(error) => {
-                    rows.abandon()?;
+                    tables.into_iter().try_for_each(Rows::abandon)?;
                     Err(error)
                 }
                 Ok(mut summary) => {
-                    summary.written = Some(rows.finish()?);
+                    let written = tables.into_iter().map(Rows::finish);
+                    summary.written = written.collect::<Result<_>>()?;
                     Ok(summary)
                 }
             }
@@ -138,27 +146,64 @@ impl PreparedReplay<'_> {
         })
     }
 
-    fn write_one(&self, name: TransactionName, output: &ReplayOutput) -> Result<ReplaySummary> {
+    fn tables<'o>(&self, outputs: &'o [ReplayOutput]) -> Result<Vec<Rows<'o>>> {
+        let content = self.question.content();
+        let tables = outputs.iter().map(|output| Rows::new(content, output));
+        tables.collect()
+    }
+
+    fn write_one(&self, name: TransactionName, outputs: &[ReplayOutput]) -> Result<ReplaySummary> {
         let (question, origin) = (&self.question, self.origin);
         let (one, written) = if question.verify_only {
-            (origin.transaction(question, name, None)?, None)
+            (origin.transaction(question, name, None)?, Vec::new())
         } else if question.trace == Some(Trace::Struct) {
-            let out = LineWriter::new(&output.target, output.overwrite)?;
-            let mut trace = Eip3155::new(out, TraceOptions::default());
+            let mut trace = Eip3155::new(Tee::new(outputs)?, TraceOptions::default());
             let one = origin.transaction(question, name, Some(&mut trace))?;
             let out = trace.finish(&one.replay.outcome);
-            let name = output.target.to_string();
-            let out = out.map_err(|error| Error::io(Path::new(&name), error))?;
-            (one, Some(out.finish()?))
+            let out = out.map_err(|error| {
+                let names = outputs.iter().map(|output| output.target.to_string());
+                Error::io(Path::new(&names.collect::<Vec<_>>().join(", ")), error)
+            })?;
+            (one, out.finish()?)
         } else {
             let one = origin.transaction(question, name, None)?;
-            let mut rows = Rows::new(question.content(), output)?;
-            rows.transaction(&one.replay, &one.environment)?;
-            (one, Some(rows.finish()?))
+            let mut tables = self.tables(outputs)?;
+            (tables.iter_mut())
+                .try_for_each(|rows| rows.transaction(&one.replay, &one.environment))?;
+            let written = tables.into_iter().map(Rows::finish);
+            (one, written.collect::<Result<_>>()?)
         };
         let mut summary = ReplaySummary::of_one(&one.replay, &one.mismatches);
         summary.written = written;
         Ok(summary)
+    }
+}
+
+/// Writes the same lines to each output.
+struct Tee(Vec<LineWriter>);
+
+impl Tee {
+    fn new(outputs: &[ReplayOutput]) -> Result<Self> {
+        let writers =
+            (outputs.iter()).map(|output| Ok(LineWriter::new(&output.target, output.overwrite)?));
+        Ok(Self(writers.collect::<Result<_>>()?))
+    }
+
+    fn finish(self) -> Result<Vec<Written>> {
+        let written = self.0.into_iter().map(|writer| Ok(writer.finish()?));
+        written.collect()
+    }
+}
+
+impl Write for Tee {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut writers = self.0.iter_mut();
+        writers.try_for_each(|writer| writer.write_all(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.iter_mut().try_for_each(Write::flush)
     }
 }
 
