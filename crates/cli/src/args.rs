@@ -1,19 +1,19 @@
 //! Arguments that several commands share. Doc comments are help texts.
 
-pub(crate) use crate::label_args::LabelArgs;
 use crate::movements::Form;
+pub(crate) use crate::{
+    block_args::{BlockArgs, StateBlockArgs},
+    label_args::LabelArgs,
+};
 use clap::{
     ArgAction, Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
-    BlockSpec, ColumnTypes, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema,
-    SourceSpec, TableFormat, TokenStandard, U256Type,
-    text::{
-        Columns, Output, Search, Selection, check_min_value, parse_size, parse_token_id,
-        read_blocks, since_until,
-    },
+    ColumnTypes, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec,
+    TableFormat, TokenStandard, U256Type,
+    text::{Columns, Output, Search, Selection, check_min_value, parse_size, parse_token_id},
 };
 
 /// Which source, and how to run; the same for every command.
@@ -202,47 +202,6 @@ impl Global {
             token_list: None,
         };
         Config::resolve(flags, self.config.as_deref())
-    }
-}
-
-/// Which blocks.
-#[derive(Args, Debug)]
-pub(crate) struct BlockArgs {
-    /// Blocks; default: all up to the tip
-    ///
-    /// 18M:18.1M is 18,000,000 to 18,099,999: the end is excluded. 17M: goes to the tip, :1000
-    /// starts at block 0, -1000: is the last thousand, 15M:+1000 a thousand from there, 17_000_000 one
-    /// block, 10K:20K:100 every hundredth, 10K:20K/5 five spread evenly. Dates are UTC:
-    /// 2024-01-01:2024-02-01 is January, 2024-01-01T12:00: begins at noon, 2024-01-01 is a day. For
-    /// several ranges use commas, or repeat the option; @FILE reads them from a file. The blocks are
-    /// printed on stderr.
-    #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
-    pub(crate) blocks: Vec<String>,
-
-    /// First block, instead of --blocks
-    #[arg(long, value_name = "N", conflicts_with = "blocks")]
-    pub(crate) from_block: Option<u64>,
-
-    /// Last block, included, instead of --blocks
-    #[arg(long, value_name = "N", conflicts_with = "blocks")]
-    pub(crate) to_block: Option<u64>,
-
-    /// First block or date, instead of --blocks: 2024-01-01, 2024-01-01T12:00, 17M
-    #[arg(long, value_name = "DATE|N", conflicts_with_all = ["blocks", "from_block", "to_block"])]
-    pub(crate) since: Option<String>,
-
-    /// Block or date before which the blocks end, instead of --blocks
-    #[arg(long, value_name = "DATE|N", conflicts_with_all = ["blocks", "from_block", "to_block"])]
-    pub(crate) until: Option<String>,
-}
-
-impl BlockArgs {
-    /// Reads the ranges.
-    pub(crate) fn read(&self) -> txgraph::Result<Vec<BlockSpec>> {
-        match since_until(self.since.as_deref(), self.until.as_deref())? {
-            Some(range) => Ok(vec![range]),
-            None => read_blocks(&self.blocks, self.from_block, self.to_block),
-        }
     }
 }
 

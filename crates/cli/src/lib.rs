@@ -6,6 +6,7 @@
 //! its own the same messages, exit statuses and signals.
 
 mod args;
+mod block_args;
 mod closed;
 mod cluster;
 mod commands;

@@ -2,7 +2,7 @@
 
 use super::{Context, names};
 use crate::{
-    args::{BlockArgs, LabelArgs, text},
+    args::{BlockArgs, LabelArgs, StateBlockArgs, text},
     movements,
     output::{number, print_json, print_page},
     table::{self, Page, Style, View, thousands},
@@ -31,9 +31,8 @@ pub(crate) struct AddressArgs {
     #[arg(short, long, value_name = "TOKEN")]
     token: Vec<String>,
 
-    /// Block at whose end the state is read; default: the newest with a state
-    #[arg(long, value_name = "N")]
-    block: Option<u64>,
+    #[command(flatten)]
+    block: StateBlockArgs,
 
     /// Counterparties that are listed in each direction, those with the most transfers first
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -81,7 +80,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     for token in addresses(&args.token, Checksum::Verify)? {
         question = question.token(token);
     }
-    if let Some(block) = args.block {
+    if let Some(block) = args.block.read(&source)? {
         question = question.block(block);
     }
     let paths: Vec<_> = (args.labels.labels.iter().cloned()).map(text).collect();

@@ -1,7 +1,7 @@
 //! `txgraph call`.
 
 use super::Context;
-use crate::{output::print_page, progress};
+use crate::{args::StateBlockArgs, output::print_page, progress};
 use alloy_primitives::hex;
 use clap::Args;
 use std::path::PathBuf;
@@ -50,9 +50,8 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "N")]
     gas: Option<u64>,
 
-    /// Block at whose end it is called; default: the newest with a state
-    #[arg(long, value_name = "N")]
-    block: Option<u64>,
+    #[command(flatten)]
+    block: StateBlockArgs,
 
     /// What if the state were different? Accounts that are changed before the call
     ///
@@ -102,7 +101,7 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     if let Some(gas) = args.gas {
         call = call.gas(gas);
     }
-    if let Some(block) = args.block {
+    if let Some(block) = args.block.read(&source)? {
         call = call.block(block);
     }
     if let Some(path) = &args.what_if {

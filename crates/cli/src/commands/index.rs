@@ -7,8 +7,8 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use txgraph::{
-    BuildReport, IndexHandle, IndexOptions, IndexState, Result, printable,
-    text::{Checksum, wrapped_native},
+    BuildReport, IndexHandle, IndexOptions, IndexState, Result, Source, printable,
+    text::{Checksum, first_block, last_block, wrapped_native},
 };
 
 /// Build, update and check an index, which finds any address in milliseconds
@@ -37,9 +37,9 @@ enum Action {
 /// Build an index of the whole chain, or continue a build that was interrupted
 #[derive(Args, Debug)]
 struct BuildArgs {
-    /// Lowest block; default: 0
-    #[arg(long, value_name = "N")]
-    from_block: Option<u64>,
+    /// Lowest block, or a date (UTC), at or after which; default: 0
+    #[arg(long, value_name = "DATE|N")]
+    from_block: Option<String>,
 
     /// Blocks of a full segment; default: 32768
     ///
@@ -69,9 +69,9 @@ struct BuildArgs {
 /// Blocks that a reorganisation replaced are indexed again.
 #[derive(Args, Debug)]
 struct UpdateArgs {
-    /// Highest block; default: the tip, minus the reorg buffer
-    #[arg(long, value_name = "N")]
-    to_block: Option<u64>,
+    /// Highest block, or a date (UTC), before which; default: the tip, minus the reorg buffer
+    #[arg(long, value_name = "DATE|N")]
+    to_block: Option<String>,
 
     /// Newest blocks that are left to the node, because they can be replaced; default: 64
     #[arg(long, value_name = "N")]
@@ -113,15 +113,17 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
     match &args.action {
         Action::Build(build) => {
             let options = IndexOptions {
-                first_block: build.from_block,
+                first_block: (build.from_block.as_deref())
+                    .map(|block| first_block(&source, block))
+                    .transpose()?,
                 segment_blocks: build.segment_blocks,
                 wrapped_native: wrapped_native(&build.wrapped_native, Checksum::Verify)?,
                 internal: build.with_internal,
-                ..build.update.options()
+                ..build.update.options(&source)?
             };
             done(index, &index.build(&options)?, terminal)
         }
-        Action::Update(update) => done(index, &index.update(&update.options())?, terminal),
+        Action::Update(update) => done(index, &index.update(&update.options(&source)?)?, terminal),
         Action::Status(status) => {
             let state = index.status()?;
             match status.json {
@@ -165,12 +167,13 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
 }
 
 impl UpdateArgs {
-    fn options(&self) -> IndexOptions {
-        IndexOptions {
-            last_block: self.to_block,
+    fn options(&self, source: &Source) -> Result<IndexOptions> {
+        let last = self.to_block.as_deref();
+        Ok(IndexOptions {
+            last_block: last.map(|block| last_block(source, block)).transpose()?,
             reorg_buffer: self.reorg_buffer,
             ..IndexOptions::default()
-        }
+        })
     }
 }
 

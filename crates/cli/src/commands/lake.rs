@@ -8,9 +8,9 @@ use crate::{
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use txgraph::{
-    LakeBuildReport, LakeOptions, LakeStatus, LakeVerifyReport, Result, check_lake, compact_lake,
-    lake_status, printable,
-    text::{Checksum, wrapped_native},
+    LakeBuildReport, LakeOptions, LakeStatus, LakeVerifyReport, Result, Source, check_lake,
+    compact_lake, lake_status, printable,
+    text::{Checksum, first_block, last_block, wrapped_native},
 };
 
 /// Build and keep a lake: all transfers in Parquet files that any engine reads
@@ -38,9 +38,9 @@ enum Action {
 /// Build a lake of the whole chain, or continue a build that was interrupted
 #[derive(Args, Debug)]
 struct BuildArgs {
-    /// Lowest block; default: 0
-    #[arg(long, value_name = "N")]
-    from_block: Option<u64>,
+    /// Lowest block, or a date (UTC), at or after which; default: 0
+    #[arg(long, value_name = "DATE|N")]
+    from_block: Option<String>,
 
     /// Blocks of a partition; default: chosen for half a million transfers
     #[arg(long, value_name = "N")]
@@ -67,9 +67,9 @@ struct AppendArgs {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Highest block; default: the tip, minus the reorg buffer
-    #[arg(long, value_name = "N")]
-    to_block: Option<u64>,
+    /// Highest block, or a date (UTC), before which; default: the tip, minus the reorg buffer
+    #[arg(long, value_name = "DATE|N")]
+    to_block: Option<String>,
 
     /// Newest blocks that are left out, because they can be replaced; default: 64
     #[arg(long, value_name = "N")]
@@ -125,14 +125,16 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     match &args.action {
         Action::Build(build) => {
+            let source = context.open()?;
             let options = LakeOptions {
-                first_block: build.from_block,
+                first_block: (build.from_block.as_deref())
+                    .map(|block| first_block(&source, block))
+                    .transpose()?,
                 partition_blocks: build.partition_blocks,
                 wrapped_native: wrapped_native(&build.wrapped_native, Checksum::Verify)?,
                 internal: build.with_internal,
-                ..build.append.options()
+                ..build.append.options(&source)?
             };
-            let source = context.open()?;
             let lake = source.lake(&build.append.directory)?;
             done(&build.append.directory, &lake.build(&options)?, terminal);
         }
@@ -141,7 +143,7 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
             let lake = source.lake(&append.directory)?;
             done(
                 &append.directory,
-                &lake.append(&append.options())?,
+                &lake.append(&append.options(&source)?)?,
                 terminal,
             );
         }
@@ -179,12 +181,13 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
 }
 
 impl AppendArgs {
-    fn options(&self) -> LakeOptions {
-        LakeOptions {
-            last_block: self.to_block,
+    fn options(&self, source: &Source) -> Result<LakeOptions> {
+        let last = self.to_block.as_deref();
+        Ok(LakeOptions {
+            last_block: last.map(|block| last_block(source, block)).transpose()?,
             reorg_buffer: self.reorg_buffer,
             ..LakeOptions::default()
-        }
+        })
     }
 }
 

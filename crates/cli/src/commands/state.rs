@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::{
+    args::StateBlockArgs,
     output::{print_data, print_json, print_page},
     units::{COIN_DECIMALS, in_units},
 };
@@ -15,9 +16,8 @@ use txgraph::{
 /// Where the state is read, and how it is printed.
 #[derive(Args, Debug)]
 struct StateArgs {
-    /// Block at whose end it is read; default: the newest with a state
-    #[arg(long, value_name = "N")]
-    block: Option<u64>,
+    #[command(flatten)]
+    block: StateBlockArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -122,7 +122,8 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
         assets.push(None);
     }
     let mut tokens = source.tokens(assets.iter().copied().flatten());
-    if let Some(block) = args.state.block {
+    let block = args.state.block.read(&source)?;
+    if let Some(block) = block {
         tokens = tokens.block(block);
     }
     let names = match assets.iter().any(Option::is_some) {
@@ -133,7 +134,7 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
     let wanted: Vec<_> = (holders.iter())
         .flat_map(|holder| assets.iter().map(|asset| (*holder, *asset)))
         .collect();
-    let (block, balances) = source.balances(args.state.block, &wanted)?;
+    let (block, balances) = source.balances(block, &wanted)?;
     note(block, context);
     let mut rows = Vec::new();
     for ((holder, asset), balance) in wanted.into_iter().zip(balances) {
@@ -262,7 +263,8 @@ fn read(
     context: &Context<'_>,
     ask: impl FnOnce(&BlockState<'_>) -> Result<()>,
 ) -> Result<u64> {
-    let block = source.with_state(args.block, |state| ask(state).map(|()| state.block()))?;
+    let block = args.block.read(source)?;
+    let block = source.with_state(block, |state| ask(state).map(|()| state.block()))?;
     note(block, context);
     Ok(block)
 }

@@ -1,7 +1,10 @@
 //! `txgraph token`.
 
 use super::Context;
-use crate::output::{print_json, print_page};
+use crate::{
+    args::StateBlockArgs,
+    output::{print_json, print_page},
+};
 use clap::Args;
 use std::collections::BTreeMap;
 use txgraph::{
@@ -20,9 +23,8 @@ pub(crate) struct TokenArgs {
     #[arg(required = true, value_name = "ADDRESS")]
     tokens: Vec<String>,
 
-    /// Block at whose end they are asked; default: the newest with a state
-    #[arg(long, value_name = "N")]
-    block: Option<u64>,
+    #[command(flatten)]
+    block: StateBlockArgs,
 
     /// Ask again, even if the answer is cached
     #[arg(long)]
@@ -43,14 +45,15 @@ Examples (for the small chain in testdata/):
 pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let mut tokens = source.tokens(addresses(&args.tokens, Checksum::Verify)?);
-    if let Some(block) = args.block {
+    let block = args.block.read(&source)?;
+    if let Some(block) = block {
         tokens = tokens.block(block);
     }
     if args.refresh {
         tokens = tokens.refresh();
     }
     let names = tokens.run()?;
-    let mut wrong = not_tokens(&names, &source, args.block)?;
+    let mut wrong = not_tokens(&names, &source, block)?;
     if args.json {
         print_json(&names)?;
     } else {

@@ -44,6 +44,74 @@ fn dates_are_accepted_wherever_blocks_are() {
     assert!(twice.stderr.contains("blocks are named twice"), "{twice:?}");
 }
 
+/// The state at a date is that at the end of the block before it.
+#[test]
+fn states_are_read_at_dates() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let address = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    let token = "0xd601451207128971898aab8654521699f35222e2";
+    let date = written(&sample, "20");
+    for question in [
+        format!("balance {address} --token eth,{token} --json {chain}"),
+        format!("nonce {address} --json"),
+        format!("storage {token} 0 1 --json"),
+        format!("code {token} --json"),
+        format!("call {token} balanceOf(address)(uint256) {address} {chain}"),
+        format!("token {token} --json {chain}"),
+        format!("address {address} --json -b 0:30 {chain}"),
+    ] {
+        let by_number = sample.ok(&format!("{question} -q --block 19")).stdout;
+        let by_date = sample.ok(&format!("{question} -q --block {date}")).stdout;
+        assert_eq!(by_date, by_number, "{question}");
+    }
+    // NUMBER, and return it.
+    let run = |at: &str| {
+        let code = "--code 435f5260205ff3 --json";
+        sample.ok(&format!("evm run {code} --state-at {at} {chain}"))
+    };
+    let returned = |at: &str| -> serde_json::Value {
+        let answer: serde_json::Value = serde_json::from_str(&run(at).stdout).unwrap();
+        answer["output"].clone()
+    };
+    assert!(returned("19").is_string());
+    assert_eq!(returned(&date), returned("19"));
+    for (block, message) in [
+        ("1990-01-01", "before the first block"),
+        ("2100-01-01", "after the last block"),
+        ("2024-13-01", "not a date"),
+        ("soon", "it is not a block or a date"),
+        ("10:20", "it is not a block or a date"),
+    ] {
+        let refused = sample.run(&format!("nonce {address} --block {block}"));
+        assert!(refused.status != 0, "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
+    }
+}
+
+#[test]
+fn indexes_and_lakes_are_built_between_dates() {
+    let sample = Sample::small();
+    let (first, end) = (written(&sample, "10"), written(&sample, "20"));
+    let blocks = format!("--from-block {first} --to-block {end}");
+    sample.ok(&format!("index build -q --index i {blocks}"));
+    let status = sample.ok("index status --json --index i").stdout;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(
+        status["blocks"],
+        serde_json::json!([{"first": 10, "last": 19}])
+    );
+    sample.ok(&format!(
+        "lake build -q l.lake --partition-blocks 5 {blocks}"
+    ));
+    let status = sample.ok("lake status l.lake --json").stdout;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(
+        status["blocks"],
+        serde_json::json!([{"first": 10, "last": 19}])
+    );
+}
+
 #[test]
 fn dates_outside_of_the_chain_are_errors() {
     let sample = Sample::small();

@@ -25,7 +25,7 @@
 //! here: cryo rounds `1.0001K`, this module refuses it.
 
 use crate::{
-    BlockSpec, BlocksError,
+    BlockSpec, BlocksError, Source,
     blocks::{Point, Sample, Span, wrong},
     text::{
         shortened,
@@ -53,14 +53,7 @@ pub fn since_until(
     until: Option<&str>,
 ) -> Result<Option<BlockSpec>, BlocksError> {
     for text in since.iter().chain(&until) {
-        if is_time(text) {
-            let _: BlockSpec = format!("{text}:").parse()?;
-            continue;
-        }
-        let spec: Result<BlockSpec, BlocksError> = text.parse();
-        if !spec.is_ok_and(|spec| matches!(spec.span, Span::One(_))) {
-            return Err(wrong(text, &no_bound(text)));
-        }
+        time_or_number(text)?;
     }
     match (since, until) {
         (None, None) => Ok(None),
@@ -68,6 +61,47 @@ pub fn since_until(
             let [since, until] = [since, until].map(Option::unwrap_or_default);
             format!("{since}:{until}").parse().map(Some)
         }
+    }
+}
+
+/// Reads the first block of a range: a number such as `18M`, or a date or a time, which stands
+/// for the first block at or after it.
+///
+/// # Errors
+///
+/// If it is neither, or the source has no block at or after it.
+pub fn first_block(source: &Source, text: &str) -> crate::Result<u64> {
+    match time_or_number(text)? {
+        Point::Time(seconds) => source.block_at(seconds),
+        Point::Number(number) => Ok(number),
+        Point::Latest => source.tip(),
+    }
+}
+
+/// Reads the last block of a range: a number such as `18M`, or a date or a time, which stands
+/// for the last block before it. The state at the end of that block is the state at that time.
+///
+/// # Errors
+///
+/// If it is neither, or the source has no block before it.
+pub fn last_block(source: &Source, text: &str) -> crate::Result<u64> {
+    let Point::Time(seconds) = time_or_number(text)? else {
+        return first_block(source, text);
+    };
+    let next = source.block_at(seconds)?;
+    let last = next.checked_sub(1);
+    Ok(last.ok_or_else(|| wrong(text, "no block is before it: the first one is block 0"))?)
+}
+
+fn time_or_number(text: &str) -> Result<Point, BlocksError> {
+    if is_time(text) {
+        let seconds = parse_time(text).map_err(|reason| wrong(text, &reason))?;
+        return Ok(Point::Time(seconds));
+    }
+    let spec: Result<BlockSpec, BlocksError> = text.parse();
+    match spec.map(|spec| spec.span) {
+        Ok(Span::One(point)) => Ok(point),
+        _ => Err(wrong(text, &no_bound(text))),
     }
 }
 

@@ -36,7 +36,7 @@ mod transaction;
 
 pub use address::{AddressError, Checksum, parse_address};
 pub use amount::{parse_amount, parse_size};
-pub use blocks::{parse_blocks, since_until};
+pub use blocks::{first_block, last_block, parse_blocks, since_until};
 #[cfg(feature = "export")]
 pub use columns::Columns;
 pub use labels::{labels, stop_list};

@@ -9,7 +9,9 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use txgraph::{Config, Control, Error, Result, Source, SourceSpec, TransactionName, WhatIf};
+use txgraph::{
+    Config, Control, Error, Result, Source, SourceSpec, TransactionName, WhatIf, text::last_block,
+};
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
 use txgraph_evm_tools::{
@@ -89,9 +91,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     state: Option<PathBuf>,
 
-    /// On the state of a node at the end of this block, with the rules and environment of the block
-    #[arg(long, value_name = "BLOCK", conflicts_with_all = ["program", "state", "fork", "bundle"])]
-    state_at: Option<u64>,
+    /// On the state of a node at the end of this block, with the rules and environment of the block;
+    /// of a date (UTC), the last block before it
+    #[arg(long, value_name = "DATE|N", conflicts_with_all = ["program", "state", "fork", "bundle"])]
+    state_at: Option<String>,
 
     /// Accounts of that state that are changed before the run
     ///
@@ -159,9 +162,10 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
     let (json, trace, overwrite) = (args.json, args.trace.clone(), args.overwrite);
     let execute = match (&args.bundle, args.tx) {
         (Some(path), Some(index)) => Execution::Bundled(Box::new(bundle(path, global)?), index),
-        _ => match args.state_at {
+        _ => match &args.state_at {
             Some(block) => {
                 let source = context.open()?;
+                let block = last_block(&source, block)?;
                 let what_if = args.what_if.as_deref().map(WhatIf::open_for_call);
                 Execution::OnState(Box::new(OnState {
                     source,
