@@ -81,7 +81,8 @@ pub(crate) struct Global {
 
     /// Genesis file of the chain (geth or reth JSON), to replay chains that are not built in
     ///
-    /// Built in are mainnet, Sepolia, Holesky, Hoodi and `reth --dev`.
+    /// Built in are mainnet, Sepolia, Holesky, Hoodi and `reth --dev`. Default for others: genesis.json
+    /// in the data directory.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Node")]
     chain: Option<PathBuf>,
 

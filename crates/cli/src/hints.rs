@@ -15,7 +15,10 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
         }
         Advice::NameChainId => "pass --chain-id",
         Advice::DropChainId => "leave --chain-id out",
-        Advice::NameChainFile => "pass the genesis file of the chain with --chain FILE",
+        Advice::NameChainFile => {
+            "pass the genesis file of the chain with --chain FILE, or copy it to genesis.json in the data \
+             directory"
+        }
         Advice::NameStaticFiles => {
             "if the node runs with --datadir.static-files, pass the same path"
         }

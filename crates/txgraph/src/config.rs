@@ -144,6 +144,7 @@ impl Config {
                 .is_file()
                 .then(|| PathBuf::from(CONFIG_FILE))
         };
+        let is_named = file.is_some();
         let file = file.map(Path::to_path_buf);
         let file = file
             .or_else(|| set(env, CONFIG_ENV).map(PathBuf::from))
@@ -155,7 +156,15 @@ impl Config {
             }
             None => Self::default(),
         };
-        let config = flags.or(Self::from_env(env)?).or(from_file);
+        let environment = Self::from_env(env)?;
+        if let (None, Some(used), Some(other)) =
+            (&flags.source, &environment.source, &from_file.source)
+            && is_named
+            && used != other
+        {
+            tracing::warn!("{used} is used, from the environment, not {other} of the file");
+        }
+        let config = flags.or(environment).or(from_file);
         config.check()?;
         Ok(config)
     }

@@ -32,9 +32,11 @@ fn flag_over_environment_over_file() {
             .env("TXGRAPH_CONFIG", "good.toml")
             .args(["--config", "bad.toml", "info"]),
     );
-    ok(bare(folder)
+    let both = run(bare(folder)
         .env("RETH_DATADIR", &data)
         .args(["info", "--config", "bad.toml"]));
+    assert_eq!(both.status, 0, "{both:?}");
+    assert!(both.stderr.contains("from the environment"), "{both:?}");
     ok(bare(folder)
         .env("TXGRAPH_DATADIR", &data)
         .env("RETH_DATADIR", "nowhere")

@@ -12,6 +12,30 @@ pub(crate) fn chain() -> String {
     format!("--chain {}", path.display())
 }
 
+/// The rules of a chain that is not built in are found in its data directory.
+#[test]
+fn genesis_files_are_found() {
+    let sample = Sample::small();
+    let (data, question) = (sample.fixture.path(), "replay -q --blocks 10:12");
+    let file = fixtures::testdata().join("small/v2/genesis.json");
+    let expected = sample.ok(&format!("{question} {}", chain())).stdout;
+    let refused = sample.run(question);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("genesis.json"), "{refused:?}");
+    let inside = data.join("genesis.json");
+    fs::copy(&file, &inside).unwrap();
+    assert_eq!(sample.ok(question).stdout, expected);
+    // That of another chain is not used.
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&inside, text.replace("0x65920c38", "0x65920c39")).unwrap();
+    let refused = sample.run(question);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(
+        refused.stderr.contains("the given rules are for genesis"),
+        "{refused:?}"
+    );
+}
+
 #[test]
 fn everything_that_a_node_stores_is_verified() {
     for sample in Sample::both() {

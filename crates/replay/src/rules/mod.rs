@@ -33,9 +33,12 @@ pub struct ChainRules {
     deposit_contract: Address,
 }
 
+/// The name of the file with the rules of a chain that are not built in.
+const GENESIS_FILE: &str = "genesis.json";
+
 impl ChainRules {
     /// Returns the rules of the chain in a database: from a genesis file if one is given, else
-    /// those known for the hash of block 0.
+    /// those known for the hash of block 0, else from `genesis.json` in the data directory.
     pub fn of_database(db: &NodeDb, chain_file: Option<&Path>) -> Result<Self> {
         if db.family() == ChainFamily::OpStack {
             return Err(Error::OpStack {
@@ -44,14 +47,29 @@ impl ChainRules {
         }
         let found = db.chain()?.genesis_hash;
         let Some(path) = chain_file else {
-            return Self::known(found).ok_or(Error::UnknownChain {
-                path: db.dir().root.clone(),
-                genesis_hash: found,
-            });
+            return match Self::known(found) {
+                Some(rules) => Ok(rules),
+                None => Self::from_data_directory(db, found),
+            };
         };
+        Self::open(path, db, found)
+    }
+
+    fn open(path: &Path, db: &NodeDb, found: B256) -> Result<Self> {
         let rules = Genesis::open(path)?.rules;
         rules.check_genesis(db, found)?;
         Ok(rules)
+    }
+
+    fn from_data_directory(db: &NodeDb, found: B256) -> Result<Self> {
+        let path = db.dir().root.join(GENESIS_FILE);
+        match path.is_file() {
+            true => Self::open(&path, db, found),
+            false => Err(Error::UnknownChain {
+                path: db.dir().root.clone(),
+                genesis_hash: found,
+            }),
+        }
     }
 
     /// Returns the rules of mainnet, Sepolia, Holesky, Hoodi or `reth --dev`, by the hash of block 0.
