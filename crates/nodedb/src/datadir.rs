@@ -115,6 +115,9 @@ impl DataDir {
     }
 }
 
+/// Folders that an error suggests at most.
+const HINTED_MAX: usize = 5;
+
 /// Suggests the path that was probably meant.
 fn hint(root: &Path) -> String {
     if root.join("mdbx.dat").exists() {
@@ -128,8 +131,13 @@ fn hint(root: &Path) -> String {
         .map(|entry| escaped(&entry.file_name().to_string_lossy()))
         .collect();
     chains.sort();
-    match chains.first() {
-        Some(chain) => format!("; did you mean {}?", root.join(chain).display()),
-        None => String::new(),
+    match chains.as_slice() {
+        [] => String::new(),
+        [one] => format!("; did you mean {}?", root.join(one).display()),
+        many => {
+            let named = many[..many.len().min(HINTED_MAX)].join(", ");
+            let dots = if many.len() > HINTED_MAX { ", …" } else { "" };
+            format!("; did you mean one of its folders ({named}{dots})?")
+        }
     }
 }

@@ -44,7 +44,8 @@ Examples (for the small chain in testdata/):
 /// Runs the command.
 pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
-    let mut tokens = source.tokens(addresses(&args.tokens, Checksum::Verify)?);
+    let asked = addresses(&args.tokens, Checksum::Verify)?;
+    let mut tokens = source.tokens(asked.iter().copied());
     let block = args.block.read(&source)?;
     if let Some(block) = block {
         tokens = tokens.block(block);
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
     if args.json {
         print_json(&names)?;
     } else {
-        print_page(&page(&names))?;
+        print_page(&page(&asked, &names))?;
     }
     // The last failure is the result of the command; the others are printed before it.
     let Some(last) = wrong.pop() else {
@@ -69,15 +70,16 @@ pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
     Err(last)
 }
 
-/// A line for each token.
-fn page(names: &BTreeMap<Address, TokenNames>) -> String {
+/// A line for each token, in the order of the question.
+fn page(asked: &[Address], names: &BTreeMap<Address, TokenNames>) -> String {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let line = |(token, names): (&Address, &TokenNames)| {
+    let line = |token: &Address| {
+        let names = names.get(token)?;
         let decimals = names.decimals.map(|decimals| decimals.to_string());
         let words = [names.symbol.clone(), decimals, names.name.clone()].map(or_dash);
-        format!("{token} {}\n", printable(&words.join(" ")))
+        Some(format!("{token} {}\n", printable(&words.join(" "))))
     };
-    names.iter().map(line).collect()
+    asked.iter().filter_map(line).collect()
 }
 
 /// An error for each address that is no token: it answers nothing.

@@ -212,6 +212,14 @@ fn accounts_without_code_are_stated() {
         "{run:?}"
     );
     assert_eq!(run.stdout.lines().count(), 2, "{run:?}");
+    let other = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+    for asked in [[token, other], [other, token]] {
+        let answer = sample.run(&format!("token {} {chain}", asked.join(" ")));
+        let lines = answer.stdout.lines().map(str::to_lowercase);
+        for (line, asked) in lines.zip(asked) {
+            assert!(line.starts_with(asked), "{answer:?}");
+        }
+    }
     sample.ok(&format!("token {token} {chain}"));
 
     let run = sample.ok(&format!("call --to {account} {chain}"));

@@ -34,7 +34,16 @@ fn refuses_paths_that_are_not_a_data_directory() {
     refused(&copy.path().join("db"), "use its parent");
     let chain = dir.path().join("mainnet");
     symlink(copy.path(), &chain).unwrap();
-    refused(dir.path(), "did you mean");
+    refused(dir.path(), "did you mean /");
+    for name in ["a", "b", "c", "d", "e"] {
+        let db = dir.path().join(name).join("db");
+        fs::create_dir_all(&db).unwrap();
+        fs::write(db.join("mdbx.dat"), "").unwrap();
+    }
+    refused(
+        dir.path(),
+        "did you mean one of its folders (a, b, c, d, e, …)?",
+    );
     fs::rename(
         copy.path().join("static_files"),
         copy.path().join("elsewhere"),
