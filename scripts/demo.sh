@@ -17,9 +17,14 @@ txgraph=$CARGO_TARGET_DIR/release/txgraph
 chaingen=$CARGO_TARGET_DIR/release/chaingen
 
 mkdir -p demo
-rm -rf demo/datadir
+rm -rf demo/datadir demo/small
 say "3/5 writing a sample chain: 5,000 blocks in the format of a reth 2 node (demo/datadir)"
 "$chaingen" --out demo/datadir --blocks 5000 --txs-per-block 8 --seed 1 --truth demo/truth.json
+
+# The chain of the examples in `txgraph COMMAND --help`. It was executed, so it can be replayed.
+mkdir demo/small
+tar --zstd -xSf testdata/small/v2/datadir.tar.zst --no-same-owner -C demo/small
+cp testdata/small/v2/genesis.json demo/small/
 
 say "4/5 what the data directory holds: txgraph info"
 "$txgraph" info --datadir demo/datadir

@@ -132,7 +132,7 @@ Files:
   queries/*.toml                  saved questions
   ~/.cache/txgraph/index/         indexes, unless --index names a directory
 
-Examples (for the small chain in testdata/; TXGRAPH_DATADIR names the data directory):
+Examples (for the small chain that scripts/demo.sh unpacks; TXGRAPH_DATADIR=demo/small):
   What does the data directory contain?
     $ txgraph info
 

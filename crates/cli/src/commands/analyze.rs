@@ -91,7 +91,7 @@ pub(crate) struct AnalyzeArgs {
 }
 
 const EXAMPLES: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   What is in the graph three hops around an address?
     $ txgraph analyze summary -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3 -d both
 

@@ -44,7 +44,7 @@ struct ExportArgs {
 }
 
 const EXAMPLES: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph era export -o archive
     $ txgraph transfers --source era:archive -t eth
     $ txgraph era export --blocks 10:20 -o part

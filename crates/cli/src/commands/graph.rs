@@ -78,7 +78,7 @@ pub(crate) struct GraphArgs {
 }
 
 const EXAMPLES: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   Where did the tokens of an address go in three hops? A table on stdout:
     $ txgraph graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3
 

@@ -111,7 +111,7 @@ struct StatusArgs {
 }
 
 const EXAMPLES: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph lake build transfers.lake --reorg-buffer 0
     $ txgraph lake append transfers.lake --reorg-buffer 0
     $ txgraph lake compact transfers.lake

@@ -65,7 +65,7 @@ pub(crate) struct QueryArgs {
 }
 
 const EXAMPLES: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph query --list
     $ txgraph query who-funded --explain
     $ txgraph query trace-token-out --set root=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0

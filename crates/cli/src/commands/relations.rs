@@ -71,7 +71,7 @@ pub(crate) struct PathArgs {
 }
 
 const PATH: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
         0x5149f9591ad4bba78320c6e8f09fca122bd2441e
     $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
@@ -103,7 +103,7 @@ pub(crate) struct CommonArgs {
 }
 
 const COMMON: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph common 0x95dc8a905bf6488bc52147ac4ebd77d3aab83dc0 \\
         0x10e00a14b5481339d1f70d7b0875ad3acf3c9c12
 ";

@@ -153,7 +153,7 @@ pub(crate) struct ReplayArgs {
 }
 
 const EXAMPLES: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   Verify everything that the node stores:
     $ txgraph replay --verify-only --chain testdata/small/v2/genesis.json
 

@@ -43,7 +43,7 @@ pub(crate) struct BalanceArgs {
 }
 
 const BALANCE: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20
     $ txgraph balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
         -t eth,0xd601451207128971898aab8654521699f35222e2 --chain testdata/small/v2/genesis.json
@@ -65,7 +65,7 @@ pub(crate) struct NonceArgs {
 }
 
 const NONCE: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph nonce 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20
 ";
 
@@ -82,7 +82,7 @@ pub(crate) struct CodeArgs {
 }
 
 const CODE: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph code 0xd601451207128971898aab8654521699f35222e2 --block 20
 ";
 
@@ -103,7 +103,7 @@ pub(crate) struct StorageArgs {
 }
 
 const STORAGE: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph storage 0xd601451207128971898aab8654521699f35222e2 0 1 --block 20
 ";
 

@@ -77,7 +77,7 @@ pub(crate) struct TransfersArgs {
 }
 
 const EXAMPLES: &str = "\
-Examples (for the small chain in testdata/):
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   All transfers of the last ten blocks:
     $ txgraph transfers --blocks -10:
 
