@@ -15,7 +15,6 @@ check() {
 # What users install, and the same with the second engine.
 check -p txgraph-cli
 check -p txgraph-cli --features oracle
-check -p txgraph-lake --features s3 --all-targets
 # What library users choose from.
 check -p txgraph --no-default-features
 for feature in export foreign index replay rpc; do
