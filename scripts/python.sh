@@ -4,6 +4,7 @@
 #
 #   scripts/python.sh                 wheel, tests, notebook
 #   scripts/python.sh -k graphs       tests whose name contains `graphs`
+#   TXGRAPH_PROMPT=0.1 scripts/python.sh -k signal    fails if an interrupt takes longer than 0.1 s
 #   scripts/python.sh wheel           only an optimised wheel; prints its path
 #   scripts/python.sh bench CHAIN     transfers to polars, compared with Arrow IPC of the command line
 #

@@ -9,6 +9,7 @@ import duckdb
 import polars
 import pyarrow as pa
 import pytest
+from questions import PROMPT, running, wait_until_idle
 
 import txgraph
 
@@ -32,15 +33,14 @@ def test_rows_come_before_the_last_block_was_read(large_chain):
     with txgraph.open(
         large_chain, index="off", threads=1, progress=lambda *it: reports.append(it)
     ) as node:
+        wait_until_idle()
         reader = pa.RecordBatchReader.from_stream(node.transfers().stream())
         rows = reader.read_next_batch().num_rows
         done, total, _, _ = reports[-1]
         assert 0 < rows and done < total
-        # Nobody takes more: reading stops after a few batches, and waits.
-        time.sleep(1)
-        before = time.process_time()
-        time.sleep(0.5)
-        assert time.process_time() - before < 0.3
+        # Nobody takes more: reading waits after a few batches. All rows are read in less time.
+        time.sleep(5)
+        assert running() == 1
         rows += sum(batch.num_rows for batch in reader)
         assert rows == pa.table(node.transfers(columns=["kind"])).num_rows
         # The end of a stream is reported, too.
@@ -57,10 +57,7 @@ def test_streams_that_are_dropped_stop_reading(large_chain):
             del reader
             # A capsule that nobody took.
             node.transfers().stream().__arrow_c_stream__()
-        time.sleep(0.5)
-        before = time.process_time()
-        time.sleep(1)
-        assert time.process_time() - before < 0.6
+        wait_until_idle()
 
 
 @pytest.mark.parametrize("take", [polars.DataFrame, pa.table])
@@ -103,7 +100,7 @@ def test_other_threads_run_while_rows_are_taken(large_chain, take):
         seconds = time.perf_counter() - begin
         done.set()
         thread.join()
-    assert counted[0] > 50 * seconds, f"{counted[0]} in {seconds:.2f} s"
+    assert counted[0] > 5 * seconds, f"{counted[0]} in {seconds:.2f} s"
 
 
 def test_another_thread_may_take_the_rows(large_chain):
@@ -144,7 +141,7 @@ def test_a_signal_ends_a_stream(large_chain):
                     pa.table(node.transfers().stream())
                 except pa.ArrowInvalid:
                     continue
-        assert sender.seconds() < 0.1
+        assert sender.seconds() < PROMPT
         assert pa.table(node.transfers("0:50").stream()).num_rows > 0
 
 
@@ -168,4 +165,4 @@ def test_duckdb_raises_errors_of_its_own(node, large_chain):
         with pytest.raises(duckdb.Error):
             while True:
                 duckdb.sql("select count(*) from t").fetchall()
-        assert time.perf_counter() - begin < 1
+        assert time.perf_counter() - begin < 10 * PROMPT
