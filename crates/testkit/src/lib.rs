@@ -1,6 +1,6 @@
 //! Support for tests: data directories of real nodes ([`fixtures`]), edits of them
 //! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), a server with the answers
-//! of a node ([`rpc`]), random requests with
+//! of a node ([`rpc`]), its answers about states ([`state_answers`]), random requests with
 //! a reference for their answers ([`questions`]), and slow, obvious implementations of what the
 //! fast crates do ([`naive`]).
 //!
@@ -16,3 +16,4 @@ pub mod naive;
 pub mod op;
 pub mod questions;
 pub mod rpc;
+pub mod state_answers;

@@ -1,12 +1,15 @@
 //! Every recorded question about past state gets the node's answer: with the index, with
 //! change sets, from memory and from files.
 
-use crate::support::{Question, open, questions, walking, wrong_answers};
+use crate::support::{check, open, questions, walking};
 use std::{collections::BTreeMap, path::Path};
 use txgraph_state::{BlockRange, Spill, StateDb, StateOptions, StateRange};
-use txgraph_testkit::fixtures::{Fixture, full, partial};
+use txgraph_testkit::{
+    fixtures::{Fixture, full, partial},
+    state_answers::{StateAnswer, wrong_answers},
+};
 
-type Questions = BTreeMap<u64, Vec<Question>>;
+type Questions = BTreeMap<u64, Vec<StateAnswer>>;
 
 /// Options with little memory, so that nearly everything goes to temporary files.
 fn spilling(overlay_bytes_max: usize) -> StateOptions {
@@ -22,7 +25,7 @@ fn check_range(range: &StateRange<'_>, questions: &Questions, place: &str) {
     for (block, questions) in questions.range(first..=last) {
         let state = range.at(*block).unwrap();
         for question in questions {
-            question.check(&state, place);
+            check(question, &state, place);
         }
     }
 }
@@ -87,7 +90,7 @@ fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
             assert_eq!(changes.slot(address, change.slot), Some(change));
         }
         for question in questions {
-            question.check(&fetched, "with prefetched changes");
+            check(question, &fetched, "with prefetched changes");
         }
     }
 }
@@ -132,7 +135,7 @@ fn single_blocks_with_the_index() {
             let state = db.at(*block).unwrap();
             questions
                 .iter()
-                .for_each(|question| question.check(&state, &fixture.name));
+                .for_each(|question| check(question, &state, &fixture.name));
         }
         seen += u32::from(indexed_from == 0);
     }

@@ -1,7 +1,7 @@
 //! The node's index and its change sets give the same state, for every division of the
 //! index into shards.
 
-use crate::support::{odd, open, questions, walking};
+use crate::support::{check, odd, open, questions, walking};
 use alloy_primitives::{Address, B256, U256};
 use roaring::RoaringTreemap;
 use signet_libmdbx::WriteFlags;
@@ -123,7 +123,7 @@ fn index_with_many_shards_gives_the_same_answers() {
     for (block, questions) in questions(&fixture) {
         let state = db.at(block).unwrap();
         for question in questions {
-            question.check(&state, "index with many shards");
+            check(&question, &state, "index with many shards");
         }
     }
     let walks = open(copy.path(), walking());

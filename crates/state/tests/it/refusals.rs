@@ -1,7 +1,7 @@
 //! Unavailable state is refused with the reason and a way out. Damage is an error that names
 //! the place.
 
-use crate::support::{open, questions, walking};
+use crate::support::{check, open, questions, walking};
 use alloy_primitives::{Address, U256};
 use std::{
     fs::{self, File},
@@ -100,7 +100,7 @@ fn ranges_work_without_a_complete_index() {
         for (block, questions) in questions(&fixture) {
             let state = range.at(block).unwrap();
             for question in questions {
-                question.check(&state, "incomplete index");
+                check(&question, &state, "incomplete index");
             }
         }
         drop(range);
@@ -468,7 +468,7 @@ fn detects_a_truncated_rocksdb_log() {
     for (block, questions) in questions(&v2) {
         let state = range.at(block).unwrap();
         for question in questions {
-            question.check(&state, "truncated log");
+            check(&question, &state, "truncated log");
         }
     }
 }

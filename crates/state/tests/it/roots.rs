@@ -1,7 +1,7 @@
 //! The whole state after a block, built from single answers, has the state root of its
 //! header.
 
-use crate::support::{odd, open, walking, wrong_answers};
+use crate::support::{odd, open, walking};
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::{TrieAccount, root};
 use std::{
@@ -9,7 +9,10 @@ use std::{
     path::Path,
 };
 use txgraph_state::{BlockRange, StateAt, StateDb, StateOptions};
-use txgraph_testkit::fixtures::{full, partial};
+use txgraph_testkit::{
+    fixtures::{full, partial},
+    state_answers::wrong_answers,
+};
 
 /// Everything that change sets contain.
 type Keys = BTreeMap<Address, BTreeSet<B256>>;
