@@ -1,12 +1,15 @@
-//! State as of the tip, from the plain tables in layout v1 and the hashed tables in v2. Also
-//! code, which is never deleted.
+//! The state that the tables have, from the plain tables in layout v1 and the hashed tables in v2.
+//! Also code, which is never deleted.
+//!
+//! It is the state as of the tip, except where [`Snapshot::state_block`] is an earlier block. Then
+//! what later blocks changed has an older value here.
 
 use crate::{Account, Layout, Result, Snapshot, account, tables::Table};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use std::ops::ControlFlow;
 
 impl Snapshot<'_> {
-    /// Returns an account as of the tip. Only valid under the conditions that
+    /// Returns an account as the table has it. Only valid under the conditions that
     /// [`Snapshot::state_coverage`] checks.
     pub fn current_account(&self, address: Address) -> Result<Option<Account>> {
         let hash;
@@ -21,7 +24,7 @@ impl Snapshot<'_> {
         stored.map_err(|what| self.bad_row(table, &address.to_string(), what))
     }
 
-    /// Returns the value of a slot as of the tip, under the same conditions.
+    /// Returns the value of a slot as the table has it, under the same conditions.
     pub fn current_storage(&self, address: Address, slot: B256) -> Result<U256> {
         let stored = match self.layout()? {
             Layout::V1 => {
@@ -51,7 +54,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Visits the non-zero slots of an account as of the tip, in the order of the table and
+    /// Visits the non-zero slots of an account in its table, in the order of the table and
     /// with the keys of [`Snapshot::stored_slot`]. Under the same conditions.
     pub fn for_each_current_slot(
         &self,

@@ -34,6 +34,9 @@ pub struct Info {
     pub written_by: Vec<Writer>,
     /// The highest block that can be read.
     pub tip: Tip,
+    /// The last block whose state is stored: the tip, or an earlier block on a node that stores
+    /// states later than blocks (reth 2.6 and later). `None` if this cannot be read.
+    pub state_block: Option<u64>,
     /// The last finalized block the node has stored, if it follows a beacon node.
     pub finalized: Option<u64>,
     /// The last safe block that the node has stored.
@@ -152,6 +155,10 @@ impl Snapshot<'_> {
                 number: self.tip(),
                 hash: header.hash,
                 timestamp: header.timestamp,
+            },
+            state_block: match self.state_obstacle()? {
+                None => Some(self.state_block()?),
+                Some(_) => None,
             },
             finalized: self.chain_state(0)?,
             safe: self.chain_state(1)?,
@@ -324,7 +331,10 @@ impl Snapshot<'_> {
                 shortened(&senders)
             ));
         }
-        notes.extend(self.state_obstacle()?);
+        match self.state_obstacle()? {
+            Some(obstacle) => notes.push(obstacle),
+            None => notes.extend(state_behind(self.state_block()?, tip)),
+        }
         notes.extend(self.lagging_index()?);
         if !self.files.unknown.is_empty() {
             notes.push(format!(
@@ -334,6 +344,16 @@ impl Snapshot<'_> {
         }
         Ok(notes)
     }
+}
+
+/// Explains a state that is behind the blocks.
+fn state_behind(state_block: u64, tip: u64) -> Option<String> {
+    (state_block < tip).then(|| {
+        format!(
+            "the node has stored blocks up to {tip} and the state up to block {state_block}; the \
+             states after later blocks are computed by executing these blocks"
+        )
+    })
 }
 
 /// Returns `ranges` without `lost`, which must be ascending.

@@ -1,6 +1,8 @@
 //! The blocks after which state is available, and why not after others.
 //!
 //! - The current tables are those of the tip only if all stages are at the tip.
+//! - In layout v2 they may be those of an earlier block (partial persistence, the default since
+//!   reth 2.6.0). [`Snapshot::state_block`] reads which.
 //! - Earlier state needs the change sets of all blocks from there to the tip.
 //! - An index that lacks blocks would return current state without an error.
 
@@ -12,14 +14,14 @@ use crate::{
     tables::{self, Table},
 };
 
-/// The variant of the stage data of `Finish` for a node whose state is behind its blocks.
-const PARTIAL_STATE: u8 = 7;
-
 /// The blocks after which state is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateCoverage {
+    /// The last block whose state the tables have: the tip, or an earlier block if the node
+    /// stores states later than blocks.
+    pub state_block: u64,
     /// The blocks after which balance, nonce and code of every account are available. The
-    /// range ends at the tip.
+    /// range ends at `state_block`.
     pub accounts: Option<BlockRange>,
     /// The blocks after which the storage of every account is available.
     pub storage: Option<BlockRange>,
@@ -41,8 +43,30 @@ impl Snapshot<'_> {
     pub fn state_coverage(&self) -> Result<StateCoverage> {
         let (accounts, accounts_below) = self.state_range(Part::AccountChanges)?;
         let (storage, storage_below) = self.state_range(Part::StorageChanges)?;
-        let obstacle = self.state_obstacle()?;
-        let available = |blocks| obstacle.is_none().then_some(blocks);
+        let mut obstacle = self.state_obstacle()?;
+        let state_block = match obstacle {
+            None => self.state_block()?,
+            Some(_) => self.tip(),
+        };
+        // The tables contain nothing that can be used without the later change sets.
+        let needed = accounts.first.max(storage.first);
+        if state_block < needed && obstacle.is_none() {
+            let below = match accounts.first == needed {
+                true => &accounts_below,
+                false => &storage_below,
+            };
+            obstacle = Some(format!(
+                "no account or storage is available: the node has stored the state of block \
+                 {state_block}, and {below}"
+            ));
+        }
+        let available = |blocks: BlockRange| {
+            let blocks = BlockRange {
+                last: state_block,
+                ..blocks
+            };
+            obstacle.is_none().then_some(blocks)
+        };
         let mut indexed_from = accounts.first.max(storage.first);
         let mut index_obstacle = self.index_obstacle()?;
         if index_obstacle.is_some() {
@@ -55,6 +79,7 @@ impl Snapshot<'_> {
             }
         }
         Ok(StateCoverage {
+            state_block,
             accounts: available(accounts),
             storage: available(storage),
             accounts_below,
@@ -130,15 +155,12 @@ impl Snapshot<'_> {
                 self.tip()
             )));
         }
-        let finish = self.txn.get(Table::StageCheckpoints, b"Finish")?;
-        let masked = finish
-            .and_then(|value| tables::stage_checkpoint(value).ok()?.1)
-            .is_some_and(|data| data.first() == Some(&PARTIAL_STATE));
-        Ok(masked.then(|| {
-            "no account or storage is available: the node stores state later than blocks \
-             (--engine.num-state-masking-blocks of reth)"
-                .to_owned()
-        }))
+        Ok(match self.finish_state()? {
+            Ok(_) => None,
+            Err(what) => Some(format!(
+                "no account or storage is available: stage Finish {what}"
+            )),
+        })
     }
 
     /// Returns why the history indices cannot be used, if so.

@@ -36,6 +36,9 @@ pub enum Error {
         /// The cause.
         source: StateError,
     },
+    /// A block whose state is needed has another result than the node stored.
+    #[error("the execution differs from what the node stored: {0}")]
+    Differs(crate::Mismatch),
     /// A genesis file could not be read.
     #[error("cannot read chain file {}: {source}", path.display())]
     ReadChainFile {

@@ -1,6 +1,6 @@
 //! State as of the end of one block.
 
-use crate::{BlockChanges, Error, Result, StateDb, overlay::Overlay};
+use crate::{BlockChanges, Error, NewestState, Result, StateDb, overlay::Overlay};
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256,
     map::{AddressHashMap, B256HashSet, HashMap},
@@ -17,6 +17,8 @@ pub struct StateAt<'db> {
     snapshot: Snapshot<'db>,
     block: u64,
     past: Past,
+    /// What the blocks changed whose state the node has not stored, for a state after one of them.
+    newest: Option<Arc<NewestState>>,
     /// The previous values of what the next block changes, after [`Self::prefetch`].
     fetched_accounts: AddressHashMap<Option<Account>>,
     fetched_slots: HashMap<(Address, B256), U256>,
@@ -25,7 +27,7 @@ pub struct StateAt<'db> {
 /// Where values from before later changes are found.
 #[derive(Debug)]
 pub(crate) enum Past {
-    /// Not needed: the block is the tip.
+    /// Nowhere: the block is the tip.
     Current,
     /// In the change set that the history index points to.
     Index,
@@ -42,15 +44,37 @@ pub(crate) fn to_account(stored: txgraph_nodedb::Account) -> Account {
 }
 
 impl<'db> StateAt<'db> {
-    pub(crate) fn new(db: &'db StateDb, snapshot: Snapshot<'db>, block: u64, past: Past) -> Self {
-        Self {
+    pub(crate) fn new(
+        db: &'db StateDb,
+        snapshot: Snapshot<'db>,
+        block: u64,
+        past: Past,
+        newest: Option<Arc<NewestState>>,
+    ) -> Result<Self> {
+        // The chain may have changed since `newest` was made, under another snapshot.
+        let state_block = db.available_in(&snapshot)?.state_block;
+        let holds = match &newest {
+            None => block <= state_block,
+            // What it does not contain is in the tables, or in the change sets of later blocks.
+            Some(newest) => {
+                newest.base() <= state_block
+                    && block <= newest.last()
+                    && newest.last() <= snapshot.tip()
+                    && snapshot.block_hash(newest.last())? == newest.last_hash()
+            }
+        };
+        if !holds {
+            return Err(Error::Reorganised { block });
+        }
+        Ok(Self {
             db,
             snapshot,
             block,
             past,
+            newest,
             fetched_accounts: AddressHashMap::default(),
             fetched_slots: HashMap::default(),
-        }
+        })
     }
 
     /// Returns the block after which this is the state.
@@ -102,11 +126,14 @@ impl<'db> StateAt<'db> {
                 }
             },
         };
-        let stored = match before {
-            Some(before) => before,
-            None => self.snapshot.current_account(address)?,
-        };
-        Ok(stored.map(to_account))
+        if let Some(before) = before {
+            return Ok(before.map(to_account));
+        }
+        let newest = self.newest.as_ref();
+        match newest.and_then(|newest| newest.account(address)) {
+            Some(account) => Ok(account),
+            None => Ok(self.snapshot.current_account(address)?.map(to_account)),
+        }
     }
 
     /// Returns the value of a slot.
@@ -114,8 +141,12 @@ impl<'db> StateAt<'db> {
         if let Some(fetched) = self.fetched_slots.get(&(address, slot)) {
             return Ok(*fetched);
         }
-        match self.before_change(address, slot)? {
-            Some(before) => Ok(before),
+        if let Some(before) = self.before_change(address, slot)? {
+            return Ok(before);
+        }
+        let newest = self.newest.as_ref();
+        match newest.and_then(|newest| newest.slot(address, slot)) {
+            Some(value) => Ok(value),
             None => Ok(self.snapshot.current_storage(address, slot)?),
         }
     }
@@ -147,14 +178,17 @@ impl<'db> StateAt<'db> {
         if let Some(code) = self.db.codes.get(&hash) {
             return Ok(code);
         }
-        let code = self.snapshot.code(hash)?;
+        let code = match self.newest.as_ref().and_then(|newest| newest.code(hash)) {
+            Some(code) => Some(code.clone()),
+            None => self.snapshot.code(hash)?,
+        };
         let code = code.ok_or(Error::MissingCode { hash })?;
         self.db.codes.insert(hash, code.clone());
         Ok(code)
     }
 
     /// Returns whether an account has a slot that is not zero. Reads all slots that later
-    /// blocks changed, then the current ones.
+    /// blocks changed, then the newest ones, then the stored ones.
     pub fn has_storage(&self, address: Address) -> Result<bool> {
         // With the keys of the table of current slots.
         let mut changed = B256HashSet::default();
@@ -186,7 +220,18 @@ impl<'db> StateAt<'db> {
                 }
             }
         }
-        // A current slot that no later block changed already had its value.
+        // Without a later change, a slot already had its newest value.
+        if let Some(newest) = self.newest.as_ref().and_then(|it| it.slots(address)) {
+            for (slot, value) in &newest.values {
+                let is_newest = changed.insert(self.snapshot.stored_slot(*slot)?);
+                if is_newest && !value.is_zero() {
+                    return Ok(true);
+                }
+            }
+            if newest.cleared {
+                return Ok(false);
+            }
+        }
         let mut found = false;
         self.snapshot
             .for_each_current_slot(address, &mut |slot, _| {

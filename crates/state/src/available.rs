@@ -4,11 +4,18 @@ use crate::{Error, Result};
 use std::path::Path;
 use txgraph_nodedb::{BlockRange, Snapshot, StateCoverage};
 
+/// The most blocks that are executed to obtain the newest state. A node with default settings has
+/// 30 (`--engine.num-state-masking-blocks`).
+const NEWEST_BLOCKS_MAX: u64 = 1024;
+
 /// The blocks after which state is available, and why not after others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
-    /// From the first such block to the tip; `None` for no block, see `obstacle`.
+    /// From the first such block to the tip, or to `state_block` if later blocks cannot be
+    /// executed; `None` for no block, see `obstacle`.
     pub blocks: Option<BlockRange>,
+    /// The last block whose state the node has stored.
+    pub state_block: u64,
     /// Why state is not available after earlier blocks.
     pub below: String,
     /// Why it is not available after later blocks.
@@ -23,8 +30,11 @@ pub struct Available {
 }
 
 impl Available {
-    pub(crate) fn of(snapshot: &Snapshot<'_>) -> Result<Self> {
+    /// `executes`: whether blocks that are stored without their state can be executed.
+    pub(crate) fn of(snapshot: &Snapshot<'_>, executes: bool) -> Result<Self> {
+        let tip = snapshot.tip();
         let StateCoverage {
+            state_block,
             accounts,
             storage,
             accounts_below,
@@ -33,9 +43,11 @@ impl Available {
             indexed_from,
             index_obstacle,
         } = snapshot.state_coverage()?;
+        let executes = executes && tip - state_block <= NEWEST_BLOCKS_MAX;
+        let last = if executes { tip } else { state_block };
         let blocks = accounts.zip(storage).map(|(accounts, storage)| BlockRange {
             first: accounts.first.max(storage.first),
-            last: accounts.last.min(storage.last),
+            last,
         });
         let storage_is_later =
             storage.map(|blocks| blocks.first) > accounts.map(|blocks| blocks.first);
@@ -46,10 +58,18 @@ impl Available {
             } else {
                 accounts_below
             },
-            above: format!(
-                "it is above the tip {} on disk (a running node keeps its newest blocks in memory)",
-                snapshot.tip()
-            ),
+            above: match last == tip {
+                true => format!(
+                    "it is above the tip {tip} on disk (a running node keeps its newest blocks in \
+                     memory)"
+                ),
+                false => format!(
+                    "the node has stored blocks up to {tip}, but the state up to block \
+                     {state_block} only, and the blocks between cannot be executed: they are more \
+                     than {NEWEST_BLOCKS_MAX}, or the rules of the chain are not known"
+                ),
+            },
+            state_block,
             obstacle,
             indexed_from,
             index_obstacle,

@@ -1,8 +1,8 @@
 //! An open data directory, as a source of state.
 
 use crate::{
-    Available, BlockChanges, Error, Result, StateAt, StateOptions, StateRange, at::Past,
-    code_cache::CodeCache,
+    Available, BlockChanges, Error, NewestBlocks, NewestState, Result, StateAt, StateOptions,
+    StateRange, at::Past, code_cache::CodeCache,
 };
 use alloy_primitives::B256;
 use std::{
@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Scratch, Snapshot};
+use txgraph_work::Retry;
 
 /// The state of a data directory after its blocks. Can be shared between threads.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct StateDb {
     node: Arc<NodeDb>,
     pub(crate) options: StateOptions,
     pub(crate) codes: CodeCache,
+    /// Executes blocks that are stored without their state.
+    newest: Option<Arc<dyn NewestBlocks>>,
     /// Availability and the id of its snapshot: it is needed for every block.
     available: Mutex<Option<(u64, Arc<Available>)>>,
 }
@@ -34,8 +37,17 @@ impl StateDb {
             codes: CodeCache::new(options.code_cache_bytes_max),
             node,
             options,
+            newest: None,
             available: Mutex::default(),
         }
+    }
+
+    /// Makes states available after blocks that the node has stored without their state, by
+    /// executing these blocks.
+    #[must_use]
+    pub fn with_newest(mut self, newest: Arc<dyn NewestBlocks>) -> Self {
+        self.newest = Some(newest);
+        self
     }
 
     /// Returns the open data directory.
@@ -52,9 +64,42 @@ impl StateDb {
     /// Returns the state as of the end of a block, on a fresh snapshot. Without a usable
     /// index this works for the tip only; see [`StateDb::range`].
     pub fn at(&self, block: u64) -> Result<StateAt<'_>> {
-        let snapshot = self.node.snapshot()?;
+        Retry::REREAD.run("reading a state", Error::is_stale, || {
+            let newest = self.newest_for(block)?;
+            self.at_with(self.node.snapshot()?, block, newest)
+        })
+    }
+
+    /// Returns the state as of the end of a block, with what the newest blocks changed.
+    pub(crate) fn at_with<'db>(
+        &'db self,
+        snapshot: Snapshot<'db>,
+        block: u64,
+        newest: Option<Arc<NewestState>>,
+    ) -> Result<StateAt<'db>> {
         let past = self.look_up(&snapshot, block)?;
-        Ok(StateAt::new(self, snapshot, block, past))
+        StateAt::new(self, snapshot, block, past, newest)
+    }
+
+    /// Executes the newest blocks, if the state after `block` depends on it. No snapshot is held
+    /// meanwhile.
+    pub(crate) fn newest_for(&self, block: u64) -> Result<Option<Arc<NewestState>>> {
+        let Some(newest) = &self.newest else {
+            return Ok(None);
+        };
+        let snapshot = self.node.snapshot()?;
+        let available = self.available_in(&snapshot)?;
+        if block <= available.state_block {
+            return Ok(None);
+        }
+        available.check(self.path(), block)?;
+        let blocks = BlockRange {
+            first: available.state_block + 1,
+            last: snapshot.tip(),
+        };
+        let tip = snapshot.block_hash(blocks.last)?;
+        drop(snapshot);
+        newest.state(self, blocks, tip).map(Some)
     }
 
     /// Determines how to find the state after a block without an overlay.
@@ -107,7 +152,7 @@ impl StateDb {
         match &*known {
             Some((id, available)) if *id == snapshot.id() => Ok(Arc::clone(available)),
             _ => {
-                let available = Arc::new(Available::of(snapshot)?);
+                let available = Arc::new(Available::of(snapshot, self.newest.is_some())?);
                 *known = Some((snapshot.id(), Arc::clone(&available)));
                 Ok(available)
             }

@@ -77,6 +77,19 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// Blocks that the node has stored without their state could not be executed.
+    #[error(
+        "the node has not stored the state after blocks {blocks}, and their execution failed: \
+         {source}"
+    )]
+    Newest {
+        /// The blocks.
+        blocks: BlockRange,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+        /// Whether the chain changed meanwhile.
+        stale: bool,
+    },
     /// An index and the change sets contradict each other.
     #[error(
         "block {block} is inconsistent: the history index lists a change of {what}, the change set does not"
@@ -111,6 +124,7 @@ impl Error {
         match self {
             Self::Node(error) => error.is_stale(),
             Self::Reorganised { .. } => true,
+            Self::Newest { stale, .. } => *stale,
             _ => false,
         }
     }

@@ -22,6 +22,10 @@
 //!   every block of the range on every thread. Its cost grows with the distance between
 //!   the range and the tip.
 //!
+//! In layout v2 a node may store the state later than its newest blocks: the default since reth
+//! 2.6. The states after these blocks are available too if the database can execute them:
+//! [`StateDb::with_newest`].
+//!
 //! Every [`StateAt`] has its own snapshot and should be dropped within seconds, because a
 //! long snapshot delays a running node. A [`StateRange`] remains valid after
 //! reorganisations above its overlay's tip. After deeper ones its errors are
@@ -58,6 +62,7 @@ mod options;
 mod at;
 mod changes;
 mod code_cache;
+mod newest;
 
 mod overlay;
 mod range;
@@ -67,6 +72,7 @@ pub use available::Available;
 pub use changes::{AccountChange, BlockChanges, StorageChange};
 pub use db::StateDb;
 pub use error::{Error, Result};
+pub use newest::{NewestBlocks, NewestState};
 pub use options::{History, Spill, StateOptions};
 pub use range::StateRange;
 pub use txgraph_nodedb::BlockRange;

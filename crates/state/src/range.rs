@@ -1,7 +1,7 @@
 //! The state after every block of a range, for many threads.
 
 use crate::{
-    BlockChanges, Error, History, Result, StateAt, StateDb,
+    BlockChanges, Error, History, NewestState, Result, StateAt, StateDb,
     at::Past,
     overlay::{Collector, Overlay, Tip},
 };
@@ -67,27 +67,37 @@ impl<'db> StateRange<'db> {
 
     /// Returns the state as of the end of a block of the range, on a fresh snapshot.
     pub fn at(&self, block: u64) -> Result<StateAt<'db>> {
+        self.state(block, None)
+    }
+
+    /// The same, given what the blocks changed that are stored without their state, up to `block`.
+    /// For the execution of these blocks.
+    pub fn at_with(&self, block: u64, newest: Arc<NewestState>) -> Result<StateAt<'db>> {
+        self.state(block, Some(newest))
+    }
+
+    fn state(&self, block: u64, newest: Option<Arc<NewestState>>) -> Result<StateAt<'db>> {
+        let db = self.db;
         if !self.blocks.contains(block) {
             return Err(Error::OutsideRange {
                 block,
                 prepared: self.blocks,
             });
         }
-        let Some(walked) = &self.walked else {
-            return self.db.at(block);
-        };
-        Retry::REREAD.run("extending the overlay", Error::is_stale, || {
-            let snapshot = self.db.node().snapshot()?;
+        Retry::REREAD.run("reading a state", Error::is_stale, || {
+            let newest = match &newest {
+                None => db.newest_for(block)?,
+                newest => newest.clone(),
+            };
+            let snapshot = db.node().snapshot()?;
+            let Some(walked) = &self.walked else {
+                return db.at_with(snapshot, block, newest);
+            };
             // A sync may have started in the meantime. Change sets that were pruned in the
             // meantime are still in the overlay.
-            self.db.available_in(&snapshot)?.blocks_in(self.db.path())?;
-            let overlay = walked.overlay_for(self.db, self.blocks, &snapshot)?;
-            Ok(StateAt::new(
-                self.db,
-                snapshot,
-                block,
-                Past::Overlay(overlay),
-            ))
+            db.available_in(&snapshot)?.blocks_in(db.path())?;
+            let overlay = walked.overlay_for(db, self.blocks, &snapshot)?;
+            StateAt::new(db, snapshot, block, Past::Overlay(overlay), newest)
         })
     }
 

@@ -72,6 +72,9 @@ fn page(info: &Info) -> String {
         format!("block {}, {}", info.tip.number, utc(info.tip.timestamp)),
     );
     line("", info.tip.hash.to_string());
+    if let Some(state) = info.state_block.filter(|state| *state < info.tip.number) {
+        line("stored state", format!("block {state}"));
+    }
     let block = |number: Option<u64>| match number {
         Some(number) => format!("block {number}"),
         None => "not known".to_owned(),

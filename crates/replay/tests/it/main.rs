@@ -9,6 +9,7 @@ mod forward;
 mod history;
 mod indexed;
 mod mainnet;
+mod newest;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outputs;

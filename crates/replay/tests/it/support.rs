@@ -7,7 +7,9 @@ use std::{
 };
 use txgraph_evm::{Account, AccountChange, MemoryState, MemoryStateError, StateSource};
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb};
-use txgraph_replay::{ChainRules, Genesis, ReplayOptions, Replayer, StateError, StateHistory};
+use txgraph_replay::{
+    ChainRules, Genesis, NewestReplay, ReplayOptions, Replayer, StateError, StateHistory,
+};
 use txgraph_state::{BlockChanges, StateDb, StateOptions, StateRange};
 use txgraph_testkit::fixtures::{self, Fixture, Unpacked};
 
@@ -56,10 +58,12 @@ pub(crate) fn open(fixture: &Fixture) -> Opened {
 /// Opens a copy that may have been changed.
 pub(crate) fn open_copy(fixture: &Fixture, directory: Unpacked) -> Opened {
     let db = Arc::new(database(directory.path()));
-    let state = StateDb::new(Arc::clone(&db), StateOptions::default());
+    let rules = rules(fixture, &db);
+    let newest = Arc::new(NewestReplay::new(rules.clone()));
+    let state = StateDb::new(Arc::clone(&db), StateOptions::default()).with_newest(newest);
     let after = state.available().unwrap().blocks.unwrap();
     Opened {
-        rules: rules(fixture, &db),
+        rules,
         db,
         state,
         blocks: BlockRange {

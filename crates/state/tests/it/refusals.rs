@@ -68,13 +68,34 @@ fn refuses_state_during_a_sync() {
     }
 }
 
+/// The state ends with the block that stage `Finish` names. Stage data of another kind is refused.
 #[test]
-fn refuses_partial_state() {
+fn state_ends_with_the_stored_one() {
     let [_, v2] = copies();
-    // Stage data: one byte for the variant, and the block of the state.
+    // One byte for the variant, one of flags, and the block of the state with its length.
     let finish = [0x11, 40, 4, 7, 1, 1, 30];
     put(v2.path(), "StageCheckpoints", b"Finish", &finish);
-    refused(v2.path(), 40, "--engine.num-state-masking-blocks");
+    let found = available(v2.path());
+    assert_eq!(found.state_block, 30);
+    let blocks = found.blocks.unwrap();
+    assert_eq!((blocks.first, blocks.last), (0, 30));
+    let db = open(v2.path(), StateOptions::default());
+    let error = db
+        .range(BlockRange {
+            first: 30,
+            last: 31,
+        })
+        .unwrap_err();
+    assert!(error.is_missing(), "{error}");
+    drop(db);
+    for (row, words) in [
+        (&[0x11, 40, 4, 7, 1, 1, 41][..], "at the later block 41"),
+        (&[0x11, 40, 2, 7, 2], "data of a later version"),
+        (&[0x11, 40, 2, 8, 0], "data of an unknown kind (0800)"),
+    ] {
+        put(v2.path(), "StageCheckpoints", b"Finish", row);
+        refused(v2.path(), 40, words);
+    }
 }
 
 /// Without an index, single blocks are refused and ranges are answered.

@@ -38,7 +38,7 @@ use crate::{
     Advice, BlockSpec, Error, ErrorKind, Result, Source, select::resolve, source::RethNode,
 };
 use alloy_primitives::{Address, B256};
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
 use txgraph_base::KnownChain;
 use txgraph_evm::Inspector;
 use txgraph_nodedb::{ChainFamily, NodeDb};
@@ -47,8 +47,8 @@ use txgraph_reader::{ScanOptions, find_transaction};
 #[cfg(feature = "export")]
 use txgraph_replay::TransactionLocation;
 use txgraph_replay::{
-    BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, RangeReport, Record,
-    ReplayOptions, Replayer, TransactionReplay, WhatIf,
+    BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, NewestReplay,
+    RangeReport, Record, ReplayOptions, Replayer, TransactionReplay, WhatIf,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRange, BlockRanges};
@@ -449,13 +449,21 @@ impl RethNode {
         }
         let default = StateOptions::default();
         let memory = self.config.memory.and_then(|bytes| bytes.try_into().ok());
-        Ok(StateDb::new(
+        let states = StateDb::new(
             self.db().clone(),
             StateOptions {
                 overlay_bytes_max: memory.unwrap_or(default.overlay_bytes_max),
                 ..default
             },
-        ))
+        );
+        let newest = self.newest.get_or_init(|| {
+            let rules = self.rules().ok()?;
+            Some(Arc::new(NewestReplay::new(rules)))
+        });
+        Ok(match newest {
+            Some(newest) => states.with_newest(newest.clone()),
+            None => states,
+        })
     }
 
     /// The rules of the chain, by its genesis hash or from the configured file.

@@ -18,6 +18,10 @@ pub struct RethNode {
     /// The index to answer from, if one is used.
     #[cfg(feature = "index")]
     pub(crate) index: OnceLock<Option<txgraph_index::Index>>,
+    /// Executes the blocks that the node has stored without their state; `None` if the rules of
+    /// the chain are not known. Shared by all questions, because it keeps the result.
+    #[cfg(feature = "replay")]
+    pub(crate) newest: OnceLock<Option<Arc<txgraph_replay::NewestReplay>>>,
     pub(crate) config: Config,
     pub(crate) control: Control,
     protected: Protected,
@@ -47,6 +51,8 @@ impl RethNode {
             source: OnceLock::new(),
             #[cfg(feature = "index")]
             index: OnceLock::new(),
+            #[cfg(feature = "replay")]
+            newest: OnceLock::new(),
             config: config.clone(),
             control: control.clone(),
             protected: Protected::data_directory(&dir),
