@@ -194,11 +194,14 @@ impl Snapshot<'_> {
             .collect()
     }
 
-    fn written_by(&self) -> Result<Vec<Writer>> {
+    pub(crate) fn written_by(&self) -> Result<Vec<Writer>> {
         let mut rows = self.txn.walk_from(Table::VersionHistory, &[])?;
         let mut writers: Vec<Writer> = Vec::new();
         while let Some((key, value)) = rows.next()? {
-            let bad = |what| self.bad_row(Table::VersionHistory, "(time)", what);
+            let bad = |what: &str| {
+                let what = format!("table VersionHistory: {what}");
+                Error::corrupt(self.txn.path(), what)
+            };
             let first_opened = tables::key_number(key).map_err(bad)?;
             let texts = tables::client_version(value).map_err(bad)?;
             let [version, git_sha, build_time] = texts.map(|text| escaped(&text));

@@ -103,7 +103,7 @@ pub use state_coverage::StateCoverage;
 pub use stored_transaction::{Deposit, StoredTransaction};
 pub use transaction::{DepositValue, SignedTransaction, Transaction, TransactionValue};
 pub use txgraph_base::{BlockRange, ChainFamily, TxRange};
-pub use version::NEWEST_TESTED;
+pub use version::{NEWEST_KNOWN, NEWEST_TESTED, is_known_version};
 
 /// Checks at compile time that a directory can be shared between threads, and that a
 /// snapshot can be sent to one.

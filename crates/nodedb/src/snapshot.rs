@@ -317,8 +317,9 @@ impl<'db> Snapshot<'db> {
         Error::corrupt(
             self.txn.path(),
             format!(
-                "table {}, key {key}: {what}",
-                table.name().to_string_lossy()
+                "table {}, key {key}: {what}{}",
+                table.name().to_string_lossy(),
+                self.newest_writer()
             ),
         )
     }

@@ -158,7 +158,8 @@ impl Snapshot<'_> {
         Ok(match self.finish_state()? {
             Ok(_) => None,
             Err(what) => Some(format!(
-                "no account or storage is available: stage Finish {what}"
+                "no account or storage is available: stage Finish {what}{}",
+                self.newest_writer()
             )),
         })
     }

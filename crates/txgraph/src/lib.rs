@@ -90,7 +90,7 @@ pub use txgraph_lake::{
     BuildReport as LakeBuildReport, CompactReport, FileStatus, Lake, Status as LakeStatus,
     VerifyReport as LakeVerifyReport,
 };
-pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_TESTED};
+pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_KNOWN, NEWEST_TESTED, is_known_version};
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{

@@ -6,7 +6,10 @@ use crate::{
     table::thousands,
 };
 use clap::Args;
-use txgraph::{BlockRange, ChainFamily, Info, NEWEST_TESTED, Result, printable, text::utc};
+use txgraph::{
+    BlockRange, ChainFamily, Info, NEWEST_KNOWN, NEWEST_TESTED, Result, is_known_version,
+    printable, text::utc,
+};
 
 /// Show what a data directory contains
 ///
@@ -30,9 +33,13 @@ Examples:
 pub(crate) fn run(args: &InfoArgs, context: &Context<'_>) -> Result<()> {
     let info = context.open()?.info()?;
     if let Some(version) = info.untested_version() {
+        let known = match is_known_version(version) {
+            true => format!("; the release notes up to {NEWEST_KNOWN} name no other format"),
+            false => String::new(),
+        };
         tracing::warn!(
             "the directory was written by reth {version}; {NEWEST_TESTED} is the newest version \
-             that was tested with this program"
+             that was tested with this program{known}"
         );
     }
     match args.json {
