@@ -16,7 +16,7 @@ use super::{
     header,
     jar::Segment,
     segments::Segments,
-    state::{Accounts, Before},
+    state::{Accounts, Touched, Values},
     tables::{StateRows, Tables},
     truth::Truth,
     world::World,
@@ -59,7 +59,7 @@ struct Recent {
     /// Number of the first transaction of the block.
     first_tx: u64,
     tx_hashes: Vec<B256>,
-    before: Before,
+    touched: Touched,
 }
 
 /// A data directory that is being written.
@@ -79,8 +79,11 @@ pub struct Appender {
     signed: Vec<u64>,
     /// First block and number of every branch, ascending.
     branches: Vec<(u64, u64)>,
+    /// The blocks that can be unwound or whose state is not written.
     recent: VecDeque<Recent>,
     finalized: u64,
+    /// The block up to which hashed state is written, less what later blocks change.
+    state: u64,
     pause: Duration,
     truth: Option<Truth>,
 }
@@ -113,6 +116,7 @@ impl Appender {
             branches: vec![(0, 0)],
             recent: VecDeque::new(),
             finalized: 0,
+            state: 0,
             pause: Duration::ZERO,
             truth: config.truth.then(|| Truth::new(&world)),
             world: Arc::new(world),
@@ -129,6 +133,11 @@ impl Appender {
             timestamp: self.header.timestamp,
             transactions: self.next_tx,
         }
+    }
+
+    /// The block up to which hashed state is written, less the keys that later blocks change.
+    pub fn state_block(&self) -> u64 {
+        self.state
     }
 
     /// The data directory.
@@ -255,12 +264,19 @@ impl Appender {
             )));
         }
         let changes = self.tables.begin()?;
+        let mut values = Values::new();
         while self.header.number > to {
             let gone = self
                 .recent
                 .pop_back()
                 .expect("blocks above the finalized one are kept");
             self.take_back(&changes, &gone)?;
+            // The oldest block comes last.
+            values.extend(
+                gone.touched
+                    .iter()
+                    .map(|(address, it)| (*address, it.before)),
+            );
             self.next_tx = gone.first_tx;
             match self.recent.back() {
                 Some(recent) => (self.header, self.hash) = (recent.header.clone(), recent.hash),
@@ -282,7 +298,10 @@ impl Appender {
         self.branches.push((to + 1, branch));
         self.truth = None;
 
-        self.accounts.write(&changes)?;
+        self.state = self.state.min(to);
+        self.accounts.set(&values);
+        let behind = self.changed_after(self.state);
+        self.accounts.write(&changes, &values, &values, &behind)?;
         self.write_checkpoints(&changes)?;
         changes.commit()?;
         if self.world.config.wait_for_readers {

@@ -7,8 +7,9 @@ use super::{
     error::Io,
     executed::genesis_file,
     histories::Histories,
+    masking,
     segments::{self, Row, Segments},
-    tables::{Changes, StateRows, Tables},
+    tables::{Changes, Frontier, StateRows, Tables},
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use std::{
@@ -28,6 +29,9 @@ const PRUNED_WITH_BODIES: [u8; 4] = [0, 2, 3, 9];
 /// indices are written too. In v2 they would be in RocksDB, so their stages are at block
 /// 0. There are no tries.
 ///
+/// With `masking_blocks` ([`Storage`]), hashed state stays behind the blocks. Plain state, which
+/// only layout v1 has, is always that of the tip.
+///
 /// [`Self::create`] starts a chain with its state. [`Self::create_from`] writes blocks from the
 /// middle of a chain, without state.
 #[derive(Debug)]
@@ -39,9 +43,12 @@ pub struct BlockWriter {
     account_history: Histories,
     slot_history: Histories,
     tip: Tip,
-    /// The blocks that can be unwound, and the block below them. The last one is the tip.
+    /// The blocks that can be unwound or whose state is not written, and the block below them.
+    /// The last one is the tip.
     recent: VecDeque<Recent>,
     finalized: u64,
+    /// The block up to which hashed state is written. `None` before the first block.
+    state: Option<u64>,
     pause: Duration,
 }
 
@@ -81,7 +88,7 @@ impl BlockWriter {
         let changes = writer.tables.begin()?;
         writer.tables.identify(&changes, header.timestamp)?;
         writer.write(&changes, first_block(header, accounts))?;
-        writer.finish(changes, 1)?;
+        writer.finish(changes, 1, 0)?;
         Ok(writer)
     }
 
@@ -116,7 +123,7 @@ impl BlockWriter {
         writer.finalized = number;
         let changes = writer.tables.begin()?;
         writer.tables.identify(&changes, timestamp)?;
-        writer.append_in(changes, blocks)?;
+        writer.append_in(changes, blocks, 0)?;
         Ok(writer)
     }
 
@@ -141,6 +148,7 @@ impl BlockWriter {
             slot_history: Histories::new("StoragesHistory"),
             recent: VecDeque::new(),
             finalized: 0,
+            state: None,
             pause: Duration::ZERO,
         })
     }
@@ -148,6 +156,11 @@ impl BlockWriter {
     /// The newest block.
     pub fn tip(&self) -> Tip {
         self.tip
+    }
+
+    /// The block up to which hashed state is written, less the keys that later blocks change.
+    pub fn state_block(&self) -> u64 {
+        self.state.unwrap_or(0)
     }
 
     /// Sets a pause between the static files and MDBX in every commit.
@@ -158,10 +171,25 @@ impl BlockWriter {
     /// Appends consecutive blocks after the tip, in one commit.
     pub fn append(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
         let changes = self.tables.begin()?;
-        self.append_in(changes, blocks)
+        let masking = match self.rows {
+            StateRows::None => 0,
+            _ => self.storage.masking_blocks,
+        };
+        self.append_in(changes, blocks, masking)
     }
 
-    fn append_in(&mut self, changes: Changes, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
+    /// Appends blocks, if any, and writes all state, as a node does when it is stopped.
+    pub fn flush(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
+        let changes = self.tables.begin()?;
+        self.append_in(changes, blocks, 0)
+    }
+
+    fn append_in(
+        &mut self,
+        changes: Changes,
+        blocks: Vec<ExecutedBlock>,
+        masking: u64,
+    ) -> Result<Tip, Error> {
         let count = blocks.len();
         for block in blocks {
             let number = block.header.number;
@@ -175,12 +203,17 @@ impl BlockWriter {
             }
             self.write(&changes, block)?;
         }
-        self.finish(changes, count)?;
+        self.finish(changes, count, masking)?;
         Ok(self.tip)
     }
 
     /// Removes all blocks above `to`, the newest first. Finalized blocks cannot be
     /// removed.
+    ///
+    /// What the removed blocks changed has its value after block `to` again, in hashed state
+    /// too (reth `remove_block_and_execution_above` in
+    /// `crates/storage/provider/src/providers/database/provider.rs`): hashed state that was
+    /// behind `to` stays behind, and partly is not any more.
     pub fn unwind(&mut self, to: u64) -> Result<Vec<ExecutedBlock>, Error> {
         if to < self.finalized || to > self.tip.number {
             return Err(Error::Impossible(format!(
@@ -196,8 +229,15 @@ impl BlockWriter {
             gone.push(recent.block);
             self.tip = self.recent.back().expect("the finalized one is kept").tip;
         }
-        let blocks = gone.iter().rev();
-        write_state(&changes, self.storage.layout, blocks, Way::Back)?;
+        let (mut accounts, mut slots) = (BTreeMap::new(), BTreeMap::new());
+        // The oldest block comes last.
+        for block in &gone {
+            accounts.extend(block.accounts.iter().map(|(key, it)| (*key, it.before)));
+            slots.extend(block.slots.iter().map(|(key, it)| (*key, it.before)));
+        }
+        self.write_plain(&changes, &accounts, &slots)?;
+        write_hashed(&changes, &accounts, &slots)?;
+        self.state = self.state.min(Some(to));
         self.write_indices(&changes)?;
         self.write_checkpoints(&changes)?;
         changes.commit()?;
@@ -296,20 +336,38 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Commits the newest `count` blocks: files first, then tables.
-    fn finish(&mut self, changes: Changes, count: usize) -> Result<(), Error> {
+    /// Commits the newest `count` blocks: files first, then tables. Hashed state stays
+    /// `masking` blocks behind.
+    fn finish(&mut self, changes: Changes, count: usize, masking: u64) -> Result<(), Error> {
         self.segments
             .all()
             .try_for_each(|segment| segment.commit())?;
         if !self.pause.is_zero() {
             thread::sleep(self.pause);
         }
-        let blocks = self.recent.iter().skip(self.recent.len() - count);
-        let blocks = blocks.map(|recent| &recent.block);
-        write_state(&changes, self.storage.layout, blocks, Way::Forth)?;
+        let (mut accounts, mut slots) = (BTreeMap::new(), BTreeMap::new());
+        for Recent { block, .. } in self.recent.iter().skip(self.recent.len() - count) {
+            accounts.extend(block.accounts.iter().map(|(key, it)| (*key, it.after)));
+            slots.extend(block.slots.iter().map(|(key, it)| (*key, it.after)));
+        }
+        self.write_plain(&changes, &accounts, &slots)?;
+        let before = self.state;
+        let state = Some(self.tip.number.saturating_sub(masking)).max(before);
+        self.state = state;
+        let behind = || {
+            let blocks = self.recent.iter().map(|it| (it.tip.number, &it.block));
+            blocks.filter(move |(number, _)| Some(*number) > before)
+        };
+        let written = state.unwrap_or(0);
+        write_hashed(
+            &changes,
+            &masking::written(behind().map(|(number, it)| (number, &it.accounts)), written),
+            &masking::written(behind().map(|(number, it)| (number, &it.slots)), written),
+        )?;
         let finality = self.storage.finality;
         self.finalized = self.finalized.max(self.tip.number.saturating_sub(finality));
-        let kept = usize::try_from(self.tip.number - self.finalized + 1).unwrap_or(usize::MAX);
+        let oldest = self.finalized.min(written);
+        let kept = usize::try_from(self.tip.number - oldest + 1).unwrap_or(usize::MAX);
         let old = self.recent.len().saturating_sub(kept);
         self.recent.drain(..old);
         self.write_indices(&changes)?;
@@ -323,8 +381,31 @@ impl BlockWriter {
     }
 
     fn write_checkpoints(&self, changes: &Changes) -> Result<(), Error> {
+        let frontier = Frontier {
+            tip: self.tip.number,
+            state: self.state_block(),
+        };
         self.tables
-            .checkpoints(changes, self.tip.number, self.finalized, self.rows)
+            .checkpoints(changes, frontier, self.finalized, self.rows)
+    }
+
+    /// Writes the state of layout v1.
+    fn write_plain(
+        &self,
+        changes: &Changes,
+        accounts: &BTreeMap<Address, Option<Account>>,
+        slots: &BTreeMap<(Address, B256), U256>,
+    ) -> Result<(), Error> {
+        if self.storage.layout == Layout::V2 {
+            return Ok(());
+        }
+        for (address, account) in accounts {
+            changes.put_account("PlainAccountState", address.as_slice(), account.as_ref())?;
+        }
+        for ((address, slot), value) in slots {
+            changes.put_slot("PlainStorageState", address.as_slice(), *slot, *value)?;
+        }
+        Ok(())
     }
 
     fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
@@ -398,93 +479,18 @@ fn first_block(
     block
 }
 
-/// The tables of the current state.
-#[derive(Clone, Copy)]
-enum Way {
-    Forth,
-    Back,
-}
-
-impl Way {
-    fn turn<T>(self, changed: Changed<T>) -> Changed<T> {
-        match self {
-            Self::Forth => changed,
-            Self::Back => Changed {
-                before: changed.after,
-                after: changed.before,
-            },
-        }
-    }
-}
-
-/// Applies consecutive blocks, in ascending order, to the tables of the current state.
-fn write_state<'a>(
+fn write_hashed(
     changes: &Changes,
-    layout: Layout,
-    blocks: impl Iterator<Item = &'a ExecutedBlock>,
-    way: Way,
+    accounts: &BTreeMap<Address, Option<Account>>,
+    slots: &BTreeMap<(Address, B256), U256>,
 ) -> Result<(), Error> {
-    let mut accounts: BTreeMap<Address, Changed<Option<Account>>> = BTreeMap::new();
-    let mut slots: BTreeMap<(Address, B256), Changed<U256>> = BTreeMap::new();
-    for block in blocks {
-        for (key, changed) in &block.accounts {
-            accounts.entry(*key).or_insert(*changed).after = changed.after;
-        }
-        for (key, changed) in &block.slots {
-            slots.entry(*key).or_insert(*changed).after = changed.after;
-        }
+    for (address, account) in accounts {
+        let hashed = keccak256(address);
+        changes.put_account("HashedAccounts", hashed.as_slice(), account.as_ref())?;
     }
-    for (address, changed) in accounts {
-        write_account(changes, layout, address, way.turn(changed).after)?;
-    }
-    for ((address, slot), changed) in slots {
-        write_slot(changes, layout, address, slot, way.turn(changed))?;
-    }
-    Ok(())
-}
-
-fn write_account(
-    changes: &Changes,
-    layout: Layout,
-    address: Address,
-    account: Option<Account>,
-) -> Result<(), Error> {
-    let hashed = keccak256(address);
-    let mut places = vec![("HashedAccounts", hashed.as_slice())];
-    if layout == Layout::V1 {
-        places.push(("PlainAccountState", address.as_slice()));
-    }
-    for (table, key) in places {
-        match &account {
-            Some(account) => changes.put(table, key, &encode::account(account))?,
-            None => changes.delete(table, key)?,
-        }
-    }
-    Ok(())
-}
-
-fn write_slot(
-    changes: &Changes,
-    layout: Layout,
-    address: Address,
-    slot: B256,
-    Changed { before, after }: Changed<U256>,
-) -> Result<(), Error> {
-    if before == after {
-        return Ok(());
-    }
-    let hashed = (keccak256(address), keccak256(slot));
-    let mut places = vec![("HashedStorages", hashed.0.as_slice(), hashed.1)];
-    if layout == Layout::V1 {
-        places.push(("PlainStorageState", address.as_slice(), slot));
-    }
-    for (table, key, slot) in places {
-        if !before.is_zero() {
-            changes.delete_duplicate(table, key, &encode::storage_entry(slot, before))?;
-        }
-        if !after.is_zero() {
-            changes.put(table, key, &encode::storage_entry(slot, after))?;
-        }
+    for ((address, slot), value) in slots {
+        let (account, slot) = (keccak256(address), keccak256(slot));
+        changes.put_slot("HashedStorages", account.as_slice(), slot, *value)?;
     }
     Ok(())
 }

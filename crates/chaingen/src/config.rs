@@ -28,7 +28,8 @@ pub enum Profile {
 }
 
 /// All parameters of a chain. Equal values give equal chains. `layout`,
-/// `blocks_per_file`, `commit_blocks` and `durable` only affect how it is stored.
+/// `blocks_per_file`, `commit_blocks`, `durable` and `masking_blocks` only affect how it is
+/// stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// Seed of the chain.
@@ -59,6 +60,10 @@ pub struct Config {
     /// Whether [`super::Appender::unwind`] waits for readers of older snapshots before it
     /// truncates static files, as reth does since 2.0.
     pub wait_for_readers: bool,
+    /// The newest blocks of a commit whose state is not written: hashed state stays this many
+    /// blocks behind, less the keys that these blocks change (`--engine.num-state-masking-blocks`
+    /// of reth, 30 by default since 2.6). 0: state is always that of the tip.
+    pub masking_blocks: u64,
     /// Whether to keep what [`super::Truth`] needs.
     pub truth: bool,
 }
@@ -76,6 +81,8 @@ pub struct Storage {
     pub finality: u64,
     /// Whether an unwind waits for readers before it truncates static files.
     pub wait_for_readers: bool,
+    /// Blocks that hashed state stays behind.
+    pub masking_blocks: u64,
 }
 
 impl From<Layout> for Storage {
@@ -88,6 +95,7 @@ impl From<Layout> for Storage {
             durable: config.durable,
             finality: config.finality,
             wait_for_readers: config.wait_for_readers,
+            masking_blocks: config.masking_blocks,
         }
     }
 }
@@ -107,6 +115,7 @@ impl Default for Config {
             durable: false,
             finality: 64,
             wait_for_readers: true,
+            masking_blocks: 0,
             truth: true,
         }
     }

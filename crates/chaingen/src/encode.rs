@@ -143,6 +143,24 @@ pub(super) fn stage_checkpoint(block: u64) -> Vec<u8> {
     [vec![nibble(&block)], block].concat()
 }
 
+/// Encodes the `StageCheckpoint` of `Finish`. Hashed state is behind the blocks if `state` is
+/// below `block`: then the stage data is variant 7 of `StageUnitCheckpoint`,
+/// `FinishCheckpoint` with `partial_state_trie`.
+pub(super) fn finish_checkpoint(block: u64, state: u64) -> Vec<u8> {
+    if state >= block {
+        return stage_checkpoint(block);
+    }
+    let (block, state) = (trimmed(block), trimmed(state));
+    let data = [vec![7, 1], varuint(state.len()), state].concat();
+    [
+        vec![nibble(&block) | 0x10],
+        block,
+        varuint(data.len()),
+        data,
+    ]
+    .concat()
+}
+
 /// Encodes `PruneCheckpoint` of a segment that was pruned up to and including `block` and
 /// `tx`, by `PruneMode::Before`.
 pub(super) fn prune_checkpoint(block: u64, tx: Option<u64>, before: u64) -> Vec<u8> {
@@ -211,6 +229,9 @@ mod tests {
         assert_eq!(bytes[25..], hex!("3b9aca00"));
         assert_eq!(scale(br#"{"storage_v2":true}"#)[0], 19 << 2);
         assert_eq!(stage_checkpoint(800), hex!("02 0320"));
+        // `masked/v2`.
+        assert_eq!(finish_checkpoint(126, 96), hex!("11 7e 04 07 01 01 60"));
+        assert_eq!(finish_checkpoint(126, 126), stage_checkpoint(126));
     }
 
     /// All rows of a table of a real node.

@@ -36,6 +36,7 @@ mod histories;
 mod intent;
 mod jar;
 mod live;
+mod masking;
 mod op;
 mod op_recorded;
 mod op_sample;

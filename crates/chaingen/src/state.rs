@@ -4,7 +4,7 @@
 //! storage, because their code is not executed.
 
 use super::{
-    Error,
+    Changed, Error,
     block::Body,
     config::Layout,
     encode::{self, Account},
@@ -15,20 +15,23 @@ use super::{
 use alloy_consensus::Header;
 use alloy_primitives::map::AddressHashMap;
 use alloy_primitives::{Address, U256, keccak256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Gas of one blob.
 const GAS_PER_BLOB: u64 = 1 << 17;
 
-/// Accounts before a block changed them, sorted.
-pub(super) type Before = BTreeMap<Address, Option<Account>>;
+/// The accounts that a block changed, sorted.
+pub(super) type Touched = BTreeMap<Address, Changed<Option<Account>>>;
 
-/// Accounts that changed since the last write to the tables.
+/// Values of accounts; `None` if the account does not exist.
+pub(super) type Values = BTreeMap<Address, Option<Account>>;
+
+/// Accounts that differ from the tables, or that were read.
 #[derive(Debug)]
 pub(super) struct Accounts {
     layout: Layout,
-    /// Accounts read or changed in the current commit; `None` if the account does not
-    /// exist.
+    /// Accounts read or changed in the current commit, and those whose row is of an earlier
+    /// block; `None` if the account does not exist.
     cache: AddressHashMap<Option<Account>>,
 }
 
@@ -53,17 +56,17 @@ impl Accounts {
         Ok(account)
     }
 
-    /// Applies a block with its header, and returns the previous values.
+    /// Applies a block with its header, and returns what it changed.
     pub(super) fn apply(
         &mut self,
         changes: &Changes,
         header: &Header,
         body: &Body,
-    ) -> Result<Before, Error> {
+    ) -> Result<Touched, Error> {
         let mut block = BlockState {
             accounts: self,
             changes,
-            before: Before::new(),
+            before: Values::new(),
         };
         let base_fee = u128::from(header.base_fee_per_gas.unwrap_or_default());
         for done in &body.transactions {
@@ -98,46 +101,42 @@ impl Accounts {
             let wei = U256::from(withdrawal.amount) * U256::from(1_000_000_000);
             block.pay(None, withdrawal.address, wei)?;
         }
-        let mut before = block.before;
-        // Unchanged in the end.
-        before.retain(|address, before| self.cache.get(address) != Some(before));
-        Ok(before)
+        let before = block.before;
+        let touched = before.into_iter().map(|(address, before)| {
+            let after = self.cache.get(&address).copied().unwrap_or(before);
+            (address, Changed { before, after })
+        });
+        Ok(touched.filter(|(_, it)| it.before != it.after).collect())
     }
 
-    /// Restores accounts to their values before a block.
-    pub(super) fn restore(&mut self, before: &Before) {
-        self.cache
-            .extend(before.iter().map(|(address, account)| (*address, *account)));
+    /// Sets accounts, such as those that a removed block changed.
+    pub(super) fn set(&mut self, values: &Values) {
+        self.cache.extend(values);
     }
 
-    /// Sets an account of the genesis block.
-    pub(super) fn set(&mut self, address: Address, account: Account) {
-        self.cache.insert(address, Some(account));
-    }
-
-    /// Writes all accounts to the tables.
-    pub(super) fn write(&mut self, changes: &Changes) -> Result<(), Error> {
-        let mut rows: Vec<_> = self
-            .cache
-            .drain()
-            .map(|(address, account)| (keccak256(address), address, account))
-            .collect();
-        // In the order of the larger table.
-        rows.sort_unstable_by_key(|row| row.0);
-        for (hashed, address, account) in rows {
-            for (table, key) in [
-                ("HashedAccounts", hashed.as_slice()),
-                ("PlainAccountState", address.as_slice()),
-            ] {
-                if table == "PlainAccountState" && self.layout == Layout::V2 {
-                    continue;
-                }
-                match &account {
-                    Some(account) => changes.put(table, key, &encode::account(account))?,
-                    None => changes.delete(table, key)?,
-                }
+    /// Writes plain and hashed state. `behind` are accounts whose hashed state is now of an
+    /// earlier block than the tip.
+    pub(super) fn write(
+        &mut self,
+        changes: &Changes,
+        plain: &Values,
+        hashed: &Values,
+        behind: &BTreeSet<Address>,
+    ) -> Result<(), Error> {
+        if self.layout == Layout::V1 {
+            for (address, account) in plain {
+                changes.put_account("PlainAccountState", address.as_slice(), account.as_ref())?;
             }
         }
+        let mut rows: Vec<_> = hashed
+            .iter()
+            .map(|(address, account)| (keccak256(address), account))
+            .collect();
+        rows.sort_unstable_by_key(|row| row.0);
+        for (hashed, account) in rows {
+            changes.put_account("HashedAccounts", hashed.as_slice(), account.as_ref())?;
+        }
+        self.cache.retain(|address, _| behind.contains(address));
         Ok(())
     }
 }
@@ -145,7 +144,7 @@ impl Accounts {
 struct BlockState<'a> {
     accounts: &'a mut Accounts,
     changes: &'a Changes,
-    before: Before,
+    before: Values,
 }
 
 impl BlockState<'_> {

@@ -3,12 +3,13 @@
 use super::{
     Error,
     config::Layout,
-    encode,
+    encode::{self, Account},
     error::{Db, Io},
 };
+use alloy_primitives::{B256, U256};
 use signet_libmdbx::{
-    Database, DatabaseFlags, Environment, EnvironmentFlags, Geometry, Mode, SyncMode, WriteFlags,
-    sys::PageSize, tx::aliases::RwTxUnsync,
+    Database, DatabaseFlags, Environment, EnvironmentFlags, Geometry, Mode, ReadResult, SyncMode,
+    WriteFlags, sys::PageSize, tx::aliases::RwTxUnsync,
 };
 use std::{
     path::Path,
@@ -55,8 +56,11 @@ const TABLES: [(&str, bool); 31] = [
     ("VersionHistory", false),
 ];
 
-/// Stages that writing a block completes.
-const BLOCK_STAGES: [&str; 5] = ["Bodies", "Era", "Finish", "Headers", "SenderRecovery"];
+/// The last stage: the tip, and how far hashed state is behind it.
+const FINISH_STAGE: &str = "Finish";
+
+/// Other stages that writing a block completes.
+const BLOCK_STAGES: [&str; 4] = ["Bodies", "Era", "Headers", "SenderRecovery"];
 
 /// Stages that writing a block with its state completes. Without state they stay at block 0, as
 /// after `reth import --no-state` (`StageId::STATE_REQUIRED` in
@@ -87,6 +91,15 @@ pub(super) enum StateRows {
     Changes,
     /// Accounts, change sets and history indices.
     Indexed,
+}
+
+/// How far a directory is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frontier {
+    /// The newest block.
+    pub(super) tip: u64,
+    /// The block up to which hashed state is written; at most the tip.
+    pub(super) state: u64,
 }
 
 /// The database, open for writing.
@@ -166,7 +179,7 @@ impl Tables {
     pub(super) fn checkpoints(
         &self,
         changes: &Changes,
-        tip: u64,
+        Frontier { tip, state }: Frontier,
         finalized: u64,
         rows: StateRows,
     ) -> Result<(), Error> {
@@ -184,6 +197,8 @@ impl Tables {
             let value = encode::stage_checkpoint(block);
             changes.put("StageCheckpoints", stage.as_bytes(), &value)?;
         }
+        let value = encode::finish_checkpoint(tip, state);
+        changes.put("StageCheckpoints", FINISH_STAGE.as_bytes(), &value)?;
         let safe = finalized + (tip - finalized) / 2;
         changes.put("ChainState", &[0], &finalized.to_le_bytes())?;
         changes.put("ChainState", &[1], &safe.to_le_bytes())
@@ -285,25 +300,41 @@ impl Changes {
             .map(|_| ())
     }
 
-    /// Deletes one duplicate of a key.
-    pub(super) fn delete_duplicate(
+    /// Sets an account, or deletes it.
+    pub(super) fn put_account(
         &self,
         table: &str,
         key: &[u8],
-        value: &[u8],
+        account: Option<&Account>,
+    ) -> Result<(), Error> {
+        match account {
+            Some(account) => self.put(table, key, &encode::account(account)),
+            None => self.delete(table, key),
+        }
+    }
+
+    /// Sets a slot of an account, in a table with a duplicate for each slot. Zero deletes it.
+    pub(super) fn put_slot(
+        &self,
+        table: &str,
+        account: &[u8],
+        slot: B256,
+        value: U256,
     ) -> Result<(), Error> {
         let db = self.open(table)?;
-        let was_there = self
-            .tx
-            .del(db, key, Some(value))
-            .db(|| format!("delete from {table}"))?;
-        if was_there {
-            return Ok(());
-        }
-        Err(Error::Database {
-            action: format!("delete from {table}"),
-            message: "there is no such row".to_owned(),
-        })
+        let written = || -> ReadResult<()> {
+            let mut cursor = self.tx.cursor(db)?;
+            let row: Option<Vec<u8>> = cursor.get_both_range(account, slot.as_slice())?;
+            if row.is_some_and(|row| row.starts_with(slot.as_slice())) {
+                cursor.del()?;
+            }
+            if value.is_zero() {
+                return Ok(());
+            }
+            let row = encode::storage_entry(slot, value);
+            Ok(self.tx.put(db, account, row, WriteFlags::UPSERT)?)
+        };
+        written().db(|| format!("write {table}"))
     }
 
     /// Returns the value of a key.

@@ -2,20 +2,22 @@
 
 use super::{
     super::{
-        Error,
+        Changed, Error,
         block::Body,
         encode::{self, Account},
         error::Io,
         header,
         jar::Segment,
+        masking,
         segments::{self, Row, Segments},
-        state::Before,
-        tables::{Changes, StateRows},
+        state::{Touched, Values},
+        tables::{Changes, Frontier, StateRows},
         world::CONTRACT_CODE,
     },
     Appender, Recent,
 };
-use std::thread;
+use alloy_primitives::Address;
+use std::{collections::BTreeSet, thread};
 use txgraph_transfers::Transfer;
 
 impl Appender {
@@ -26,7 +28,7 @@ impl Appender {
         std::fs::write(&specification, json).io(&specification, "write")?;
 
         let changes = self.tables.begin()?;
-        let mut before = Before::new();
+        let (mut values, mut touched) = (Values::new(), Touched::new());
         for account in self.world.genesis_accounts() {
             let code_hash = account.contract.then_some(self.world.contract_code_hash);
             let state = Account {
@@ -34,8 +36,12 @@ impl Appender {
                 balance: account.balance,
                 code_hash,
             };
-            self.accounts.set(account.address, state);
-            before.insert(account.address, None);
+            values.insert(account.address, Some(state));
+            let changed = Changed {
+                before: None,
+                after: Some(state),
+            };
+            touched.insert(account.address, changed);
         }
         let world = &self.world;
         for (hash, code, delegation) in [
@@ -54,8 +60,8 @@ impl Appender {
         self.segments.begin_block(&changes, &header, self.hash)?;
         self.segments
             .write_body(&changes, 0, 0, std::iter::empty(), &[])?;
-        self.write_before(&changes, 0, &before)?;
-        self.finish(changes)
+        self.write_before(&changes, 0, &touched)?;
+        self.finish(changes, &values, &values)
     }
 
     pub(super) fn commit(
@@ -64,7 +70,7 @@ impl Appender {
         sink: &mut dyn FnMut(&[Transfer]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let changes = self.tables.begin()?;
-        let mut lookup = Vec::new();
+        let (mut lookup, mut values) = (Vec::new(), Values::new());
         for body in bodies {
             let header = header::on_top_of(&self.header, self.hash, body, &self.world.config);
             if header.gas_used > header.gas_limit {
@@ -72,7 +78,7 @@ impl Appender {
                 return Err(Error::Config(problem));
             }
             let hash = header.hash_slow();
-            let before = self.accounts.apply(&changes, &header, body)?;
+            let touched = self.accounts.apply(&changes, &header, body)?;
             self.segments.begin_block(&changes, &header, hash)?;
             let first_tx = self.next_tx;
             let rows = body.transactions.iter().map(|done| Row {
@@ -90,7 +96,8 @@ impl Appender {
                     .zip(&body.transactions)
                     .map(|(tx, done)| (done.hash, tx)),
             );
-            self.write_before(&changes, body.number, &before)?;
+            self.write_before(&changes, body.number, &touched)?;
+            values.extend(touched.iter().map(|(address, it)| (*address, it.after)));
             sink(&body.transfers)?;
             if let Some(truth) = &mut self.truth {
                 truth.add(&self.world, body);
@@ -101,12 +108,18 @@ impl Appender {
                 hash,
                 first_tx,
                 tx_hashes,
-                before,
+                touched,
             });
             (self.header, self.hash) = (header, hash);
         }
         segments::write_lookup(&changes, self.world.config.layout, lookup)?;
-        self.finish(changes)
+        let masking = self.world.config.masking_blocks;
+        let (before, tip) = (self.state, self.header.number);
+        self.state = tip.saturating_sub(masking).max(before);
+        let recent = self.recent.iter().map(|it| (it.header.number, &it.touched));
+        let recent = recent.filter(|(number, _)| *number > before);
+        let hashed = masking::written(recent, self.state);
+        self.finish(changes, &values, &hashed)
     }
 
     /// Writes the previous values of the accounts that a block changed.
@@ -114,22 +127,23 @@ impl Appender {
         &mut self,
         changes: &Changes,
         block: u64,
-        before: &Before,
+        touched: &Touched,
     ) -> Result<(), Error> {
-        let rows = before
+        let rows = touched
             .iter()
-            .map(|(address, account)| encode::account_before(*address, account.as_ref()));
+            .map(|(address, it)| encode::account_before(*address, it.before.as_ref()));
         self.segments
             .write_before(changes, block, &rows.collect::<Vec<_>>(), &[])
     }
 
-    /// Commits static files, then the tables.
-    pub(super) fn finish(&mut self, changes: Changes) -> Result<(), Error> {
+    /// Commits static files, then the tables with these values of plain and hashed state.
+    fn finish(&mut self, changes: Changes, plain: &Values, hashed: &Values) -> Result<(), Error> {
         let tip = self.header.number;
         let finality = self.world.config.finality;
         self.finalized = self.finalized.max(tip.saturating_sub(finality));
         // Keeps the finalized block itself, which may become the tip.
-        let kept = usize::try_from(tip - self.finalized + 1).unwrap_or(usize::MAX);
+        let oldest = self.finalized.min(self.state);
+        let kept = usize::try_from(tip - oldest + 1).unwrap_or(usize::MAX);
         let old = self.recent.len().saturating_sub(kept);
         self.recent.drain(..old);
 
@@ -137,18 +151,25 @@ impl Appender {
         if !self.pause.is_zero() {
             thread::sleep(self.pause);
         }
-        self.accounts.write(&changes)?;
+        let behind = self.changed_after(self.state);
+        self.accounts.write(&changes, plain, hashed, &behind)?;
         self.write_checkpoints(&changes)?;
         changes.commit()
     }
 
     pub(super) fn write_checkpoints(&self, changes: &Changes) -> Result<(), Error> {
-        self.tables.checkpoints(
-            changes,
-            self.header.number,
-            self.finalized,
-            StateRows::Changes,
-        )
+        let frontier = Frontier {
+            tip: self.header.number,
+            state: self.state,
+        };
+        self.tables
+            .checkpoints(changes, frontier, self.finalized, StateRows::Changes)
+    }
+
+    /// The accounts that blocks after `state` changed.
+    pub(super) fn changed_after(&self, state: u64) -> BTreeSet<Address> {
+        let recent = self.recent.iter().filter(|it| it.header.number > state);
+        recent.flat_map(|it| it.touched.keys().copied()).collect()
     }
 
     pub(super) fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
@@ -158,8 +179,6 @@ impl Appender {
             (gone.header.number, gone.hash),
             gone.first_tx,
             &gone.tx_hashes,
-        )?;
-        self.accounts.restore(&gone.before);
-        Ok(())
+        )
     }
 }

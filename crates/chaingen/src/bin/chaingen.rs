@@ -48,6 +48,9 @@ struct Args {
     /// Fungible tokens; the first three have half of all transfers
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     tokens: u64,
+    /// Blocks that hashed state stays behind, as in a node since reth 2.6 (there 30)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    masking: u64,
     /// Blocks per static file
     #[arg(long, value_name = "N", default_value_t = 500_000)]
     blocks_per_file: u64,
@@ -82,6 +85,7 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         tokens: args.tokens,
         layout: args.layout,
         blocks_per_file: args.blocks_per_file,
+        masking_blocks: args.masking,
         truth: args.truth.is_some(),
         ..Config::default()
     };

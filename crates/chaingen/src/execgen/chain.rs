@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-/// Blocks per commit at most.
+/// Blocks per commit at most, in a chain without blocks in memory.
 const COMMIT_BLOCKS: u64 = 32;
 /// Withdrawals per block.
 const WITHDRAWALS: u64 = 8;
@@ -43,7 +43,32 @@ pub struct Plan {
     pub signers: u64,
     /// How the chain is stored.
     pub storage: Storage,
+    /// The blocks that stay in memory.
+    pub memory: Memory,
 }
+
+/// The newest blocks, which a node keeps in memory before it writes them (reth
+/// `crates/engine/primitives/src/config.rs`). The default is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The node writes when it has more blocks than this in memory
+    /// (`--engine.persistence-threshold`). 0: it writes every block at once.
+    pub threshold: u64,
+    /// The newest blocks that stay in memory when it writes
+    /// (`--engine.memory-block-buffer-target`); at most the threshold.
+    pub buffer: u64,
+}
+
+impl Memory {
+    /// The defaults of reth since 2.6.0. The buffer is the default of its source of 2026-08-21.
+    pub const RETH: Self = Self {
+        threshold: 50,
+        buffer: 5,
+    };
+}
+
+/// `--engine.num-state-masking-blocks` of reth, by default since 2.6.0.
+pub const MASKING_BLOCKS: u64 = 30;
 
 impl Plan {
     /// Creates a plan for blocks of this size.
@@ -54,7 +79,24 @@ impl Plan {
             gas_per_block,
             signers: 64,
             storage: layout.into(),
+            memory: Memory::default(),
         }
+    }
+
+    /// Returns why a node refuses these values, if so (reth `EngineArgs::validate`).
+    fn problem(&self) -> Option<String> {
+        let Memory { threshold, buffer } = self.memory;
+        let masking = self.storage.masking_blocks;
+        if buffer > threshold {
+            return Some(format!("{buffer} blocks in memory of at most {threshold}"));
+        }
+        let window = masking.saturating_add(buffer);
+        (threshold > 0 && masking > 0 && window >= threshold).then(|| {
+            format!(
+                "{masking} masking blocks and {buffer} blocks in memory, which together must be \
+                 fewer than the threshold of {threshold}"
+            )
+        })
     }
 
     /// Blocks use less than half of it, so that the base fee falls to its minimum.
@@ -73,7 +115,9 @@ pub struct Chain {
     addresses: Vec<Address>,
     state: State,
     writer: BlockWriter,
-    /// Header of the newest block.
+    /// The blocks above those on disk.
+    memory: VecDeque<ExecutedBlock>,
+    /// Header of the newest block, in memory or on disk.
     header: Header,
     /// Headers of earlier blocks that an unwind may make the newest again.
     below: VecDeque<Header>,
@@ -84,6 +128,9 @@ pub struct Chain {
 impl Chain {
     /// Creates a data directory in `folder`, which must be empty or not exist.
     pub fn create(folder: &Path, plan: Plan) -> Result<Self, Error> {
+        if let Some(problem) = plan.problem() {
+            return Err(crate::Error::Config(problem).into());
+        }
         let contracts = Contracts::new();
         let signers: Vec<_> = (0..plan.signers)
             .map(|number| Signer::new(plan.seed, "signer", &[number]))
@@ -108,15 +155,26 @@ impl Chain {
             addresses,
             state,
             writer,
+            memory: VecDeque::new(),
             header,
             below: VecDeque::new(),
             branch: 0,
         })
     }
 
-    /// The newest block.
+    /// The newest block on disk.
     pub fn tip(&self) -> Tip {
         self.writer.tip()
+    }
+
+    /// The number of the newest block, in memory or on disk.
+    pub fn head(&self) -> u64 {
+        self.header.number
+    }
+
+    /// The block up to which hashed state is on disk ([`BlockWriter::state_block`]).
+    pub fn state_block(&self) -> u64 {
+        self.writer.state_block()
     }
 
     /// Sets a pause between static files and MDBX in every commit.
@@ -124,24 +182,52 @@ impl Chain {
         self.writer.set_pause(pause);
     }
 
-    /// Appends `count` blocks.
+    /// Appends `count` blocks. Writes those that do not stay in memory, and returns the newest
+    /// block on disk.
     pub fn append(&mut self, count: u64) -> Result<Tip, Error> {
-        let mut left = count;
-        while left > 0 {
-            let together = left.min(COMMIT_BLOCKS);
-            let mut blocks = Vec::new();
-            for _ in 0..together {
-                blocks.push(self.execute()?);
+        let Memory { threshold, buffer } = self.plan.memory;
+        let full = match threshold {
+            0 => COMMIT_BLOCKS,
+            _ => threshold + 1,
+        };
+        for _ in 0..count {
+            let block = self.execute()?;
+            self.memory.push_back(block);
+            if self.memory.len() as u64 == full {
+                self.write(buffer)?;
             }
-            self.writer.append(blocks)?;
-            left -= together;
+        }
+        if threshold == 0 && !self.memory.is_empty() {
+            self.write(0)?;
         }
         Ok(self.tip())
     }
 
-    /// Removes all blocks above `to`. The next blocks belong to another branch.
+    /// Writes all blocks except the newest `buffer` ones.
+    fn write(&mut self, buffer: u64) -> Result<(), Error> {
+        let kept = usize::try_from(buffer).unwrap_or(usize::MAX);
+        let count = self.memory.len().saturating_sub(kept);
+        self.writer.append(self.memory.drain(..count).collect())?;
+        Ok(())
+    }
+
+    /// Writes all blocks and all state, like a node that is stopped.
+    pub fn flush(&mut self) -> Result<Tip, Error> {
+        let blocks = self.memory.drain(..).collect();
+        Ok(self.writer.flush(blocks)?)
+    }
+
+    /// Removes all blocks above `to`, and returns the newest block on disk. The next blocks
+    /// belong to another branch.
     pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
-        for block in self.writer.unwind(to)? {
+        let mut gone = Vec::new();
+        while let Some(block) = self.memory.pop_back_if(|block| block.header.number > to) {
+            gone.push(block);
+        }
+        if to < self.tip().number {
+            gone.extend(self.writer.unwind(to)?);
+        }
+        for block in gone {
             self.state.take_back(&block);
             if let Some(header) = self.below.pop_back() {
                 self.header = header;
@@ -172,7 +258,8 @@ impl Chain {
         let header = block.header.clone();
         self.below
             .push_back(std::mem::replace(&mut self.header, header));
-        if self.below.len() as u64 > self.plan.storage.finality + COMMIT_BLOCKS {
+        let unwindable = self.plan.storage.finality + self.plan.memory.threshold;
+        if self.below.len() as u64 > unwindable + COMMIT_BLOCKS {
             self.below.pop_front();
         }
         Ok(block)

@@ -37,15 +37,22 @@ pub struct MinerPlan {
     pub step_ms: Option<u64>,
     /// Steps of a thousand that replace the newest blocks with a longer branch.
     pub reorgs_permille: u64,
-    /// Replaced blocks, minimum and maximum.
+    /// Replaced blocks, minimum and maximum. A reorganisation never replaces a finalized
+    /// block.
     pub reorg_blocks: (u64, u64),
+    /// Steps of a thousand that write all blocks and state, as a clean restart does.
+    pub flushes_permille: u64,
 }
 
 /// The progress of a miner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Its newest block.
+    /// Its newest block on disk.
     pub tip: Tip,
+    /// Its newest block, in memory or on disk.
+    pub head: u64,
+    /// The block up to which its hashed state is on disk.
+    pub state: u64,
     /// Steps so far. A step commits new blocks, after a reorganisation or not.
     pub steps: u64,
     /// Mined blocks, including those that were removed again.
@@ -54,6 +61,10 @@ pub struct Progress {
     pub taken_back: u64,
     /// Reorganisations.
     pub reorgs: u64,
+    /// Reorganisations that removed blocks from the disk.
+    pub reorgs_on_disk: u64,
+    /// Reorganisations that removed blocks at or below the block of hashed state.
+    pub reorgs_below_state: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,10 +116,14 @@ fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
     let mut chain = Chain::create(&job.folder, plan.chain)?;
     let mut progress = Progress {
         tip: chain.append(plan.blocks_at_start)?,
+        head: chain.head(),
+        state: chain.state_block(),
         steps: 0,
         mined: plan.blocks_at_start,
         taken_back: 0,
         reorgs: 0,
+        reorgs_on_disk: 0,
+        reorgs_below_state: 0,
     };
     let mut draw = Draw::new(plan.chain.seed, "miner", &[]);
     loop {
@@ -123,13 +138,25 @@ fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
         let mut blocks = draw.between(1, plan.commit_blocks_max);
         if draw.permille(plan.reorgs_permille) {
             let (least, most) = plan.reorg_blocks;
-            let depth = draw.between(least, most).min(progress.tip.number);
-            chain.unwind(progress.tip.number - depth)?;
+            let lowest = progress
+                .tip
+                .number
+                .saturating_sub(plan.chain.storage.finality);
+            let depth = draw.between(least, most).min(progress.head - lowest);
+            let to = progress.head - depth;
+            progress.reorgs_on_disk += u64::from(to < progress.tip.number);
+            progress.reorgs_below_state += u64::from(to < progress.state);
+            chain.unwind(to)?;
             progress.taken_back += depth;
             progress.reorgs += 1;
             blocks += depth;
         }
         progress.tip = chain.append(blocks)?;
+        if plan.flushes_permille > 0 && draw.permille(plan.flushes_permille) {
+            progress.tip = chain.flush()?;
+        }
+        progress.head = chain.head();
+        progress.state = chain.state_block();
         progress.mined += blocks;
         progress.steps += 1;
     }

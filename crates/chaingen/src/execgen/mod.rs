@@ -13,7 +13,9 @@
 //! because there is no trie. Everything else in a header is correct.
 //!
 //! [`Chain`] writes in this process. [`Miner`] writes in a process of its own, at its own
-//! pace and with reorganisations.
+//! pace and with reorganisations. Both can keep blocks in memory and hashed state behind the
+//! blocks, as nodes do since reth 2.6 ([`Memory`], `masking_blocks` in
+//! [`Storage`](crate::Storage)).
 
 mod chain;
 mod contracts;
@@ -23,6 +25,6 @@ mod miner;
 mod state;
 mod traffic;
 
-pub use chain::{Chain, Plan};
+pub use chain::{Chain, MASKING_BLOCKS, Memory, Plan};
 pub use error::Error;
 pub use miner::{Miner, MinerPlan, Progress, mine_if_asked};

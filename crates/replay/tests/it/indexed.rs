@@ -73,6 +73,7 @@ fn index_follows_reorganisations() {
         step_ms: None,
         reorgs_permille: 500,
         reorg_blocks: (1, 12),
+        flushes_permille: 0,
     };
     let mut miner = Miner::start("soak::miner", &folder, plan).unwrap();
     let db = Arc::new(database(&folder));

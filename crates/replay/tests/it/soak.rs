@@ -98,6 +98,7 @@ fn soak(layout: Layout, history: History, seed: u64) {
         step_ms: Some(120),
         reorgs_permille: 60,
         reorg_blocks: (1, 24),
+        flushes_permille: 0,
     };
     let miner = Miner::start("soak::miner", &folder, plan).unwrap();
     let db = Arc::new(database(&folder));

@@ -226,6 +226,7 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
         step_ms: None,
         reorgs_permille: 1000,
         reorg_blocks: (10, 10),
+        flushes_permille: 0,
     };
     let miner = Miner::start("soak::miner", &folder, plan).unwrap();
     let db = Arc::new(database(&folder));
