@@ -5,9 +5,9 @@
 use alloy_primitives::{Address, B256, U256, address};
 use libfuzzer_sys::fuzz_target;
 use txgraph_transfers::{
-    DEPOSIT, DecodeCounts, Decoder, Direction, EIP7708_BURN, EIP7708_LOG_ADDRESS, Kind, LogView,
-    TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, Touching,
-    TransactionView, Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
+    DEPOSIT, DecodeCounts, Decoder, Direction, EIP7708_LOG_ADDRESS, Kind, LogView, TRANSFER,
+    TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, Touching, TransactionView,
+    Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
 };
 
 const ADDRESSES: [Address; 5] = [
@@ -17,8 +17,8 @@ const ADDRESSES: [Address; 5] = [
     address!("00000000000000000000000000000000000a11ce"),
     address!("0000000000000000000000000000000000000b0b"),
 ];
-const TOPICS: [B256; 7] =
-    [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH, DEPOSIT, WITHDRAWAL, EIP7708_BURN, B256::ZERO];
+const TOPICS: [B256; 6] =
+    [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH, DEPOSIT, WITHDRAWAL, B256::ZERO];
 
 /// The input as a sequence of choices, which are zero after its end.
 struct Choices<'a>(&'a [u8]);

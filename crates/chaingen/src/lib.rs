@@ -36,6 +36,7 @@ mod histories;
 mod intent;
 mod jar;
 mod live;
+mod logged_sample;
 mod masking;
 mod op;
 mod op_recorded;
@@ -63,6 +64,7 @@ pub use executed::{
     next_header,
 };
 pub use live::{LiveNode, serve, serve_if_asked};
+pub use logged_sample::LoggedSample;
 pub use op::{OpTransaction, op_receipt};
 pub use op_recorded::{op_block, op_block_of_receipts};
 pub use op_sample::{OpSample, receipts_root};

@@ -261,10 +261,10 @@ pub(crate) struct SelectionArgs {
     )]
     wrapped_native: Vec<String>,
 
-    /// Also transfers of the native coin by calls inside transactions, which leave no log
+    /// Also transfers of the native coin by calls inside transactions
     ///
-    /// Executes every transaction of the blocks again, which costs many times as much as a scan and
-    /// needs the state before each block. `--kind fee,priority` adds fees. See `txgraph replay`.
+    /// Blocks of Amsterdam have logs of them. In older blocks they leave no log: every transaction is
+    /// executed again, which costs many times as much as a scan and needs the state before each block. `--kind fee,priority` adds fees. See `txgraph replay`.
     /// Chains of the OP stack are not executed. Their fees are computed if no other movements are
     /// requested: `--kind fee,priority,l1-fee,operator-fee`.
     #[arg(long, help_heading = "Which transfers")]

@@ -18,7 +18,8 @@ use std::{
 };
 use txgraph_stored::{StoredBlocks, StoredChunk};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, BlockTime, ChainInfo, Kind, ScanRequest, SourceFailure, Transfer,
+    BlockRange, BlockRanges, BlockTime, ChainInfo, Kind, ScanRequest, SourceError, SourceFailure,
+    Transfer,
 };
 
 /// The compressed bytes that a thread reads at a time.
@@ -161,6 +162,23 @@ impl Archive {
         })
     }
 
+    /// Whether logs report the movements of the native coin in a block and those after it
+    /// (EIP-7708, since Amsterdam).
+    ///
+    /// # Errors
+    ///
+    /// If the block is not in the files, or its header cannot be read.
+    pub fn is_logged(&self, block: u64) -> Result<bool> {
+        let file = self.file_of(block)?;
+        let blocks = BlockRange {
+            first: block,
+            last: block,
+        };
+        let mut scratch = Scratch::default();
+        let header = BlockReader::new(file, blocks, &mut scratch)?.header(block)?;
+        Ok(header.has_access_list)
+    }
+
     /// Recomputes the accumulator of a file, if it has one.
     fn check_accumulator(&self, file: &EraFile, scratch: &mut Scratch) -> Result<()> {
         let fault = |fault| file.fault(file.index.blocks.last, fault);
@@ -227,6 +245,26 @@ impl StoredBlocks for Archive {
 
     fn missing_reason(&self) -> &str {
         &self.missing_reason
+    }
+
+    fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        if request.filter.wants_fees() {
+            return Err(SourceError::Unsupported {
+                what: "a request for fees",
+                reason: "the archives do not contain them",
+            });
+        }
+        let present = request.blocks.intersect(&self.available);
+        if request.filter.wants_traces()
+            && let Some(blocks) = present.span()
+            && !self.is_logged(blocks.first).map_err(SourceFailure::from)?
+        {
+            return Err(SourceError::Unsupported {
+                what: "a request for internal transfers",
+                reason: "blocks before Amsterdam have no logs of them",
+            });
+        }
+        Ok(())
     }
 
     fn chunks(

@@ -6,6 +6,10 @@ use alloy_primitives::{B256, Bloom, U256, keccak256};
 /// The bytes of a bloom filter.
 const BLOOM_BYTES: usize = 256;
 
+/// The place of the hash of the block access list after the withdrawals root: it follows the blob gas,
+/// its excess, the root of the beacon block and the hash of requests.
+const ACCESS_LIST: usize = 4;
+
 /// A header. Its hash covers fields that are not here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -20,6 +24,8 @@ pub(crate) struct Header {
     pub(crate) timestamp: u64,
     /// Since Shanghai.
     pub(crate) withdrawals_root: Option<B256>,
+    /// Whether it has the hash of a block access list (EIP-7928): since Amsterdam.
+    pub(crate) has_access_list: bool,
 }
 
 impl Header {
@@ -44,15 +50,19 @@ impl Header {
         fields.string()?;
         fields.fixed::<32>()?;
         fields.fixed::<8>()?;
-        let mut withdrawals_root = None;
+        let (mut withdrawals_root, mut has_access_list) = (None, false);
         if !fields.is_empty() {
             // Base fee.
             fields.wide_number()?;
             if !fields.is_empty() {
                 withdrawals_root = Some(fields.hash()?);
             }
-            while !fields.is_empty() {
+            for number in 0.. {
+                if fields.is_empty() {
+                    break;
+                }
                 fields.string()?;
+                has_access_list |= number == ACCESS_LIST;
             }
         }
         Ok(Self {
@@ -66,6 +76,7 @@ impl Header {
             number,
             timestamp,
             withdrawals_root,
+            has_access_list,
         })
     }
 }
@@ -100,7 +111,12 @@ mod tests {
             requests_hash: Some(root(11)),
             ..london.clone()
         };
-        for header in [frontier, london, osaka] {
+        let amsterdam = alloy_consensus::Header {
+            block_access_list_hash: Some(root(12)),
+            slot_number: Some(13),
+            ..osaka.clone()
+        };
+        for header in [frontier, london, osaka, amsterdam] {
             let mut rlp = Vec::new();
             header.encode(&mut rlp);
             let decoded = Header::decode(&rlp).unwrap();
@@ -113,6 +129,8 @@ mod tests {
             assert_eq!(decoded.difficulty, header.difficulty);
             assert_eq!((decoded.number, decoded.timestamp), (6, 7));
             assert_eq!(decoded.withdrawals_root, header.withdrawals_root);
+            let has_access_list = header.block_access_list_hash.is_some();
+            assert_eq!(decoded.has_access_list, has_access_list);
             rlp.pop();
             assert!(Header::decode(&rlp).is_err());
         }

@@ -130,7 +130,10 @@ impl Archive {
             }
             _ => true,
         };
-        if payment.value.is_zero() || payment.value < filter.min_value || !is_received(filter) {
+        // Among the logs of movements inside of transactions is that of the value.
+        let is_wanted =
+            filter.internal || (payment.value >= filter.min_value && is_received(filter));
+        if payment.value.is_zero() || !is_wanted {
             return Ok(None);
         }
         match receipt.outcome {

@@ -404,7 +404,7 @@ impl Assembler<'_, '_> {
         Ok(())
     }
 
-    /// Whether the question includes movements that leave no log.
+    /// Whether the question includes movements that are not in the tables of tokens.
     fn wants_direct(&self, transfer: &Transfer) -> bool {
         match transfer.kind {
             Kind::Internal => self.filter.internal,

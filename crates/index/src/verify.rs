@@ -43,7 +43,7 @@ pub fn verify<'a>(
         false => {
             check_internal(&origin, manifest.internal)?;
             let request = everything(&index.blocks(), &manifest.wrapped_native);
-            Some(Expected::new(&origin, request, manifest.internal)?)
+            Some(Expected::new(&origin, &request, manifest.internal)?)
         }
     };
     let work = &origin.work;

@@ -257,7 +257,7 @@ impl<'a> Build<'a> {
             let (prepared, gone) = match skip_unavailable {
                 true => self.origin.prepare_available(&request, manifest.internal)?,
                 false => {
-                    let prepared = self.origin.prepare(&missing, manifest.internal)?;
+                    let prepared = self.origin.prepare(&request, manifest.internal)?;
                     // Fails with all missing blocks, before any are read.
                     self.origin.source.check_available(&request)?;
                     (prepared, BlockRanges::default())
@@ -352,7 +352,6 @@ impl<'a> Build<'a> {
         let began = Instant::now();
         let work = &self.origin.work;
         let threads = work.threads.count();
-        let request = everything(blocks, &manifest.wrapped_native);
         let jobs = units(blocks, manifest.segment_blocks);
         let memory_max = (options.memory_bytes_max / threads as u64).max(WORKER_BYTES_MIN);
         let stop = Stop::new(&work.cancel);
@@ -366,7 +365,7 @@ impl<'a> Build<'a> {
             capacity: Capacity::default(),
             folder: self.folder,
             chain: self.origin.source.chain(),
-            reader: prepared.reader(&request),
+            reader: prepared.reader(),
             memory_max: usize::try_from(memory_max).unwrap_or(usize::MAX),
             stop: &stop,
             log: &log,

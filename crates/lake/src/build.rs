@@ -244,9 +244,9 @@ impl<'a> Build<'a> {
         };
         let request = request(&blocks, &options.wrapped_native);
         // Without movements inside of transactions, which take long to find.
-        let prepared = self.origin.prepare(&request.blocks, false)?;
+        let prepared = self.origin.prepare(&request, false)?;
         self.origin.source.check_available(&request)?;
-        let run = prepared.reader(&request).read(blocks)?;
+        let run = prepared.reader().read(blocks)?;
         let (read, found) = run.map_or((1, 1), |run| {
             (run.blocks.blocks(), run.transfers.len().max(1) as u64)
         });
@@ -279,10 +279,10 @@ impl<'a> Build<'a> {
                 .into());
             }
             let request = request(&wanted, &manifest.wrapped_native);
-            let prepared = self.origin.prepare(&request.blocks, manifest.internal)?;
+            let prepared = self.origin.prepare(&request, manifest.internal)?;
             // Fails with all missing blocks, before any are read.
             self.origin.source.check_available(&request)?;
-            match self.read(&mut manifest, wanted, &request, &prepared, &mut report) {
+            match self.read(&mut manifest, wanted, &prepared, &mut report) {
                 // The blocks belong to another branch now.
                 Err(Error::Source(SourceError::Reorged { block })) => {
                     tracing::debug!(block, "the chain was reorganised; reading again");
@@ -319,7 +319,6 @@ impl<'a> Build<'a> {
         &self,
         manifest: &mut Manifest,
         blocks: BlockRange,
-        request: &ScanRequest,
         prepared: &PreparedOrigin<'_>,
         report: &mut BuildReport,
     ) -> Result<()> {
@@ -341,7 +340,7 @@ impl<'a> Build<'a> {
         };
         let jobs = units(&blocks.into(), manifest.partition_blocks);
         let worker = || Worker {
-            reader: prepared.reader(request),
+            reader: prepared.reader(),
             limits: &limits,
             stop: &stop,
             capacity: Capacity::default(),

@@ -39,7 +39,7 @@ pub fn verify<'a>(lake: &Lake, origin: impl Into<Origin<'a>>) -> Result<VerifyRe
         return Ok(VerifyReport::default());
     };
     let request = request(&blocks, &lake.manifest.wrapped_native);
-    let expected = Expected::new(&origin, request, lake.manifest.internal)?;
+    let expected = Expected::new(&origin, &request, lake.manifest.internal)?;
     run(lake, &origin.work, Some((&origin, &expected)))
 }
 

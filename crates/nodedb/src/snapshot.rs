@@ -177,6 +177,34 @@ impl<'db> Snapshot<'db> {
         Ok(header)
     }
 
+    /// Returns the first block of Amsterdam, or a later one if no earlier header is stored. From
+    /// it on, headers have the hash of a block access list (EIP-7928), and logs report the movements
+    /// of the native coin (EIP-7708). `None` if the newest block is older.
+    ///
+    /// # Errors
+    ///
+    /// If a header cannot be read.
+    pub fn amsterdam(&self) -> Result<Option<u64>> {
+        // Forks stay active, so a binary search finds the first one.
+        let is_active = |block| match self.header(block) {
+            Ok(header) => Ok(header.block_access_list_hash.is_some()),
+            Err(Error::Missing { .. }) => Ok(false),
+            Err(error) => Err(error),
+        };
+        let (mut first, mut last) = (0, self.tip());
+        if !is_active(last)? {
+            return Ok(None);
+        }
+        while first < last {
+            let middle = first.midpoint(last);
+            match is_active(middle)? {
+                true => last = middle,
+                false => first = middle + 1,
+            }
+        }
+        Ok(Some(first))
+    }
+
     /// Returns the transaction numbers of a block. Cheap, so it can be used to size chunks.
     pub fn body(&self, block: u64) -> Result<BodyIndices> {
         self.check_tip(block)?;

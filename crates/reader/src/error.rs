@@ -65,6 +65,14 @@ pub enum Error {
         /// The expected number.
         expected: u64,
     },
+    /// A block has no logs of the movements of the native coin.
+    #[error(
+        "block {block} is from before Amsterdam now and has no logs of internal transfers; ask again"
+    )]
+    Unlogged {
+        /// The block.
+        block: u64,
+    },
     /// A transaction that was searched for by its hash.
     #[error(
         "transaction {hash} is not in blocks {blocks}{}",
@@ -121,6 +129,7 @@ impl Error {
             Self::NodeDb(_)
             | Self::Threads(_)
             | Self::Unlinked { .. }
+            | Self::Unlogged { .. }
             | Self::Unnumbered { .. }
             | Self::Incomplete { .. } => FailureKind::Unreadable,
         }

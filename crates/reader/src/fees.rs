@@ -113,8 +113,8 @@ impl Fees {
         };
         let payments = self.block.payments(&paid);
         let payments = payments.map_err(|error| inconsistent(block, Some(index), error))?;
-        let payments = payments.map(|payment| (payment.to, payment.value, payment.kind));
-        decoder.payments(index, payer.from, payments, first, transfers);
+        let paid = payments.map(|paid| (payer.from, paid.to, paid.value, paid.kind));
+        decoder.movements(index, paid, first, transfers);
         Ok(())
     }
 }

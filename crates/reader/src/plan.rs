@@ -73,7 +73,7 @@ pub(crate) struct TokenBits(Vec<Vec<(u8, u8)>>);
 
 impl TokenBits {
     /// Returns `None` if bloom filters cannot exclude the wanted transfers: native movements
-    /// leave no log, and some token is in every block.
+    /// are in no log of a token, and some token is in every block.
     pub(crate) fn of(filter: &TransferFilter) -> Option<Self> {
         let tokens = filter.only_logs_of()?;
         if !(1..=TOKENS_MAX).contains(&tokens.len()) {

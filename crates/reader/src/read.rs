@@ -221,7 +221,7 @@ impl ChunkReader<'_> {
         let mut hash = None;
         snapshot.for_each_block(blocks, self.parts, scratch, &mut |block| {
             if block.number == blocks.first
-                && let Some(broken) = link(block, partial)?
+                && let Some(broken) = self.link(block, partial)?
             {
                 halt = Some(Halt::Broken(broken));
                 return Ok(ControlFlow::Break(()));
@@ -385,18 +385,25 @@ impl ChunkReader<'_> {
         }
         Ok(u64::from(index))
     }
-}
 
-/// Checks the link between the first block under a snapshot and the blocks before.
-fn link(block: &mut Block<'_>, partial: &mut Partial) -> nodedb::Result<Option<Error>> {
-    let parent = block.check_header()?.parent_hash;
-    if partial.parent.is_none() {
-        partial.parent = Some(parent);
+    /// Checks the link between the first block under a snapshot and the blocks before. Also, if
+    /// internal transfers are read from logs, that the block has logs of them; then those after it
+    /// have them, too.
+    fn link(&self, block: &mut Block<'_>, partial: &mut Partial) -> nodedb::Result<Option<Error>> {
+        let number = block.number;
+        let header = block.check_header()?;
+        // An index gets those of older blocks from a replay.
+        let from_logs = self.request.filter.wants_traces() && self.observer.is_none();
+        if from_logs && header.block_access_list_hash.is_none() {
+            return Ok(Some(Error::Unlogged { block: number }));
+        }
+        let parent = header.parent_hash;
+        if partial.parent.is_none() {
+            partial.parent = Some(parent);
+        }
+        let linked = partial.hash.is_none_or(|before| before == parent);
+        Ok((!linked).then_some(Error::Unlinked { block: number }))
     }
-    let linked = partial.hash.is_none_or(|before| before == parent);
-    Ok((!linked).then_some(Error::Unlinked {
-        block: block.number,
-    }))
 }
 
 /// Converts the error of the last attempt.

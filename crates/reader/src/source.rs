@@ -10,7 +10,7 @@ use crate::{
     plan::{self, ScanPlan, TokenBits},
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     scan::{Run, Stop},
-    workers::ChunkWorkers,
+    workers::{ChunkWorkers, reread},
 };
 use std::{
     ops::ControlFlow,
@@ -94,17 +94,34 @@ impl NodeSource {
         self.chain.chain_id
     }
 
-    /// Refuses requests for transfers that do not follow from stored rows. Fees on the OP stack do.
+    /// Refuses requests for transfers that do not follow from stored rows. Fees on the OP stack do,
+    /// and internal transfers in blocks of Amsterdam, which have logs of them.
     fn check_supported(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let computed = self.db.family() == ChainFamily::OpStack && !request.filter.wants_traces();
-        if request.filter.internal && !computed {
+        let filter = &request.filter;
+        if self.db.family() != ChainFamily::OpStack && filter.wants_fees() {
+            return Err(SourceError::Unsupported {
+                what: "a request for fees",
+                reason: "the files of the node do not contain them; blocks have to be replayed",
+            });
+        }
+        if filter.wants_traces()
+            && let Some(span) = request.blocks.span()
+            && !self.is_logged(span.first)?
+        {
             return Err(SourceError::Unsupported {
                 what: "a request for internal transfers",
-                reason: "the files of the node do not contain them; blocks have to be replayed",
+                reason: "blocks before Amsterdam have no logs of them and have to be replayed",
             });
         }
         fees::rules(request, &self.db, self.chain.chain_id)?;
         Ok(())
+    }
+
+    /// Whether logs report the movements of the native coin in a block and those after it.
+    fn is_logged(&self, block: u64) -> Result<bool, SourceError> {
+        let logged_from = reread("headers", || self.db.snapshot()?.amsterdam());
+        let logged_from = logged_from.map_err(Error::NodeDb)?;
+        Ok(logged_from.is_some_and(|first| first <= block))
     }
 
     /// Returns the error for missing blocks, with the available ones.

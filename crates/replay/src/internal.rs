@@ -1,4 +1,5 @@
-//! Transfers inside transactions, found by re-executing blocks.
+//! Transfers inside transactions, found by re-executing blocks. Blocks of Amsterdam have logs of
+//! them (EIP-7708) and are not re-executed.
 
 use crate::{
     BlockReplay, ChainRules, Error, FrameDetail, Record, ReplayOptions, Replayer, StateHistory,
@@ -12,7 +13,7 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, FailureKind, InternalReader, InternalSource, InternalTransfers,
     SourceError, SourceFailure, Transfer, TransferFilter, Unavailable,
 };
-use txgraph_work::{CancelFlag, Threads};
+use txgraph_work::{CancelFlag, Retry, Threads};
 
 /// Finds, by replaying blocks, the native coin moved by calls, creations and destructions
 /// ([`Internal`](txgraph_transfers::Kind::Internal), [`Burn`](txgraph_transfers::Kind::Burn)). Also
@@ -91,6 +92,9 @@ impl<'a> Internal<'a> {
         &self,
         blocks: &BlockRanges,
     ) -> Result<(BlockRanges, Vec<Unavailable>), Error> {
+        if blocks.is_empty() {
+            return Ok(Default::default());
+        }
         let failed = |block: u64| {
             move |source: txgraph_state::Error| Error::State {
                 block,
@@ -139,6 +143,16 @@ impl<'a> Internal<'a> {
             }
         }
         Ok((BlockRanges::new(kept), missing))
+    }
+
+    /// Divides blocks into those before Amsterdam, which have to be replayed, and the others, whose
+    /// logs report transfers inside of transactions.
+    pub(crate) fn by_logs(&self, blocks: &BlockRanges) -> Result<[BlockRanges; 2], SourceError> {
+        let first = Retry::REREAD.run("headers", |_| true, || self.db.snapshot()?.amsterdam());
+        let logged = first.map_err(Error::from)?;
+        let logged = logged.and_then(|first| BlockRange::new(first, u64::MAX));
+        let logged = blocks.intersect(&logged.into_iter().collect());
+        Ok([blocks.subtract(&logged), logged])
     }
 
     /// Checks that all of these blocks can be replayed.
@@ -260,21 +274,26 @@ fn collect(
 /// A replayer that uses the thread of its caller.
 struct Reader<'a> {
     internal: &'a Internal<'a>,
-    replayer: Replayer<'a, StateRange<'a>>,
+    /// The blocks that are replayed.
+    blocks: BlockRanges,
+    /// `None` if there are none.
+    replayer: Option<Replayer<'a, StateRange<'a>>>,
 }
 
 impl InternalSource for Internal<'_> {
     fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
-        self.check(blocks)?;
-        let span = blocks.span().unwrap_or(BlockRange { first: 0, last: 0 });
+        let [blocks, _] = self.by_logs(blocks)?;
+        self.check(&blocks)?;
         let wanted = Movements {
             internal: true,
             fees: false,
         };
+        // Callers read from several threads themselves.
+        let replayer = |span| self.replayer(span, wanted, Threads::one());
         Ok(Box::new(Reader {
             internal: self,
-            // Callers read from several threads themselves.
-            replayer: self.replayer(span, wanted, Threads::one())?,
+            replayer: blocks.span().map(replayer).transpose()?,
+            blocks,
         }))
     }
 }
@@ -285,12 +304,18 @@ impl InternalReader for Reader<'_> {
             internal: true,
             ..TransferFilter::default()
         };
-        let ReplayedTransfers { transfers, ends } =
-            self.internal.replay(&self.replayer, &filter, blocks)?;
-        Ok(InternalTransfers {
-            transfers,
-            last_block_hash: ends.map(|(_, (_, hash))| hash),
-        })
+        let mut read = InternalTransfers::default();
+        let Some(replayer) = &self.replayer else {
+            return Ok(read);
+        };
+        // Consecutive blocks that were prepared have at most one range that is replayed.
+        for blocks in self.blocks.intersect(&blocks.into()).iter() {
+            let ReplayedTransfers { transfers, ends } =
+                self.internal.replay(replayer, &filter, blocks)?;
+            read.transfers.extend(transfers);
+            read.last_block = ends.map(|(_, last)| last);
+        }
+        Ok(read)
     }
 }
 

@@ -64,7 +64,11 @@ impl TransactionReplay {
     /// Needs [`Record::frames`](crate::Record).
     ///
     /// A contract that names itself as the beneficiary of its destruction burns its balance
-    /// ([`Kind::Burn`], to the zero address), provided that the fork deletes the contract.
+    /// ([`Kind::Burn`], to the zero address), provided that the fork deletes the contract. Since
+    /// Amsterdam it keeps its balance (EIP-8246).
+    ///
+    /// Since Amsterdam the chain logs these movements (EIP-7708), except for those of an account
+    /// to itself, which are left out here, too: logs and replay give the same rows.
     pub fn internal_transfers(&self, timestamp: u64) -> Vec<NativeTransfer> {
         let Some(frames) = &self.frames else {
             return Vec::new();
@@ -77,7 +81,7 @@ impl TransactionReplay {
                 continue;
             };
             if visited == 0 && number > 0 {
-                movements.extend(value_movement(number, frame));
+                movements.extend(value_movement(self.fork, number, frame));
             }
             match frame.children.get(visited) {
                 Some(child) => {
@@ -160,7 +164,10 @@ impl TransactionReplay {
     }
 }
 
-fn value_movement(number: usize, frame: &Frame) -> Option<Movement> {
+fn value_movement(fork: Fork, number: usize, frame: &Frame) -> Option<Movement> {
+    if fork >= Fork::Amsterdam && frame.caller == frame.address {
+        return None;
+    }
     let cause = match frame.kind {
         FrameKind::Call => Cause::Call,
         FrameKind::Create => Cause::Create,
@@ -193,10 +200,90 @@ fn destruction(fork: Fork, frames: &Frames, number: usize, frame: &Frame) -> Opt
     let created_now =
         |other: &Frame| other.is_creation() && !other.is_reverted && other.address == frame.address;
     // EIP-6780: from Cancun on, only a contract created in the same transaction is deleted.
-    let is_burnt = fork < Fork::Cancun || frames.iter().any(created_now);
+    // EIP-8246: from Amsterdam on, nothing is burnt.
+    let is_burnt =
+        fork < Fork::Cancun || (fork < Fork::Amsterdam && frames.iter().any(created_now));
     is_burnt.then_some(Movement {
         to: Address::ZERO,
         kind: Kind::Burn,
         ..movement
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        FrameDetail, FrameRecorder,
+        engine::{Engine, OurEvm},
+        movements,
+    };
+    use alloy_primitives::B256;
+    use txgraph_evm::{Evm, StateMemory};
+    use txgraph_revm_peer::case::{CHAIN_ID, case};
+    use txgraph_transfers::{Decoder, TransactionView, TransferFilter, WrappedNative};
+
+    /// The logs of Amsterdam and the frames of a replay give the same movements, in the same order.
+    #[test]
+    fn logs_equal_frames() {
+        let filter = TransferFilter {
+            internal: true,
+            ..TransferFilter::default()
+        };
+        let (mut moved, mut causes) = (0, std::collections::BTreeSet::new());
+        for seed in 0..6000 {
+            let case = case(seed);
+            if case.fork < Fork::Cancun {
+                continue;
+            }
+            let fork = Fork::Amsterdam;
+            let mut evm = Evm::new(fork, CHAIN_ID);
+            let memory = StateMemory::default();
+            let mut engine = OurEvm::new(&mut evm, fork, case.state, true, memory);
+            for (index, transaction) in (0..).zip(case.transactions) {
+                let mut recorder = FrameRecorder::new(FrameDetail::Calls);
+                let outcome = engine.transaction(&case.block, &transaction, Some(&mut recorder));
+                let Ok(outcome) = outcome else {
+                    continue;
+                };
+                engine.transitions().unwrap();
+                let view = TransactionView {
+                    from: transaction.caller,
+                    to: transaction.to.or(outcome.created).unwrap_or_default(),
+                    value: transaction.value,
+                    mint: U256::ZERO,
+                    success: outcome.is_success(),
+                };
+                let mut decoder = Decoder::new(CHAIN_ID, &WrappedNative::None, &filter);
+                decoder.begin_block(7, BlockTime::new(1));
+                let logs = movements(&mut decoder, index, Some(&view), &outcome.logs, 0);
+                let replay = TransactionReplay {
+                    block: 7,
+                    fork,
+                    index,
+                    hash: B256::repeat_byte(1),
+                    transaction,
+                    outcome,
+                    first_log: 0,
+                    frames: Some(recorder.take()),
+                    transitions: Vec::new(),
+                    balances: None,
+                };
+                let by_frames = replay.internal_transfers(1);
+                causes.extend(by_frames.iter().map(|it| it.cause));
+                let by_frames: Vec<_> = by_frames.into_iter().map(|it| it.transfer).collect();
+                let inside = logs.into_iter().filter(|it| it.kind == Kind::Internal);
+                let by_logs: Vec<_> = inside
+                    .map(|it| Transfer {
+                        transaction_hash: Some(replay.hash),
+                        ..it
+                    })
+                    .collect();
+                assert_eq!(by_logs, by_frames, "transaction {index} of seed {seed}");
+                moved += by_logs.len();
+            }
+        }
+        assert!(moved > 500, "{moved}");
+        assert_eq!(causes.len(), 4, "{causes:?}");
+    }
 }

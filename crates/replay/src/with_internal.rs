@@ -19,6 +19,9 @@ const RUN_BLOCKS: usize = 1024;
 /// blocks, if the filter requests them ([`TransferFilter::internal`]). These have times and
 /// transaction hashes, requested or not, because a replay knows them.
 ///
+/// Blocks of Amsterdam have logs of them, which the other source decodes. They are replayed for fees
+/// only, and then for both.
+///
 /// Blocks without a state to replay them on are reported as missing, as blocks without
 /// receipts are.
 #[derive(Debug)]
@@ -60,6 +63,17 @@ impl Progress {
         }
     }
 
+    /// Adds the report of blocks that were not replayed, after those that were.
+    fn add(&mut self, part: ScanReport) {
+        self.report.counts += part.counts;
+        self.report.missing.extend(part.missing);
+        self.report.pins.extend(part.pins);
+        self.report.caveats.extend(part.caveats);
+        self.report.notes.extend(part.notes);
+        self.report.last_block_hash = part.last_block_hash.or(self.report.last_block_hash);
+        self.covered.extend(part.covered.iter());
+    }
+
     fn finish(mut self) -> ScanReport {
         self.report.covered = BlockRanges::new(self.covered);
         let missing = &mut self.report.missing;
@@ -81,6 +95,17 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
     /// Adds the transfers of `internal` to those of `source`, which must read the same database.
     pub const fn new(source: S, internal: Internal<'a>) -> Self {
         Self { source, internal }
+    }
+
+    /// The blocks of a request that are replayed, and those whose logs report the transfers that
+    /// are wanted. Neither has any if no such transfers are wanted.
+    fn divide(&self, request: &ScanRequest) -> Result<[BlockRanges; 2], SourceError> {
+        let wanted = Movements::of(&request.filter);
+        match (wanted.internal, wanted.fees) {
+            (false, false) => Ok(Default::default()),
+            (_, true) => Ok([request.blocks.clone(), BlockRanges::default()]),
+            (true, false) => self.internal.by_logs(&request.blocks),
+        }
     }
 
     /// Scans and replays the blocks of `scan`, all of which can be replayed.
@@ -166,6 +191,14 @@ fn without_internal(request: &ScanRequest) -> ScanRequest {
     }
 }
 
+/// The request for some of its blocks.
+fn of_blocks(request: &ScanRequest, blocks: BlockRanges) -> ScanRequest {
+    ScanRequest {
+        blocks,
+        ..request.clone()
+    }
+}
+
 impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
     fn chain(&self) -> &ChainInfo {
         self.source.chain()
@@ -183,7 +216,8 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         if !request.allow_partial {
             self.check_available(request)?;
         }
-        let (blocks, missing) = self.internal.replayable(&request.blocks)?;
+        let [replayed, logged] = self.divide(request)?;
+        let (blocks, missing) = self.internal.replayable(&replayed)?;
         let mut progress = Progress {
             report: ScanReport {
                 missing,
@@ -192,24 +226,26 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
             covered: Vec::new(),
             last: None,
         };
-        let Some(span) = blocks.span() else {
-            return Ok(progress.finish());
-        };
-        let threads = self.internal.threads().clone();
-        let replayer = self.internal.replayer(span, wanted, threads)?;
-        let mut scan = without_internal(request);
-        for range in blocks.iter() {
-            for first in (range.first..=range.last).step_by(RUN_BLOCKS) {
-                let blocks = BlockRange {
-                    first,
-                    last: first.saturating_add(RUN_BLOCKS as u64 - 1).min(range.last),
-                };
-                scan.blocks = blocks.into();
-                let flow = self.run(&replayer, request, &scan, &mut progress, sink)?;
-                if flow.is_break() {
-                    return Ok(progress.finish());
+        if let Some(span) = blocks.span() {
+            let threads = self.internal.threads().clone();
+            let replayer = self.internal.replayer(span, wanted, threads)?;
+            let mut scan = without_internal(request);
+            for range in blocks.iter() {
+                for first in (range.first..=range.last).step_by(RUN_BLOCKS) {
+                    let blocks = BlockRange {
+                        first,
+                        last: first.saturating_add(RUN_BLOCKS as u64 - 1).min(range.last),
+                    };
+                    scan.blocks = blocks.into();
+                    let flow = self.run(&replayer, request, &scan, &mut progress, sink)?;
+                    if flow.is_break() {
+                        return Ok(progress.finish());
+                    }
                 }
             }
+        }
+        if !logged.is_empty() {
+            progress.add(self.source.scan(&of_blocks(request, logged), sink)?);
         }
         Ok(progress.finish())
     }
@@ -219,11 +255,15 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let wanted = Movements::of(&request.filter);
-        if wanted.internal || wanted.fees {
-            self.internal.check(&request.blocks)?;
+        let [replayed, logged] = self.divide(request)?;
+        self.internal.check(&replayed)?;
+        let rest = request.blocks.subtract(&logged);
+        self.source
+            .check_available(&of_blocks(&without_internal(request), rest))?;
+        match logged.is_empty() {
+            true => Ok(()),
+            false => self.source.check_available(&of_blocks(request, logged)),
         }
-        self.source.check_available(&without_internal(request))
     }
 
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {

@@ -10,7 +10,7 @@ use crate::{
 use txgraph_base::ChainFamily;
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView,
-    ScanRequest, TokenStandard, TransactionView, Transfer, TransferFilter, WithdrawalView,
+    ScanRequest, TransactionView, Transfer, TransferFilter, WithdrawalView,
 };
 
 /// The status of a transaction that succeeded.
@@ -48,7 +48,7 @@ pub(crate) struct Answers {
     pub(crate) blocks: Vec<Block>,
     /// One list for each block, if they were asked.
     pub(crate) receipts: Option<Vec<Vec<Receipt>>>,
-    /// One list for each block, if they were asked.
+    /// One list for each block, if they were asked; empty for blocks that are not traced.
     pub(crate) traces: Option<Vec<Vec<Traced>>>,
 }
 
@@ -117,7 +117,6 @@ impl RpcNode {
         let mut decoder = Decoder::new(self.chain.chain_id, &request.wrapped_native, filter)
             .recording_anomalies();
         let mut decoded = Decoded::default();
-        let mut all_added = 0;
         for (at, block) in answers.blocks.iter().enumerate() {
             let receipts = answers.receipts.as_ref().map(|all| all[at].as_slice());
             if let (true, Some(receipts)) = (self.options.verify, receipts) {
@@ -127,7 +126,6 @@ impl RpcNode {
             let before = *decoder.counts();
             decoder.begin_block(header.number, BlockTime::new(header.timestamp));
             let out = &mut decoded.transfers;
-            let mut added = 0;
             for (index, transaction) in block.transactions.iter().enumerate() {
                 let first = out.len();
                 let number = u32::try_from(index).unwrap_or(u32::MAX);
@@ -140,15 +138,12 @@ impl RpcNode {
                     None => decoder.transaction(number, None, std::iter::empty(), out),
                 }
                 let receipt = receipts.map(|receipts| &receipts[index]);
-                let traced = answers.traces.as_ref().map(|traces| &traces[at][index]);
+                let traced = answers.traces.as_ref().and_then(|all| all[at].get(index));
                 let movements = self.movements(filter, block, transaction, receipt, traced)?;
-                let movements = movements.into_iter();
-                let without_log = movements.map(|movement| movement.transfer(block, number));
-                let decoded = out.len();
-                out.extend(without_log.filter(|transfer| filter.wants(transfer)));
-                added += (out.len() - decoded) as u64;
-                // Movements without a log come before the logs.
-                out[first..].sort_by_key(Transfer::position);
+                let movements = movements
+                    .iter()
+                    .map(|it| (it.from, it.to, it.value, it.kind));
+                decoder.movements(number, movements, first, out);
                 for transfer in &mut out[first..] {
                     transfer.transaction_hash = Some(transaction.hash);
                 }
@@ -162,9 +157,8 @@ impl RpcNode {
             decoded.summaries.push(BlockSummary {
                 number: header.number,
                 timestamp: header.timestamp,
-                counts: with(decoder.counts().since(&before), added),
+                counts: decoder.counts().since(&before),
             });
-            all_added += added;
             let anomalies = decoder.take_anomalies().into_iter();
             decoded
                 .anomalies
@@ -174,7 +168,7 @@ impl RpcNode {
                     counts,
                 }));
         }
-        decoded.counts = with(*decoder.counts(), all_added);
+        decoded.counts = *decoder.counts();
         Ok(decoded)
     }
 
@@ -233,7 +227,7 @@ impl RpcNode {
         transaction: &Transaction,
         receipt: Option<&Receipt>,
         traced: Option<&Traced>,
-    ) -> Result<Vec<Numbered>> {
+    ) -> Result<Vec<Movement>> {
         // Since Cancun a header has the root of the beacon block.
         let is_cancun = block.parent_beacon_block_root.is_some();
         let internal = traced
@@ -243,45 +237,6 @@ impl RpcNode {
         if filter.wants_fees() {
             movements.extend(self.fees(block, transaction, receipt)?);
         }
-        // Number 0 is the value of the transaction.
-        let numbered = (1..).zip(movements);
-        Ok(numbered
-            .map(|(sub, movement)| Numbered { sub, movement })
-            .collect())
-    }
-}
-
-/// Counts with transfers that the decoder did not find.
-fn with(counts: DecodeCounts, added: u64) -> DecodeCounts {
-    DecodeCounts {
-        transfers: counts.transfers + added,
-        ..counts
-    }
-}
-
-/// A movement with its number among the native movements of its transaction.
-struct Numbered {
-    sub: u32,
-    movement: Movement,
-}
-
-impl Numbered {
-    fn transfer(self, block: &Block, transaction_index: u32) -> Transfer {
-        let Self { sub, movement } = self;
-        Transfer {
-            block_number: block.header.number,
-            block_timestamp: BlockTime::new(block.header.timestamp),
-            transaction_index,
-            log_index: None,
-            sub_index: sub,
-            transaction_hash: None,
-            token_address: None,
-            from_address: movement.from,
-            to_address: movement.to,
-            value: movement.value,
-            token_id: None,
-            token_standard: TokenStandard::Native,
-            kind: movement.kind,
-        }
+        Ok(movements)
     }
 }

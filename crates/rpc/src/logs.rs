@@ -10,8 +10,8 @@ use alloy_primitives::{Address, B256};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use txgraph_transfers::{
-    BlockRange, DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER,
-    TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TransferFilter, WITHDRAWAL,
+    BlockRange, DEPOSIT, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TransferFilter,
+    WITHDRAWAL,
 };
 
 /// The most contracts that a question names. With more, the logs of all contracts are asked.
@@ -31,31 +31,24 @@ pub(crate) struct LogQuery {
 }
 
 impl LogQuery {
-    /// The logs that a filter needs. `None` if it needs none.
+    /// The logs that a filter needs. `None` if it needs none. Logs of the native coin (EIP-7708)
+    /// are read with the transactions that caused them.
     ///
     /// Senders and receivers are not part of the question. Some contracts do not index them, and
     /// their transfers would be missing.
     pub(crate) fn of(filter: &TransferFilter) -> Option<Self> {
-        let native = filter.tokens.wants(None);
-        let mut topics = vec![
+        let topics = vec![
             TRANSFER,
             TRANSFER_SINGLE,
             TRANSFER_BATCH,
             DEPOSIT,
             WITHDRAWAL,
         ];
-        if native {
-            topics.extend([EIP7708_BURN, EIP7708_SELFDESTRUCT]);
-        }
         let contracts = match &filter.tokens {
             TokenFilter::All => None,
             TokenFilter::Only { tokens, .. } => {
                 let mut contracts: Vec<Address> = tokens.iter().copied().collect();
-                if native {
-                    contracts.push(EIP7708_LOG_ADDRESS);
-                }
                 contracts.sort_unstable();
-                contracts.dedup();
                 if contracts.is_empty() {
                     return None;
                 }
@@ -211,9 +204,7 @@ mod tests {
         assert_eq!(params[0]["fromBlock"], "0x5");
         assert_eq!(params[0]["toBlock"], "0x10");
         assert_eq!(params[0]["topics"][0].as_array().unwrap().len(), 5);
-        let native = only(0, true).unwrap().params(blocks);
-        assert_eq!(native[0]["address"], json!([EIP7708_LOG_ADDRESS]));
-        assert_eq!(native[0]["topics"][0].as_array().unwrap().len(), 7);
+        assert!(only(0, true).is_none());
         assert!(!only(200, false).unwrap().is_narrow());
         let all = LogQuery::of(&TransferFilter::default()).unwrap();
         assert!(all.params(blocks)[0].get("address").is_none());

@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Meaning, Place, Result},
     pace::Adaptive,
     trace::{CallTraces, FlatTraces, Traced},
-    wire::{Block, Header, ListedBlock, Quantity, Receipt},
+    wire::{Block, HashedBlock, Header, ListedBlock, Quantity, Receipt},
 };
 use alloy_primitives::B256;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -269,8 +269,15 @@ impl RpcNode {
     /// Returns consecutive blocks with their transactions. They link.
     pub(crate) fn blocks(&self, blocks: BlockRange) -> Result<Vec<Block>> {
         let numbers: Vec<u64> = (blocks.first..=blocks.last).collect();
-        let found: Vec<Block> =
-            self.by_block(BLOCK, &numbers, |number| json!([hex(number), true]))?;
+        let params = |number| json!([hex(number), true]);
+        let found: Vec<Block> = match self.options.verify {
+            true => {
+                let found: Vec<HashedBlock> = self.by_block(BLOCK, &numbers, params)?;
+                let checked = found.into_iter().map(|it| self.checked_hash(it));
+                checked.collect::<Result<_>>()?
+            }
+            false => self.by_block(BLOCK, &numbers, params)?,
+        };
         let mut before: Option<&Header> = None;
         for (block, number) in found.iter().zip(numbers) {
             let header = &block.header;
@@ -291,6 +298,19 @@ impl RpcNode {
             before = Some(header);
         }
         Ok(found)
+    }
+
+    /// Compares the hash of a block with that of its header.
+    fn checked_hash(&self, HashedBlock { block, computed }: HashedBlock) -> Result<Block> {
+        let Header { number, hash, .. } = block.header;
+        match computed == hash {
+            true => Ok(block),
+            false => Err(self.client.invalid(
+                BLOCK,
+                Place::block(number),
+                format!("its hash is {hash}, but its header has the hash {computed}"),
+            )),
+        }
     }
 
     /// Returns the receipts of blocks, checked against the blocks.
@@ -417,18 +437,30 @@ impl RpcNode {
         })
     }
 
-    /// Returns the traces of the transactions of blocks, checked against the blocks.
+    /// Whether logs report the movements of the native coin in a block and those after it.
+    pub(crate) fn is_logged(&self, block: u64) -> Result<bool> {
+        let headers = self.headers(&[block.min(self.tip)])?;
+        Ok(headers.iter().all(Header::is_logged))
+    }
+
+    /// Returns the traces of the transactions of blocks, checked against the blocks. Blocks whose
+    /// logs report the same are not traced.
     pub(crate) fn traces(&self, blocks: &[Block]) -> Result<Vec<Vec<Traced>>> {
+        let is_traced =
+            |block: &&Block| !block.transactions.is_empty() && !block.header.is_logged();
+        let numbers: Vec<u64> = blocks
+            .iter()
+            .filter(is_traced)
+            .map(|block| block.header.number)
+            .collect();
+        if numbers.is_empty() {
+            return Ok(blocks.iter().map(|_| Vec::new()).collect());
+        }
         let Some(method) = self.tracer()? else {
             return Err(self
                 .client
                 .invalid(CALL_TRACES, Place::Chain, "there is no such method"));
         };
-        let numbers: Vec<u64> = blocks
-            .iter()
-            .filter(|block| !block.transactions.is_empty())
-            .map(|block| block.header.number)
-            .collect();
         let params = |number| trace_params(method, number);
         let found: Vec<(Option<B256>, Vec<Traced>)> = match method {
             CALL_TRACES => {
@@ -444,7 +476,7 @@ impl RpcNode {
         let mut found = found.into_iter();
         let mut all = Vec::new();
         for block in blocks {
-            if block.transactions.is_empty() {
+            if !is_traced(&block) {
                 all.push(Vec::new());
                 continue;
             }

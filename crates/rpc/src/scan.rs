@@ -125,13 +125,18 @@ impl RpcNode {
         })
     }
 
-    /// Refuses requests for internal transfers if the server has no traces.
-    pub(crate) fn check_tracer(&self) -> Result<(), SourceError> {
+    /// Refuses requests for internal transfers from a block on if the server has no traces, and the
+    /// block has no logs of them.
+    pub(crate) fn check_tracer(&self, first: u64) -> Result<(), SourceError> {
+        if self.is_logged(first)? {
+            return Ok(());
+        }
         match self.tracer()? {
             Some(_) => Ok(()),
             None => Err(SourceError::Unsupported {
                 what: "a request for internal transfers",
-                reason: "the server offers neither debug_traceBlockByNumber nor trace_block",
+                reason: "the server offers neither debug_traceBlockByNumber nor trace_block, which \
+                         blocks before Amsterdam need",
             }),
         }
     }
@@ -186,9 +191,9 @@ impl StoredBlocks for RpcNode {
     }
 
     fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        match self.parts(request).traces {
-            true => self.check_tracer(),
-            false => Ok(()),
+        match request.blocks.span() {
+            Some(blocks) if self.parts(request).traces => self.check_tracer(blocks.first),
+            _ => Ok(()),
         }
     }
 

@@ -118,8 +118,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn run(&self, blocks: BlockRange) -> Result<BlockRun> {
         let mut parts = self.node.parts(self.request);
-        // Each block has its own counts.
-        (parts.blocks, parts.receipts) = (true, true);
+        // Each block has its own counts. Traces are read by an `InternalReader`.
+        (parts.blocks, parts.receipts, parts.traces) = (true, true, false);
         let answers = self.node.answers(blocks, parts)?;
         let Decoded {
             transfers,
@@ -158,13 +158,26 @@ impl BlockReader for Reader<'_> {
 }
 
 impl InternalSource for RpcSource {
-    fn reader(&self, _: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
-        self.node().check_tracer()?;
+    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        let first = blocks.span().map_or(0, |blocks| blocks.first);
+        if self.node().is_logged(first)? {
+            return Ok(Box::new(Logged));
+        }
+        self.node().check_tracer(first)?;
         Ok(Box::new(Traces(self.node())))
     }
 }
 
-/// Reads traces.
+/// Nothing has to be traced: all blocks have logs of the same.
+struct Logged;
+
+impl InternalReader for Logged {
+    fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
+        Ok(InternalTransfers::default())
+    }
+}
+
+/// Reads traces. Blocks that have logs of the same are asked for without them.
 struct Traces<'a>(&'a RpcNode);
 
 impl InternalReader for Traces<'_> {
@@ -192,10 +205,10 @@ impl InternalReader for Traces<'_> {
             let mut parts = self.0.parts(&request);
             parts.receipts = false;
             let answers = self.0.answers(blocks, parts)?;
-            let last_block_hash = answers.blocks.last().map(|block| block.header.hash);
+            let last = answers.blocks.last().map(|block| &block.header);
             Ok(InternalTransfers {
                 transfers: self.0.decode(&request, &answers)?.transfers,
-                last_block_hash,
+                last_block: last.map(|header| (header.number, header.hash)),
             })
         };
         self.0.consistent(read).map_err(as_reorg)

@@ -39,16 +39,21 @@ pub(crate) fn receipts_root(client: &Client, block: &Block, receipts: &[Receipt]
 }
 
 /// The EIP-2718 encoding of a receipt.
-fn encode(receipt: &Receipt) -> Result<Vec<u8>, &'static str> {
+fn encode(receipt: &Receipt) -> Result<Vec<u8>, String> {
     let status = match (receipt.status, receipt.root) {
         (_, Some(root)) => Eip658Value::PostState(root),
         (Some(status), None) => Eip658Value::Eip658(status == 1),
-        (None, None) => return Err("it has neither a status nor a state root"),
+        (None, None) => return Err("it has neither a status nor a state root".to_owned()),
     };
-    let kind = u8::try_from(receipt.kind.unwrap_or(0)).unwrap_or(u8::MAX);
-    if kind > TYPE_MAX {
-        return Err("the fields of receipts of its type are not known");
-    }
+    let number = receipt.kind.unwrap_or(0);
+    let kind = match u8::try_from(number) {
+        Ok(kind) if kind <= TYPE_MAX => kind,
+        _ => {
+            return Err(format!(
+                "the fields of receipts of transactions of type {number:#x} are not known"
+            ));
+        }
+    };
     let log = |log: &crate::wire::Log| Log {
         address: log.address,
         data: LogData::new_unchecked(

@@ -5,7 +5,7 @@
 //! the field that is missing.
 
 use crate::error::Refusal;
-use alloy_primitives::{Address, B256, Bytes, U64, U256};
+use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U64, U256};
 use serde::{Deserialize, Deserializer, de};
 
 /// Topics of a log (EVM instructions `LOG0` to `LOG4`).
@@ -70,6 +70,16 @@ pub(crate) struct Header {
     pub(crate) number: u64,
     #[serde(deserialize_with = "quantity")]
     pub(crate) timestamp: u64,
+    /// EIP-7928, since Amsterdam.
+    #[serde(default)]
+    pub(crate) block_access_list_hash: Option<B256>,
+}
+
+impl Header {
+    /// Whether logs report the movements of the native coin inside of transactions (EIP-7708).
+    pub(crate) const fn is_logged(&self) -> bool {
+        self.block_access_list_hash.is_some()
+    }
 }
 
 /// A block with the hashes of its transactions.
@@ -96,6 +106,95 @@ pub(crate) struct Block {
     pub(crate) transactions: Vec<Transaction>,
     #[serde(default)]
     pub(crate) withdrawals: Option<Vec<Withdrawal>>,
+}
+
+/// A block with all fields that its hash covers.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "serde_json::Value")]
+pub(crate) struct HashedBlock {
+    pub(crate) block: Block,
+    /// The hash of the fields.
+    pub(crate) computed: B256,
+}
+
+impl TryFrom<serde_json::Value> for HashedBlock {
+    type Error = serde_json::Error;
+
+    fn try_from(value: serde_json::Value) -> Result<Self, serde_json::Error> {
+        let fields = HashedFields::deserialize(&value)?;
+        Ok(Self {
+            block: serde_json::from_value(value)?,
+            computed: fields.hash(),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HashedFields {
+    parent_hash: B256,
+    #[serde(rename = "sha3Uncles")]
+    ommers_hash: B256,
+    miner: Address,
+    state_root: B256,
+    transactions_root: B256,
+    receipts_root: B256,
+    logs_bloom: Bloom,
+    difficulty: U256,
+    #[serde(deserialize_with = "quantity")]
+    number: u64,
+    #[serde(deserialize_with = "quantity")]
+    gas_limit: u64,
+    #[serde(deserialize_with = "quantity")]
+    gas_used: u64,
+    #[serde(deserialize_with = "quantity")]
+    timestamp: u64,
+    extra_data: Bytes,
+    mix_hash: B256,
+    nonce: B64,
+    #[serde(default, deserialize_with = "optional")]
+    base_fee_per_gas: Option<u64>,
+    withdrawals_root: Option<B256>,
+    #[serde(default, deserialize_with = "optional")]
+    blob_gas_used: Option<u64>,
+    #[serde(default, deserialize_with = "optional")]
+    excess_blob_gas: Option<u64>,
+    parent_beacon_block_root: Option<B256>,
+    requests_hash: Option<B256>,
+    block_access_list_hash: Option<B256>,
+    #[serde(default, deserialize_with = "optional")]
+    slot_number: Option<u64>,
+}
+
+impl HashedFields {
+    fn hash(self) -> B256 {
+        let header = alloy_consensus::Header {
+            parent_hash: self.parent_hash,
+            ommers_hash: self.ommers_hash,
+            beneficiary: self.miner,
+            state_root: self.state_root,
+            transactions_root: self.transactions_root,
+            receipts_root: self.receipts_root,
+            logs_bloom: self.logs_bloom,
+            difficulty: self.difficulty,
+            number: self.number,
+            gas_limit: self.gas_limit,
+            gas_used: self.gas_used,
+            timestamp: self.timestamp,
+            extra_data: self.extra_data,
+            mix_hash: self.mix_hash,
+            nonce: self.nonce,
+            base_fee_per_gas: self.base_fee_per_gas,
+            withdrawals_root: self.withdrawals_root,
+            blob_gas_used: self.blob_gas_used,
+            excess_blob_gas: self.excess_blob_gas,
+            parent_beacon_block_root: self.parent_beacon_block_root,
+            requests_hash: self.requests_hash,
+            block_access_list_hash: self.block_access_list_hash,
+            slot_number: self.slot_number,
+        };
+        header.hash_slow()
+    }
 }
 
 /// A transaction of a block.

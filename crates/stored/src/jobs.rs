@@ -147,7 +147,6 @@ impl OriginReader<'_> {
 #[derive(Debug)]
 pub struct Expected<'a> {
     prepared: PreparedOrigin<'a>,
-    request: ScanRequest,
     /// Blocks that are no longer available.
     unavailable: BlockRanges,
 }
@@ -160,13 +159,12 @@ impl<'a> Expected<'a> {
     /// If the source cannot be read.
     pub fn new(
         origin: &Origin<'a>,
-        request: ScanRequest,
+        request: &ScanRequest,
         internal: bool,
     ) -> Result<Self, SourceError> {
-        let (prepared, unavailable) = origin.prepare_available(&request, internal)?;
+        let (prepared, unavailable) = origin.prepare_available(request, internal)?;
         Ok(Self {
             prepared,
-            request,
             unavailable,
         })
     }
@@ -183,7 +181,7 @@ impl<'a> Expected<'a> {
         mut visit: impl FnMut(&BlockRun) -> Result<(), E>,
     ) -> Result<BlockRanges, E> {
         let unread = self.unavailable.intersect(&blocks.into());
-        let mut reader = self.prepared.reader(&self.request);
+        let mut reader = self.prepared.reader();
         for range in BlockRanges::from(blocks).subtract(&unread).iter() {
             reader.each_run(range, stop, |run| visit(run).map(ControlFlow::Continue))?;
         }

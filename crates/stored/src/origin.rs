@@ -1,5 +1,6 @@
 //! The source that an index or a lake is built from and verified against.
 
+use alloy_primitives::B256;
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockReader, BlockRun, Indexable, InternalReader, InternalSource,
     InternalTransfers, ScanRequest, SourceError, Transfer, TransferFilter, WrappedNative,
@@ -14,7 +15,8 @@ const REPLAYED_MAX: u64 = 1024;
 pub struct Origin<'a> {
     /// The source of blocks.
     pub source: &'a dyn Indexable,
-    /// The source of movements that left no log.
+    /// The source of movements inside of transactions that left no log; `None` if no movements
+    /// inside of transactions are wanted.
     pub internal: Option<&'a dyn InternalSource>,
     /// How blocks are read.
     pub work: Work,
@@ -60,21 +62,27 @@ impl<'a> Origin<'a> {
         })
     }
 
-    /// Prepares to read these blocks, with internal movements if `internal`.
+    /// Prepares to read the blocks of `request`, with internal movements if `internal`.
     ///
     /// # Errors
     ///
     /// As [`InternalSource::reader`].
     pub fn prepare(
         &self,
-        blocks: &BlockRanges,
+        request: &ScanRequest,
         internal: bool,
     ) -> Result<PreparedOrigin<'a>, SourceError> {
-        let source = self.internal.filter(|_| internal && !blocks.is_empty());
-        let internal = source.map(|source| source.reader(blocks)).transpose()?;
+        let mut request = request.clone();
+        // Those that the chain logs; the others are added.
+        request.filter.internal = internal;
+        let source = self
+            .internal
+            .filter(|_| internal && !request.blocks.is_empty());
+        let internal = source.map(|source| source.reader(&request.blocks));
         Ok(PreparedOrigin {
             source: self.source,
-            internal,
+            internal: internal.transpose()?,
+            request,
         })
     }
 
@@ -92,12 +100,16 @@ impl<'a> Origin<'a> {
             Ok(()) => BlockRanges::default(),
             Err(error) => missing(error)?,
         };
-        let prepared = match self.prepare(&request.blocks.subtract(&gone), internal) {
+        let present = |gone: &BlockRanges| ScanRequest {
+            blocks: request.blocks.subtract(gone),
+            ..request.clone()
+        };
+        let prepared = match self.prepare(&present(&gone), internal) {
             // The receipts are available, but not the states to replay the blocks.
             Err(error) => {
                 let stateless = missing(error)?;
                 gone = gone.iter().chain(stateless.iter()).collect();
-                self.prepare(&request.blocks.subtract(&gone), internal)?
+                self.prepare(&present(&gone), internal)?
             }
             Ok(prepared) => prepared,
         };
@@ -119,6 +131,7 @@ fn missing(error: SourceError) -> Result<BlockRanges, SourceError> {
 pub struct PreparedOrigin<'a> {
     source: &'a dyn Indexable,
     internal: Option<Box<dyn InternalReader + 'a>>,
+    request: ScanRequest,
 }
 
 impl std::fmt::Debug for PreparedOrigin<'_> {
@@ -131,9 +144,9 @@ impl std::fmt::Debug for PreparedOrigin<'_> {
 
 impl PreparedOrigin<'_> {
     /// Returns a reader for one thread.
-    pub fn reader<'a>(&'a self, request: &'a ScanRequest) -> OriginReader<'a> {
+    pub fn reader(&self) -> OriginReader<'_> {
         OriginReader {
-            logs: self.source.block_reader(request),
+            logs: self.source.block_reader(&self.request),
             internal: self.internal.as_deref(),
         }
     }
@@ -168,9 +181,13 @@ impl OriginReader<'_> {
         let mut run = self.logs.read(blocks)?;
         let InternalTransfers {
             mut transfers,
-            last_block_hash,
+            last_block,
         } = internal.read(run.blocks)?;
-        if last_block_hash.is_some_and(|hash| hash != run.last_hash) {
+        let is_same = |(block, hash): (u64, B256)| {
+            let at = usize::try_from(block.wrapping_sub(run.blocks.first));
+            at.is_ok_and(|at| run.hashes.get(at) == Some(&hash))
+        };
+        if !last_block.is_none_or(is_same) {
             return Ok(None);
         }
         for summary in &mut run.summaries {

@@ -4,9 +4,9 @@ use alloy_primitives::{Address, U256};
 use rand::{Rng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_transfers::{
-    AmountFilter, BlockRange, BlockRanges, Direction, Indexable, Kind, ScanReport, ScanRequest,
-    SourceError, TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource,
-    WrappedNative,
+    AmountFilter, BlockRange, BlockRanges, Direction, Indexable, InternalReader, InternalSource,
+    InternalTransfers, Kind, ScanReport, ScanRequest, SourceError, TokenFilter, TokenStandard,
+    Touching, Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 
 /// The blocks `first..=last`.
@@ -62,6 +62,22 @@ pub fn assert_same(found: &[Transfer], expected: &[Transfer], what: &str) {
             expected.len(),
             expected.get(at)
         );
+    }
+}
+
+/// A replay that finds nothing: for chains whose movements inside of transactions all have logs.
+#[derive(Debug)]
+pub struct NothingInside;
+
+impl InternalSource for NothingInside {
+    fn reader(&self, _: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl InternalReader for NothingInside {
+    fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
+        Ok(InternalTransfers::default())
     }
 }
 

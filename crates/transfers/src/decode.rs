@@ -5,8 +5,7 @@
 //! and no memory is allocated per log.
 
 use crate::events::{
-    DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER, TRANSFER_BATCH,
-    TRANSFER_SINGLE, WITHDRAWAL,
+    DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
 };
 use crate::log::{
     MultiToken, Word, address_of, is_dirty, number, three_words, transfer_batch, transfer_single,
@@ -56,10 +55,10 @@ struct Event {
 /// * The mint of an OP-stack deposit, from the zero address to its sender. It precedes the value
 ///   of the deposit and has sub-index 0; the value then has sub-index 1.
 /// * The value of a successful transaction and the withdrawals of a block, unless zero.
-/// * Native movements that the chain itself logs (EIP-7708). The first one that equals the
-///   value of its transaction replaces it, at its log index. A transaction to its own sender
-///   has no such log and keeps its row. Other such logs are [`Kind::Internal`], or
-///   [`Kind::Burn`] for the burn log of a draft.
+/// * Native movements that the chain itself logs (EIP-7708, since Amsterdam), as the same rows that
+///   a replay gives for older blocks: [`Kind::Internal`], without a log index, only if the filter
+///   includes [internal](TransferFilter::internal) movements. The first such log that equals the
+///   value of its transaction is that value, which has a row already.
 ///
 /// Other logs of requested tokens with these signatures are counted as malformed. The bytes of
 /// a log are chosen by its emitter: no input makes the decoder panic or allocate.
@@ -68,6 +67,8 @@ pub struct Decoder<'f> {
     filter: &'f TransferFilter,
     /// The contracts whose logs are decoded; `None`: all.
     emitters: Option<Sieve>,
+    /// Whether movements inside of transactions are decoded and numbered.
+    with_internal: bool,
     wrappers: Wrappers,
     unindexed_erc721: &'static [Address],
     block_number: u64,
@@ -77,6 +78,8 @@ pub struct Decoder<'f> {
     /// Index in the block of the next transaction.
     next_transaction: u32,
     matcher: WrapMatcher,
+    /// Number of the next native movement of the current transaction.
+    next_native: u32,
     /// Rows of the current transaction that are duplicates.
     dropped: Vec<usize>,
     counts: DecodeCounts,
@@ -96,6 +99,7 @@ impl<'f> Decoder<'f> {
         Self {
             filter,
             emitters,
+            with_internal: filter.wants_traces(),
             wrappers: Wrappers::new(chain_id, wrapped),
             unindexed_erc721: KnownChain::by_id(chain_id)
                 .map_or(&[], |chain| chain.unindexed_erc721),
@@ -104,6 +108,7 @@ impl<'f> Decoder<'f> {
             next_log: 0,
             next_transaction: 0,
             matcher: WrapMatcher::default(),
+            next_native: 0,
             dropped: Vec::new(),
             counts: DecodeCounts::default(),
             anomalies: None,
@@ -162,14 +167,13 @@ impl<'f> Decoder<'f> {
             sub: u32::from(minting.is_some()),
             ..position
         };
-        let mut own = transaction
-            .filter(|transaction| transaction.success && !transaction.value.is_zero())
-            .map(|transaction| {
-                (
-                    transaction,
-                    self.offer(of_value, value_of(transaction), out),
-                )
-            });
+        self.next_native = of_value.sub + 1;
+        let mut own =
+            transaction.filter(|transaction| transaction.success && !transaction.value.is_zero());
+        if let Some(transaction) = own {
+            self.offer(of_value, value_of(transaction), out);
+        }
+        let first = out.len();
         for log in logs {
             let position = EventPosition {
                 log: Some(self.next_log),
@@ -200,28 +204,25 @@ impl<'f> Decoder<'f> {
             self.counts.transfers -= self.dropped.len() as u64;
             remove_rows(out, &mut self.dropped);
         }
+        if self.next_native > of_value.sub + 1 {
+            // Native movements come before the logs.
+            out[first..].sort_by_key(Transfer::position);
+        }
     }
 
-    /// Adds movements of the native coin that `from` pays for a transaction, in addition to its
-    /// value. Must be called after [`Self::transaction`]; `first` is the number of the rows before
-    /// that call, among which the new ones are sorted.
-    pub fn payments(
+    /// Adds movements of the native coin that left no log: sender, receiver, amount and kind, in
+    /// the order in which they are numbered. Must be called after [`Self::transaction`]; `first` is
+    /// the number of the rows before that call, among which the new ones are sorted.
+    pub fn movements(
         &mut self,
         transaction_index: u32,
-        from: Address,
-        payments: impl Iterator<Item = (Address, U256, Kind)>,
+        movements: impl Iterator<Item = (Address, Address, U256, Kind)>,
         first: usize,
         out: &mut Vec<Transfer>,
     ) {
         let before = out.len();
-        // Number 0 is the value of the transaction.
-        for (sub, (to, value, kind)) in (1..).zip(payments) {
-            let position = EventPosition {
-                transaction: transaction_index,
-                log: None,
-                sub,
-            };
-            self.offer(position, native(from, to, value, kind), out);
+        for (from, to, value, kind) in movements {
+            self.native_movement(transaction_index, native(from, to, value, kind), out);
         }
         if out.len() > before {
             out[first..].sort_by_key(Transfer::position);
@@ -285,7 +286,7 @@ impl<'f> Decoder<'f> {
         &mut self,
         position: EventPosition,
         log: &LogView<'_>,
-        own: &mut Option<(&TransactionView, Option<usize>)>,
+        own: &mut Option<&TransactionView>,
         out: &mut Vec<Transfer>,
     ) {
         let before = self.anomalies.is_some().then_some(self.counts);
@@ -303,7 +304,7 @@ impl<'f> Decoder<'f> {
         &mut self,
         position: EventPosition,
         log: &LogView<'_>,
-        own: &mut Option<(&TransactionView, Option<usize>)>,
+        own: &mut Option<&TransactionView>,
         out: &mut Vec<Transfer>,
     ) {
         if !self.asks_for(log.address) {
@@ -312,12 +313,13 @@ impl<'f> Decoder<'f> {
         let Some(topic0) = log.topics.first() else {
             return;
         };
-        let understood = if *topic0 == TRANSFER.0 {
-            if *log.address == EIP7708_LOG_ADDRESS {
-                self.native_transfer(position, log, own, out)
-            } else {
-                self.transfer(position, log, out)
-            }
+        let understood = if *log.address == EIP7708_LOG_ADDRESS {
+            // Only the protocol emits logs there, and it has one form.
+            (*topic0 == TRANSFER.0)
+                .then(|| self.native_transfer(position, log, own, out))
+                .flatten()
+        } else if *topic0 == TRANSFER.0 {
+            self.transfer(position, log, out)
         } else if *topic0 == TRANSFER_SINGLE.0 || *topic0 == TRANSFER_BATCH.0 {
             let single = *topic0 == TRANSFER_SINGLE.0;
             let decoded = if single {
@@ -330,10 +332,6 @@ impl<'f> Decoder<'f> {
         } else if *topic0 == DEPOSIT.0 || *topic0 == WITHDRAWAL.0 {
             self.wrap(position, log, *topic0 == DEPOSIT.0, out);
             return;
-        } else if *log.address == EIP7708_LOG_ADDRESS
-            && (*topic0 == EIP7708_BURN.0 || *topic0 == EIP7708_SELFDESTRUCT.0)
-        {
-            self.native_burn(position, log, out)
         } else {
             return;
         };
@@ -458,44 +456,35 @@ impl<'f> Decoder<'f> {
         );
     }
 
-    /// Decodes a native movement under EIP-7708. `own` is the value of the transaction and its
-    /// row, until a log reports the same movement.
+    /// Decodes a native movement under EIP-7708. `own` is the value of the transaction, until a
+    /// log reports the same movement.
     fn native_transfer(
         &mut self,
         position: EventPosition,
         log: &LogView<'_>,
-        own: &mut Option<(&TransactionView, Option<usize>)>,
+        own: &mut Option<&TransactionView>,
         out: &mut Vec<Transfer>,
     ) -> Option<()> {
         let words = three_words(log).filter(|words| !words.last_indexed)?;
         let (&from, &to) = self.ends(words.from, words.to);
         let value = number(words.last);
-        let duplicate =
-            own.take_if(|(own, _)| own.from == from && own.to == to && own.value == value);
-        let kind = if let Some((_, row)) = duplicate {
-            self.dropped.extend(row);
-            Kind::Value
-        } else {
-            Kind::Internal
-        };
-        self.offer(position, native(from, to, value, kind), out);
+        let is_own = own.take_if(|own| own.from == from && own.to == to && own.value == value);
+        if is_own.is_none() && self.with_internal {
+            let event = native(from, to, value, Kind::Internal);
+            self.native_movement(position.transaction, event, out);
+        }
         Some(())
     }
 
-    fn native_burn(
-        &mut self,
-        position: EventPosition,
-        log: &LogView<'_>,
-        out: &mut Vec<Transfer>,
-    ) -> Option<()> {
-        let (account, value) = two_words(log)?;
-        let (&account, _) = self.ends(account, &[0; 32]);
-        self.offer(
-            position,
-            native(account, Address::ZERO, number(value), Kind::Burn),
-            out,
-        );
-        Some(())
+    /// Numbers a native movement after those before it, wanted or not.
+    fn native_movement(&mut self, transaction: u32, event: Event, out: &mut Vec<Transfer>) {
+        let position = EventPosition {
+            transaction,
+            log: None,
+            sub: self.next_native,
+        };
+        self.next_native = self.next_native.saturating_add(1);
+        self.offer(position, event, out);
     }
 
     /// Whether the logs of a contract can contain wanted transfers.

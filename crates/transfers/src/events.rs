@@ -21,17 +21,8 @@ pub const DEPOSIT: B256 = b256!("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c46075
 pub const WITHDRAWAL: B256 =
     b256!("7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268a95bf5081b65");
 
-/// `Burn(address,uint256)`: native coin destroyed by `SELFDESTRUCT`, in drafts of EIP-7708
-/// before EIP-8246 ended such burns. Only from [`EIP7708_LOG_ADDRESS`].
-pub const EIP7708_BURN: B256 =
-    b256!("cc16f5dbb4873280815c1ee09dbd06736cffcc184412cf7a71a0fdb75d397ca5");
-
-/// `Selfdestruct(address,uint256)`: the name of [`EIP7708_BURN`] in older drafts.
-pub const EIP7708_SELFDESTRUCT: B256 =
-    b256!("4bfaba3443c1a1836cd362418edc679fc96cae8449cbefccb6457cdf2c943083");
-
-/// The address that emits `Transfer` logs of native movements under EIP-7708. These are
-/// movements of the native coin, not of a token.
+/// The address whose `Transfer` logs are movements of the native coin and not of a token
+/// (EIP-7708). No contract is at this address, so blocks before Amsterdam have no such log.
 pub const EIP7708_LOG_ADDRESS: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 #[cfg(test)]
@@ -53,8 +44,6 @@ mod tests {
             ),
             (DEPOSIT, "Deposit(address,uint256)"),
             (WITHDRAWAL, "Withdrawal(address,uint256)"),
-            (EIP7708_BURN, "Burn(address,uint256)"),
-            (EIP7708_SELFDESTRUCT, "Selfdestruct(address,uint256)"),
         ] {
             assert_eq!(topic, keccak256(signature), "{signature}");
         }

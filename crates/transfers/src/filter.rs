@@ -87,8 +87,9 @@ pub struct TransferFilter {
     pub standards: Vec<TokenStandard>,
     /// The wanted kinds; empty for all.
     pub kinds: Vec<Kind>,
-    /// Whether movements inside of transactions are wanted, too. They leave no log and are
-    /// found by replaying the transaction. A source that cannot find them refuses the request
+    /// Whether movements inside of transactions are wanted, too. Since Amsterdam the chain logs
+    /// them (EIP-7708). In older blocks they leave no log and are found by replaying the
+    /// transaction. A source that cannot find them refuses the request
     /// ([`SourceError::Unsupported`](crate::SourceError::Unsupported)).
     pub internal: bool,
 }
@@ -122,8 +123,8 @@ impl TransferFilter {
                 .any(|kind| self.kinds.contains(kind) && self.wants_native(*kind))
     }
 
-    /// Whether movements inside of transactions are wanted that left no log and are not fees.
-    /// Only traces of the transactions contain them.
+    /// Whether movements inside of transactions are wanted that are not fees. In blocks before
+    /// Amsterdam only traces of the transactions contain them.
     pub fn wants_traces(&self) -> bool {
         self.internal && (self.wants_native(Kind::Internal) || self.wants_native(Kind::Burn))
     }
@@ -146,7 +147,7 @@ impl TransferFilter {
     }
 
     /// Returns the wanted tokens, if every wanted transfer has a log of one of them. Then a bloom
-    /// filter can show that a block has none: native movements leave no log, and without a
+    /// filter can show that a block has none: native movements are in no log of a token, and without a
     /// condition on the token some token is in every block.
     pub fn only_logs_of(&self) -> Option<&AddressSet> {
         match &self.tokens {

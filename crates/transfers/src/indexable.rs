@@ -77,7 +77,8 @@ pub struct AnomalousLogs {
 }
 
 /// Movements of native coin inside of transactions ([`Kind::Internal`], and [`Kind::Burn`]
-/// without a log), found by executing blocks again.
+/// of native coin) that left no log, found by executing blocks again. Blocks of Amsterdam have logs
+/// of them (EIP-7708), which a [`BlockReader`] decodes; here they have no transfers.
 ///
 /// [`Kind::Internal`]: crate::Kind::Internal
 /// [`Kind::Burn`]: crate::Kind::Burn
@@ -86,8 +87,8 @@ pub trait InternalSource: Sync {
     ///
     /// # Errors
     ///
-    /// [`SourceError::Unavailable`] if some of them cannot be executed, because their state
-    /// is pruned or not written yet.
+    /// [`SourceError::Unavailable`] if some of them have to be executed and cannot be, because
+    /// their state is pruned or not written yet.
     fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError>;
 }
 
@@ -102,7 +103,7 @@ pub trait InternalReader: Sync {
 pub struct InternalTransfers {
     /// In total order, with times and transaction hashes.
     pub transfers: Vec<Transfer>,
-    /// Hash of the last block, to check that it is the block of the caller. `None` if only
-    /// block 0 was requested, which has no transactions.
-    pub last_block_hash: Option<B256>,
+    /// Number and hash of the last block that was executed, to check that it is the block of the
+    /// caller. `None` if there was none: block 0 has no transactions.
+    pub last_block: Option<(u64, B256)>,
 }

@@ -29,8 +29,7 @@ pub use amounts::AmountFilter;
 pub use counts::DecodeCounts;
 pub use decode::Decoder;
 pub use events::{
-    DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, TRANSFER, TRANSFER_BATCH,
-    TRANSFER_SINGLE, WITHDRAWAL,
+    DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
 };
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
 pub use indexable::{

@@ -2,9 +2,9 @@
 //! Property tests compare the two.
 
 use crate::{
-    BlockTime, DEPOSIT, DecodeCounts, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT,
-    Kind, LogView, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard,
-    TransactionView, Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative, testing,
+    BlockTime, DEPOSIT, DecodeCounts, EIP7708_LOG_ADDRESS, Kind, LogView, TRANSFER, TRANSFER_BATCH,
+    TRANSFER_SINGLE, TokenFilter, TokenStandard, TransactionView, Transfer, TransferFilter,
+    WITHDRAWAL, WithdrawalView, WrappedNative, testing,
 };
 use alloy_primitives::{Address, B256, U256};
 
@@ -61,6 +61,8 @@ pub(crate) fn decode(
                 ..testing::transfer(number)
             };
             let mut rows = Vec::new();
+            // Movements that the chain logs, the value of the transaction among them.
+            let mut logged = Vec::new();
             for log in logs {
                 counts.logs += 1;
                 if !is_asked_for(filter, log.address) {
@@ -68,7 +70,10 @@ pub(crate) fn decode(
                     continue;
                 }
                 for (sub, event) in (0..).zip(events(chain_id, wrapped, log, &mut counts)) {
-                    rows.push(row(Some(log_index), sub, event));
+                    match event.kind {
+                        Kind::Internal => logged.push(event),
+                        _ => rows.push(row(Some(log_index), sub, event)),
+                    }
                 }
                 log_index += 1;
             }
@@ -83,14 +88,17 @@ pub(crate) fn decode(
                     standard: TokenStandard::Native,
                     kind: Kind::Value,
                 };
-                let logged = rows.iter_mut().find(|row| {
-                    row.kind == Kind::Internal
-                        && (row.from_address, row.to_address) == (event.from, event.to)
-                        && row.value == event.value
+                let own = logged.iter().position(|it| {
+                    (it.from, it.to, it.value) == (event.from, event.to, event.value)
                 });
-                match logged {
-                    Some(logged) => logged.kind = Kind::Value,
-                    None => rows.insert(0, row(None, u32::from(minting), event)),
+                own.map(|own| logged.remove(own));
+                rows.insert(0, row(None, u32::from(minting), event));
+            }
+            if filter.internal {
+                let natives = rows.iter().filter(|row| row.log_index.is_none()).count();
+                for (at, event) in logged.into_iter().enumerate() {
+                    let sub = 1 + u32::from(minting) + u32::try_from(at).unwrap();
+                    rows.insert(natives + at, row(None, sub, event));
                 }
             }
             if minting {
@@ -173,6 +181,10 @@ fn events(
             .map(U256::from_be_slice),
     );
 
+    if system && topic0 != TRANSFER {
+        counts.malformed += 1;
+        return vec![];
+    }
     if topic0 == TRANSFER {
         if topics + bytes / 32 != 3 || bytes % 32 != 0 || (system && topics == 3) {
             counts.malformed += 1;
@@ -271,23 +283,6 @@ fn events(
             to,
             value,
             id,
-            standard,
-            kind,
-        }];
-    }
-    if system && (topic0 == EIP7708_BURN || topic0 == EIP7708_SELFDESTRUCT) {
-        if topics > 1 || topics + bytes / 32 != 2 || bytes % 32 != 0 {
-            counts.malformed += 1;
-            return vec![];
-        }
-        let (from, to) = ends(words[0], U256::ZERO, counts);
-        let (standard, kind) = (TokenStandard::Native, Kind::Burn);
-        return vec![Row {
-            token: None,
-            from,
-            to,
-            value: words[1],
-            id: None,
             standard,
             kind,
         }];

@@ -69,9 +69,8 @@ impl Transfer {
 }
 
 impl Kind {
-    /// Whether a transfer of this kind is a movement inside of a transaction that left no log
-    /// (with EIP-7708 such movements have logs). It is part of an answer only if the request
-    /// includes internal transfers.
+    /// Whether a transfer of this kind is a movement of the native coin inside of a transaction. It
+    /// is part of an answer only if the request includes internal transfers.
     pub const fn is_internal(self, has_log: bool) -> bool {
         !has_log && matches!(self, Self::Internal | Self::Burn)
     }

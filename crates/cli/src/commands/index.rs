@@ -53,7 +53,7 @@ struct BuildArgs {
     #[arg(long, value_name = "auto|any|none|ADDRESS")]
     wrapped_native: Vec<String>,
 
-    /// Also index transfers inside transactions, found by replaying every block
+    /// Also index transfers inside transactions, found by replaying every block before Amsterdam
     ///
     /// Takes as long as a replay. Questions with --with-internal are then answered from the index;
     /// all others are answered as before.

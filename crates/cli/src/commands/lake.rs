@@ -50,7 +50,7 @@ struct BuildArgs {
     #[arg(long, value_name = "auto|any|none|ADDRESS")]
     wrapped_native: Vec<String>,
 
-    /// Also store transfers inside transactions, found by replaying every block
+    /// Also store transfers inside transactions, found by replaying every block before Amsterdam
     #[arg(long)]
     with_internal: bool,
 

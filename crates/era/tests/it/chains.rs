@@ -3,9 +3,12 @@
 use crate::support::{
     Content, chain, erc20, expected, only, open, range, read_all, request, scan, write,
 };
+use alloy_primitives::{Log, U256};
 use txgraph_era::{EraOptions, Format};
 use txgraph_stored::StoredBlocks;
-use txgraph_transfers::{BlockRanges, SourceError, TransferFilter, TransferSource};
+use txgraph_transfers::{
+    BlockRanges, EIP7708_LOG_ADDRESS, Kind, SourceError, TransferFilter, TransferSource,
+};
 
 /// Blocks with value, tokens, and failures.
 fn contents(count: u64, before_byzantium: bool) -> Vec<Content> {
@@ -20,6 +23,7 @@ fn contents(count: u64, before_byzantium: bool) -> Vec<Content> {
         before_byzantium,
         withdrawals: None,
         difficulty: 100 + number,
+        is_amsterdam: false,
     };
     (0..count).map(content).collect()
 }
@@ -144,6 +148,47 @@ fn blocks_between_files_are_missing() {
     let parts = [&blocks[..10], &blocks[20..26]].concat();
     assert_eq!(transfers, expected(&parts, &request.filter));
     assert_eq!(report.missing.len(), 2);
+}
+
+/// Archives have no traces, but blocks of Amsterdam have logs of the same.
+#[test]
+fn internal_transfers_come_from_logs() {
+    let moved = |amount| Log {
+        address: EIP7708_LOG_ADDRESS,
+        ..erc20(0, 1, 2, amount)
+    };
+    let content = |number: u64| Content {
+        transactions: (0..6)
+            .map(|index| {
+                let logs = vec![moved(number + 1), erc20(3, 4, 5, 6), moved(index + 1)];
+                // Failed transactions have no logs.
+                (index % 3, if index % 5 == 4 { vec![] } else { logs })
+            })
+            .collect(),
+        withdrawals: Some(Vec::new()),
+        is_amsterdam: number >= 5,
+        ..Content::default()
+    };
+    let contents: Vec<_> = (0..20).map(content).collect();
+    let blocks = chain(100, &contents);
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), Format::Ere, &blocks);
+    let source = open(&path, &EraOptions::default()).unwrap();
+    let mut request = request(range(105, 119));
+    request.filter.internal = true;
+    let (_, found) = scan(&source, &request).unwrap();
+    assert_eq!(found, expected(&blocks[5..], &request.filter));
+    let inside = found.iter().filter(|it| it.kind == Kind::Internal);
+    assert_eq!(inside.count(), 15 * 5 * 2);
+    let values = found.iter().filter(|it| it.kind == Kind::Value);
+    assert_eq!(values.count(), 15 * 3);
+    // The value of a transaction is known also if it is not wanted.
+    request.filter.min_value = U256::from(5);
+    let (_, found) = scan(&source, &request).unwrap();
+    assert_eq!(found, expected(&blocks[5..], &request.filter));
+    request.blocks = range(104, 119).into();
+    let error = scan(&source, &request).unwrap_err();
+    assert!(matches!(error, SourceError::Unsupported { .. }), "{error}");
 }
 
 #[test]

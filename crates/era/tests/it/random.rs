@@ -33,6 +33,7 @@ fn content() -> impl Strategy<Value = Content> {
         before_byzantium,
         withdrawals: None,
         difficulty: 2,
+        is_amsterdam: false,
     })
 }
 

@@ -15,9 +15,9 @@ use std::{
 use txgraph_era::{Archive, EraBlock, EraOptions, EraWriter, Format, Result, encode_body};
 use txgraph_stored::{StoredBlocks, StoredSource};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, BlockTime, Decoder, LogView, ScanReport, ScanRequest, SourceError,
-    TRANSFER, TokenFilter, TransactionView, Transfer, TransferFilter, TransferSource,
-    WithdrawalView, WrappedNative,
+    BlockRange, BlockRanges, BlockTime, Decoder, EIP7708_LOG_ADDRESS, LogView, ScanReport,
+    ScanRequest, SourceError, TRANSFER, TokenFilter, TransactionView, Transfer, TransferFilter,
+    TransferSource, WithdrawalView, WrappedNative,
 };
 use txgraph_work::Work;
 
@@ -42,6 +42,8 @@ pub(crate) struct Content {
     pub(crate) before_byzantium: bool,
     pub(crate) withdrawals: Option<Vec<(u8, u64)>>,
     pub(crate) difficulty: u64,
+    /// Whether the header has the fields of Amsterdam, and logs report values (EIP-7708).
+    pub(crate) is_amsterdam: bool,
 }
 
 /// A `Transfer` log of an ERC-20 token.
@@ -74,7 +76,22 @@ fn block(number: u64, parent_hash: B256, before: U256, content: &Content) -> Blo
     let mut receipts = Vec::new();
     let mut bloom = Bloom::ZERO;
     for (index, (value, logs)) in (0..).zip(&content.transactions) {
-        transactions.push(transaction(number, index, *value));
+        let transaction = transaction(number, index, *value);
+        let mut logs = logs.clone();
+        if content.is_amsterdam && *value > 0 && index % 5 != 4 {
+            let from = transaction.recover_signer_unchecked().unwrap();
+            let to = transaction
+                .to()
+                .unwrap_or_else(|| from.create(transaction.nonce()));
+            let topics = vec![TRANSFER, from.into_word(), to.into_word()];
+            let data = U256::from(*value).to_be_bytes::<32>();
+            let log = Log {
+                address: EIP7708_LOG_ADDRESS,
+                data: LogData::new_unchecked(topics, data.into()),
+            };
+            logs.insert(0, log);
+        }
+        transactions.push(transaction);
         let status = match content.before_byzantium {
             true => B256::repeat_byte(0x55).into(),
             // Every fifth fails.
@@ -83,7 +100,7 @@ fn block(number: u64, parent_hash: B256, before: U256, content: &Content) -> Blo
         let receipt = Receipt {
             status,
             cumulative_gas_used: 21_000 * (index + 1),
-            logs: logs.clone(),
+            logs,
         };
         let receipt = receipt.with_bloom();
         bloom |= receipt.logs_bloom;
@@ -116,6 +133,12 @@ fn block(number: u64, parent_hash: B256, before: U256, content: &Content) -> Blo
         withdrawals_root: withdrawals
             .as_ref()
             .map(|list| proofs::calculate_withdrawals_root(list)),
+        blob_gas_used: content.is_amsterdam.then_some(0),
+        excess_blob_gas: content.is_amsterdam.then_some(0),
+        parent_beacon_block_root: content.is_amsterdam.then_some(B256::ZERO),
+        requests_hash: content.is_amsterdam.then_some(B256::repeat_byte(1)),
+        block_access_list_hash: content.is_amsterdam.then_some(B256::repeat_byte(2)),
+        slot_number: content.is_amsterdam.then_some(number),
         ..Header::default()
     };
     Block {

@@ -11,9 +11,8 @@ use alloy_primitives::{Address, B256, U256};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use txgraph_transfers::{
-    DEPOSIT, EIP7708_BURN, EIP7708_LOG_ADDRESS, EIP7708_SELFDESTRUCT, Kind, TRANSFER,
-    TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard, Transfer, TransferFilter, WITHDRAWAL,
-    WithdrawalView,
+    DEPOSIT, EIP7708_LOG_ADDRESS, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard,
+    Transfer, TransferFilter, WITHDRAWAL, WithdrawalView,
 };
 
 impl Rows {
@@ -379,14 +378,12 @@ impl Rows {
 }
 
 /// The signatures of logs that can be transfers.
-const SIGNATURES: [B256; 7] = [
+const SIGNATURES: [B256; 5] = [
     TRANSFER,
     TRANSFER_SINGLE,
     TRANSFER_BATCH,
     DEPOSIT,
     WITHDRAWAL,
-    EIP7708_BURN,
-    EIP7708_SELFDESTRUCT,
 ];
 
 const EMPTY: Transfer = Transfer {

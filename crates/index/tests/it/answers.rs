@@ -8,11 +8,12 @@ use std::{
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
 };
-use txgraph_chaingen::{Appender, Config, Layout, Profile};
+use txgraph_chaingen::{Appender, Config, Layout, LoggedSample, Profile};
 use txgraph_graph::{SearchRequest, search};
 use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
-use txgraph_testkit::fixtures;
+use txgraph_stored::Origin;
+use txgraph_testkit::{fixtures, questions::NothingInside};
 use txgraph_transfers::{
     Batch, BlockRanges, ChainInfo, Direction, Pin, ScanReport, ScanRequest, SourceError, Touching,
     Transfer, TransferSource, WrappedNative,
@@ -65,6 +66,66 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
         rows += found.len();
     }
     rows
+}
+
+/// An index with movements inside of transactions, all of which are in logs (EIP-7708), and one
+/// without.
+#[test]
+fn movements_of_amsterdam_are_indexed_from_logs() {
+    let (first, last, fork) = (50, 349, 90);
+    let sample = LoggedSample::new(4, first, last - first + 1, fork);
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path(), Layout::V2.into()).unwrap();
+    let node = node(folder.path());
+    let options = BuildOptions {
+        first_block: first,
+        ..options(16)
+    };
+    let origin = |inside: bool| Origin {
+        internal: inside.then_some(&NothingInside as _),
+        ..Origin::from(&node)
+    };
+    let no_hash = |it: &Transfer| Transfer {
+        transaction_hash: None,
+        ..it.clone()
+    };
+    let all: Vec<_> = sample.transfers.iter().map(no_hash).collect();
+    let reference = Reference::among(all, range(first, last));
+    for inside in [true, false] {
+        let place = tempfile::tempdir().unwrap();
+        build(place.path(), origin(inside), &options).unwrap();
+        let index = open(place.path(), &node);
+        verify(&index, origin(inside), false).unwrap();
+        let source: Box<dyn TransferSource> = match inside {
+            true => Box::new(Indexed::with_rest(&index, &node, &node)),
+            false => Box::new(Indexed::new(&index, &node)),
+        };
+        let mut chance = SmallRng::seed_from_u64(6);
+        let mut rows = 0;
+        for number in 0..200 {
+            let mut request = reference.question(&mut chance);
+            request.with_hashes = false;
+            request.filter.internal = number % 2 == 0;
+            if request.filter.wants_fees() {
+                continue;
+            }
+            // Without a replay, older blocks are answered by an index with these movements only.
+            if request.filter.internal && !inside {
+                request.blocks = request.blocks.intersect(&range(fork, last).into());
+            }
+            let mut expected = reference.answer(&request);
+            let outside = |it: &Transfer| !it.kind.is_internal(it.log_index.is_some());
+            expected.retain(|it| request.filter.internal || outside(it));
+            let (found, _) = ask(&*source, &request).unwrap();
+            assert_same(
+                &found,
+                &expected,
+                &format!("question {number}: {request:?}"),
+            );
+            rows += found.iter().filter(|it| !outside(it)).count();
+        }
+        assert!(rows > 200, "{rows}");
+    }
 }
 
 /// Checks that reported hubs are hubs. Not all hubs have to be reported.

@@ -7,16 +7,20 @@ use crate::support::{
 use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng};
 use std::path::Path;
-use txgraph_chaingen::{Appender, BlockWriter, Config, ExecutedBlock, Layout, Profile};
+use txgraph_chaingen::{
+    Appender, BlockWriter, Config, ExecutedBlock, Layout, LoggedSample, Profile,
+};
 use txgraph_lake::{BuildOptions, Error, Lake, LakeSource, append, build, verify};
 use txgraph_reader::{NodeSource, Threads};
 use txgraph_stored::Origin;
 use txgraph_testkit::{
     fixtures,
     mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
+    questions::NothingInside,
 };
 use txgraph_transfers::{
-    Direction, ScanRequest, SourceError, TokenFilter, Touching, TransferSource, WrappedNative,
+    Direction, ScanRequest, SourceError, TokenFilter, Touching, Transfer, TransferSource,
+    WrappedNative,
 };
 use txgraph_work::Work;
 
@@ -99,6 +103,51 @@ fn random_requests_have_the_same_answer() {
             assert_tidy(place.path());
         }
     }
+}
+
+/// A lake with movements inside of transactions, all of which are in logs (EIP-7708).
+#[test]
+fn movements_of_amsterdam_are_stored_from_logs() {
+    let (first, last, fork) = (50, 349, 90);
+    let sample = LoggedSample::new(5, first, last - first + 1, fork);
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path(), Layout::V1.into()).unwrap();
+    let node = node(folder.path());
+    let origin = Origin {
+        internal: Some(&NothingInside),
+        ..Origin::from(&node)
+    };
+    let options = BuildOptions {
+        first_block: first,
+        ..options(32)
+    };
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), origin.clone(), &options).unwrap();
+    let lake = open(place.path());
+    verify(&lake, origin).unwrap();
+    let reference = Reference::among(sample.transfers.clone(), range(first, last));
+    let lake = source(&lake);
+    let mut chance = SmallRng::seed_from_u64(6);
+    let mut rows = 0;
+    for number in 0..100 {
+        let mut request = reference.question(&mut chance);
+        request.with_hashes = true;
+        request.filter.internal = number % 2 == 0;
+        if request.filter.wants_fees() {
+            continue;
+        }
+        let mut expected = reference.answer(&request);
+        let outside = |it: &Transfer| !it.kind.is_internal(it.log_index.is_some());
+        expected.retain(|it| request.filter.internal || outside(it));
+        let (found, _) = ask(&lake, &request).unwrap();
+        assert_same(
+            &found,
+            &expected,
+            &format!("question {number}: {request:?}"),
+        );
+        rows += found.iter().filter(|it| !outside(it)).count();
+    }
+    assert!(rows > 100, "{rows}");
 }
 
 /// Many addresses are looked up in memory, and the rows of many are read at once.

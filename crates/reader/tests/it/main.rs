@@ -4,6 +4,7 @@
 mod support;
 
 mod find;
+mod logged;
 mod mainnet;
 mod missing;
 mod mutations;

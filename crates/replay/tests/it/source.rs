@@ -5,8 +5,10 @@ use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex},
 };
-use txgraph_chaingen::Layout;
-use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
+use txgraph_chaingen::{
+    Layout, LoggedSample,
+    execgen::{Miner, MinerPlan, Plan},
+};
 use txgraph_nodedb::NodeDb;
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
@@ -263,6 +265,58 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
         matches!(error, SourceError::Reorged { block: 1023 }),
         "{error}"
     );
+}
+
+/// Blocks of Amsterdam have logs of the transfers inside of transactions, so they need no state.
+#[test]
+fn blocks_of_amsterdam_are_not_replayed() {
+    let (first, last, fork) = (50, 99, 70);
+    let sample = LoggedSample::new(8, first, last - first + 1, fork);
+    let dir = tempfile::tempdir().unwrap();
+    sample.write(dir.path(), Layout::V2.into()).unwrap();
+    let db = Arc::new(database(dir.path()));
+    let [fixture, _] = fixtures::committed();
+    let state = || StateDb::new(Arc::clone(&db), StateOptions::default());
+    let (threads, cancel) = (Threads::new(2).unwrap(), CancelFlag::new());
+    let rules = open(&fixture).rules;
+    let source = NodeSource::new(Arc::clone(&db), ScanOptions::default(), Some(1337)).unwrap();
+    let internal = || Internal::new(&db, state(), rules.clone(), threads.clone(), cancel.clone());
+    let source = WithInternal::new(source, internal());
+
+    let expected = sample.transfers.iter().filter(|it| it.block_number >= fork);
+    let expected: Vec<_> = expected.cloned().collect();
+    assert!(expected.iter().any(|it| it.kind == Kind::Internal));
+    let mut query = request(fork, last);
+    query.filter.internal = true;
+    let (report, found) = scan(&source, &query);
+    assert_eq!(found, expected);
+    assert_eq!(report.covered, query.blocks);
+    assert_eq!(report.counts.transfers, expected.len() as u64);
+
+    // Older blocks have no state here.
+    query.blocks = BlockRange { first, last }.into();
+    let error = source.scan(&query, &mut |_| ControlFlow::Continue(()));
+    let SourceError::Unavailable { missing, .. } = error.unwrap_err() else {
+        panic!("blocks are missing");
+    };
+    let gap = BlockRange {
+        first,
+        last: fork - 1,
+    };
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].blocks, gap);
+    query.allow_partial = true;
+    let (report, found) = scan(&source, &query);
+    assert_eq!(found, expected);
+    assert_eq!(report.missing, missing);
+
+    // The same for an index.
+    let logged = BlockRange { first: fork, last };
+    let internal = internal();
+    let reader = internal.reader(&logged.into()).unwrap();
+    assert_eq!(reader.read(logged).unwrap().last_block, None);
+    let blocks = BlockRange { first, last };
+    assert!(internal.reader(&blocks.into()).is_err());
 }
 
 /// Transfers of a replay that differs from the node are not delivered.

@@ -122,30 +122,9 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
         let all_or_none = topics.len() == 4 || topics.len() == 1;
 
         match *signature {
-            // A log of the protocol for native coin (EIP-7708). It replaces the transfer
-            // of the transaction's value if it reports the same.
-            TRANSFER if emitter == EIP7708_LOG_ADDRESS && whole && words.len() == 3 => {
-                let (from_address, to_address) = (low(words[0]), low(words[1]));
-                let own = decoded.transfers.pop_if(|own| {
-                    own.kind == Kind::Value
-                        && own.log_index.is_none()
-                        && own.transaction_hash == row.transaction_hash
-                        && (own.from_address, own.to_address, own.value)
-                            == (from_address, to_address, words[2])
-                });
-                found.push(Transfer {
-                    token_address: None,
-                    from_address,
-                    to_address,
-                    value: words[2],
-                    kind: if own.is_some() {
-                        Kind::Value
-                    } else {
-                        Kind::Internal
-                    },
-                    ..row
-                });
-            }
+            // A log of the protocol for native coin (EIP-7708): the value of the transaction, which
+            // has a row, or a movement inside of it, which only some questions include.
+            TRANSFER if emitter == EIP7708_LOG_ADDRESS => {}
             TRANSFER if whole && words.len() == 3 => {
                 let erc721 = topics.len() == 4;
                 let (from_address, to_address) = (low(words[0]), low(words[1]));
@@ -384,7 +363,7 @@ mod tests {
             .iter()
             .map(|t| (t.log_index, t.kind))
             .collect();
-        assert_eq!(kinds, [(Some(0), Kind::Value), (Some(1), Kind::Internal)]);
+        assert_eq!(kinds, [(None, Kind::Value)]);
     }
 
     #[test]

@@ -98,6 +98,20 @@ fn decode_one(
     (out.iter().map(show).collect(), *decoder.counts())
 }
 
+/// The transfers of one transaction that match a filter.
+fn decode_with(
+    filter: &TransferFilter,
+    transaction: Option<&TransactionView>,
+    logs: &[OwnedLog],
+) -> Vec<String> {
+    let mut decoder = Decoder::new(CHAIN, &WrappedNative::Auto, filter);
+    let mut out = Vec::new();
+    decoder.begin_block(7, None);
+    decoder.transaction(0, transaction, logs.iter().map(OwnedLog::view), &mut out);
+    assert_eq!(decoder.counts().transfers, out.len() as u64);
+    out.iter().map(show).collect()
+}
+
 /// Decodes one log in a block of its own, on an unknown chain.
 fn check(log: OwnedLog, expected: &[&str]) -> DecodeCounts {
     let (rows, counts) = decode_one(
@@ -221,7 +235,7 @@ fn ignores_other_logs() {
         ..log(TOKEN, TRANSFER, "", "a b 5")
     };
     let other = log(TOKEN, B256::repeat_byte(1), "a b", "5");
-    let burn = log(TOKEN, EIP7708_BURN, "a", "5");
+    let burn = log(TOKEN, B256::repeat_byte(2), "a", "5");
     for log in [anonymous, other, burn] {
         assert_eq!(check(log, &[]).malformed, 0);
     }
@@ -500,34 +514,80 @@ fn deposits_mint_before_their_value() {
 #[test]
 fn native_logs_of_eip7708() {
     let native = |topics, data| log(SYSTEM, TRANSFER, topics, data);
-    check_native(
+    let token = || log(TOKEN, TRANSFER, "a b", "9");
+    let inside = TransferFilter {
+        internal: true,
+        ..TransferFilter::default()
+    };
+    let check = |transaction: TransactionView, logs: &[OwnedLog], expected: &[&str]| {
+        let all = decode_with(&inside, Some(&transaction), logs);
+        assert_eq!(all, expected);
+        // Without internal movements the other rows are the same.
+        let outside: Vec<_> = expected
+            .iter()
+            .filter(|row| !row.contains("internal"))
+            .collect();
+        let some = decode_with(&TransferFilter::default(), Some(&transaction), logs);
+        assert_eq!(some.iter().collect::<Vec<_>>(), outside);
+    };
+    check(
         sends(ALICE, BOB, 3),
-        &[native("a b", "3"), native("b a", "1"), native("a b", "3")],
         &[
-            "0.0 - native value a>b 3",
-            "1.0 - native internal b>a 1",
-            "2.0 - native internal a>b 3",
+            native("a b", "3"),
+            token(),
+            native("b a", "1"),
+            token(),
+            native("a b", "3"),
+        ],
+        &[
+            "-.0 - native value a>b 3",
+            "-.1 - native internal b>a 1",
+            "-.2 - native internal a>b 3",
+            "1.0 token erc20 transfer a>b 9",
+            "3.0 token erc20 transfer a>b 9",
         ],
     );
     // A transaction to its own sender is not logged, but calls inside of it can be.
-    check_native(
+    check(
         sends(ALICE, ALICE, 3),
         &[native("a b", "3")],
-        &["-.0 - native value a>a 3", "0.0 - native internal a>b 3"],
+        &["-.0 - native value a>a 3", "-.1 - native internal a>b 3"],
     );
-    check_native(
+    check(
         sends(ALICE, BOB, 0),
-        &[native("b a", "1")],
-        &["0.0 - native internal b>a 1"],
+        &[token(), native("b a", "1")],
+        &[
+            "-.1 - native internal b>a 1",
+            "0.0 token erc20 transfer a>b 9",
+        ],
     );
-    // Drafts of the EIP log burns.
-    for topic0 in [EIP7708_BURN, EIP7708_SELFDESTRUCT] {
-        check(log(SYSTEM, topic0, "a", "5"), &["0.0 - native burn a>0 5"]);
-        check_malformed(log(SYSTEM, topic0, "a b", "5"));
-    }
+    // Movements that are not wanted are numbered, too.
+    let from_bob = TransferFilter {
+        touching: Some(Touching {
+            addresses: [BOB].into_iter().collect(),
+            direction: Direction::Out,
+        }),
+        ..inside.clone()
+    };
+    let logs = [native("a b", "3"), native("a b", "4"), native("b a", "1")];
+    assert_eq!(
+        decode_with(&from_bob, Some(&sends(ALICE, BOB, 3)), &logs),
+        ["-.2 - native internal b>a 1"]
+    );
+    // The address is no token, even if a question names it.
+    let as_token = TransferFilter {
+        tokens: TokenFilter::Only {
+            tokens: [SYSTEM].into_iter().collect(),
+            native: false,
+        },
+        ..inside
+    };
+    assert!(decode_with(&as_token, Some(&sends(ALICE, BOB, 3)), &logs).is_empty());
     check_malformed(native("a b 5", ""));
     check_malformed(native("a b", ""));
-    assert_eq!(check(log(SYSTEM, B256::ZERO, "a", "5"), &[]).malformed, 0);
+    // `Burn(address,uint256)` of drafts.
+    let burn = alloy_primitives::keccak256("Burn(address,uint256)");
+    check_malformed(log(SYSTEM, burn, "a", "5"));
 }
 
 #[test]
@@ -631,8 +691,6 @@ fn some_topic0() -> impl Strategy<Value = Word> {
         TRANSFER_BATCH,
         DEPOSIT,
         WITHDRAWAL,
-        EIP7708_BURN,
-        EIP7708_SELFDESTRUCT,
         B256::ZERO,
     ];
     prop::sample::select(known.map(|topic| topic.0).to_vec())
@@ -741,16 +799,17 @@ fn some_filter() -> impl Strategy<Value = TransferFilter> {
         0u64..3,
         proptest::sample::subsequence(TokenStandard::ALL, some(4)),
         proptest::sample::subsequence(Kind::ALL, some(8)),
+        any::<bool>(),
     )
         .prop_map(
-            |(tokens, touching, min_value, standards, kinds)| TransferFilter {
+            |(tokens, touching, min_value, standards, kinds, internal)| TransferFilter {
                 tokens,
                 touching,
                 min_value: U256::from(min_value),
                 amounts: Default::default(),
                 standards,
                 kinds,
-                internal: false,
+                internal,
             },
         )
 }

@@ -5,7 +5,9 @@ use crate::{Capability, Error, SourceSpec};
 use crate::{Result, source::RethNode};
 use txgraph_reader::NodeSource;
 use txgraph_stored::Origin;
-use txgraph_transfers::InternalSource;
+use txgraph_transfers::{
+    BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, SourceError,
+};
 use txgraph_work::Work;
 
 /// Threads, cancellation and progress of a source.
@@ -18,6 +20,21 @@ pub(crate) fn source_work(source: &NodeSource) -> Work {
     }
 }
 
+/// Nothing has to be replayed: all blocks have logs of transfers inside of transactions.
+struct Logged;
+
+impl InternalSource for Logged {
+    fn reader(&self, _: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl InternalReader for Logged {
+    fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
+        Ok(InternalTransfers::default())
+    }
+}
+
 impl RethNode {
     /// Calls `work` with what an index or a lake is made from.
     pub(crate) fn with_origin<T>(
@@ -26,13 +43,16 @@ impl RethNode {
         work: impl FnOnce(Origin<'_>) -> Result<T>,
     ) -> Result<T> {
         #[cfg(feature = "replay")]
-        let replay = internal.then(|| self.internal()).transpose()?;
-        #[cfg(feature = "replay")]
-        let replay = replay
-            .as_ref()
-            .map(|replay| -> &dyn InternalSource { replay });
-        #[cfg(not(feature = "replay"))]
-        let replay: Option<&dyn InternalSource> = match internal {
+        let replay;
+        let internal: Option<&dyn InternalSource> = match internal {
+            false => None,
+            true if self.db().snapshot()?.amsterdam()? == Some(0) => Some(&Logged),
+            #[cfg(feature = "replay")]
+            true => {
+                replay = self.internal()?;
+                Some(&replay)
+            }
+            #[cfg(not(feature = "replay"))]
             true => {
                 let spec = SourceSpec::reth(
                     self.config
@@ -41,12 +61,11 @@ impl RethNode {
                 );
                 return Err(Error::unsupported(&spec, Capability::Replay));
             }
-            false => None,
         };
         let source = self.source()?;
         work(Origin {
             source,
-            internal: replay,
+            internal,
             work: source_work(source),
         })
     }

@@ -54,6 +54,12 @@ impl Backend for EraFiles {
         Ok(Box::new(&self.source))
     }
 
+    /// Whether the newest blocks have logs of them. The scan refuses older blocks.
+    fn has_internal(&self) -> bool {
+        let newest = self.source.blocks().available().span();
+        newest.is_some_and(|all| matches!(self.source.blocks().is_logged(all.last), Ok(true)))
+    }
+
     fn protected(&self) -> &Protected {
         &self.protected
     }

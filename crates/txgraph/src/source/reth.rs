@@ -91,6 +91,17 @@ impl RethNode {
         }
     }
 
+    /// Whether transfers of this filter are found by replay: those inside of transactions, unless
+    /// all blocks have logs of them (EIP-7708), and fees.
+    #[cfg(feature = "replay")]
+    fn needs_replay(&self, filter: &TransferFilter) -> Result<bool> {
+        Ok(match (filter.wants_fees(), filter.internal) {
+            (true, _) => !self.computes_fees(filter),
+            (false, true) => self.db.snapshot()?.amsterdam()? != Some(0),
+            (false, false) => false,
+        })
+    }
+
     /// Whether the filter includes fees, which follow from what a node of the OP stack stores. No
     /// index contains them.
     fn computes_fees(&self, filter: &TransferFilter) -> bool {
@@ -103,14 +114,12 @@ impl RethNode {
         filter: &TransferFilter,
     ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         let node = self.source()?;
-        let needs_replay = filter.internal && !self.computes_fees(filter);
         #[cfg(feature = "replay")]
-        if needs_replay {
+        if self.needs_replay(filter)? {
             let internal = self.internal()?;
             return Ok(Box::new(txgraph_replay::WithInternal::new(node, internal)));
         }
-        // Without replay, such a filter was refused before.
-        debug_assert!(!needs_replay);
+        // Refuses what it cannot answer without a replay.
         Ok(Box::new(node))
     }
 
@@ -134,15 +143,15 @@ impl RethNode {
             let (path, blocks) = (index.path().display(), index.blocks());
             let others = match (filter.internal, has_internal) {
                 (false, _) => "others are scanned",
-                (true, true) => "others are replayed",
-                (true, false) => "all are replayed for transfers without a log",
+                (true, true) => "others are scanned, and replayed for transfers without a log",
+                (true, false) => "others are scanned; all are replayed for transfers without a log",
             };
             explain(&format_args!(
                 "blocks {blocks} are answered from the index {path}; {others}"
             ));
         }
         #[cfg(feature = "replay")]
-        if filter.internal {
+        if self.needs_replay(filter)? {
             use txgraph_replay::WithInternal;
             return Ok(Some(match has_internal {
                 true => {
@@ -155,7 +164,10 @@ impl RethNode {
                 )),
             }));
         }
-        Ok(Some(Box::new(Indexed::new(index, node).on(work))))
+        Ok(Some(match has_internal {
+            true => Box::new(Indexed::with_rest(index, node, node).on(work)),
+            false => Box::new(Indexed::new(index, node).on(work)),
+        }))
     }
 }
 
@@ -198,6 +210,12 @@ impl Backend for RethNode {
             return Ok(source);
         }
         self.without_index(filter)
+    }
+
+    /// Whether the newest blocks have logs of them. The scan refuses older blocks without a replay.
+    fn has_internal(&self) -> bool {
+        let logged_from = self.db.snapshot().and_then(|snapshot| snapshot.amsterdam());
+        matches!(logged_from, Ok(Some(_)))
     }
 
     fn protected(&self) -> &Protected {

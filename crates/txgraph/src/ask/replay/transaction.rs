@@ -170,8 +170,9 @@ impl Source {
         }
     }
 
-    /// What a transaction did. Its transfers inside are found by replay, if the source has the
-    /// state before the block and the rules of the chain are known.
+    /// What a transaction did. Its transfers inside are found in its logs (EIP-7708), in blocks
+    /// before Amsterdam by replay, if the source has the state before the block and the rules of the
+    /// chain are known.
     ///
     /// A hash is looked up in the node's index, else searched backwards from the tip.
     ///
@@ -198,7 +199,9 @@ impl Source {
         let stored = read.pop();
         let stored = stored.ok_or_else(|| missing(format!("block {block} was not read")))?;
         let mut summary = self.stored_summary(node, &stored, index)?;
-        if summary.success {
+        if summary.success && stored.header.block_access_list_hash.is_some() {
+            // Since Amsterdam, logs report the transfers inside of the transaction.
+        } else if summary.success {
             match self.replayed(block, index) {
                 Ok((replay, internal)) => {
                     add_internal(&mut summary, internal);
@@ -248,7 +251,10 @@ impl Source {
             mint: U256::ZERO,
             success: receipt.success,
         };
-        let filter = TransferFilter::default();
+        let filter = TransferFilter {
+            internal: true,
+            ..TransferFilter::default()
+        };
         let chain_id = self.chain()?.chain_id;
         let mut decoder = Decoder::new(chain_id, &WrappedNative::Auto, &filter);
         decoder.begin_block(header.number, BlockTime::new(header.timestamp));
