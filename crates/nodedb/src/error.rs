@@ -53,14 +53,14 @@ pub enum Error {
         /// The error code of libmdbx.
         code: i32,
     },
-    /// RocksDB returned an error.
+    /// The files of RocksDB cannot be read.
     #[error("{} (RocksDB): cannot {action}: {message}", path.display())]
     Rocks {
         /// The RocksDB directory.
         path: PathBuf,
         /// What was attempted.
         action: String,
-        /// The message of RocksDB.
+        /// The file, and what is wrong with it.
         message: String,
     },
     /// The layout, version or chain is not supported.

@@ -112,13 +112,13 @@ impl Snapshot<'_> {
 
     /// Returns the first block from which on an index is complete. Searched once for every
     /// view, by bisection: pruning begins at the first block.
-    fn first_indexed(&self, view: &View<'_>, table: Table) -> Result<u64> {
+    fn first_indexed(&self, view: &View, table: Table) -> Result<u64> {
         let (part, known) = match table {
             Table::AccountsHistory => (Part::AccountChanges, &self.first_indexed[0]),
             _ => (Part::StorageChanges, &self.first_indexed[1]),
         };
-        if let Some((commit, first)) = known.get()
-            && commit == view.commit()
+        if let Some((number, first)) = known.get()
+            && number == view.number()
         {
             return Ok(first);
         }
@@ -139,14 +139,14 @@ impl Snapshot<'_> {
                 }
             }
         }
-        known.set(Some((view.commit(), first)));
+        known.set(Some((view.number(), first)));
         Ok(first)
     }
 
     /// Returns whether the index contains a change of the first of these blocks that has any.
     fn is_indexed(
         &self,
-        view: &View<'_>,
+        view: &View,
         table: Table,
         part: Part,
         blocks: impl Iterator<Item = u64>,

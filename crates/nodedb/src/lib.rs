@@ -21,11 +21,7 @@
 //! # RocksDB
 //!
 //! Layout v2 keeps two kinds of indices in RocksDB: the blocks in which an account or slot
-//! changed, and transaction numbers by hash. The cargo feature `rocksdb` reads them. It is
-//! off by default because it compiles 330 files of C++: about 18 minutes on one core
-//! without optimisation. It needs a C++ compiler and libclang (Debian: `apt install g++
-//! libclang-dev`). Set `ROCKSDB_LIB_DIR` to use an existing shared `librocksdb` of version
-//! 10.4 with LZ4 and Zstandard. Older versions cannot read the files of a node.
+//! changed, and transaction numbers by hash. `txgraph-rocks` reads its files.
 
 #[cfg(not(unix))]
 compile_error!("Unix only: reads files by position and identifies them by inode");
@@ -68,7 +64,6 @@ mod tx_type;
 mod mdbx;
 mod tables;
 
-#[cfg_attr(not(feature = "rocksdb"), path = "no_rocks.rs")]
 mod rocks;
 
 mod change_file;

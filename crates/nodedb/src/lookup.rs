@@ -11,7 +11,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] in the v2 layout without the feature `rocksdb`.
+    /// [`Error::Unsupported`] if the v2 layout lacks RocksDB, or it cannot be read.
     pub fn find_transaction(&self, hash: B256) -> Result<Option<(u64, u32)>> {
         let table = Table::TransactionHashNumbers;
         if let Some(obstacle) = self.unreachable_index(&[table])? {

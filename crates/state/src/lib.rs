@@ -16,7 +16,7 @@
 //! block did. There are two ways to find that block:
 //!
 //! - The node's history indices: two reads for each account or slot. Layout v1 has them
-//!   in MDBX, layout v2 in RocksDB (feature `rocksdb`).
+//!   in MDBX, layout v2 in RocksDB.
 //! - An overlay: the change sets from the tip down to a range are read once, sorted, and
 //!   kept in memory or, beyond a limit, in a temporary file. It needs no index and serves
 //!   every block of the range on every thread. Its cost grows with the distance between

@@ -58,8 +58,8 @@ pub(crate) struct ReplayArgs {
 
     /// One transaction: its hash, or BLOCK:INDEX
     ///
-    /// A hash is looked up in the node's index. Builds without RocksDB cannot read the index of
-    /// layout v2: they search backwards from the tip, or in the blocks that are given.
+    /// A hash is looked up in the node's index. If that is pruned or missing, the blocks that are
+    /// given are searched, or all blocks backwards from the tip.
     #[arg(long, value_name = "TX", help_heading = "What")]
     tx: Option<String>,
 

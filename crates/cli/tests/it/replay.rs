@@ -159,7 +159,6 @@ fn traces_are_json_lines() {
     assert!(steps.last().unwrap()["gasUsed"].is_string());
 }
 
-/// In layout v2 a build without RocksDB searches the blocks.
 #[test]
 fn finds_transactions_by_hash() {
     for sample in Sample::both() {

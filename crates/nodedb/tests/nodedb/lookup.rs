@@ -21,25 +21,13 @@ fn finds_transactions_by_hash() {
             let hash = json::hash(&receipt["transactionHash"]);
             let block = json::number(&receipt["blockNumber"]);
             let place = (block, json::number(&receipt["transactionIndex"]) as u32);
-            match snapshot.find_transaction(hash) {
-                Ok(answer) => {
-                    let there = (block <= snapshot.tip()).then_some(place);
-                    assert_eq!(answer, there, "{}: {hash}", fixture.name);
-                    found += 1;
-                }
-                Err(error) => {
-                    let without = fixture.name.contains("v2") && !cfg!(feature = "rocksdb");
-                    assert!(without, "{}: {error}", fixture.name);
-                    let text = error.to_string();
-                    assert!(text.contains("cargo feature `rocksdb`"), "{text}");
-                    break;
-                }
-            }
+            let answer = snapshot.find_transaction(hash).unwrap();
+            let there = (block <= snapshot.tip()).then_some(place);
+            assert_eq!(answer, there, "{}: {hash}", fixture.name);
+            found += 1;
         }
-        if fixture.name.contains("v1") || cfg!(feature = "rocksdb") {
-            assert!(found > 100, "{}", fixture.name);
-            let unknown = snapshot.find_transaction(B256::repeat_byte(0xee)).unwrap();
-            assert_eq!(unknown, None);
-        }
+        assert!(found > 100, "{}", fixture.name);
+        let unknown = snapshot.find_transaction(B256::repeat_byte(0xee)).unwrap();
+        assert_eq!(unknown, None);
     }
 }

@@ -17,6 +17,8 @@ mod live;
 mod lookup;
 mod op;
 mod refusals;
+
+mod rocks;
 mod roots;
 mod senders;
 mod special_files;

@@ -110,18 +110,6 @@ fn ranges_work_without_a_complete_index() {
     assert_eq!(available(copy.path()).index_obstacle, None);
 }
 
-#[cfg(not(feature = "rocksdb"))]
-#[test]
-fn names_the_feature_for_an_index_in_rocksdb() {
-    let [_, v2] = copies();
-    let db = open(v2.path(), StateOptions::default());
-    let text = db.at(10).unwrap_err().to_string();
-    assert!(text.contains("cargo feature `rocksdb`"), "{text}");
-    assert!(text.contains("prepare a range"), "{text}");
-    db.at(40).unwrap();
-}
-
-#[cfg(feature = "rocksdb")]
 #[test]
 fn refuses_a_missing_rocksdb() {
     let [_, v2] = copies();
@@ -147,7 +135,6 @@ fn refuses_a_missing_rocksdb() {
 }
 
 /// The node was stopped after its pruner committed RocksDB and before it committed MDBX.
-#[cfg(feature = "rocksdb")]
 #[test]
 fn detects_an_index_pruned_further_than_its_checkpoint() {
     let Some(fixture) = fixture("pruned/long-v2-full") else {
@@ -442,7 +429,6 @@ fn a_damaged_database_never_panics() {
 }
 
 /// The end of RocksDB's log is lost, with the newest blocks of the index.
-#[cfg(feature = "rocksdb")]
 #[test]
 fn detects_a_truncated_rocksdb_log() {
     let [_, v2] = committed();
@@ -474,7 +460,6 @@ fn detects_a_truncated_rocksdb_log() {
 }
 
 /// The same for the files of RocksDB.
-#[cfg(feature = "rocksdb")]
 #[test]
 fn a_damaged_rocksdb_never_panics() {
     let [_, v2] = committed();

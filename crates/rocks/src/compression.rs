@@ -1,0 +1,55 @@
+//! The compression of blocks (`util/compression.h`).
+
+use crate::{
+    bytes::Input,
+    error::{Decoded, Fault},
+};
+
+/// The longest block after decompression. reth's have 4 or 16 KiB, or one row.
+pub(crate) const BLOCK_BYTES_MAX: usize = 64 << 20;
+
+/// Decompresses a block of a table of some format version.
+pub(crate) fn decompress(kind: u8, version: u32, block: &[u8]) -> Decoded<Box<[u8]>> {
+    let short = || Fault::damaged("a compressed block is too short");
+    let mut input = Input(block);
+    match kind {
+        // Also the form that is slower to write.
+        4 | 5 => {
+            let size = match version {
+                0 | 1 => input.fixed64().and_then(|size| u32::try_from(size).ok()),
+                _ => input.varint32(),
+            };
+            let mut bytes = buffer(size.ok_or_else(short)?)?;
+            match lz4_flex::block::decompress_into(input.0, &mut bytes) {
+                Ok(len) if len == bytes.len() => Ok(bytes),
+                Ok(_) => Err(Fault::damaged("a block of LZ4 has another length")),
+                Err(error) => Err(Fault::damaged(format!("a block of LZ4: {error}"))),
+            }
+        }
+        7 => {
+            let mut bytes = buffer(input.varint32().ok_or_else(short)?)?;
+            match zstd::bulk::decompress_to_buffer(input.0, &mut bytes[..]) {
+                Ok(len) if len == bytes.len() => Ok(bytes),
+                Ok(_) => Err(Fault::damaged("a block of Zstandard has another length")),
+                Err(error) => Err(Fault::damaged(format!("a block of Zstandard: {error}"))),
+            }
+        }
+        other => Err(Fault::unsupported(match other {
+            1 => "blocks compressed with Snappy (kSnappyCompression)".into(),
+            2 => "blocks compressed with zlib (kZlibCompression)".into(),
+            3 => "blocks compressed with bzip2 (kBZip2Compression)".into(),
+            6 => "blocks compressed with XPRESS (kXpressCompression)".into(),
+            other => format!("blocks with compression {other}"),
+        })),
+    }
+}
+
+/// The size was checked with the block, so it is the writer's.
+fn buffer(size: u32) -> Decoded<Box<[u8]>> {
+    match usize::try_from(size) {
+        Ok(size) if size <= BLOCK_BYTES_MAX => Ok(vec![0; size].into()),
+        _ => Err(Fault::unsupported(format!(
+            "a block of {size} bytes; at most {BLOCK_BYTES_MAX} are read"
+        ))),
+    }
+}

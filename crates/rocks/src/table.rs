@@ -1,0 +1,464 @@
+//! A table: sorted rows in blocks, and an index of them (`table/block_based`).
+
+use crate::{
+    block::{Block, BlockCursor, Format, Handle, IndexFormat, TRAILER_BYTES},
+    bytes::{Input, split_internal},
+    cache::Blocks,
+    checksum,
+    compression::decompress,
+    edit::FileMeta,
+    error::{Decoded, Error, Fault, Result},
+    footer::{FOOTER_BYTES, Footer},
+    memory::RANGE_DELETION,
+    source::Source,
+    tombstones::Tombstones,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// An open table.
+pub(crate) struct Table {
+    source: Box<dyn Source>,
+    path: PathBuf,
+    number: u64,
+    len: u64,
+    footer: Footer,
+    index: Handle,
+    index_format: Format,
+    /// Whether the index is an index of indices.
+    partitioned: bool,
+    /// The sequence number of all rows, in a file that was made elsewhere.
+    sequence: Option<u64>,
+    pub(crate) tombstones: Tombstones,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the properties say about reading.
+#[derive(Debug, Default)]
+struct Properties {
+    index_type: u32,
+    /// Keys of the index have no sequence number.
+    user_keys: bool,
+    delta: bool,
+    /// Version of the format of files that are made elsewhere.
+    external: Option<u32>,
+    sequence: Option<u64>,
+}
+
+impl Table {
+    pub(crate) fn open(source: Box<dyn Source>, path: &Path, meta: &FileMeta) -> Result<Self> {
+        let len = source
+            .length()
+            .map_err(|error| Error::io("read", path, error))?;
+        if len != meta.size {
+            let what = format!("it has {len} bytes, the manifest says {}", meta.size);
+            return Err(Fault::Damaged(what).at(path));
+        }
+        let mut end = vec![0; FOOTER_BYTES.min(usize::try_from(len).unwrap_or(FOOTER_BYTES))];
+        let at = len - end.len() as u64;
+        source
+            .read_up_to(&mut end, at)
+            .map_err(|error| Error::io("read", path, error))?;
+        let footer = Footer::decode(&end, len).map_err(|fault| fault.at(path))?;
+        let mut table = Self {
+            source,
+            path: path.to_path_buf(),
+            number: meta.number,
+            len,
+            footer,
+            index: Handle::default(),
+            index_format: Format::default(),
+            partitioned: false,
+            sequence: None,
+            tombstones: Tombstones::default(),
+        };
+        table.load(meta)?;
+        Ok(table)
+    }
+
+    /// Reads what all reading needs: the list of blocks, properties, deleted ranges.
+    fn load(&mut self, meta: &FileMeta) -> Result<()> {
+        let mut places = [None; 4];
+        let names: [&[u8]; 4] = [
+            b"rocksdb.index",
+            b"rocksdb.properties",
+            b"rocksdb.range_del",
+            b"rocksdb.compression_dict",
+        ];
+        let mut entries = self.entries(self.footer.metaindex, Format::default())?;
+        while entries.is_valid() {
+            if let Some(at) = names.iter().position(|name| *name == entries.key()) {
+                let place = Handle::decode(&mut Input(entries.value()));
+                let bad = || self.fault(Fault::damaged("the place of a block is invalid"));
+                places[at] = Some(place.ok_or_else(bad)?);
+            }
+            entries.next().map_err(|fault| self.fault(fault))?;
+        }
+        let [index, properties, deleted, dictionary] = places;
+        if dictionary.is_some() {
+            let what = "a compression dictionary (rocksdb.compression_dict)";
+            return Err(self.fault(Fault::unsupported(what)));
+        }
+        let index = self.footer.index.or(index);
+        let (Some(index), Some(properties)) = (index, properties) else {
+            return Err(self.fault(Fault::damaged("it lists no index or no properties")));
+        };
+        self.index = index;
+        let properties = self.properties(properties)?;
+        self.apply(&properties, meta)
+            .map_err(|fault| self.fault(fault))?;
+        if let Some(deleted) = deleted {
+            self.tombstones = self.deleted_ranges(deleted)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, properties: &Properties, meta: &FileMeta) -> Decoded<()> {
+        self.index_format = Format {
+            internal: !properties.user_keys,
+            index: Some(IndexFormat {
+                delta: properties.delta,
+                first_key: properties.index_type == 3,
+            }),
+        };
+        match properties.index_type {
+            // Sorted; sorted with hashes beside it; sorted with first keys.
+            0 | 1 | 3 => {}
+            2 => self.partitioned = true,
+            other => return Err(Fault::unsupported(format!("an index of type {other}"))),
+        }
+        match (properties.external, properties.sequence) {
+            (None, None) | (Some(1), None) => {}
+            (Some(2), sequence) => {
+                let sequence = sequence.unwrap_or(0);
+                if sequence != 0 && sequence != meta.largest_seq {
+                    return Err(Fault::damaged("its sequence number is not the manifest's"));
+                }
+                self.sequence = Some(meta.largest_seq);
+            }
+            (version, _) => {
+                return Err(Fault::unsupported(format!(
+                    "an external file of version {version:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn properties(&self, place: Handle) -> Result<Properties> {
+        let bytes = match self.read(place) {
+            // Ingestion writes the sequence number into the block without a new checksum.
+            Err(Error::Damaged { .. }) => self.ingested_properties(place)?,
+            read => read?,
+        };
+        let block = Block::new(bytes).map_err(|fault| self.fault(fault))?;
+        let mut entries = BlockCursor::new(Arc::new(block), Format::default());
+        let mut properties = Properties::default();
+        loop {
+            entries.next().map_err(|fault| self.fault(fault))?;
+            if !entries.is_valid() {
+                return Ok(properties);
+            }
+            property(&mut properties, entries.key(), entries.value())
+                .map_err(|fault| self.fault(fault))?;
+        }
+    }
+
+    /// Reads properties whose checksum holds if the sequence number is 0.
+    fn ingested_properties(&self, place: Handle) -> Result<Box<[u8]>> {
+        let raw = self.raw(place)?;
+        let block = Block::new(raw[..raw.len() - TRAILER_BYTES].into());
+        let mut entries = BlockCursor::new(
+            Arc::new(block.map_err(|fault| self.fault(fault))?),
+            Format::default(),
+        );
+        loop {
+            entries.next().map_err(|fault| self.fault(fault))?;
+            if !entries.is_valid() {
+                return Err(self.wrong_checksum(place));
+            }
+            if entries.key() == GLOBAL_SEQUENCE && entries.value().len() == 8 {
+                let mut zeroed = raw.clone();
+                zeroed[entries.value_range()].fill(0);
+                self.verify(&zeroed, place)?;
+                return Ok(raw[..raw.len() - TRAILER_BYTES].into());
+            }
+        }
+    }
+
+    fn deleted_ranges(&self, place: Handle) -> Result<Tombstones> {
+        let format = Format {
+            internal: true,
+            index: None,
+        };
+        let mut entries = self.entries(place, format)?;
+        let mut ranges = Vec::new();
+        while entries.is_valid() {
+            if let Some((begin, packed)) = split_internal(entries.key()) {
+                if packed.to_le_bytes()[0] != RANGE_DELETION {
+                    return Err(self.fault(Fault::damaged("a deleted range of another type")));
+                }
+                let sequence = self.sequence.unwrap_or(packed >> 8);
+                ranges.push((begin.to_vec(), entries.value().to_vec(), sequence));
+            }
+            entries.next().map_err(|fault| self.fault(fault))?;
+        }
+        Ok(Tombstones::new(&ranges))
+    }
+
+    /// The entries of a block that is read once, from the first one on.
+    fn entries(&self, place: Handle, format: Format) -> Result<BlockCursor> {
+        let block = self.read_block(place)?;
+        let mut entries = BlockCursor::new(block, format);
+        entries.next().map_err(|fault| self.fault(fault))?;
+        Ok(entries)
+    }
+
+    fn read_block(&self, place: Handle) -> Result<Arc<Block>> {
+        let block = Block::new(self.read(place)?).map_err(|fault| self.fault(fault))?;
+        Ok(Arc::new(block))
+    }
+
+    fn block(&self, place: Handle, blocks: &Blocks) -> Result<Arc<Block>> {
+        let at = (self.number, place.offset);
+        if let Some(block) = blocks.get(at) {
+            return Ok(block);
+        }
+        let block = self.read_block(place)?;
+        blocks.insert(at, &block);
+        Ok(block)
+    }
+
+    /// Reads a block, checks and decompresses it.
+    fn read(&self, place: Handle) -> Result<Box<[u8]>> {
+        let mut raw = self.raw(place)?;
+        self.verify(&raw, place)?;
+        let end = raw.len() - TRAILER_BYTES;
+        match raw[end] {
+            0 => {
+                raw.truncate(end);
+                Ok(raw.into())
+            }
+            kind => decompress(kind, self.footer.version, &raw[..end])
+                .map_err(|fault| self.fault(fault)),
+        }
+    }
+
+    fn raw(&self, place: Handle) -> Result<Vec<u8>> {
+        let size = place.size.checked_add(TRAILER_BYTES as u64);
+        let size = size.filter(|size| {
+            let end = place.offset.checked_add(*size);
+            end.is_some_and(|end| end <= self.len)
+        });
+        let size = size.and_then(|size| usize::try_from(size).ok());
+        let Some(size) = size else {
+            let what = format!("a block at byte {} is outside of the file", place.offset);
+            return Err(self.fault(Fault::Damaged(what)));
+        };
+        let mut raw = vec![0; size];
+        match self.source.read_up_to(&mut raw, place.offset) {
+            Ok(read) if read == size => Ok(raw),
+            Ok(_) => Err(self.fault(Fault::damaged("it became shorter"))),
+            Err(error) => Err(Error::io("read", &self.path, error)),
+        }
+    }
+
+    /// Checks a block with its trailer.
+    fn verify(&self, raw: &[u8], place: Handle) -> Result<()> {
+        let Some((checked, stored)) = raw.split_last_chunk::<4>() else {
+            return Err(self.wrong_checksum(place));
+        };
+        let context = checksum::context(self.footer.base, place.offset);
+        let expected = self.footer.checksum.of(checked).wrapping_add(context);
+        if u32::from_le_bytes(*stored) == expected {
+            Ok(())
+        } else {
+            Err(self.wrong_checksum(place))
+        }
+    }
+
+    #[cold]
+    fn wrong_checksum(&self, place: Handle) -> Error {
+        let what = format!(
+            "the checksum of the block at byte {} is wrong",
+            place.offset
+        );
+        self.fault(Fault::Damaged(what))
+    }
+
+    #[cold]
+    pub(crate) fn fault(&self, fault: Fault) -> Error {
+        fault.at(&self.path)
+    }
+}
+
+const GLOBAL_SEQUENCE: &[u8] = b"rocksdb.external_sst_file.global_seqno";
+
+fn property(properties: &mut Properties, key: &[u8], value: &[u8]) -> Decoded<()> {
+    let bad = || Fault::damaged("a property is invalid");
+    let mut input = Input(value);
+    match key {
+        b"rocksdb.block.based.table.index.type" => {
+            properties.index_type = input.fixed32().ok_or_else(bad)?;
+        }
+        b"rocksdb.index.key.is.user.key" => {
+            properties.user_keys = input.varint64().ok_or_else(bad)? != 0;
+        }
+        b"rocksdb.index.value.is.delta.encoded" => {
+            properties.delta = input.varint64().ok_or_else(bad)? != 0;
+        }
+        b"rocksdb.external_sst_file.version" => {
+            properties.external = Some(input.fixed32().ok_or_else(bad)?);
+        }
+        GLOBAL_SEQUENCE => properties.sequence = Some(input.fixed64().ok_or_else(bad)?),
+        // Since format version 7 with the name of a family of compressions first.
+        b"rocksdb.compression" => {
+            if let Some(end) = value.iter().position(|byte| *byte == b';') {
+                let manager = &value[..end];
+                if !manager.is_empty() && manager != b"BuiltinV2" {
+                    let what = format!("compression by {}", String::from_utf8_lossy(manager));
+                    return Err(Fault::unsupported(what));
+                }
+            }
+        }
+        b"rocksdb.comparator" if value != b"leveldb.BytewiseComparator" => {
+            let what = format!("comparator {}", String::from_utf8_lossy(value));
+            return Err(Fault::unsupported(what));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A position in a table.
+#[derive(Debug)]
+pub(crate) struct TableCursor {
+    table: Arc<Table>,
+    index: BlockCursor,
+    /// The part of a partitioned index.
+    part: Option<BlockCursor>,
+    data: Option<BlockCursor>,
+}
+
+/// The rows of a table.
+const ROWS: Format = Format {
+    internal: true,
+    index: None,
+};
+
+impl TableCursor {
+    /// Moves to the first row with a key >= `from`.
+    pub(crate) fn seek(table: Arc<Table>, from: &[u8], blocks: &Blocks) -> Result<Self> {
+        let index = table.block(table.index, blocks)?;
+        let mut cursor = Self {
+            index: BlockCursor::new(index, table.index_format),
+            part: None,
+            data: None,
+            table,
+        };
+        cursor.seek_index(from, blocks)?;
+        Ok(cursor)
+    }
+
+    fn seek_index(&mut self, from: &[u8], blocks: &Blocks) -> Result<()> {
+        let Self {
+            table,
+            index,
+            part,
+            data,
+        } = self;
+        index.seek(from).map_err(|fault| table.fault(fault))?;
+        if !index.is_valid() {
+            return Ok(());
+        }
+        let mut leaf = &*index;
+        if table.partitioned {
+            let block = table.block(index.handle(), blocks)?;
+            let cursor = part.insert(BlockCursor::new(block, table.index_format));
+            cursor.seek(from).map_err(|fault| table.fault(fault))?;
+            leaf = cursor;
+        }
+        if leaf.is_valid() {
+            let block = table.block(leaf.handle(), blocks)?;
+            let cursor = data.insert(BlockCursor::new(block, ROWS));
+            cursor.seek(from).map_err(|fault| table.fault(fault))?;
+            if cursor.is_valid() {
+                return Ok(());
+            }
+        }
+        self.next_block(blocks)
+    }
+
+    /// The current row: key, value, and packed sequence number and type.
+    #[inline]
+    pub(crate) fn row(&self) -> Option<(&[u8], &[u8], u64)> {
+        let data = self.data.as_ref().filter(|data| data.is_valid())?;
+        let (key, mut packed) = split_internal(data.key())?;
+        if let Some(sequence) = self.table.sequence {
+            packed = sequence << 8 | packed & 0xff;
+        }
+        Some((key, data.value(), packed))
+    }
+
+    pub(crate) fn next(&mut self, blocks: &Blocks) -> Result<()> {
+        let Some(data) = &mut self.data else {
+            return Ok(());
+        };
+        data.next().map_err(|fault| self.table.fault(fault))?;
+        if data.is_valid() {
+            return Ok(());
+        }
+        self.next_block(blocks)
+    }
+
+    /// Moves to the first row of the next block that has any.
+    fn next_block(&mut self, blocks: &Blocks) -> Result<()> {
+        let Self {
+            table,
+            index,
+            part,
+            data,
+        } = self;
+        loop {
+            let leaf = loop {
+                if let Some(part) = part {
+                    part.next().map_err(|fault| table.fault(fault))?;
+                    if part.is_valid() {
+                        break &*part;
+                    }
+                }
+                index.next().map_err(|fault| table.fault(fault))?;
+                if !index.is_valid() {
+                    *data = None;
+                    return Ok(());
+                }
+                if !table.partitioned {
+                    break &*index;
+                }
+                let block = table.block(index.handle(), blocks)?;
+                *part = Some(BlockCursor::new(block, table.index_format));
+            };
+            let block = table.block(leaf.handle(), blocks)?;
+            let rows = match data {
+                Some(rows) => {
+                    rows.replace(block);
+                    rows
+                }
+                None => data.insert(BlockCursor::new(block, ROWS)),
+            };
+            rows.next().map_err(|fault| table.fault(fault))?;
+            if rows.is_valid() {
+                return Ok(());
+            }
+        }
+    }
+}
