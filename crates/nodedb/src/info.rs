@@ -2,8 +2,8 @@
 //! exist.
 
 use crate::{
-    BlockRange, Chain, Error, Gap, Part, PruneCheckpoint, Result, Snapshot, StageCheckpoint,
-    TxRange,
+    BlockRange, Chain, Error, Gap, Layout, Part, PruneCheckpoint, Result, Snapshot,
+    StageCheckpoint, TxRange,
     conf::Segment,
     coverage::complement,
     escape::escaped,
@@ -55,6 +55,10 @@ pub struct Info {
     pub account_state: Vec<BlockRange>,
     /// Blocks after which the storage of every account is available.
     pub storage_state: Vec<BlockRange>,
+    /// Where transactions are looked up by hash: `MDBX`, `RocksDB`, or why they cannot be.
+    pub hash_index: String,
+    /// Where the blocks that changed an account or slot are looked up, as for `hash_index`.
+    pub history_index: String,
     /// Where receipts are: `static files`, `MDBX`, `both` or `none`.
     pub receipts_source: &'static str,
     /// The progress of the node's pruner.
@@ -116,7 +120,12 @@ impl Snapshot<'_> {
             first: self.genesis_block(),
             last: self.tip(),
         };
-        let state = self.state_coverage()?;
+        // Without `state_coverage`, which reads change sets: some may be damaged.
+        let obstacle = self.state_obstacle()?;
+        let state = |part| -> Result<Option<BlockRange>> {
+            let (blocks, _) = self.state_range(part)?;
+            Ok(obstacle.is_none().then_some(blocks))
+        };
         let unreadable = self.unreadable_jars();
         let jars = |segment| {
             let jars = unreadable.iter().map(|(jar, _)| *jar);
@@ -170,8 +179,13 @@ impl Snapshot<'_> {
             )?,
             receipts: readable(Segment::Receipts, &self.receipt_gaps(whole)?)?,
             withdrawals: self.key_range(Table::BlockWithdrawals)?,
-            account_state: readable_state(Segment::AccountChangeSets, state.accounts),
-            storage_state: readable_state(Segment::StorageChangeSets, state.storage),
+            account_state: readable_state(Segment::AccountChangeSets, state(Part::AccountChanges)?),
+            storage_state: readable_state(Segment::StorageChangeSets, state(Part::StorageChanges)?),
+            hash_index: self.index_place(&[Table::TransactionHashNumbers])?,
+            history_index: match self.lagging_index()? {
+                Some(_) => "incomplete".into(),
+                None => self.index_place(&[Table::AccountsHistory, Table::StoragesHistory])?,
+            },
             receipts_source: self.receipts_source()?,
             prune_checkpoints: self.prune_checkpoints()?,
             stage_checkpoints: self.stage_checkpoints()?,
@@ -194,7 +208,16 @@ impl Snapshot<'_> {
             .collect()
     }
 
-    pub(crate) fn written_by(&self) -> Result<Vec<Writer>> {
+    /// Where tables are that layout v2 has in RocksDB, or why they cannot be read.
+    fn index_place(&self, tables: &[Table]) -> Result<String> {
+        Ok(match (self.layout()?, self.unreachable_index(tables)?) {
+            (_, Some(obstacle)) => format!("not readable: {obstacle}"),
+            (Layout::V1, None) => "MDBX".into(),
+            (Layout::V2, None) => "RocksDB".into(),
+        })
+    }
+
+    fn written_by(&self) -> Result<Vec<Writer>> {
         let mut rows = self.txn.walk_from(Table::VersionHistory, &[])?;
         let mut writers: Vec<Writer> = Vec::new();
         while let Some((key, value)) = rows.next()? {

@@ -8,11 +8,19 @@ use crate::{
 /// A change of one row, or of a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change<'a> {
-    Put { key: &'a [u8], value: &'a [u8] },
+    Put {
+        key: &'a [u8],
+        value: &'a [u8],
+    },
     /// Also of a row that was written only once.
-    Delete { key: &'a [u8] },
+    Delete {
+        key: &'a [u8],
+    },
     /// `end` is exclusive.
-    DeleteRange { begin: &'a [u8], end: &'a [u8] },
+    DeleteRange {
+        begin: &'a [u8],
+        end: &'a [u8],
+    },
     /// A kind that is not read, with its name.
     Other(&'static str),
 }
@@ -39,7 +47,9 @@ pub(crate) fn decode<'a>(
         }
     }
     if found != count {
-        return Err(Fault::damaged(format!("a batch of {count} changes has {found}")));
+        return Err(Fault::damaged(format!(
+            "a batch of {count} changes has {found}"
+        )));
     }
     Ok(())
 }
@@ -80,7 +90,9 @@ fn change<'a>(input: &mut Input<'a>) -> Decoded<Option<(u32, Change<'a>)>> {
         // The end of a transaction without two-phase commit.
         0xd => return Ok(None),
         9..=0xc | 0x12 | 0x13 | 0x15 => {
-            return Err(Fault::unsupported("two-phase commit (kTypeBeginPrepareXID)"));
+            return Err(Fault::unsupported(
+                "two-phase commit (kTypeBeginPrepareXID)",
+            ));
         }
         other => return Err(Fault::unsupported(format!("changes of type {other}"))),
     };
@@ -118,11 +130,26 @@ mod tests {
     #[test]
     fn refuses_by_name() {
         let refused = |count, rest| changes(count, rest).unwrap_err();
-        assert_eq!(refused(2, b"\x01\x01k\x01v"), Fault::damaged("a batch of 2 changes has 1"));
-        assert_eq!(refused(0, b"\x01\x01k\x01v"), Fault::damaged("a batch of 0 changes has 1"));
-        assert_eq!(refused(1, b"\x01\x01k\x02v"), Fault::damaged("a change of a batch is cut off"));
-        assert_eq!(refused(0, b"\x09"), Fault::unsupported("two-phase commit (kTypeBeginPrepareXID)"));
-        assert_eq!(refused(1, b"\x7e"), Fault::unsupported("changes of type 126"));
+        assert_eq!(
+            refused(2, b"\x01\x01k\x01v"),
+            Fault::damaged("a batch of 2 changes has 1")
+        );
+        assert_eq!(
+            refused(0, b"\x01\x01k\x01v"),
+            Fault::damaged("a batch of 0 changes has 1")
+        );
+        assert_eq!(
+            refused(1, b"\x01\x01k\x02v"),
+            Fault::damaged("a change of a batch is cut off")
+        );
+        assert_eq!(
+            refused(0, b"\x09"),
+            Fault::unsupported("two-phase commit (kTypeBeginPrepareXID)")
+        );
+        assert_eq!(
+            refused(1, b"\x7e"),
+            Fault::unsupported("changes of type 126")
+        );
         assert!(decode(b"short", |_, _, _| Ok(())).is_err());
     }
 }

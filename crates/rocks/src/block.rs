@@ -206,7 +206,9 @@ impl BlockCursor {
                 }
                 .ok_or_else(|| bad("the place of a block"))?;
                 if index.first_key {
-                    input.prefixed().ok_or_else(|| bad("the first key of a block"))?;
+                    input
+                        .prefixed()
+                        .ok_or_else(|| bad("the first key of a block"))?;
                 }
             }
             index => {

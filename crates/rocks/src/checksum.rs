@@ -25,7 +25,9 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) fn new(number: u8) -> Decoded<Self> {
         match number {
-            0 => Err(Fault::unsupported("a table without checksums (kNoChecksum)")),
+            0 => Err(Fault::unsupported(
+                "a table without checksums (kNoChecksum)",
+            )),
             1 => Ok(Self::Crc32c),
             2 => Ok(Self::XxHash32),
             3 => Ok(Self::XxHash64),

@@ -48,7 +48,11 @@ impl Source<'_> {
                 *at = files.partition_point(|file| file.largest_user() < from);
                 *rows = None;
                 if let Some(file) = files.get(*at) {
-                    *rows = Some(TableCursor::seek(shared.table(file)?, from, &shared.blocks)?);
+                    *rows = Some(TableCursor::seek(
+                        shared.table(file)?,
+                        from,
+                        &shared.blocks,
+                    )?);
                 }
                 self.skip_finished(shared)
             }
@@ -179,7 +183,12 @@ impl<'s> Cursor<'s> {
 
     /// Moves all sources behind the key of one of them.
     fn pass(&mut self, at: usize) -> Result<()> {
-        let Self { sources, passed, shared, .. } = self;
+        let Self {
+            sources,
+            passed,
+            shared,
+            ..
+        } = self;
         passed.clear();
         if let Some((key, ..)) = sources[at].row() {
             passed.extend_from_slice(key);
@@ -199,7 +208,9 @@ impl<'s> Cursor<'s> {
         }
         for files in &*self.family.levels {
             let from = files.partition_point(|file| file.largest_user() < key);
-            let here = files[from..].iter().take_while(|file| file.smallest_user() <= key);
+            let here = files[from..]
+                .iter()
+                .take_while(|file| file.smallest_user() <= key);
             for file in here {
                 let table = self.shared.table(file)?;
                 // A range may be longer than the table, because compactions cut it. Beyond the

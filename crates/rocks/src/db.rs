@@ -126,8 +126,8 @@ impl Db {
             Some(open) if open.name == name => open,
             manifest => {
                 let path = self.shared.directory.join(&name);
-                let file = (self.shared.open)(&path)
-                    .map_err(|error| Error::io("open", &path, error))?;
+                let file =
+                    (self.shared.open)(&path).map_err(|error| Error::io("open", &path, error))?;
                 fresh = true;
                 manifest.insert(OpenManifest {
                     name,
@@ -157,10 +157,12 @@ impl Db {
             .and_then(|file| file.read_up_to(&mut bytes, 0))
             .map_err(|error| Error::io("read", &path, error))?;
         let name = std::str::from_utf8(&bytes[..read]).ok();
-        let name = name.and_then(|name| name.strip_suffix('\n')).filter(|name| {
-            let number = name.strip_prefix("MANIFEST-").unwrap_or("");
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-        });
+        let name = name
+            .and_then(|name| name.strip_suffix('\n'))
+            .filter(|name| {
+                let number = name.strip_prefix("MANIFEST-").unwrap_or("");
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            });
         match name {
             Some(name) => Ok(name.to_owned()),
             None => Err(Fault::damaged("it does not name a manifest").at(&path)),
@@ -187,14 +189,18 @@ impl Db {
         let mut numbers = Vec::new();
         for entry in fs::read_dir(directory).map_err(list)? {
             let name = entry.map_err(list)?.file_name();
-            numbers.extend(name.to_str().and_then(log_number).filter(|number| *number >= first));
+            numbers.extend(
+                name.to_str()
+                    .and_then(log_number)
+                    .filter(|number| *number >= first),
+            );
         }
         numbers.sort_unstable();
         for number in &numbers {
             if !followed.logs.contains_key(number) {
                 let path = directory.join(format!("{number:06}.log"));
-                let file = (self.shared.open)(&path)
-                    .map_err(|error| Error::io("open", &path, error))?;
+                let file =
+                    (self.shared.open)(&path).map_err(|error| Error::io("open", &path, error))?;
                 let log = Log {
                     path,
                     file,
@@ -218,7 +224,11 @@ impl Db {
     }
 
     fn new_state(&self, followed: &mut Followed) -> Result<Arc<State>> {
-        let Followed { manifest, logs, state } = followed;
+        let Followed {
+            manifest,
+            logs,
+            state,
+        } = followed;
         let mut families = Vec::new();
         if let Some(OpenManifest { manifest, path, .. }) = manifest {
             for (id, family) in &mut manifest.families {
@@ -244,7 +254,9 @@ impl Db {
             }
         }
         let shared = Arc::clone(&self.shared);
-        Ok(Arc::clone(state.insert(Arc::new(State { shared, families }))))
+        Ok(Arc::clone(
+            state.insert(Arc::new(State { shared, families })),
+        ))
     }
 }
 
@@ -266,10 +278,14 @@ impl Log {
                 let packed = |kind: u8| sequence << 8 | u64::from(kind);
                 match change {
                     Change::Put { key, value } => {
-                        runs.entry(family).or_default().push(key, value, packed(VALUE));
+                        runs.entry(family)
+                            .or_default()
+                            .push(key, value, packed(VALUE));
                     }
                     Change::Delete { key } => {
-                        runs.entry(family).or_default().push(key, &[], packed(DELETION));
+                        runs.entry(family)
+                            .or_default()
+                            .push(key, &[], packed(DELETION));
                     }
                     Change::DeleteRange { begin, end } => {
                         let deleted = (begin.to_vec(), end.to_vec(), sequence);

@@ -112,7 +112,11 @@ impl Edit {
             0x2004 => log_addition(input)?,
             0x2005 => drop(number(input.varint64(), "a removed log")?),
             tag if tag & IGNORABLE != 0 => drop(number(input.prefixed(), "an ignored field")?),
-            tag => return Err(Fault::unsupported(format!("manifest records with tag {tag}"))),
+            tag => {
+                return Err(Fault::unsupported(format!(
+                    "manifest records with tag {tag}"
+                )));
+            }
         }
         Ok(())
     }
@@ -275,14 +279,17 @@ mod tests {
             panic!("{edit:?}")
         };
         assert_eq!((file.number, file.size), (16, 6572));
-        assert_eq!(file.smallest_user()[..20], [[0; 19].as_slice(), &[4]].concat());
+        assert_eq!(
+            file.smallest_user()[..20],
+            [[0; 19].as_slice(), &[4]].concat()
+        );
         assert_eq!(file.largest_user().len(), 28);
         assert_eq!(file.largest_seq, 0);
     }
 
     #[test]
     fn skips_what_may_be_ignored_and_refuses_the_rest() {
-        let refused = |hex| match Edit::decode(&bytes(hex)) {
+        let refused = |hex: &str| match Edit::decode(&bytes(hex)) {
             Err(Fault::Unsupported(what)) => what,
             other => panic!("{other:?}"),
         };
@@ -291,11 +298,20 @@ mod tests {
         let ignored = "900305030800 00 00  910305010400  8440 07 02 80 01 01  8740 04 07 02 05 01 \
                        8540 07  e441 02 abcd  0207";
         let edit = Edit::decode(&bytes(ignored)).unwrap();
-        assert_eq!(edit, Edit { log_number: Some(7), ..Edit::default() });
-        assert_eq!(refused("ac02 00 e803"), "manifest records with tag 1000");
+        assert_eq!(
+            edit,
+            Edit {
+                log_number: Some(7),
+                ..Edit::default()
+            }
+        );
+        assert_eq!(refused("ac02 00 e807"), "manifest records with tag 1000");
         assert_eq!(refused("0905"), "a previous log (kPrevLogNumber)");
         let file = "67 00 07 09 08 0000000000000000 08 0000000000000000 00 00";
-        assert_eq!(refused(&format!("{file} 41 01 01 01")), "tables in other directories (db_paths)");
+        assert_eq!(
+            refused(&format!("{file} 41 01 01 01")),
+            "tables in other directories (db_paths)"
+        );
         assert_eq!(refused(&format!("{file} 42 00 01")), "files with field 66");
         assert!(Edit::decode(&bytes(&format!("{file} 22 00 01"))).is_ok());
     }

@@ -48,9 +48,7 @@ impl Footer {
             0x8242_2296_63bf_9564 | 0x4f34_18eb_7a8f_13b8 => {
                 Err(Fault::unsupported("a plain table (kPlainTable)"))
             }
-            0x9267_89d0_c5f1_7873 => {
-                Err(Fault::unsupported("a cuckoo table (kCuckooTable)"))
-            }
+            0x9267_89d0_c5f1_7873 => Err(Fault::unsupported("a cuckoo table (kCuckooTable)")),
             _ => Err(Fault::damaged("its last bytes are not those of a table")),
         }
     }
@@ -59,7 +57,9 @@ impl Footer {
         let mut input = Input(&footer[41..45]);
         let version = input.fixed32().unwrap_or(0);
         if !(1..=NEWEST_VERSION).contains(&version) {
-            return Err(Fault::unsupported(format!("tables of format version {version}")));
+            return Err(Fault::unsupported(format!(
+                "tables of format version {version}"
+            )));
         }
         let kind = checksum::Kind::new(footer[0])?;
         if version < 6 {

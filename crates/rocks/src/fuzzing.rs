@@ -5,8 +5,8 @@ use crate::{
     block::{Block, BlockCursor, Format, IndexFormat},
     cache::Blocks,
     edit::{Edit, FileMeta},
-    footer::Footer,
     error::Result,
+    footer::Footer,
     manifest::Manifest,
     record::Records,
     table::{Table, TableCursor},
@@ -72,7 +72,12 @@ pub fn unchecked(bytes: &[u8]) -> bool {
     };
     let block = Arc::new(block);
     let index = |delta, first_key| Some(IndexFormat { delta, first_key });
-    for values in [None, index(false, false), index(true, false), index(true, true)] {
+    for values in [
+        None,
+        index(false, false),
+        index(true, false),
+        index(true, true),
+    ] {
         for internal in [false, true] {
             let format = Format {
                 internal,

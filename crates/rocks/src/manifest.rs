@@ -152,7 +152,9 @@ impl Manifest {
             match self.families.entry(edit.family) {
                 Entry::Vacant(vacant) => drop(vacant.insert(Family::new(name, comparator))),
                 Entry::Occupied(_) => {
-                    return Err(Fault::damaged(format!("column family {name} exists already")));
+                    return Err(Fault::damaged(format!(
+                        "column family {name} exists already"
+                    )));
                 }
             }
         }
@@ -273,8 +275,17 @@ mod tests {
         manifest.add(other).unwrap();
         let levels = manifest.families.get_mut(&3).unwrap().levels();
         assert!(matches!(levels, Err(Fault::Unsupported(what)) if what.contains("Reverse")));
-        manifest.add(Edit { family: 3, drop: true, ..Edit::default() }).unwrap();
-        let dropped = manifest.add(Edit { family: 3, ..Edit::default() });
+        manifest
+            .add(Edit {
+                family: 3,
+                drop: true,
+                ..Edit::default()
+            })
+            .unwrap();
+        let dropped = manifest.add(Edit {
+            family: 3,
+            ..Edit::default()
+        });
         assert_eq!(dropped, Err(unknown(3)));
     }
 }

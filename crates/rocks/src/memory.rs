@@ -103,7 +103,10 @@ impl Memory {
         if run.is_empty() {
             return;
         }
-        while let Some(last) = self.runs.pop_if(|last| last.rows.len() < 2 * run.rows.len()) {
+        while let Some(last) = self
+            .runs
+            .pop_if(|last| last.rows.len() < 2 * run.rows.len())
+        {
             run = last.merged(&run);
         }
         self.runs.push(Arc::new(run));

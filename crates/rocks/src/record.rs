@@ -4,6 +4,9 @@
 //! The writer may append while we read, so the end can be in the middle of a record. Reading
 //! continues there next time. Nothing else is tolerated: RocksDB itself drops what follows a
 //! damaged record when a database opens, but then knows that no writer is at work.
+//!
+//! In a reused file (`recycle_log_file_num`, which reth does not set) the rest of an earlier log
+//! follows, so there the end is also where a record is damaged and none of this log follows.
 
 use crate::{
     bytes::Input,
@@ -47,7 +50,11 @@ pub(crate) struct Records {
 
 /// A physical record, or the reason why there is none.
 enum Physical<'a> {
-    Record { kind: u8, payload: &'a [u8], len: usize },
+    Record {
+        kind: u8,
+        payload: &'a [u8],
+        len: usize,
+    },
     /// The rest of a block that no header fits into.
     Trailer(usize),
     /// The input ends here, perhaps within a record.
@@ -55,7 +62,7 @@ enum Physical<'a> {
     /// Only zeros may follow.
     Zeros,
     /// Only records of an earlier log may follow.
-    Earlier(End),
+    Earlier,
 }
 
 impl Records {
@@ -111,10 +118,10 @@ impl Records {
                         self.check_zeros(source, path)?;
                         break Some(End::Complete);
                     }
-                    Physical::Earlier(end) => {
+                    Physical::Earlier => {
                         self.offset = start + at as u64;
                         self.check_earlier(source, path)?;
-                        break Some(end);
+                        break Some(End::Complete);
                     }
                 }
             };
@@ -142,17 +149,29 @@ impl Records {
             return Ok(Physical::Trailer(left));
         }
         if rest.iter().take(HEADER_BYTES).all(|byte| *byte == 0) {
-            let end = Physical::End(End::Complete);
-            return Ok(if rest.is_empty() { end } else { Physical::Zeros });
+            return Ok(match (rest.is_empty(), self.recycled) {
+                (true, _) => Physical::End(End::Complete),
+                (_, Some(true)) => Physical::Earlier,
+                _ => Physical::Zeros,
+            });
         }
         let Some(record) = Header::parse(rest) else {
             return Ok(Physical::End(End::Torn));
         };
-        let Header { crc, kind, number, header_len, payload_len } = record;
-        let recycled = *self.recycled.get_or_insert(number.is_some());
+        let Header {
+            crc,
+            kind,
+            number,
+            header_len,
+            payload_len,
+        } = record;
+        let recycled = self.recycled == Some(true);
+        if number.is_some() && self.recycled == Some(false) {
+            return Err(Fault::damaged("it is recyclable, but the file is not"));
+        }
         let Some(payload) = rest.get(header_len..header_len + payload_len) else {
             if recycled {
-                return Ok(Physical::Earlier(End::Torn));
+                return Ok(Physical::Earlier);
             }
             if complete {
                 return Err(Fault::damaged("it is longer than its block"));
@@ -160,22 +179,22 @@ impl Records {
             if crc_of_shorter(&rest[6..], header_len - 6, crc) {
                 return Err(Fault::damaged("its length is wrong"));
             }
+            if header_len > HEADER_BYTES && HEADER_BYTES + payload_len <= rest.len() {
+                return Err(Fault::damaged("its type is wrong"));
+            }
             return Ok(Physical::End(End::Torn));
         };
         let len = header_len + payload_len;
         if checksum::masked_crc(&rest[6..len]) != crc {
             if recycled {
-                return Ok(Physical::Earlier(End::Torn));
+                return Ok(Physical::Earlier);
             }
             return Err(Fault::damaged("its checksum is wrong"));
         }
-        match (recycled, number) {
-            (false, None) => {}
-            (true, Some(number)) if u64::from(number) == self.number & 0xffff_ffff => {}
-            (true, _) => return Ok(Physical::Earlier(End::Complete)),
-            (false, Some(_)) => {
-                return Err(Fault::damaged("it is recyclable, but the file is not"));
-            }
+        let recycled = *self.recycled.get_or_insert(number.is_some());
+        let is_ours = number.is_none_or(|number| u64::from(number) == self.number & 0xffff_ffff);
+        if recycled && (number.is_none() || !is_ours) {
+            return Ok(Physical::Earlier);
         }
         Ok(Physical::Record { kind, payload, len })
     }
@@ -371,7 +390,10 @@ mod tests {
         let (found, end) = read(&mut Records::new(7), &bytes).unwrap();
         assert_eq!((found, end), (whole.clone(), End::Complete));
         // In two parts, cut anywhere.
-        for cut in (0..bytes.len()).step_by(997).chain([BLOCK_BYTES, 2 * BLOCK_BYTES - 3]) {
+        for cut in (0..bytes.len())
+            .step_by(997)
+            .chain([BLOCK_BYTES, 2 * BLOCK_BYTES - 3])
+        {
             let mut records = Records::new(7);
             let (mut found, _) = read(&mut records, &bytes[..cut]).unwrap();
             found.extend(read(&mut records, &bytes).unwrap().0);
@@ -406,7 +428,10 @@ mod tests {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << bit;
                 let text = error(&changed);
-                assert!(text.starts_with("log is damaged: record at byte"), "{at} {bit}: {text}");
+                assert!(
+                    text.starts_with("log is damaged: record at byte"),
+                    "{at} {bit}: {text}"
+                );
             }
         }
     }
@@ -424,7 +449,7 @@ mod tests {
         bytes.truncate(ours + 9);
         bytes.extend([9; 40]);
         let (found, end) = read(&mut Records::new(7), &bytes).unwrap();
-        assert_eq!((found.len(), end), (1, End::Torn));
+        assert_eq!((found.len(), end), (1, End::Complete));
         // A record of ours after damage.
         bytes.extend(physical(5, Some(7), b"ours"));
         assert!(error(&bytes).contains("a record in the middle"));

@@ -36,7 +36,9 @@ pub(crate) struct Table {
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Table").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Table")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,7 +56,9 @@ struct Properties {
 
 impl Table {
     pub(crate) fn open(source: Box<dyn Source>, path: &Path, meta: &FileMeta) -> Result<Self> {
-        let len = source.length().map_err(|error| Error::io("read", path, error))?;
+        let len = source
+            .length()
+            .map_err(|error| Error::io("read", path, error))?;
         if len != meta.size {
             let what = format!("it has {len} bytes, the manifest says {}", meta.size);
             return Err(Fault::Damaged(what).at(path));
@@ -110,7 +114,8 @@ impl Table {
         };
         self.index = index;
         let properties = self.properties(properties)?;
-        self.apply(&properties, meta).map_err(|fault| self.fault(fault))?;
+        self.apply(&properties, meta)
+            .map_err(|fault| self.fault(fault))?;
         if let Some(deleted) = deleted {
             self.tombstones = self.deleted_ranges(deleted)?;
         }
@@ -141,7 +146,9 @@ impl Table {
                 self.sequence = Some(meta.largest_seq);
             }
             (version, _) => {
-                return Err(Fault::unsupported(format!("an external file of version {version:?}")));
+                return Err(Fault::unsupported(format!(
+                    "an external file of version {version:?}"
+                )));
             }
         }
         Ok(())
@@ -281,7 +288,10 @@ impl Table {
 
     #[cold]
     fn wrong_checksum(&self, place: Handle) -> Error {
-        let what = format!("the checksum of the block at byte {} is wrong", place.offset);
+        let what = format!(
+            "the checksum of the block at byte {} is wrong",
+            place.offset
+        );
         self.fault(Fault::Damaged(what))
     }
 
@@ -360,7 +370,12 @@ impl TableCursor {
     }
 
     fn seek_index(&mut self, from: &[u8], blocks: &Blocks) -> Result<()> {
-        let Self { table, index, part, data } = self;
+        let Self {
+            table,
+            index,
+            part,
+            data,
+        } = self;
         index.seek(from).map_err(|fault| table.fault(fault))?;
         if !index.is_valid() {
             return Ok(());
@@ -407,7 +422,12 @@ impl TableCursor {
 
     /// Moves to the first row of the next block that has any.
     fn next_block(&mut self, blocks: &Blocks) -> Result<()> {
-        let Self { table, index, part, data } = self;
+        let Self {
+            table,
+            index,
+            part,
+            data,
+        } = self;
         loop {
             let leaf = loop {
                 if let Some(part) = part {

@@ -22,11 +22,36 @@ struct Style {
 }
 
 const STYLES: [Style; 5] = [
-    Style { version: 0, kind: 1, delta: false, compression: 0 },
-    Style { version: 1, kind: 2, delta: false, compression: 4 },
-    Style { version: 2, kind: 3, delta: false, compression: 4 },
-    Style { version: 5, kind: 4, delta: true, compression: 7 },
-    Style { version: 6, kind: 4, delta: true, compression: 4 },
+    Style {
+        version: 0,
+        kind: 1,
+        delta: false,
+        compression: 0,
+    },
+    Style {
+        version: 1,
+        kind: 2,
+        delta: false,
+        compression: 4,
+    },
+    Style {
+        version: 2,
+        kind: 3,
+        delta: false,
+        compression: 4,
+    },
+    Style {
+        version: 5,
+        kind: 4,
+        delta: true,
+        compression: 7,
+    },
+    Style {
+        version: 6,
+        kind: 4,
+        delta: true,
+        compression: 4,
+    },
 ];
 const BASE: u32 = 0x1234_5678;
 
@@ -94,7 +119,11 @@ fn handle(place: (u64, u64)) -> Vec<u8> {
 }
 
 fn internal(key: &str, sequence: u64, kind: u8) -> Vec<u8> {
-    [key.as_bytes(), &(sequence << 8 | u64::from(kind)).to_le_bytes()].concat()
+    [
+        key.as_bytes(),
+        &(sequence << 8 | u64::from(kind)).to_le_bytes(),
+    ]
+    .concat()
 }
 
 /// A table with rows a0 to a6 and b0 to b6 in two blocks.
@@ -102,7 +131,12 @@ fn table(style: Style, extra: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut places = Vec::new();
     for letter in ["a", "b"] {
-        let row = |n: u64| (internal(&format!("{letter}{n}"), n + 1, 1), vec![b'v'; 20 * n as usize]);
+        let row = |n: u64| {
+            (
+                internal(&format!("{letter}{n}"), n + 1, 1),
+                vec![b'v'; 20 * n as usize],
+            )
+        };
         let rows: Vec<_> = (0..7).map(row).collect();
         let bytes = compress(style, &block(&rows, true));
         places.push(append(&mut file, style, style.compression, &bytes));
@@ -126,11 +160,17 @@ fn table(style: Style, extra: &[(&str, Vec<u8>)]) -> Vec<u8> {
         ("rocksdb.block.based.table.index.type", vec![0; 4]),
         ("rocksdb.comparator", b"leveldb.BytewiseComparator".to_vec()),
         ("rocksdb.index.key.is.user.key", vec![u8::from(style.delta)]),
-        ("rocksdb.index.value.is.delta.encoded", vec![u8::from(style.delta)]),
+        (
+            "rocksdb.index.value.is.delta.encoded",
+            vec![u8::from(style.delta)],
+        ),
     ];
     properties.extend(extra.iter().cloned());
     properties.sort();
-    let properties: Vec<_> = properties.iter().map(|(k, v)| (k.as_bytes().to_vec(), v.clone())).collect();
+    let properties: Vec<_> = properties
+        .iter()
+        .map(|(k, v)| (k.as_bytes().to_vec(), v.clone()))
+        .collect();
     let properties = append(&mut file, style, 0, &block(&properties, false));
     let mut meta = vec![
         (b"rocksdb.properties".to_vec(), handle(properties)),
@@ -185,10 +225,19 @@ fn reads_every_format() {
         assert_eq!(opened.tombstones.sequence(b"a3"), 9);
         assert_eq!(opened.tombstones.sequence(b"a4"), 0);
         let rows = fuzzing::table(&bytes).unwrap();
-        let keys: Vec<_> = rows.iter().map(|row| String::from_utf8_lossy(&row.0)).collect();
+        let keys: Vec<_> = rows
+            .iter()
+            .map(|row| String::from_utf8_lossy(&row.0))
+            .collect();
         assert_eq!(keys.join(" "), "a0 a1 a2 a3 a4 a5 a6 b0 b1 b2 b3 b4 b5 b6");
         let blocks = Blocks::default();
-        for (from, expected) in [("", "a0"), ("a3", "a3"), ("a31", "a4"), ("a7", "b0"), ("b6", "b6")] {
+        for (from, expected) in [
+            ("", "a0"),
+            ("a3", "a3"),
+            ("a31", "a4"),
+            ("a7", "b0"),
+            ("b6", "b6"),
+        ] {
             let cursor = TableCursor::seek(Arc::clone(&opened), from.as_bytes(), &blocks).unwrap();
             let (key, value, packed) = cursor.row().unwrap();
             assert_eq!(key, expected.as_bytes());
@@ -231,25 +280,48 @@ fn ingested_rows_have_the_sequence_number_of_the_file() {
     let first = |bytes: &[u8]| {
         let table = Arc::new(open(bytes).unwrap());
         assert_eq!(table.tombstones.sequence(b"a3"), 30);
-        TableCursor::seek(table, b"", &Blocks::default()).unwrap().row().unwrap().2
+        TableCursor::seek(table, b"", &Blocks::default())
+            .unwrap()
+            .row()
+            .unwrap()
+            .2
     };
     assert_eq!(first(&bytes), 30 << 8 | 1);
     // Written into the block, whose checksum stays.
-    let at = bytes.windows(name.len()).position(|bytes| bytes == name.as_bytes()).unwrap();
+    let at = bytes
+        .windows(name.len())
+        .position(|bytes| bytes == name.as_bytes())
+        .unwrap();
     let mut written = bytes.clone();
     written[at + name.len()] = 30;
     assert_eq!(first(&written), 30 << 8 | 1);
     written[at + name.len()] = 31;
-    assert!(open(&written).unwrap_err().to_string().contains("sequence number"));
-    let other = table(style, &[("rocksdb.external_sst_file.version", vec![3, 0, 0, 0])]);
-    assert!(open(&other).unwrap_err().to_string().contains("external file"));
+    assert!(
+        open(&written)
+            .unwrap_err()
+            .to_string()
+            .contains("sequence number")
+    );
+    let other = table(
+        style,
+        &[("rocksdb.external_sst_file.version", vec![3, 0, 0, 0])],
+    );
+    assert!(
+        open(&other)
+            .unwrap_err()
+            .to_string()
+            .contains("external file")
+    );
 }
 
 #[test]
 fn refuses_by_name() {
     let refused = |bytes: &[u8]| open(bytes).unwrap_err().to_string();
     let style = STYLES[3];
-    let text = refused(&table(style, &[("rocksdb.compression", b"Mine;04;".to_vec())]));
+    let text = refused(&table(
+        style,
+        &[("rocksdb.compression", b"Mine;04;".to_vec())],
+    ));
     assert!(text.contains("compression by Mine"), "{text}");
     for kept in [&b"LZ4"[..], b"BuiltinV2;04;", b";;"] {
         open(&table(style, &[("rocksdb.compression", kept.to_vec())])).unwrap();

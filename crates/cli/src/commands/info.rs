@@ -128,6 +128,8 @@ fn page(info: &Info, head: Option<u64>) -> String {
     );
     line("account state", ranges(&info.account_state));
     line("storage state", ranges(&info.storage_state));
+    line("hash index", info.hash_index.clone());
+    line("history index", info.history_index.clone());
     for prune in &info.prune_checkpoints {
         let up_to = match (prune.block, prune.tx) {
             (Some(block), _) => format!("up to block {block}"),

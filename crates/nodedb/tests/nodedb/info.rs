@@ -62,6 +62,12 @@ fn info_of_full_directories() {
             assert_eq!(**found, whole, "{}", fixture.name);
         }
         assert_eq!(info.receipts_source, "static files");
+        let indices = if info.layout == "v1" {
+            "MDBX"
+        } else {
+            "RocksDB"
+        };
+        assert_eq!([&info.hash_index, &info.history_index], [indices; 2]);
         assert_eq!(info.prune_checkpoints, []);
         assert_eq!(info.notes, Vec::<String>::new(), "{}", fixture.name);
         let versions: Vec<_> = info.written_by.iter().map(|by| &by.version).collect();

@@ -5,11 +5,12 @@ use alloy_primitives::{Address, B256};
 use std::{
     collections::BTreeMap,
     fs,
+    ops::ControlFlow,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
-use txgraph_nodedb::{DataDir, NodeDb, Result, Scratch, Snapshot};
+use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch, Snapshot};
 use txgraph_testkit::fixtures::{Fixture, committed, fixture};
 
 /// Every directory of layout v2 that a node wrote.
@@ -36,23 +37,36 @@ fn directories() -> Vec<Fixture> {
 /// Transactions whose stored bytes have a hash under which the index has them, and those that
 /// it does not have.
 fn look_up_all(snapshot: &Snapshot<'_>) -> Result<(u64, u64)> {
-    let (mut found, mut absent) = (0, 0);
-    let mut scratch = Scratch::default();
-    for block in 0..=snapshot.tip() {
-        let Ok(body) = snapshot.body(block) else {
-            continue;
+    let parts = Parts {
+        headers: false,
+        receipts: false,
+        transactions: true,
+        senders: false,
+        withdrawals: false,
+    };
+    let mut hashes = Vec::new();
+    for number in 0..=snapshot.tip() {
+        let one = BlockRange {
+            first: number,
+            last: number,
         };
-        for index in 0..u32::try_from(body.tx_count).unwrap() {
-            let Ok(stored) = snapshot.stored_transaction(block, index, &mut scratch) else {
-                continue;
-            };
-            match snapshot.find_transaction(stored.hash())? {
-                Some(place) => {
-                    assert_eq!(place, (block, index));
-                    found += 1;
-                }
-                None => absent += 1,
+        // Blocks whose transactions are pruned give an error.
+        let _ = snapshot.for_each_block(one, parts, &mut Scratch::default(), &mut |block| {
+            for index in 0..u32::try_from(block.body.tx_count).unwrap() {
+                let hash = block.stored_transaction(index)?.hash();
+                hashes.push((hash, (number, index)));
             }
+            Ok(ControlFlow::Continue(()))
+        });
+    }
+    let (mut found, mut absent) = (0, 0);
+    for (hash, expected) in hashes {
+        match snapshot.find_transaction(hash)? {
+            Some(place) => {
+                assert_eq!(place, expected);
+                found += 1;
+            }
+            None => absent += 1,
         }
     }
     Ok((found, absent))
@@ -65,7 +79,11 @@ fn every_transaction_is_found_by_the_hash_of_its_bytes() {
         let (found, absent) = look_up_all(&db.snapshot().unwrap()).unwrap();
         println!("{}: {found} found, {absent} not", fixture.name);
         // A node prunes the index of hashes from the first block on.
-        assert!(fixture.name.contains("pruned") || absent == 0, "{}", fixture.name);
+        assert!(
+            fixture.name.contains("pruned") || absent == 0,
+            "{}",
+            fixture.name
+        );
     }
 }
 
@@ -107,13 +125,25 @@ fn every_change_is_indexed_and_nothing_else() {
             assert_eq!(indexed(first, next), *blocks, "{}: {address}", fixture.name);
         }
         for ((address, slot), blocks) in &slots {
-            let next = |block| snapshot.next_storage_change(*address, *slot, block).unwrap();
-            assert_eq!(indexed(first, next), *blocks, "{}: {address} {slot}", fixture.name);
+            let next = |block| {
+                snapshot
+                    .next_storage_change(*address, *slot, block)
+                    .unwrap()
+            };
+            assert_eq!(
+                indexed(first, next),
+                *blocks,
+                "{}: {address} {slot}",
+                fixture.name
+            );
         }
         for n in 0..200 {
             let unknown = Address::left_padding_from(&[0xee, n, 7]);
             if !accounts.contains_key(&unknown) {
-                assert_eq!(snapshot.next_account_change(unknown, first - 1).unwrap(), None);
+                assert_eq!(
+                    snapshot.next_account_change(unknown, first - 1).unwrap(),
+                    None
+                );
             }
         }
     }
@@ -136,7 +166,10 @@ fn read(dir: &Path) -> Result<()> {
 
 #[test]
 fn refuses_files_that_are_not_regular() {
-    for fixture in directories().iter().filter(|fixture| !fixture.name.contains("long")) {
+    for fixture in directories()
+        .iter()
+        .filter(|fixture| !fixture.name.contains("long"))
+    {
         let copy = fixture.unpack();
         if read(copy.path()).is_err() {
             continue;
