@@ -121,10 +121,13 @@ impl Snapshot<'_> {
             last: self.tip(),
         };
         // Without `state_coverage`, which reads change sets: some may be damaged.
-        let obstacle = self.state_obstacle()?;
+        let state_block = match self.state_obstacle()? {
+            None => Some(self.state_block()?),
+            Some(_) => None,
+        };
         let state = |part| -> Result<Option<BlockRange>> {
             let (blocks, _) = self.state_range(part)?;
-            Ok(obstacle.is_none().then_some(blocks))
+            Ok(state_block.and_then(|last| BlockRange::new(blocks.first, last)))
         };
         let unreadable = self.unreadable_jars();
         let jars = |segment| {
@@ -165,10 +168,7 @@ impl Snapshot<'_> {
                 hash: header.hash,
                 timestamp: header.timestamp,
             },
-            state_block: match self.state_obstacle()? {
-                None => Some(self.state_block()?),
-                Some(_) => None,
-            },
+            state_block,
             finalized: self.chain_state(0)?,
             safe: self.chain_state(1)?,
             headers: without(&self.covered_by(Segment::Headers, whole), &lost_headers),
@@ -217,7 +217,7 @@ impl Snapshot<'_> {
         })
     }
 
-    fn written_by(&self) -> Result<Vec<Writer>> {
+    pub(crate) fn written_by(&self) -> Result<Vec<Writer>> {
         let mut rows = self.txn.walk_from(Table::VersionHistory, &[])?;
         let mut writers: Vec<Writer> = Vec::new();
         while let Some((key, value)) = rows.next()? {
