@@ -58,6 +58,7 @@ struct Settings {
     verify: Option<bool>,
     cache: Option<PathBuf>,
     token_list: Option<PathBuf>,
+    head: Option<String>,
     static_files: Option<PathBuf>,
     rocksdb: Option<PathBuf>,
     chain: Option<PathBuf>,
@@ -74,6 +75,7 @@ pub(crate) fn config(json: &str) -> Result<Config> {
     let config = Config {
         source: settings.source.map(SourceSpec::from),
         joined: settings.join.into_iter().map(SourceSpec::from).collect(),
+        head: settings.head.map(SourceSpec::server),
         static_files: settings.static_files,
         rocksdb: settings.rocksdb,
         chain_id: settings.chain_id,

@@ -15,6 +15,7 @@ def open(
     source: Optional[_Path] = None,
     *,
     join: Sequence[_Path] = (),
+    head: Optional[str] = None,
     index: Optional[_Path] = None,
     threads: Optional[int] = None,
     chunk_blocks: Optional[int] = None,
@@ -35,6 +36,7 @@ def open(
     ``txgraph.toml``, as for the command line.
 
     :param join: more sources of the same chain
+    :param head: URL of the node's own JSON-RPC server, for blocks that are not on disk yet
     :param index: ``"auto"``, ``"off"``, or the directory of an index
     :param threads: default: one for each core
     :param chunk_blocks: blocks that a thread reads at a time
@@ -57,6 +59,7 @@ def open(
     settings = {
         "source": path("source", source),
         "join": [path("join", one) for one in join],
+        "head": head,
         "index": path("index", index),
         "threads": _options.integer("threads", threads),
         "chunk_blocks": _options.integer("chunk_blocks", chunk_blocks),

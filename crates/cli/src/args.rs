@@ -36,7 +36,8 @@ pub(crate) struct Global {
     /// The kind `reth` is the data directory of a reth node. `era` is a file with archived blocks
     /// (.ere, .era1), or a directory of such files. `cryo`, `etl`, `dune` and `csv` are files or
     /// directories that other tools wrote. Several sources of one chain are joined: repeat the
-    /// option. Blocks in more than one must have equal transfers. Environment: TXGRAPH_SOURCE.
+    /// option. A block is answered by the first that has it; hashes of blocks show that all are of
+    /// one branch. Environment: TXGRAPH_SOURCE.
     #[arg(
         long,
         global = true,
@@ -44,6 +45,14 @@ pub(crate) struct Global {
         help_heading = "Node"
     )]
     source: Vec<OsString>,
+
+    /// URL of the node's own JSON-RPC server, for blocks that are not on disk yet
+    ///
+    /// A node writes its newest blocks, up to ten minutes, in batches. With this option they are part
+    /// of the answer, and the head is the tip. State and replay end with the blocks on disk.
+    /// Environment: TXGRAPH_HEAD.
+    #[arg(long, global = true, value_name = "URL", help_heading = "Node")]
+    head: Option<OsString>,
 
     /// Static files, if they are not in the data directory
     #[arg(
@@ -185,6 +194,7 @@ impl Global {
         let flags = Config {
             joined: sources.collect(),
             source: source.or_else(|| self.datadir.clone().map(SourceSpec::reth)),
+            head: self.head.clone().map(SourceSpec::server),
             static_files: self.static_files.clone(),
             rocksdb: self.rocksdb.clone(),
             chain_id: self.chain_id,

@@ -120,6 +120,7 @@ Exit status:
 Environment:
   TXGRAPH_SOURCE                  source, as KIND:LOCATION
   TXGRAPH_DATADIR, RETH_DATADIR   data directory of a node
+  TXGRAPH_HEAD                    URL of the node's own JSON-RPC server
   TXGRAPH_CONFIG                  configuration file
   TXGRAPH_INDEX                   index: a directory, auto or off
   TXGRAPH_CLUSTER                 scheduler of a cluster, as HOST:PORT

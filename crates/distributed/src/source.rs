@@ -12,6 +12,7 @@ use crate::{
     run::{self, Committed, Run},
     wire::{Chunk, Input, Mode, Request, Task},
 };
+use alloy_primitives::B256;
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -393,6 +394,21 @@ impl TransferSource for ClusterSource<'_> {
         }
     }
 
+    /// The executors check each of their chunks.
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        match &self.local {
+            Some(local) => local.check_available(request),
+            None => Ok(()),
+        }
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        match &self.local {
+            Some(local) => local.canonical_hashes(blocks),
+            None => Ok(vec![None; blocks.len()]),
+        }
+    }
+
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
         let report = match &self.local {
             Some(local) => local
@@ -431,5 +447,13 @@ impl TransferSource for Hops<'_> {
 
     fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
         self.of.fill_hashes(transfers, pins)
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.of.check_available(request)
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.of.canonical_hashes(blocks)
     }
 }

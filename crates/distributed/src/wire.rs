@@ -229,7 +229,7 @@ pub(crate) struct ChunkReport {
     skipped_blocks: u64,
     transactions: u64,
     logs: u64,
-    pins: Vec<(BlockRange, B256)>,
+    pins: Vec<(BlockRange, Option<B256>, B256)>,
     /// The hash of the block before the chunk, if the chunk follows another.
     pub(crate) parent_hash: Option<B256>,
 }
@@ -250,7 +250,7 @@ impl ChunkReport {
             pins: report
                 .pins
                 .iter()
-                .map(|pin| (pin.blocks, pin.hash))
+                .map(|pin| (pin.blocks, pin.parent_hash, pin.hash))
                 .collect(),
             report,
             parent_hash,
@@ -263,8 +263,12 @@ impl ChunkReport {
         report.counts.skipped_blocks = self.skipped_blocks;
         report.counts.transactions = self.transactions;
         report.counts.logs = self.logs;
-        let pins = self.pins.into_iter();
-        report.pins = pins.map(|(blocks, hash)| Pin { blocks, hash }).collect();
+        let pin = |(blocks, parent_hash, hash)| Pin {
+            blocks,
+            parent_hash,
+            hash,
+        };
+        report.pins = self.pins.into_iter().map(pin).collect();
         report
     }
 }

@@ -221,8 +221,8 @@ impl StoredBlocks for Archive {
         &self.chain
     }
 
-    fn available(&self) -> &BlockRanges {
-        &self.available
+    fn available(&self) -> BlockRanges {
+        self.available.clone()
     }
 
     fn missing_reason(&self) -> &str {

@@ -17,7 +17,7 @@ pub fn read(folder: &Path, extension: &str, bytes: &[u8]) {
         return;
     };
     let request = ScanRequest {
-        blocks: files.available().clone(),
+        blocks: files.available(),
         filter: TransferFilter {
             internal: files.has_internal(),
             ..TransferFilter::default()

@@ -144,8 +144,8 @@ impl StoredBlocks for ForeignFiles {
         &self.chain
     }
 
-    fn available(&self) -> &BlockRanges {
-        &self.available
+    fn available(&self) -> BlockRanges {
+        self.available.clone()
     }
 
     fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {

@@ -274,6 +274,28 @@ impl TransferSource for MemorySource {
         })
     }
 
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        let missing = request.blocks.subtract(&self.available);
+        if missing.is_empty() || request.allow_partial {
+            return Ok(());
+        }
+        let gap = |blocks| Unavailable {
+            blocks,
+            reason: "not in memory".into(),
+        };
+        Err(SourceError::Unavailable {
+            missing: missing.iter().map(gap).collect(),
+            available: self.available.clone(),
+        })
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        let scans = if self.unstable { self.scans.get() } else { 0 };
+        let known = |block: &u64| self.available.contains(*block);
+        let hash = |block: &u64| known(block).then(|| hash(*block, scans));
+        Ok(blocks.iter().map(hash).collect())
+    }
+
     fn fill_hashes(&self, transfers: &mut [Transfer], _: &[Pin]) -> Result<(), SourceError> {
         for transfer in transfers {
             let position = transfer.position();

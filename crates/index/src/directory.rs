@@ -31,6 +31,7 @@ impl Run {
     pub(crate) const fn pin(&self) -> Pin {
         Pin {
             blocks: self.blocks,
+            parent_hash: None,
             hash: self.last_hash,
         }
     }

@@ -37,7 +37,6 @@ mod manifest;
 mod part_writer;
 
 // Uses of an index.
-mod cached_rest;
 mod question;
 mod source;
 mod verify;

@@ -6,7 +6,6 @@
 //! used must be canonical, all under one snapshot.
 
 use crate::{
-    cached_rest::CachedRest,
     directory::{Index, Run},
     error::Error,
     question::{BATCH_ROWS, PieceResult, Question},
@@ -15,6 +14,7 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use rayon::prelude::*;
 use std::{fmt, ops::ControlFlow};
+use txgraph_stored::CachedRest;
 use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable, Pin,
     ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
@@ -311,7 +311,9 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         report.hashes.sort_unstable();
         report.hashes.dedup();
         let mut blocks: Vec<u64> = report.hashes.iter().map(|(block, _)| *block).collect();
-        blocks.extend(covered.iter().map(|range| range.last));
+        for range in covered.iter() {
+            blocks.extend([range.first.saturating_sub(1), range.last]);
+        }
         let now = self.source.canonical_hashes(&blocks)?;
         let (then, ends) = now.split_at(report.hashes.len());
         for ((block, hash), now) in report.hashes.into_iter().zip(then) {
@@ -319,13 +321,21 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
                 return Err(SourceError::Reorged { block });
             }
         }
-        let pin = |(blocks, hash): (BlockRange, &Option<B256>)| match *hash {
-            Some(hash) => Ok(Pin { blocks, hash }),
-            None => Err(SourceError::Reorged { block: blocks.last }),
+        let pin = |(blocks, hashes): (BlockRange, &[Option<B256>])| match *hashes {
+            [before, Some(hash)] => Ok(Pin {
+                blocks,
+                // Block 0 has none, which headers write as zero.
+                parent_hash: before.map(|hash| match blocks.first {
+                    0 => B256::ZERO,
+                    _ => hash,
+                }),
+                hash,
+            }),
+            _ => Err(SourceError::Reorged { block: blocks.last }),
         };
         let pins: Vec<Pin> = covered
             .iter()
-            .zip(ends)
+            .zip(ends.chunks(2))
             .map(pin)
             .collect::<Result<_, _>>()?;
         Ok(ScanReport {
@@ -390,6 +400,10 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.check_rest(request, &Self::parts(&request.blocks, &runs))
     }
 
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.source.canonical_hashes(blocks)
+    }
+
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
         let runs = self.canonical_runs(request)?;
         let parts = Self::parts(&request.blocks, &runs);
@@ -405,7 +419,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.check_rest(request, &parts)?;
         let question = Question::new(request);
         let mut report = ReportBuilder::default();
-        let mut rest = CachedRest::new(&self.rest);
+        let mut rest = CachedRest::new(&self.rest as &dyn TransferSource);
         for part in &parts {
             let Some(run) = part.run else {
                 report.add(rest.read(request, &part.blocks)?);

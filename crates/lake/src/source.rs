@@ -145,6 +145,16 @@ impl TransferSource for LakeSource<'_> {
         })
     }
 
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        let hash = |block: &u64| {
+            let mut parts = self.lake.parts(&BlockRange::one(*block).into());
+            let part = parts.next();
+            part.map(|(number, _)| self.lake.partitions[number].block_hash(*block))
+                .transpose()
+        };
+        Ok(blocks.iter().map(hash).collect::<Result<_>>()?)
+    }
+
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
         let counting = Work {
             progress: None,
@@ -198,8 +208,8 @@ impl StoredBlocks for Prepared<'_> {
         self.lake.chain()
     }
 
-    fn available(&self) -> &BlockRanges {
-        self.lake.blocks()
+    fn available(&self) -> BlockRanges {
+        self.lake.blocks().clone()
     }
 
     fn missing_reason(&self) -> &str {

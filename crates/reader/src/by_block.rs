@@ -8,9 +8,9 @@ use crate::{
     merge::{Outcome, Piece},
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     source::NodeSource,
-    workers::{canonical, reread},
+    workers::reread,
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::Address;
 use std::sync::{Mutex, PoisonError, atomic::AtomicBool};
 use txgraph_nodedb::Scratch;
 use txgraph_transfers::{
@@ -36,24 +36,6 @@ impl Indexable for NodeSource {
     fn tip(&self) -> Result<u64, SourceError> {
         let tip = reread("tip", || Ok(self.db().snapshot()?.tip()));
         Ok(tip.map_err(Error::NodeDb)?)
-    }
-
-    fn canonical_hash(&self, block: u64) -> Result<Option<B256>, SourceError> {
-        canonical(self.db(), block)
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        let hashes = reread("block hashes", || {
-            let snapshot = self.db().snapshot()?;
-            let there = |block: &u64| *block <= snapshot.tip();
-            let hash = |block: &u64| {
-                there(block)
-                    .then(|| snapshot.block_hash(*block))
-                    .transpose()
-            };
-            blocks.iter().map(hash).collect()
-        });
-        Ok(hashes.map_err(Error::NodeDb)?)
     }
 
     fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a> {

@@ -269,6 +269,7 @@ mod tests {
     fn only_pins_with_transfers_are_used() {
         let pin = |first, last| Pin {
             blocks: BlockRange { first, last },
+            parent_hash: None,
             hash: B256::ZERO,
         };
         // They may overlap.

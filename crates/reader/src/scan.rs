@@ -121,6 +121,7 @@ impl Run<'_> {
     fn emit(&mut self, piece: Piece) -> ControlFlow<()> {
         let Piece {
             blocks,
+            parent,
             hash,
             transfers,
             counts,
@@ -131,7 +132,11 @@ impl Run<'_> {
                 pin.blocks.last = blocks.last;
                 pin.hash = hash;
             }
-            _ => self.report.pins.push(Pin { blocks, hash }),
+            _ => self.report.pins.push(Pin {
+                blocks,
+                parent_hash: Some(parent),
+                hash,
+            }),
         }
         self.report.counts += counts;
         self.progress.advance(blocks.blocks(), count(&transfers));

@@ -10,8 +10,9 @@ use crate::{
     plan::{self, ScanPlan, TokenBits},
     read::{ChunkReader, SNAPSHOT_BLOCKS_MAX, parts},
     scan::{Run, Stop},
-    workers::ChunkWorkers,
+    workers::{ChunkWorkers, canonical, reread},
 };
+use alloy_primitives::B256;
 use std::{
     ops::ControlFlow,
     sync::{
@@ -244,5 +245,23 @@ impl TransferSource for NodeSource {
             return Ok(());
         }
         Err(self.unavailable(request, survey.missing))
+    }
+
+    fn canonical_hash(&self, block: u64) -> Result<Option<B256>, SourceError> {
+        canonical(self.db(), block)
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        let hashes = reread("block hashes", || {
+            let snapshot = self.db().snapshot()?;
+            let there = |block: &u64| *block <= snapshot.tip();
+            let hash = |block: &u64| {
+                there(block)
+                    .then(|| snapshot.block_hash(*block))
+                    .transpose()
+            };
+            blocks.iter().map(hash).collect()
+        });
+        Ok(hashes.map_err(Error::NodeDb)?)
     }
 }

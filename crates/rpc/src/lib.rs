@@ -28,6 +28,7 @@ mod reply;
 mod scan;
 mod source;
 mod trace;
+mod transaction;
 mod verify;
 mod wire;
 
@@ -38,3 +39,4 @@ pub use endpoint::{Endpoint, Settings};
 pub use error::{Error, Place, Result};
 pub use node::{RpcNode, RpcOptions};
 pub use source::RpcSource;
+pub use transaction::FoundTransaction;

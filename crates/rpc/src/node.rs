@@ -11,9 +11,9 @@ use crate::{
 use alloy_primitives::B256;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use txgraph_base::{ChainFamily, KnownChain};
-use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo};
+use txgraph_transfers::{BlockRange, ChainInfo};
 use txgraph_work::{CancelFlag, Next, Retry};
 
 /// Newest blocks that may be replaced, if the server does not name the finalized block.
@@ -22,9 +22,10 @@ const REORG_BUFFER: u64 = 128;
 /// The blocks of the first `eth_getLogs`.
 const FIRST_RANGE: u64 = 2_000;
 
+const NEWEST: &str = "eth_blockNumber";
 pub(crate) const BLOCK: &str = "eth_getBlockByNumber";
 pub(crate) const BLOCK_RECEIPTS: &str = "eth_getBlockReceipts";
-const RECEIPT: &str = "eth_getTransactionReceipt";
+pub(crate) const RECEIPT: &str = "eth_getTransactionReceipt";
 const CALL_TRACES: &str = "debug_traceBlockByNumber";
 const FLAT_TRACES: &str = "trace_block";
 
@@ -46,10 +47,10 @@ pub struct RpcOptions {
 pub struct RpcNode {
     pub(crate) client: Client,
     pub(crate) chain: ChainInfo,
-    pub(crate) available: BlockRanges,
     pub(crate) options: RpcOptions,
     pub(crate) family: ChainFamily,
-    tip: u64,
+    /// The newest block when it was last asked for.
+    tip: AtomicU64,
     finalized: Option<u64>,
     /// Blocks of one `eth_getLogs`.
     pub(crate) range: Adaptive,
@@ -69,8 +70,7 @@ impl RpcNode {
         let retry = options.retry.unwrap_or(REQUEST);
         let most = endpoint.settings.range;
         let client = Client::new(endpoint, retry, cancel);
-        let asked = |method| client.ask_one::<Quantity>(method, Call::new(json!([]), Place::Chain));
-        let chain_id = asked("eth_chainId")?.0;
+        let chain_id = number(&client, "eth_chainId")?;
         if let Some(expected) = options.chain_id.filter(|expected| *expected != chain_id) {
             return Err(Error::WrongChain {
                 endpoint: client.endpoint.to_string(),
@@ -78,21 +78,16 @@ impl RpcNode {
                 expected,
             });
         }
-        let tip = asked("eth_blockNumber")?.0;
+        let tip = number(&client, NEWEST)?;
         let mut node = Self {
             range: Adaptive::new(FIRST_RANGE.min(most), most),
-            available: BlockRange {
-                first: 0,
-                last: tip,
-            }
-            .into(),
             chain: ChainInfo {
                 chain_id,
                 genesis_hash: B256::ZERO,
                 name: None,
             },
             family: ChainFamily::Ethereum,
-            tip,
+            tip: AtomicU64::new(tip),
             finalized: None,
             client,
             options,
@@ -134,15 +129,27 @@ impl RpcNode {
         let call = Call::new(json!(["finalized", false]), Place::Chain);
         let mut answers = self.client.ask::<Option<Header>>(BLOCK, &[call])?;
         Ok(match answers.pop() {
-            Some(Ok(Some(header))) => Some(header.number.min(self.tip)),
+            Some(Ok(Some(header))) => Some(header.number.min(self.tip())),
             // Servers of chains without finality.
-            _ => self.tip.checked_sub(REORG_BUFFER),
+            _ => self.tip().checked_sub(REORG_BUFFER),
         })
     }
 
-    /// The newest block when the server was opened.
-    pub const fn tip(&self) -> u64 {
-        self.tip
+    /// The newest block when the server was opened, or asked for it again.
+    pub fn tip(&self) -> u64 {
+        self.tip.load(Ordering::Relaxed)
+    }
+
+    /// Asks for the newest block again, and returns it. Blocks up to it can be asked for from now
+    /// on.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not answer.
+    pub fn refresh(&self) -> Result<u64> {
+        let tip = number(&self.client, NEWEST)?;
+        self.tip.store(tip, Ordering::Relaxed);
+        Ok(tip)
     }
 
     /// The newest block that is not replaced any more; `None` if there is none.
@@ -394,7 +401,7 @@ impl RpcNode {
         let known = match self.tracer.load(Ordering::Relaxed) {
             0 => {
                 // Blocks of any age; older states may be missing.
-                let probe = self.tip;
+                let probe = self.tip();
                 let mut known = 3;
                 for (number, method) in [(1, CALL_TRACES), (2, FLAT_TRACES)] {
                     let call = Call::new(trace_params(method, probe), Place::block(probe));
@@ -470,6 +477,12 @@ impl RpcNode {
         }
         Ok(all)
     }
+}
+
+/// Asks for one number.
+fn number(client: &Client, method: &'static str) -> Result<u64> {
+    let call = Call::new(json!([]), Place::Chain);
+    Ok(client.ask_one::<Quantity>(method, call)?.0)
 }
 
 fn trace_params(method: &str, block: u64) -> Value {

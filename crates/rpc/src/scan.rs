@@ -177,8 +177,9 @@ impl StoredBlocks for RpcNode {
         &self.chain
     }
 
-    fn available(&self) -> &BlockRanges {
-        &self.available
+    fn available(&self) -> BlockRanges {
+        let last = self.tip();
+        BlockRange { first: 0, last }.into()
     }
 
     fn missing_reason(&self) -> &str {

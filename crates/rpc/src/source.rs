@@ -81,13 +81,6 @@ impl TransferSource for RpcSource {
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         self.source.check_available(request)
     }
-}
-
-impl Indexable for RpcSource {
-    /// The newest block that is not replaced any more.
-    fn tip(&self) -> Result<u64, SourceError> {
-        Ok(self.node().finalized().unwrap_or(0))
-    }
 
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
         let tip = self.node().tip();
@@ -99,6 +92,13 @@ impl Indexable for RpcSource {
         let mut headers = self.node().headers(&there)?.into_iter();
         let hash = |block: &u64| (*block <= tip).then(|| headers.next().map(|header| header.hash));
         Ok(blocks.iter().map(hash).map(Option::flatten).collect())
+    }
+}
+
+impl Indexable for RpcSource {
+    /// The newest block that is not replaced any more.
+    fn tip(&self) -> Result<u64, SourceError> {
+        Ok(self.node().finalized().unwrap_or(0))
     }
 
     fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a> {

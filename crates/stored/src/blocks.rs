@@ -16,7 +16,7 @@ pub trait StoredBlocks: fmt::Debug + Sync {
     fn chain(&self) -> &ChainInfo;
 
     /// The blocks that are completely in the files.
-    fn available(&self) -> &BlockRanges;
+    fn available(&self) -> BlockRanges;
 
     /// The reason why a block is not available, e.g. "not in the files".
     fn missing_reason(&self) -> &str {

@@ -5,12 +5,15 @@
 //! it checks coverage, reads chunks in parallel, delivers them in order, checks that they link,
 //! and reports.
 //!
+//! [`CachedRest`] keeps the transfers of some blocks for all hops of a search.
+//!
 //! The second half serves those that store blocks, the index and the lake: [`Origin`] is the
 //! source that they are built from and compared with ([`Expected`]), [`run_jobs`] and
 //! [`OriginReader::each_run`] are their loops, [`folder`] is a directory with one writer, and
 //! [`Interner`] gives numbers to addresses.
 
 mod blocks;
+mod cached;
 mod error;
 pub mod folder;
 mod interner;
@@ -20,6 +23,7 @@ mod source;
 mod units;
 
 pub use blocks::{StoredBlocks, StoredChunk};
+pub use cached::CachedRest;
 pub use error::Error;
 pub use interner::Interner;
 pub use jobs::{Expected, JobError, Stop, run_jobs};

@@ -5,7 +5,8 @@ use alloy_primitives::B256;
 use std::ops::ControlFlow;
 use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError,
-    SourceFailure, Transfer, TransferSource, Unavailable,
+    SourceFailure, TokenFilter, Transfer, TransferFilter, TransferSource, Unavailable,
+    WrappedNative,
 };
 use txgraph_work::{Ordered, ProgressGuard, Work, ordered};
 
@@ -41,18 +42,18 @@ impl<S: StoredBlocks> StoredSource<S> {
     /// Returns the available part of a request, and what is missing.
     fn survey(&self, request: &ScanRequest) -> (BlockRanges, Vec<Unavailable>) {
         let available = self.blocks.available();
-        let missing = request.blocks.subtract(available);
+        let missing = request.blocks.subtract(&available);
         let gaps = missing.iter().map(|blocks| Unavailable {
             blocks,
             reason: self.blocks.missing_reason().to_owned(),
         });
-        (request.blocks.intersect(available), gaps.collect())
+        (request.blocks.intersect(&available), gaps.collect())
     }
 
     fn unavailable(&self, missing: Vec<Unavailable>) -> SourceError {
         SourceError::Unavailable {
             missing,
-            available: self.blocks.available().clone(),
+            available: self.blocks.available(),
         }
     }
 }
@@ -147,13 +148,48 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
             false => Err(self.unavailable(missing)),
         }
     }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        let available = self.blocks.available();
+        // Headers only: no transfer is wanted.
+        let request = ScanRequest {
+            blocks: BlockRanges::default(),
+            filter: TransferFilter {
+                tokens: TokenFilter::Only {
+                    tokens: Default::default(),
+                    native: false,
+                },
+                ..TransferFilter::default()
+            },
+            wrapped_native: WrappedNative::None,
+            with_times: true,
+            with_hashes: false,
+            allow_partial: false,
+        };
+        let mut scratch = S::Scratch::default();
+        let mut hash = |block: &u64| match available.contains(*block) {
+            true => {
+                let chunk = (self.blocks).read(&mut scratch, BlockRange::one(*block), &request)?;
+                Ok(chunk.last_hash)
+            }
+            false => Ok(None),
+        };
+        blocks.iter().map(&mut hash).collect()
+    }
 }
 
 /// The blocks that were delivered, in ascending order.
 #[derive(Default)]
 struct Covered {
-    /// One entry for each run of adjacent blocks, with the hash of its last block.
-    runs: Vec<(BlockRange, Option<B256>)>,
+    /// One entry for each run of adjacent blocks.
+    runs: Vec<CoveredRun>,
+}
+
+struct CoveredRun {
+    blocks: BlockRange,
+    parent_hash: Option<B256>,
+    /// Hash of the last block.
+    hash: Option<B256>,
 }
 
 impl Covered {
@@ -165,8 +201,8 @@ impl Covered {
         last_hash: Option<B256>,
     ) -> Result<(), Error> {
         match self.runs.last_mut() {
-            Some((run, hash)) if run.last.checked_add(1) == Some(blocks.first) => {
-                if let (Some(parent_hash), Some(hash)) = (parent_hash, *hash)
+            Some(run) if run.blocks.last.checked_add(1) == Some(blocks.first) => {
+                if let (Some(parent_hash), Some(hash)) = (parent_hash, run.hash)
                     && parent_hash != hash
                 {
                     return Err(Error::Unlinked {
@@ -175,20 +211,29 @@ impl Covered {
                         hash,
                     });
                 }
-                run.last = blocks.last;
-                *hash = last_hash;
+                run.blocks.last = blocks.last;
+                run.hash = last_hash;
             }
-            _ => self.runs.push((blocks, last_hash)),
+            _ => self.runs.push(CoveredRun {
+                blocks,
+                parent_hash,
+                hash: last_hash,
+            }),
         }
         Ok(())
     }
 
     fn finish(self, report: &mut ScanReport) {
-        report.covered = self.runs.iter().map(|(blocks, _)| *blocks).collect();
-        report.last_block_hash = self.runs.last().and_then(|(_, hash)| *hash);
-        let pins = self.runs.into_iter();
-        let pins = pins.filter_map(|(blocks, hash)| hash.map(|hash| Pin { blocks, hash }));
-        report.pins = pins.collect();
+        report.covered = self.runs.iter().map(|run| run.blocks).collect();
+        report.last_block_hash = self.runs.last().and_then(|run| run.hash);
+        let pin = |run: CoveredRun| {
+            Some(Pin {
+                blocks: run.blocks,
+                parent_hash: run.parent_hash,
+                hash: run.hash?,
+            })
+        };
+        report.pins = self.runs.into_iter().filter_map(pin).collect();
     }
 }
 

@@ -357,6 +357,14 @@ impl State {
                 let mut all = all.filter(|receipt| receipt["transactionHash"] == params[0]);
                 all.next().cloned().unwrap_or_default()
             }
+            "eth_getTransactionByHash" => {
+                let all = chain
+                    .blocks
+                    .iter()
+                    .flat_map(|it| it["transactions"].as_array().expect("transactions"));
+                let mut all = all.filter(|transaction| transaction["hash"] == params[0]);
+                all.next().cloned().unwrap_or_default()
+            }
             "eth_getLogs" => self.logs(&params[0])?,
             "debug_traceBlockByNumber" => chain
                 .traces

@@ -6,20 +6,10 @@ use crate::{
 use alloy_primitives::{Address, B256};
 
 /// A source that an index can be built from: it also reads blocks one after the other, with
-/// counts for each, and has the hashes of the canonical chain.
+/// counts for each, and knows the hash of every block.
 pub trait Indexable: TransferSource + Sync {
     /// Returns the highest block that can be read now.
     fn tip(&self) -> Result<u64, SourceError>;
-
-    /// Returns the hashes of canonical blocks, `None` for those above the tip. All are read
-    /// under one snapshot, so blocks that are canonical together belong to one chain.
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError>;
-
-    /// Returns the hash of one canonical block; `None` above the tip.
-    fn canonical_hash(&self, block: u64) -> Result<Option<B256>, SourceError> {
-        let mut hashes = self.canonical_hashes(&[block])?;
-        Ok(hashes.pop().flatten())
-    }
 
     /// Returns a reader for one thread. It uses the filter, the wrapped coins and
     /// `with_hashes` of `request`, but not its blocks.

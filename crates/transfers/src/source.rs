@@ -78,6 +78,8 @@ pub struct ScanReport {
 pub struct Pin {
     /// The blocks.
     pub blocks: BlockRange,
+    /// Parent hash of the first of them, if it was read.
+    pub parent_hash: Option<B256>,
     /// Hash of the last of them.
     pub hash: B256,
 }
@@ -208,10 +210,21 @@ pub trait TransferSource {
     fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError>;
 
     /// Checks that all requested blocks are available, as `scan` does first. For wrappers that
-    /// return something before they scan. The default leaves the check to the scan.
-    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let _ = request;
-        Ok(())
+    /// return something before they scan, and to divide a request among sources.
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError>;
+
+    /// Returns the hashes of blocks of the chain as this source has it now; `None` for blocks
+    /// whose hash it does not know, and for blocks above its tip. A source with snapshots reads
+    /// all under one, so blocks that are canonical together belong to one chain.
+    ///
+    /// The hash of a block fixes all blocks below it: two sources that have the same hash for a
+    /// block agree on everything up to it.
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError>;
+
+    /// Returns the hash of one block, as [`Self::canonical_hashes`].
+    fn canonical_hash(&self, block: u64) -> Result<Option<B256>, SourceError> {
+        let mut hashes = self.canonical_hashes(&[block])?;
+        Ok(hashes.pop().flatten())
     }
 
     /// Prepares to answer for one frontier of addresses after another.
@@ -253,6 +266,10 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         (**self).check_available(request)
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        (**self).canonical_hashes(blocks)
     }
 
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {

@@ -26,6 +26,8 @@ pub const SOURCE_ENV: &str = "TXGRAPH_SOURCE";
 pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
 /// Names the index.
 pub const INDEX_ENV: &str = "TXGRAPH_INDEX";
+/// Names the node's own JSON-RPC server, as a URL.
+pub const HEAD_ENV: &str = "TXGRAPH_HEAD";
 /// The number of threads, as for every program that uses rayon.
 pub const THREADS_ENV: &str = "RAYON_NUM_THREADS";
 
@@ -39,6 +41,8 @@ pub struct Config {
     pub source: Option<SourceSpec>,
     /// More sources of the same chain, joined with `source`.
     pub joined: Vec<SourceSpec>,
+    /// The node's own JSON-RPC server, for the blocks above the newest one in its data directory.
+    pub head: Option<SourceSpec>,
     /// Static files of a node that are not in its data directory.
     pub static_files: Option<PathBuf>,
     /// RocksDB of a node that is not in its data directory.
@@ -106,6 +110,7 @@ struct File {
 struct Node {
     source: Option<String>,
     datadir: Option<String>,
+    head: Option<String>,
     static_files: Option<String>,
     rocksdb: Option<String>,
     chain_id: Option<u64>,
@@ -206,6 +211,10 @@ impl Config {
         Ok(Self {
             source,
             joined: Vec::new(),
+            head: match file.node.head {
+                Some(url) => Some(SourceSpec::server(expand(&url, env).map_err(wrong)?)),
+                None => None,
+            },
             static_files: place(file.node.static_files)?,
             rocksdb: place(file.node.rocksdb)?,
             chain_id: file.node.chain_id,
@@ -252,6 +261,7 @@ impl Config {
         let home = || set(env, "HOME").map(|home| PathBuf::from(home).join(".cache"));
         Ok(Self {
             source,
+            head: set(env, HEAD_ENV).map(SourceSpec::server),
             threads,
             index: set(env, INDEX_ENV).map(|text| IndexChoice::parse(&text)),
             cache: cache.or_else(home),
@@ -264,6 +274,7 @@ impl Config {
         let other_source = self.source.is_some();
         let lower = if other_source {
             Self {
+                head: None,
                 static_files: None,
                 rocksdb: None,
                 chain_id: None,
@@ -278,6 +289,7 @@ impl Config {
         Self {
             source: self.source.or(lower.source),
             joined: self.joined,
+            head: self.head.or(lower.head),
             static_files: self.static_files.or(lower.static_files),
             rocksdb: self.rocksdb.or(lower.rocksdb),
             chain_id: self.chain_id.or(lower.chain_id),

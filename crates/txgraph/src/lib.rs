@@ -45,7 +45,7 @@ pub mod text;
 pub use ask::*;
 pub use blocks::{BlockSpec, BlocksError};
 pub use config::{
-    CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
+    CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, HEAD_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
     SOURCE_ENV, THREADS_ENV,
 };
 pub use error::{Advice, Error, ErrorKind, Gaps, Result};
@@ -55,6 +55,8 @@ pub use select::Selection;
 pub use source::Bundles;
 #[cfg(feature = "lake")]
 pub use source::LakeFolder;
+#[cfg(feature = "rpc")]
+pub use source::NodeWithHead;
 #[cfg(feature = "lake")]
 pub use source::OriginWork;
 pub use source::{

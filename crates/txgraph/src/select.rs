@@ -96,7 +96,15 @@ impl Selection {
 
 /// The blocks of several ranges of a source; none means all. Dates are found in the source.
 pub(crate) fn resolve(specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {
-    let tip = source.tip()?;
+    resolve_up_to(source.tip()?, specs, source)
+}
+
+/// As [`resolve`], for work on blocks that are stored: the tip is the newest of them.
+pub(crate) fn resolve_stored(specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {
+    resolve_up_to(source.stored_tip()?, specs, source)
+}
+
+fn resolve_up_to(tip: u64, specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {
     if !specs.iter().any(BlockSpec::has_dates) {
         return resolve_numbers(specs, tip);
     }

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::{
-    output::{listed, print_json, print_page},
+    output::{listed, number, print_json, print_page},
     table::thousands,
 };
 use clap::Args;
@@ -28,7 +28,9 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs, context: &Context<'_>) -> Result<()> {
-    let info = context.open()?.info()?;
+    let source = context.open()?;
+    let info = source.info()?;
+    let head = source.head()?;
     if let Some(version) = info.untested_version() {
         tracing::warn!(
             "the directory was written by reth {version}; {NEWEST_TESTED} is the newest version \
@@ -36,13 +38,22 @@ pub(crate) fn run(args: &InfoArgs, context: &Context<'_>) -> Result<()> {
         );
     }
     match args.json {
-        true => print_json(&info),
-        false => print_page(&page(&info)),
+        true => print_json(&WithHead { info: &info, head }),
+        false => print_page(&page(&info, head)),
     }
 }
 
+/// The data directory, and the newest block that its node has.
+#[derive(serde::Serialize)]
+struct WithHead<'a> {
+    #[serde(flatten)]
+    info: &'a Info,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<u64>,
+}
+
 /// The page for people.
-fn page(info: &Info) -> String {
+fn page(info: &Info, head: Option<u64>) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     let mut line = |name, text: String| lines.push((name, text));
     line("data directory", info.path.display().to_string());
@@ -72,6 +83,16 @@ fn page(info: &Info) -> String {
         format!("block {}, {}", info.tip.number, utc(info.tip.timestamp)),
     );
     line("", info.tip.hash.to_string());
+    if let Some(head) = head {
+        let above = head.saturating_sub(info.tip.number);
+        line(
+            "head",
+            format!(
+                "block {head}; the {} above the tip are read from the server",
+                number(above, "block", "blocks")
+            ),
+        );
+    }
     let block = |number: Option<u64>| match number {
         Some(number) => format!("block {number}"),
         None => "not known".to_owned(),

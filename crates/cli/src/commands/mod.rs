@@ -31,7 +31,9 @@ use crate::{
     progress,
 };
 use std::{ops::ControlFlow, sync::Arc};
-use txgraph::{Config, Control, Explain, Result, ScanRequest, Source, SourceSpec, text::Query};
+use txgraph::{
+    Config, Control, Error, Explain, Result, ScanRequest, Source, SourceSpec, text::Query,
+};
 
 /// What every verb runs with.
 #[derive(Debug)]
@@ -50,14 +52,22 @@ impl Context<'_> {
 
     /// Opens another source with the settings of the configuration.
     pub(crate) fn open_source(&self, source: SourceSpec) -> Result<Source> {
+        let config = self.global.config()?;
         self.open_with(&Config {
             source: Some(source),
-            ..self.global.config()?
+            joined: Vec::new(),
+            head: None,
+            ..config
         })
     }
 
     fn open_with(&self, config: &Config) -> Result<Source> {
         let source = match &self.cluster {
+            Some(_) if config.head.is_some() => {
+                return Err(Error::usage(
+                    "a cluster has no --head: its executors read the disk",
+                ));
+            }
             Some((question, cluster)) => cluster.open(question, config, &self.control()),
             None => Source::with_config(config, &self.control()),
         };

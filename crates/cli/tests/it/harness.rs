@@ -101,6 +101,7 @@ pub(crate) fn bare(folder: &Path) -> Command {
         "TXGRAPH_SOURCE",
         "TXGRAPH_DATADIR",
         "RETH_DATADIR",
+        "TXGRAPH_HEAD",
         "TXGRAPH_CONFIG",
         "TXGRAPH_INDEX",
         "TXGRAPH_CLUSTER",

@@ -17,6 +17,7 @@ mod era;
 mod evm;
 mod foreign;
 mod graph;
+mod head;
 mod help;
 mod index;
 mod info;

@@ -128,7 +128,7 @@ fn blocks_between_files_are_missing() {
     write(folder.path(), Format::Ere, &blocks[20..]);
     let source = open(folder.path(), &EraOptions::default()).unwrap();
     let available = BlockRanges::new(vec![range(100, 109), range(120, 129)]);
-    assert_eq!(source.blocks().available(), &available);
+    assert_eq!(source.blocks().available(), available);
     let mut request = request(range(95, 125));
     let error = scan(&source, &request).unwrap_err();
     assert!(matches!(error, SourceError::Unavailable { .. }), "{error}");

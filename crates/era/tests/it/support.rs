@@ -344,7 +344,7 @@ pub(crate) fn read_all(path: &Path, verify: bool) -> Result<Vec<Transfer>, Strin
         ..EraOptions::default()
     };
     let source = open(path, &options).map_err(|error| error.to_string())?;
-    let all = request(source.blocks().available().clone());
+    let all = request(source.blocks().available());
     let (transfers, _) = scan(&source, &all).map_err(|error| error.to_string())?;
     Ok(transfers)
 }

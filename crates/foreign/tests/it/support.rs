@@ -82,7 +82,7 @@ pub(crate) fn try_read(
     change: impl FnOnce(&mut ScanRequest),
 ) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
     let mut request = ScanRequest {
-        blocks: files.available().clone(),
+        blocks: files.available(),
         filter: TransferFilter {
             internal: files.has_internal(),
             ..TransferFilter::default()

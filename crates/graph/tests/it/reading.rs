@@ -1,7 +1,7 @@
 //! How the search reads its source: number of scans, reorganisations, missing blocks, and
 //! sources that return transfers out of order.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
 use txgraph_graph::{
     SearchError, SearchRequest, search,
@@ -195,6 +195,14 @@ impl TransferSource for Unreported {
         self.0.fill_hashes(transfers, pins)
     }
 
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.0.check_available(request)
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.0.canonical_hashes(blocks)
+    }
+
     fn by_frontier(&self, _: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
         Ok(Some(ByFrontier {
             report: None,
@@ -253,6 +261,14 @@ impl TransferSource for Repeating {
 
     fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
         self.0.fill_hashes(transfers, pins)
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.0.check_available(request)
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.0.canonical_hashes(blocks)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Answers with an index equal those without.
 
 use crate::support::{Reference, ask, assert_same, everything, node, open, options, range, seen};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 use rand::{SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{
     ops::ControlFlow,
@@ -282,6 +282,14 @@ impl TransferSource for Counted<'_> {
 
     fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
         self.source.fill_hashes(transfers, pins)
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.source.check_available(request)
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.source.canonical_hashes(blocks)
     }
 }
 

@@ -342,6 +342,7 @@ fn pin_counts_for_one_call() {
     let (expected, report) = answer(&source, &request);
     let right = Pin {
         blocks: range(0, 40),
+        parent_hash: Some(B256::ZERO),
         hash: report.last_block_hash.unwrap(),
     };
     assert_eq!(report.pins, [right]);

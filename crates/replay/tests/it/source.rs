@@ -1,6 +1,7 @@
 //! Sources of transfers that include those inside transactions.
 
 use crate::support::{Opened, database, open};
+use alloy_primitives::B256;
 use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex},
@@ -211,6 +212,14 @@ impl TransferSource for ReorganisingSource {
 
     fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
         self.node.fill_hashes(transfers, pins)
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.node.check_available(request)
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.node.canonical_hashes(blocks)
     }
 }
 

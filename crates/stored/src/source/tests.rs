@@ -56,8 +56,8 @@ impl StoredBlocks for Memory {
         &self.chain
     }
 
-    fn available(&self) -> &BlockRanges {
-        &self.available
+    fn available(&self) -> BlockRanges {
+        self.available.clone()
     }
 
     fn chunks(

@@ -88,7 +88,7 @@ impl ExportEra<'_> {
         let node = source.node(Capability::Blocks)?;
         source.protected().check(directory)?;
         let network = Archive::network(source.chain()?);
-        let blocks = select::resolve(&self.blocks, source)?;
+        let blocks = select::resolve_stored(&self.blocks, source)?;
         fs::create_dir_all(directory).map_err(|error| Error::io(directory, error))?;
         let mut chunks = Vec::new();
         for range in blocks.iter() {

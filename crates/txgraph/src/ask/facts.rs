@@ -1,6 +1,8 @@
 //! The transactions of transfers, for columns on request.
 
 use crate::{Capability, Result, Source};
+#[cfg(feature = "rpc")]
+use crate::{Error, ErrorKind};
 use alloy_primitives::{B256, hex};
 use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_export::{TransactionFacts, Transactions};
@@ -12,8 +14,9 @@ use txgraph_work::Retry;
 pub(crate) const COLUMNS: [&str; 4] = ["transaction_from", "transaction_to", "status", "method"];
 
 impl Source {
-    /// Reads the transactions of transfers from the data directory of the node. The transfers are
-    /// in total order.
+    /// Reads the transactions of transfers: from the data directory of the node, and above the
+    /// newest block in it from the server of its head, if there is one. The transfers are in total
+    /// order.
     ///
     /// # Errors
     ///
@@ -36,6 +39,11 @@ impl Source {
             return Ok(());
         }
         let node = self.node(Capability::Info)?;
+        #[cfg(feature = "rpc")]
+        if let Some(head) = self.backend().head() {
+            let above = wanted.split_off(&head.stored_tip()?.saturating_add(1));
+            facts.extend(head.facts(&above)?);
+        }
         let parts = Parts {
             headers: false,
             receipts: true,
@@ -72,6 +80,47 @@ impl Source {
     }
 }
 
+#[cfg(feature = "rpc")]
+impl crate::source::NodeWithHead {
+    /// Asks for the transactions of blocks above those in the files.
+    fn facts(
+        &self,
+        wanted: &BTreeMap<u64, BTreeMap<u32, B256>>,
+    ) -> Result<Vec<((u64, u32), TransactionFacts)>> {
+        let of_block = |(block, of_block): (&u64, &BTreeMap<u32, B256>)| {
+            let block = *block;
+            let all = of_block.iter();
+            all.map(move |(index, hash)| ((block, *index), *hash))
+                .collect::<Vec<_>>()
+        };
+        let (places, hashes): (Vec<_>, Vec<_>) = wanted.iter().flat_map(of_block).unzip();
+        let found = self.rpc().transactions(&hashes)?;
+        let mut facts = Vec::with_capacity(found.len());
+        for ((block, index), found) in places.into_iter().zip(found) {
+            let here = |found: &txgraph_rpc::FoundTransaction| {
+                (found.block, found.index) == (block, index)
+            };
+            let Some(found) = found.filter(here) else {
+                return Err(SourceError::Reorged { block }.into());
+            };
+            let success = found.success.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Unavailable,
+                    format!("the receipts of block {block} do not show what succeeded"),
+                )
+            })?;
+            let facts_of = TransactionFacts {
+                from: found.from,
+                to: found.to,
+                success,
+                method: found.to.and_then(|_| method_of(&found.input)),
+            };
+            facts.push(((block, index), facts_of));
+        }
+        Ok(facts)
+    }
+}
+
 /// The wanted transactions of a block, each with whether it has the wanted hash.
 fn of_transactions(
     block: &mut Block<'_>,
@@ -103,7 +152,11 @@ fn of_transactions(
 /// The called function: its signature if it is a common one, else its selector.
 fn method(stored: &txgraph_nodedb::StoredTransaction) -> Option<String> {
     stored.to()?;
-    let selector = *stored.input().first_chunk::<4>()?;
+    method_of(stored.input())
+}
+
+fn method_of(input: &[u8]) -> Option<String> {
+    let selector = *input.first_chunk::<4>()?;
     #[cfg(feature = "replay")]
     if let Some(signature) = common().signatures(selector).next() {
         return Some(signature);

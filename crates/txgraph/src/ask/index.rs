@@ -7,7 +7,7 @@ use crate::{
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
 use txgraph_index::{BuildOptions, BuildReport, Index, Status, VerifyReport};
-use txgraph_transfers::{Indexable, ScanRequest, WrappedNative};
+use txgraph_transfers::{ScanRequest, TransferSource, WrappedNative};
 
 /// What an index contains. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -200,7 +200,7 @@ impl IndexHandle<'_> {
     pub fn status(&self) -> Result<IndexState> {
         let index = self.open()?;
         let node = self.node.source()?;
-        let tip = self.source.tip()?;
+        let tip = self.source.stored_tip()?;
         let mut replaced_blocks = 0;
         for segment in index.segments().iter().rev() {
             if node.canonical_hash(segment.blocks.last)? == Some(segment.last_hash) {

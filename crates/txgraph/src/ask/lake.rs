@@ -118,7 +118,7 @@ impl LakeHandle<'_> {
     ///
     /// If the source cannot be read.
     pub fn source_tip(&self) -> Result<u64> {
-        self.source.tip()
+        self.source.stored_tip()
     }
 }
 

@@ -35,7 +35,7 @@ pub use transaction::{NetChange, TransactionSummary, transfer_json};
 use origin::Origin;
 
 use crate::{
-    Advice, BlockSpec, Error, ErrorKind, Result, Source, select::resolve, source::RethNode,
+    Advice, BlockSpec, Error, ErrorKind, Result, Source, select::resolve_stored, source::RethNode,
 };
 use alloy_primitives::{Address, B256};
 use std::{ops::ControlFlow, path::PathBuf};
@@ -273,7 +273,7 @@ impl<'s> Replay<'s> {
 
     /// The blocks, without block 0, which no node executes.
     fn find_blocks(&self) -> Result<BlockRanges> {
-        let blocks = resolve(&self.blocks, self.source)?;
+        let blocks = resolve_stored(&self.blocks, self.source)?;
         let above = BlockRange::new(1, u64::MAX);
         let blocks = blocks.intersect(&above.into_iter().collect());
         match blocks.is_empty() {

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "replay")]
 use super::Bundles;
+#[cfg(feature = "rpc")]
+use super::NodeWithHead;
 use super::{Capabilities, RethNode};
 use crate::{Protected, Result};
 use std::fmt;
@@ -78,6 +80,13 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// The data directory of a reth node, if that is what the source is: for state, replay,
     /// calls, and building an index.
     fn node(&self) -> Option<&RethNode> {
+        None
+    }
+
+    /// The node's files and server, if the source is joined from them: for what is only in the
+    /// files, and for single transactions above them.
+    #[cfg(feature = "rpc")]
+    fn head(&self) -> Option<&NodeWithHead> {
         None
     }
 

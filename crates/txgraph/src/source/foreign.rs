@@ -26,7 +26,7 @@ impl Foreign {
         options.covers = config.covers.as_deref().map(covers).transpose()?;
         let files = ForeignFiles::open(Path::new(spec.location()), &options)?;
         let paths: Vec<PathBuf> = files.paths().map(Path::to_path_buf).collect();
-        let available = txgraph_stored::StoredBlocks::available(&files).clone();
+        let available = txgraph_stored::StoredBlocks::available(&files);
         Ok(Self {
             spec: spec.clone(),
             source: StoredSource::new(files, control.work()),

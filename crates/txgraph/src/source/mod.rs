@@ -7,6 +7,8 @@ mod capability;
 mod era;
 #[cfg(feature = "foreign")]
 mod foreign;
+#[cfg(feature = "rpc")]
+mod head;
 mod joined;
 #[cfg(feature = "lake")]
 mod lake;
@@ -24,6 +26,8 @@ pub use capability::{Capabilities, Capability};
 pub use era::EraFiles;
 #[cfg(feature = "foreign")]
 pub(crate) use foreign::Foreign;
+#[cfg(feature = "rpc")]
+pub use head::NodeWithHead;
 #[cfg(feature = "lake")]
 pub use lake::LakeFolder;
 pub use reth::RethNode;
@@ -36,7 +40,7 @@ use crate::{
     Result, Search, Threads, Transfers, sources,
 };
 use alloy_primitives::Address;
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc};
 use txgraph_base::KnownChain;
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError, TransferFilter, TransferSource};
 use txgraph_work::Work;
@@ -234,6 +238,34 @@ impl Source {
         self.backend.tip()
     }
 
+    /// The newest block of which everything is stored, with its state: [`Self::tip`], except of a
+    /// node with its head, where it is the newest one in the data directory.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn stored_tip(&self) -> Result<u64> {
+        #[cfg(feature = "rpc")]
+        if let Some(head) = self.backend.head() {
+            return head.stored_tip();
+        }
+        self.tip()
+    }
+
+    /// The head of the chain, if the server of the node is asked for the blocks that are not in its
+    /// data directory yet.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not answer.
+    pub fn head(&self) -> Result<Option<u64>> {
+        #[cfg(feature = "rpc")]
+        if self.backend.head().is_some() {
+            return self.tip().map(Some);
+        }
+        Ok(None)
+    }
+
     /// The blocks of a question that names none.
     ///
     /// # Errors
@@ -346,6 +378,15 @@ fn open_all(
     control: &Control,
 ) -> Result<(Box<dyn Backend>, SourceSpec)> {
     let open = |spec: &SourceSpec| sources::find(spec)?.open(spec, config, control);
+    if let Some(head) = &config.head {
+        if !config.joined.is_empty() {
+            return Err(Error::usage(
+                "a node with its head is joined with no other source",
+            ));
+        }
+        let name = SourceSpec::joined(&format!("{spec} + {head}"));
+        return Ok((open_head(spec, head, config, control)?, name));
+    }
     if config.joined.is_empty() {
         return Ok((open(spec)?, spec.clone()));
     }
@@ -356,6 +397,28 @@ fn open_all(
     let names: Vec<_> = parts.iter().map(|(spec, _)| spec.to_string()).collect();
     let joined = joined::Joined::new(parts)?;
     Ok((Box::new(joined), SourceSpec::joined(&names.join(" + "))))
+}
+
+#[cfg(feature = "rpc")]
+fn open_head(
+    spec: &SourceSpec,
+    head: &SourceSpec,
+    config: &Config,
+    control: &Control,
+) -> Result<Box<dyn Backend>> {
+    Ok(Box::new(NodeWithHead::open(spec, head, config, control)?))
+}
+
+/// Without servers, the name of their kind is not known.
+#[cfg(not(feature = "rpc"))]
+fn open_head(
+    _: &SourceSpec,
+    head: &SourceSpec,
+    _: &Config,
+    _: &Control,
+) -> Result<Box<dyn Backend>> {
+    sources::find(head)?;
+    Err(Error::usage(format!("{head}: this build asks no servers")))
 }
 
 /// Settings for opening a [`Source`].
@@ -410,7 +473,15 @@ impl SourceBuilder {
         self
     }
 
-    /// Adds another source of the same chain. Blocks that both have must be equal.
+    /// The URL of the node's own JSON-RPC server, for the blocks above the newest one in its
+    /// data directory.
+    pub fn head(mut self, url: impl Into<OsString>) -> Self {
+        self.config.head = Some(SourceSpec::server(url));
+        self
+    }
+
+    /// Adds another source of the same chain. A block is answered by the first that has it. Its
+    /// hash must be the same in all that know it.
     pub fn join(mut self, source: impl Into<SourceSpec>) -> Self {
         self.config.joined.push(source.into());
         self

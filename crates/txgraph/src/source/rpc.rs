@@ -17,6 +17,10 @@ pub(crate) struct RpcServer {
 }
 
 impl RpcServer {
+    pub(crate) const fn source(&self) -> &RpcSource {
+        &self.source
+    }
+
     pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
         let location = match spec.location().is_empty() {
             true => std::env::var_os(URL_ENV).ok_or_else(|| {
@@ -60,7 +64,7 @@ impl Backend for RpcServer {
     }
 
     fn tip(&self) -> Result<u64> {
-        Ok(self.source.node().tip())
+        Ok(self.source.node().refresh()?)
     }
 
     fn block_time(&self, block: u64) -> Result<Option<u64>> {

@@ -50,6 +50,14 @@ impl SourceSpec {
         }
     }
 
+    /// A JSON-RPC server.
+    pub fn server(url: impl Into<OsString>) -> Self {
+        Self {
+            kind: SERVER_KIND.to_owned(),
+            location: url.into(),
+        }
+    }
+
     /// Several sources, for messages.
     pub(crate) fn joined(names: &str) -> Self {
         Self {

@@ -1,7 +1,10 @@
 //! What one transaction did: who sent it, what moved, and what each address has more or less.
 
+#[cfg(feature = "rpc")]
+mod above;
+
 use super::{Location, Trace, TransactionName};
-use crate::{Capability, Error, ErrorKind, Result, Source, source::RethNode};
+use crate::{Capability, Error, ErrorKind, Result, Source, ask::restarting, source::RethNode};
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -161,6 +164,11 @@ impl Source {
     /// If there is no such transaction, or the source does not store transactions.
     pub fn place_of(&self, name: TransactionName) -> Result<(u64, u32)> {
         let node = self.node(Capability::Info)?;
+        #[cfg(feature = "rpc")]
+        let name = match above::find(self, name)? {
+            above::Found::Above(_, found) => return Ok((found.block, found.index)),
+            above::Found::Stored(name) => name,
+        };
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let count = node.db().snapshot()?.body(block)?.tx_count;
@@ -173,13 +181,23 @@ impl Source {
     /// What a transaction did. Its transfers inside are found by replay, if the source has the
     /// state before the block and the rules of the chain are known.
     ///
-    /// A hash is looked up in the node's index, else searched backwards from the tip.
+    /// A hash is looked up in the node's index, else searched backwards from the tip. With a head,
+    /// the server finds it, and answers for blocks above the newest one in the files.
     ///
     /// # Errors
     ///
     /// If there is no such transaction, or its receipt was pruned.
     pub fn transaction(&self, name: TransactionName) -> Result<TransactionSummary> {
+        restarting(self, || self.transaction_once(name))
+    }
+
+    fn transaction_once(&self, name: TransactionName) -> Result<TransactionSummary> {
         let node = self.node(Capability::Info)?;
+        #[cfg(feature = "rpc")]
+        let name = match above::find(self, name)? {
+            above::Found::Above(head, found) => return above::summary(head, *found),
+            above::Found::Stored(name) => name,
+        };
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let mut read = Vec::new();

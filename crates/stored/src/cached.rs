@@ -1,6 +1,8 @@
-//! Blocks without an index, read once for all frontiers of a search.
+//! Blocks whose scan costs the same for any number of addresses, read once for all frontiers of a
+//! search.
 
-use std::ops::ControlFlow;
+use alloy_primitives::B256;
+use std::{fmt, ops::ControlFlow};
 use txgraph_transfers::{
     Batch, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
     TransferSource,
@@ -11,9 +13,15 @@ use txgraph_transfers::{
 const TRANSFERS_MAX: usize = 1 << 18;
 
 /// Transfers of a few blocks, all that match one request, to be filtered by addresses.
-pub(crate) struct CachedRest<'a> {
-    source: &'a dyn TransferSource,
+pub struct CachedRest<S> {
+    source: S,
     parts: Vec<CachedPart>,
+}
+
+impl<S> fmt::Debug for CachedRest<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedRest").finish_non_exhaustive()
+    }
 }
 
 /// Blocks that were scanned together.
@@ -25,8 +33,9 @@ struct CachedPart {
     transfers: Option<Vec<Transfer>>,
 }
 
-impl<'a> CachedRest<'a> {
-    pub(crate) const fn new(source: &'a dyn TransferSource) -> Self {
+impl<S: TransferSource> CachedRest<S> {
+    /// Keeps transfers of `source`.
+    pub const fn new(source: S) -> Self {
         Self {
             source,
             parts: Vec::new(),
@@ -34,7 +43,11 @@ impl<'a> CachedRest<'a> {
     }
 
     /// Scans some of the blocks of `request` and keeps the transfers. Returns the report.
-    pub(crate) fn read(
+    ///
+    /// # Errors
+    ///
+    /// Those of the scan.
+    pub fn read(
         &mut self,
         request: &ScanRequest,
         blocks: &BlockRanges,
@@ -69,7 +82,7 @@ impl CachedPart {
     }
 }
 
-impl TransferSource for CachedRest<'_> {
+impl<S: TransferSource> TransferSource for CachedRest<S> {
     fn chain(&self) -> &ChainInfo {
         self.source.chain()
     }
@@ -81,7 +94,7 @@ impl TransferSource for CachedRest<'_> {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
         let Some(part) = self.parts.iter().find(|part| part.blocks == request.blocks) else {
-            // A segment is no longer canonical, so other blocks are left.
+            // Blocks that another source had are no longer canonical, so that other ones are left.
             let block = request.blocks.span().map_or(0, |span| span.first);
             return Err(SourceError::Reorged { block });
         };
@@ -125,5 +138,9 @@ impl TransferSource for CachedRest<'_> {
             true => Ok(()),
             false => self.source.check_available(request),
         }
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.source.canonical_hashes(blocks)
     }
 }

@@ -1,0 +1,145 @@
+//! A node's data directory up to the head of the chain.
+//!
+//! A node writes its newest blocks to disk in batches, up to ten minutes late. Until then only
+//! its server has them. This source reads the files, and asks the server for the blocks above
+//! the newest one in them.
+
+use super::{
+    Backend, Capabilities, Control, RethNode, RpcServer, SourceSpec,
+    joined::{JoinedTransfers, Member, Seam, same_chain},
+};
+use crate::{Config, Error, ErrorKind, Protected, Result};
+use txgraph_rpc::{RpcNode, RpcSource};
+use txgraph_transfers::{
+    ChainInfo, Indexable, SourceError, SourceFailure, TransferFilter, TransferSource,
+};
+
+/// A data directory and the server of its node.
+#[derive(Debug)]
+pub struct NodeWithHead {
+    node: RethNode,
+    server: RpcServer,
+    /// For messages and reports, without keys.
+    names: [String; 2],
+}
+
+impl NodeWithHead {
+    /// Opens both, and checks that they are of one chain.
+    pub(crate) fn open(
+        spec: &SourceSpec,
+        head: &SourceSpec,
+        config: &Config,
+        control: &Control,
+    ) -> Result<Self> {
+        if spec.kind() != "reth" {
+            return Err(Error::usage(format!(
+                "{head} completes the data directory of a reth node, not {spec}"
+            )));
+        }
+        let node = RethNode::open(spec, config, control)?;
+        let server = RpcServer::open(head, config, control)?;
+        same_chain((server.chain()?, head), (node.chain()?, spec))?;
+        Ok(Self {
+            node,
+            server,
+            names: [spec.to_string(), head.to_string()],
+        })
+    }
+
+    /// The newest block in the files.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub(crate) fn stored_tip(&self) -> Result<u64> {
+        self.node.tip()
+    }
+
+    /// The server as a source of all its blocks.
+    pub(crate) fn server(&self) -> &RpcSource {
+        self.server.source()
+    }
+
+    /// The client of the server.
+    pub(crate) fn rpc(&self) -> &RpcNode {
+        self.server().node()
+    }
+}
+
+impl Seam for NodeWithHead {
+    fn stored_tip(&self) -> Result<u64, SourceError> {
+        let source = self.node.source().map_err(failed)?;
+        source.tip()
+    }
+
+    /// Asks for the head again if the request goes beyond the one that is known.
+    fn before(&self, last: u64) -> Result<(), SourceError> {
+        if last > self.rpc().tip() {
+            self.rpc().refresh().map_err(SourceError::from)?;
+        }
+        Ok(())
+    }
+}
+
+/// An error of the node before it is read. It was opened, so that there is none.
+fn failed(error: Error) -> SourceError {
+    SourceFailure::new(txgraph_transfers::FailureKind::Unreadable, error).into()
+}
+
+impl Backend for NodeWithHead {
+    fn capabilities(&self) -> Capabilities {
+        self.node.capabilities()
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        self.node.chain()
+    }
+
+    /// The head of the chain now.
+    fn tip(&self) -> Result<u64> {
+        let head = self.rpc().refresh()?;
+        Ok(head.max(self.node.tip()?))
+    }
+
+    fn block_time(&self, block: u64) -> Result<Option<u64>> {
+        match self.node.block_time(block) {
+            Err(error) if error.kind == ErrorKind::Unavailable => self.server.block_time(block),
+            time => time,
+        }
+    }
+
+    /// The files for the blocks in them, and the server for those above.
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
+        let [stored, served] = self.names.clone();
+        let members = vec![
+            Member {
+                name: stored,
+                source: self.node.transfers(filter)?,
+            },
+            Member {
+                name: served,
+                source: self.server.transfers(filter)?,
+            },
+        ];
+        let chain = self.node.chain()?;
+        Ok(Box::new(JoinedTransfers::new(chain, members, Some(self))))
+    }
+
+    fn protected(&self) -> &Protected {
+        self.node.protected()
+    }
+
+    /// What is stored only, up to the newest block in the files.
+    #[cfg(feature = "lake")]
+    fn with_origin(&self, internal: bool, work: &mut super::OriginWork<'_>) -> Result<()> {
+        Backend::with_origin(&self.node, internal, work)
+    }
+
+    fn node(&self) -> Option<&RethNode> {
+        Some(&self.node)
+    }
+
+    fn head(&self) -> Option<&NodeWithHead> {
+        Some(self)
+    }
+}
