@@ -11,7 +11,7 @@ pub(crate) const BLOCK_CACHE_BYTES: usize = 32 << 20;
 /// Open tables, and with them file descriptors: as many as reth allows its own RocksDB.
 pub(crate) const OPEN_TABLES_MAX: usize = 512;
 /// Threads that read at the same time rarely wait for one another.
-const SHARDS: u64 = 8;
+const SHARDS: usize = 8;
 
 /// The number of a table, and the offset of a block.
 type Place = (u64, u64);
@@ -19,7 +19,7 @@ type Place = (u64, u64);
 /// Blocks with a bound for their memory. One that was used again is kept for another round.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    shards: [Mutex<Shard>; SHARDS as usize],
+    shards: [Mutex<Shard>; SHARDS],
 }
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ struct Shard {
 impl Blocks {
     fn shard(&self, (table, offset): Place) -> MutexGuard<'_, Shard> {
         let mixed = (table ^ offset).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        lock(&self.shards[(mixed % SHARDS) as usize])
+        lock(&self.shards[usize::try_from(mixed).unwrap_or(0) % SHARDS])
     }
 
     pub(crate) fn get(&self, place: Place) -> Option<Arc<Block>> {
@@ -50,7 +50,7 @@ impl Blocks {
             Some((old, _)) => shard.bytes -= old.size(),
             None => shard.order.push_back(place),
         }
-        while shard.bytes > BLOCK_CACHE_BYTES / SHARDS as usize {
+        while shard.bytes > BLOCK_CACHE_BYTES / SHARDS {
             let Some(oldest) = shard.order.pop_front() else {
                 break;
             };
@@ -71,11 +71,19 @@ impl Blocks {
 
 /// Open tables by number. The one that was used longest ago is closed.
 #[derive(Debug, Default)]
-pub(crate) struct Tables(Mutex<(HashMap<u64, (Arc<Table>, u64)>, u64)>);
+pub(crate) struct Tables(Mutex<OpenTables>);
+
+#[derive(Debug, Default)]
+struct OpenTables {
+    /// With the time of the last use.
+    tables: HashMap<u64, (Arc<Table>, u64)>,
+    /// Counts uses.
+    clock: u64,
+}
 
 impl Tables {
     pub(crate) fn get(&self, number: u64) -> Option<Arc<Table>> {
-        let (tables, clock) = &mut *lock(&self.0);
+        let OpenTables { tables, clock } = &mut *lock(&self.0);
         *clock += 1;
         let (table, used) = tables.get_mut(&number)?;
         *used = *clock;
@@ -83,7 +91,7 @@ impl Tables {
     }
 
     pub(crate) fn insert(&self, number: u64, table: &Arc<Table>) {
-        let (tables, clock) = &mut *lock(&self.0);
+        let OpenTables { tables, clock } = &mut *lock(&self.0);
         *clock += 1;
         tables.insert(number, (Arc::clone(table), *clock));
         if tables.len() > OPEN_TABLES_MAX {

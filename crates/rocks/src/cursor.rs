@@ -25,6 +25,10 @@ pub struct Cursor<'s> {
 
 /// Rows in order, from memory or from the tables of a level.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few, and a seek should not allocate one"
+)]
 enum Source<'s> {
     Memory {
         run: &'s Run,
@@ -137,7 +141,7 @@ impl<'s> Cursor<'s> {
     /// # Errors
     ///
     /// As [`seek`](Self::seek).
-    pub fn next(&mut self) -> Result<()> {
+    pub fn advance(&mut self) -> Result<()> {
         match self.current.take() {
             Some(current) => {
                 self.pass(current)?;

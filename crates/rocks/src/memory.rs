@@ -1,5 +1,6 @@
 //! Rows of the logs, which are not in tables yet.
 
+use crate::tombstones::Deleted;
 use std::sync::Arc;
 
 /// The types of rows that are read (`db/dbformat.h`).
@@ -93,8 +94,7 @@ fn key<'a>(bytes: &'a [u8], row: &Row) -> &'a [u8] {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) runs: Vec<Arc<Run>>,
-    /// Begin, end and sequence number of deleted ranges.
-    pub(crate) deleted: Vec<(Vec<u8>, Vec<u8>, u64)>,
+    pub(crate) deleted: Vec<Deleted>,
 }
 
 impl Memory {

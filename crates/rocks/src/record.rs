@@ -88,7 +88,7 @@ impl Records {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             // Up to the end of a block, which no physical record crosses.
-            let in_block = (self.offset % BLOCK_BYTES as u64) as usize;
+            let in_block = in_block(self.offset);
             let wanted = &mut chunk[..CHUNK_BYTES - in_block];
             let read = source
                 .read_up_to(wanted, self.offset)
@@ -289,7 +289,7 @@ impl Records {
         let mut buffer = vec![0; BLOCK_BYTES];
         let mut offset = self.offset;
         loop {
-            let left = BLOCK_BYTES - (offset % BLOCK_BYTES as u64) as usize;
+            let left = BLOCK_BYTES - in_block(offset);
             let read = source
                 .read_up_to(&mut buffer[..left], offset)
                 .map_err(|error| Error::io("read", path, error))?;
@@ -301,6 +301,11 @@ impl Records {
             offset += left as u64;
         }
     }
+}
+
+/// How far into its block an offset is.
+fn in_block(offset: u64) -> usize {
+    usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(0)
 }
 
 /// The header of a physical record.

@@ -52,7 +52,7 @@ fn rows(state: &State, family: &str) -> Result<Rows> {
         cursor.seek(&[])?;
         while let Some((key, value)) = cursor.row() {
             rows.push((key.to_vec(), value.to_vec()));
-            cursor.next()?;
+            cursor.advance()?;
         }
     }
     Ok(rows)

@@ -38,7 +38,7 @@ fn seeks_find_what_a_scan_reads() {
                 cursor.seek(&key).unwrap();
                 let expected = rows.get(at).map(|row| (&row.0[..], &row.1[..]));
                 assert_eq!(cursor.row(), expected, "{key:?}");
-                cursor.next().unwrap();
+                cursor.advance().unwrap();
                 let expected = rows.get(at + 1).map(|row| (&row.0[..], &row.1[..]));
                 assert_eq!(cursor.row(), expected, "after {key:?}");
             }

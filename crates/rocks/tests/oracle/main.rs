@@ -40,7 +40,7 @@ fn compare(oracle: &DB, state: &State, family: &str, seeks: usize, random: &mut 
         }
         rows += 1;
         theirs.next();
-        ours.next().unwrap();
+        ours.advance().unwrap();
     }
     theirs.status().unwrap();
     for _ in 0..seeks {
