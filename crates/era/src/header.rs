@@ -100,7 +100,12 @@ mod tests {
             requests_hash: Some(root(11)),
             ..london.clone()
         };
-        for header in [frontier, london, osaka] {
+        let amsterdam = alloy_consensus::Header {
+            block_access_list_hash: Some(root(12)),
+            slot_number: Some(13),
+            ..osaka.clone()
+        };
+        for header in [frontier, london, osaka, amsterdam] {
             let mut rlp = Vec::new();
             header.encode(&mut rlp);
             let decoded = Header::decode(&rlp).unwrap();
