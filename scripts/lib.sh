@@ -40,6 +40,29 @@ need_build() {
         die "Rust is missing; install 1.95 or newer with rustup (https://rustup.rs) and run this again"
 }
 
+# go_peer NAME: builds the Go program scripts/NAME with go-ethereum from the Go module proxy,
+# outside the repository, and sets $peer to it and $geth to the version (GETH overrides it).
+go_peer() {
+    local home
+    geth=${GETH:-v1.17.10}
+    home=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/$1-$geth
+    peer=$home/$1
+    command -v go >/dev/null 2>&1 || die "Go is missing: https://go.dev/dl"
+    mkdir -p "$home"
+    if cmp -s "scripts/$1/main.go" "$home/main.go" && [ -x "$peer" ]; then
+        return
+    fi
+    say "building $1 with geth $geth in $home"
+    cp "scripts/$1/main.go" "$home/main.go"
+    (
+        cd "$home"
+        [ -e go.mod ] || go mod init "txgraph-$1" >&2
+        go get "github.com/ethereum/go-ethereum@$geth" >&2
+        go mod tidy >&2
+        go build -o "$1" . >&2
+    )
+}
+
 # bench_chain BLOCKS: sets $chain to the sample chain of the benchmarks. The chain depends only
 # on the seed and is kept in the build cache between runs.
 bench_chain() {

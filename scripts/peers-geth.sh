@@ -14,25 +14,10 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-geth=${GETH:-v1.17.10}
-home=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/peers-geth-$geth
-command -v go >/dev/null 2>&1 || die "Go is missing: https://go.dev/dl"
-
-mkdir -p "$home"
-if ! cmp -s scripts/peers-geth/main.go "$home/main.go" || [ ! -x "$home/peers-geth" ]; then
-    say "building geth's interpreter ($geth) in $home"
-    cp scripts/peers-geth/main.go "$home/main.go"
-    (
-        cd "$home"
-        [ -e go.mod ] || go mod init txgraph-peers >&2
-        go get "github.com/ethereum/go-ethereum@$geth" >&2
-        go mod tidy >&2
-        go build -o peers-geth . >&2
-    )
-fi
+go_peer peers-geth
 
 if [ "${1:-}" = -trace ]; then
-    exec "$home/peers-geth" "$@"
+    exec "$peer" "$@"
 fi
 if [ $# -eq 0 ]; then
     programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
@@ -40,4 +25,4 @@ if [ $# -eq 0 ]; then
     set -- "$programs"/*.prog
 fi
 say "timing $# programs on geth $geth"
-exec "$home/peers-geth" -rounds "${ROUNDS:-5}" -ms "${MS:-200}" "$@"
+exec "$peer" -rounds "${ROUNDS:-5}" -ms "${MS:-200}" "$@"

@@ -96,7 +96,13 @@ impl AccessList {
         }
     }
 
-    /// The number of accounts and slots. A block may access one per 2,000 gas of its limit.
+    /// Whether a block with this gas limit may access as much: an item per 2,000 gas.
+    pub fn fits(&self, gas_limit: u64) -> bool {
+        const GAS_PER_ITEM: u64 = 2_000;
+        self.items() as u64 <= gas_limit / GAS_PER_ITEM
+    }
+
+    /// The number of accounts and slots.
     pub fn items(&self) -> usize {
         let slots = |changes: &Changes| changes.written.len() + changes.read.len();
         self.accounts.values().map(|it| 1 + slots(it)).sum()

@@ -1,5 +1,4 @@
-//! Names of opcodes for output and for the assembler: every byte that a fork executes, drafts
-//! included. Names come from the interpreter's table; this module adds older ones.
+//! Names of opcodes for output and for the assembler: every byte that a fork executes. Names come from the interpreter's table; this module adds older ones.
 
 use txgraph_evm::{Fork, opcode::FACTS};
 
@@ -17,15 +16,15 @@ pub fn name(opcode: u8) -> Option<&'static str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Returns the mnemonic at a fork. Opcodes of a draft exist only there; all others have their
-/// names at every fork, as in the traces of other clients.
+/// Returns the mnemonic at a fork. Opcodes of a fork after the latest one of mainnet have names only
+/// there; all others have their names at every fork, as in the traces of other clients.
 pub fn name_at(opcode: u8, fork: Fork) -> Option<&'static str> {
-    let exists = is_final(opcode) || FACTS[usize::from(opcode)].exists(fork);
+    let exists = is_on_mainnet(opcode) || FACTS[usize::from(opcode)].exists(fork);
     name(opcode).filter(|_| exists)
 }
 
-/// Whether a final fork executes the opcode. Clients disagree about the names of others.
-pub fn is_final(opcode: u8) -> bool {
+/// Whether mainnet executes the opcode. Clients disagree about the names of others.
+pub fn is_on_mainnet(opcode: u8) -> bool {
     FACTS[usize::from(opcode)].exists(Fork::LATEST)
 }
 
@@ -55,11 +54,11 @@ mod tests {
             assert_eq!(by_name(name(*opcode).unwrap()), Some(*opcode));
         }
         // The opcodes of Osaka and INVALID.
-        assert_eq!(known.into_iter().filter(|o| is_final(*o)).count(), 150);
+        assert_eq!(known.into_iter().filter(|o| is_on_mainnet(*o)).count(), 150);
     }
 
     #[test]
-    fn draft_opcodes_are_named_at_their_fork_only() {
+    fn opcodes_of_later_forks_are_named_there_only() {
         for (opcode, mnemonic) in [
             (0x4b, "SLOTNUM"),
             (0xe6, "DUPN"),

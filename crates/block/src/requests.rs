@@ -1,5 +1,5 @@
-//! Requests to the consensus layer (EIP-7685): deposits from logs, withdrawals and
-//! consolidations from contracts of the protocol.
+//! Requests to the consensus layer (EIP-7685): deposits from logs, all others from contracts of
+//! the protocol.
 
 use alloy_eips::{
     eip6110::DEPOSIT_REQUEST_TYPE,
@@ -7,7 +7,8 @@ use alloy_eips::{
     eip7251::{CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_TYPE},
     eip7685::Requests,
 };
-use alloy_primitives::{Address, B256, Bytes, Log, b256};
+use alloy_primitives::{Address, B256, Bytes, Log, address, b256};
+use txgraph_evm::Fork;
 
 /// `DepositEvent(bytes,bytes,bytes,bytes,bytes)`.
 const DEPOSIT_EVENT: B256 =
@@ -25,6 +26,9 @@ pub type BlockRequests = Result<Option<Requests>, RequestFault>;
 /// Why the requests of a block cannot be computed (EIP-7685). Such a block is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestFault {
+    /// A contract that collects requests has no code.
+    #[error("system contract {0} has no code")]
+    NoContract(Address),
     /// The call of a system contract failed.
     #[error("system contract {0} failed")]
     Failed(Address),
@@ -33,15 +37,28 @@ pub enum RequestFault {
     Deposit,
 }
 
-/// The contracts that are called after the transactions, with the type of their requests.
-pub(crate) const CONTRACTS: [(u8, Address); 2] = [
+/// The contracts that are called after the transactions, with the first fork that calls them and
+/// the type of their requests (EIP-7002, 7251, 8282).
+pub(crate) const CONTRACTS: [(Fork, u8, Address); 4] = [
     (
+        Fork::Prague,
         WITHDRAWAL_REQUEST_TYPE,
         WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
     ),
     (
+        Fork::Prague,
         CONSOLIDATION_REQUEST_TYPE,
         CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
+    ),
+    (
+        Fork::Amsterdam,
+        0x03,
+        address!("0000bff46984e3725691fa540a8c7589300d8282"),
+    ),
+    (
+        Fork::Amsterdam,
+        0x04,
+        address!("000064d678505ad48f8ccb093bc65613800e8282"),
     ),
 ];
 

@@ -101,11 +101,17 @@ impl BlockSteps<'_> {
             return Ok(Ok(None));
         }
         let mut outputs = Vec::new();
-        for (kind, contract) in requests::CONTRACTS {
+        for (since, kind, contract) in requests::CONTRACTS {
+            if self.rules.fork < since {
+                continue;
+            }
             let called = executor.system_call(self.block, contract, Bytes::new())?;
-            // A block without the contract is invalid by EIP-7002 and 7251. Development
-            // chains lack the contracts, and reth accepts their blocks.
             let Some(outcome) = called else {
+                // A block without the contract is invalid by EIP-7002, 7251 and 8282. Development
+                // chains lacked the contracts before Amsterdam, and reth accepts their blocks.
+                if self.rules.fork >= Fork::Amsterdam {
+                    return Ok(Err(RequestFault::NoContract(contract)));
+                }
                 continue;
             };
             if !outcome.is_success() {

@@ -9,7 +9,7 @@ use txgraph_evm::{Fork, FrameEnd, FrameStart, Inspector, Outcome, Status, Step};
 /// Optional fields of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceOptions {
-    /// The fork of the block. Opcodes of a draft are named at its fork only.
+    /// The fork of the block. Opcodes of forks after the latest one of mainnet are named there only.
     pub fork: Fork,
     /// Write the memory of the frame, which makes long lines.
     pub memory: bool,

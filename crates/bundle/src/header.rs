@@ -39,6 +39,8 @@ pub(crate) struct HeaderObject {
     excess_blob_gas: Option<U256>,
     parent_beacon_block_root: Option<B256>,
     requests_hash: Option<B256>,
+    block_access_list_hash: Option<B256>,
+    slot_number: Option<U256>,
 }
 
 impl AnswerHeader {
@@ -71,7 +73,8 @@ impl AnswerHeader {
             excess_blob_gas: object.excess_blob_gas.map(number),
             parent_beacon_block_root: object.parent_beacon_block_root,
             requests_hash: object.requests_hash,
-            ..Header::default()
+            block_access_list_hash: object.block_access_list_hash,
+            slot_number: object.slot_number.map(number),
         };
         alloy_rlp::encode(header).into()
     }

@@ -6,6 +6,7 @@
 //! call      one call of bytecode ─► outcome, trace (EIP-3155)
 //! program   a call with its state as text ─► call
 //! bench     programs ─► times
+//! block_run a block ─► state, access list
 //! fixture   JSON and packed test files ─► engine ─► compared with the test ─► report
 //! ```
 //!
@@ -14,6 +15,7 @@
 
 pub mod asm;
 pub mod bench;
+pub mod block_run;
 pub mod call;
 pub mod engine;
 mod error;

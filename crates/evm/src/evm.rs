@@ -18,7 +18,7 @@ use crate::{
     transaction::{self, Bill, Intrinsic},
     word::Word,
 };
-use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256, map::HashMap};
 use std::sync::Arc;
 
 /// Executes transactions of one chain under one fork. Reuse it, because it owns the stacks and the
@@ -68,7 +68,6 @@ impl Parts {
             lines: &mut self.lines,
             steps: (inspector.as_ref()).is_some_and(|inspector| inspector.wants_steps()),
             inspector,
-            state_byte: gas::state_byte(self.fork, block.gas_limit),
             memory_limit: self.memory_limit.unwrap_or(usize::MAX),
             init_code_bytes: 0,
             request: Request::default(),
@@ -176,8 +175,9 @@ impl Evm {
         })
     }
 
-    /// Executes a call by the protocol (EIP-4788, 2935, 7002, 7251): from 0xff…fe, with 30 million gas,
-    /// without fee and nonce. Does nothing if `contract` has no code.
+    /// Executes a call by the protocol (EIP-4788, 2935, 7002, 7251, 8282): from 0xff…fe, with 30 million
+    /// gas, without fee and nonce. Since EIP-8037 also with state gas for 16 slots. Does nothing if
+    /// `contract` has no code.
     pub fn system_call<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -192,7 +192,11 @@ impl Evm {
             gas_limit: gas::SYSTEM_CALL,
             ..Message::default()
         };
-        self.call(state, block, &message)
+        self.with(state, |evm, journal, source| {
+            let slots = gas::SYSTEM_CALL_SLOTS * gas::SLOT_STATE_BYTES;
+            journal.state_gas.reservoir = slots * Schedule::of(evm.fork()).state_byte;
+            evm.message(journal, source, block, &message, None)
+        })
     }
 
     /// Executes a bare call: without intrinsic gas, fees and nonces, except that a creation increases
@@ -252,11 +256,11 @@ impl Evm {
         let mut cx = self.parts.context(journal, source, block, inspector);
         (cx.origin, cx.gas_price) = (tx.caller, bill.gas_price.into());
         cx.blob_hashes = &tx.blob_hashes;
-        let gas = tx.gas_limit - bill.intrinsic.sum();
-        let mut gas_of_frames = gas;
+        let gas = tx.gas_limit - bill.intrinsic.gas;
+        let mut of_frames = gas;
         if cx.fork >= Fork::Amsterdam {
-            // The check ensures that the intrinsic regular gas is within the cap.
-            gas_of_frames = gas.min(gas::TRANSACTION_GAS_CAP - bill.intrinsic.regular);
+            // The check ensures that the intrinsic gas is within the cap.
+            of_frames = gas.min(gas::TRANSACTION_GAS_CAP - bill.intrinsic.gas);
         }
         let sender = pay_ahead(&mut cx, &bill, tx)?;
         let to = tx.to.map(|to| cx.load(to)).transpose()?;
@@ -267,30 +271,40 @@ impl Evm {
                 cx.journal.announce_slot(item.address, *key);
             }
         }
-        cx.journal.state_gas.reservoir = (gas - gas_of_frames).cast_signed();
-        for authorization in &tx.authorizations {
-            authorize(&mut cx, authorization)?;
-        }
-        // The refunds of authorizations stay, even if the call fails.
-        let ahead = cx.journal.refund;
-        let to = tx.to.zip(to);
+        cx.journal.state_gas.reservoir = (gas - of_frames).cast_signed();
+        let before = cx.journal.checkpoint();
+        let caller = (tx.caller, sender);
         request(
             &mut cx,
-            (tx.caller, sender),
-            to,
+            caller,
+            tx.to.zip(to),
             tx.value,
             &tx.input,
-            gas_of_frames,
-        )?;
-        let ended = self.machine.execute(&mut cx)?;
-
+            of_frames,
+        );
+        let pays = cx.fork >= Fork::Amsterdam;
+        let paid = apply_authorizations(&mut cx, tx)?
+            && (!pays || pay_for_account(&mut cx)?)
+            && load_code(&mut cx, pays)?;
+        // The refunds of authorizations stay, even if the call fails.
+        let (refund, new_account) = (cx.journal.refund, cx.request.new_account);
+        let mut ended = if paid {
+            self.machine.execute(&mut cx)?
+        } else {
+            cx.journal.revert(before);
+            Machine::out_of_gas(&mut cx)
+        };
         if ended.status != Status::Success {
-            cx.journal.refund = ahead;
-        } else if cx.state_byte != 0 {
-            give_back_destroyed(&mut cx)?;
+            cx.journal.refund = refund;
+            if paid && new_account {
+                let gas = gas::ACCOUNT_STATE_BYTES * cx.schedule.state_byte;
+                let given_back = cx.journal.state_gas.give_back(gas);
+                if ended.status == Status::Revert {
+                    ended.gas_left += given_back;
+                }
+            }
         }
-        let refund = u64::try_from(cx.journal.refund).unwrap_or(0);
-        settle(&mut cx, &bill, tx, sender, ended, refund)
+        settle(&mut cx, &bill, tx, sender, ended)
     }
 
     fn message<'a>(
@@ -316,7 +330,8 @@ impl Evm {
         }
         let (caller, to) = ((message.caller, caller), message.to.zip(to));
         let gas = message.gas_limit;
-        request(&mut cx, caller, to, message.value, &message.input, gas)?;
+        request(&mut cx, caller, to, message.value, &message.input, gas);
+        load_code(&mut cx, false)?;
         cx.request.is_static = message.is_static;
         if !message.moves_value {
             cx.request.transfer = Word::ZERO;
@@ -338,7 +353,6 @@ impl Evm {
 /// Takes the maximum fees from the sender, and increases its nonce.
 fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32, Refused> {
     let sender = cx.load(tx.caller)?;
-    cx.journal.mark_accessed(sender);
     let entry = cx.journal.account(sender);
     let account = crate::source::Account {
         balance: entry.balance.u256(),
@@ -348,6 +362,7 @@ fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32,
     let has_own_code =
         entry.has_code() && !(cx.fork >= Fork::Prague && cx.code(sender)?.delegate.is_some());
     transaction::check_sender(tx, &account, has_own_code)?;
+    cx.journal.mark_accessed(sender);
     // At most the amount that was just checked.
     let fees = bill.gas_price * U256::from(tx.gas_limit) + bill.blob_fee;
     let paid = cx.journal.subtract_balance(sender, fees.into());
@@ -368,20 +383,20 @@ fn warm_up(cx: &mut Context<'_>, caller: Address, to: Option<Address>) {
     }
 }
 
-/// Sets the code of an authority. Skips an authorization that is not valid (EIP-7702).
-fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), Failed> {
+/// Loads the account of an authorization, unless it is not valid (EIP-7702).
+fn authority(cx: &mut Context<'_>, authorization: &Authorization) -> Result<Option<u32>, Failed> {
     let Authorization {
         chain_id,
-        address,
         nonce,
         authority,
+        ..
     } = *authorization;
     let any_chain = chain_id.is_zero();
     if !any_chain && chain_id != U256::from(cx.chain_id) || nonce == u64::MAX {
-        return Ok(());
+        return Ok(None);
     }
     let Some(authority) = authority else {
-        return Ok(());
+        return Ok(None);
     };
     let account = cx.load(authority)?;
     cx.journal.mark_accessed(account);
@@ -389,29 +404,91 @@ fn authorize(cx: &mut Context<'_>, authorization: &Authorization) -> Result<(), 
     let has_own_code =
         cx.journal.account(account).has_code() && cx.code(account)?.delegate.is_none();
     let entry = cx.journal.account(account);
-    if has_own_code || entry.nonce != nonce {
-        return Ok(());
-    }
-    if entry.exists {
-        cx.journal.refund += cx.schedule.authorization_refund;
-        let gas = gas::ACCOUNT_STATE_BYTES * cx.state_byte;
-        cx.journal.state_gas.reservoir += gas;
-        cx.journal.state_gas.neither += gas;
-    }
-    let (hash, code) = if address.is_zero() {
+    Ok((!has_own_code && entry.nonce == nonce).then_some(account))
+}
+
+/// Sets the code of an authority (EIP-7702).
+fn delegate(cx: &mut Context<'_>, account: u32, authorization: &Authorization) {
+    let (hash, code) = if authorization.address.is_zero() {
         (KECCAK256_EMPTY, Bytes::new())
     } else {
-        let code = Code::delegation(address);
+        let code = Code::delegation(authorization.address);
         (keccak256(&code), code)
     };
     let code = Arc::new(cx.codes.prepare(&code));
     cx.journal.set_code(account, hash, code);
-    cx.journal.set_nonce(account, nonce + 1);
-    Ok(())
+    cx.journal.set_nonce(account, authorization.nonce + 1);
 }
 
-/// Makes the request of the outermost frame. Accounts are given with their numbers. The payer is
-/// not read if the value is zero and `to` is given.
+/// What the authorizations of a transaction have paid for an authority (EIP-2780).
+#[derive(Clone, Copy, Debug)]
+struct Paid {
+    /// The write to the account.
+    write: bool,
+    /// The state of the delegation, or it was there before.
+    delegation: bool,
+}
+
+/// Applies the authorizations. Since EIP-2780 the frame of `cx.request` pays for what they add to
+/// the state; returns whether its gas suffices.
+fn apply_authorizations(cx: &mut Context<'_>, tx: &Transaction) -> Result<bool, Failed> {
+    let mut all_paid: HashMap<u32, Paid> = HashMap::default();
+    for authorization in &tx.authorizations {
+        let Some(account) = authority(cx, authorization)? else {
+            continue;
+        };
+        let entry = cx.journal.account(account);
+        let (address, is_new) = (entry.address, entry.is_empty());
+        if cx.fork < Fork::Amsterdam {
+            if entry.exists {
+                cx.journal.refund += cx.schedule.authorization_refund;
+            }
+            delegate(cx, account, authorization);
+            continue;
+        }
+        // An authority has no other code than a delegation.
+        let delegation = entry.has_code();
+        let is_paid = address == tx.caller || Some(address) == tx.to && !tx.value.is_zero();
+        let paid = all_paid.entry(account).or_insert(Paid {
+            write: is_paid,
+            delegation,
+        });
+        let (mut gas, mut bytes) = (0, 0);
+        if !std::mem::replace(&mut paid.write, true) {
+            gas += gas::ACCOUNT_WRITE;
+        }
+        if is_new {
+            bytes += gas::ACCOUNT_STATE_BYTES;
+        }
+        if !authorization.address.is_zero() && !std::mem::replace(&mut paid.delegation, true) {
+            bytes += gas::DELEGATION_STATE_BYTES;
+        }
+        if !(pay(cx, gas) && pay_state(cx, bytes)) {
+            return Ok(false);
+        }
+        delegate(cx, account, authorization);
+    }
+    Ok(true)
+}
+
+/// Takes gas from that of `cx.request`, if it suffices; returns whether it does.
+fn pay(cx: &mut Context<'_>, gas: i64) -> bool {
+    let suffices = gas <= cx.request.gas;
+    if suffices {
+        cx.request.gas -= gas;
+    }
+    suffices
+}
+
+/// The same for bytes of state (EIP-8037).
+fn pay_state(cx: &mut Context<'_>, bytes: i64) -> bool {
+    let gas = bytes * cx.schedule.state_byte;
+    let paid = cx.journal.state_gas.take(gas, cx.request.gas);
+    paid.is_some_and(|paid| pay(cx, paid))
+}
+
+/// Makes the request of the outermost frame, without its code. Accounts are given with their
+/// numbers. The payer is not read if the value is zero and `to` is given.
 #[expect(unsafe_code, reason = "the input outlives the execution")]
 fn request(
     cx: &mut Context<'_>,
@@ -420,11 +497,23 @@ fn request(
     value: U256,
     input: &Bytes,
     gas: u64,
-) -> Result<(), Failed> {
+) {
     let value = Word::from(value);
+    let (kind, address, account) = match to {
+        Some((to, account)) => (FrameKind::Call, to, account),
+        None => {
+            // The nonce is already increased.
+            let nonce = cx.journal.account(payer).nonce.saturating_sub(1);
+            (FrameKind::Create, caller.create(nonce), 0)
+        }
+    };
     cx.request = Request {
+        kind,
         caller,
         payer,
+        address,
+        code_address: address,
+        account,
         value,
         transfer: value,
         // SAFETY: the callers borrow the transaction or message, and with it the input, until the
@@ -434,37 +523,51 @@ fn request(
         gas: i64::try_from(gas).unwrap_or(i64::MAX),
         ..Request::default()
     };
-    let Some((to, account)) = to else {
-        cx.request.kind = FrameKind::Create;
-        return Ok(());
-    };
-    cx.journal.mark_accessed(account);
-    cx.request.address = to;
-    cx.request.code_address = to;
-    cx.request.account = account;
-    let code = cx.code(account)?;
-    cx.request.code = match code.delegate.filter(|_| cx.fork >= Fork::Prague) {
-        None => Some(code),
-        Some(delegate) => {
-            let (account, _) = cx.access(delegate)?;
-            cx.journal.mark_accessed(account);
-            cx.request.delegated = true;
-            Some(cx.code(account)?)
-        }
-    };
-    Ok(())
 }
 
-/// Refunds the state gas of accounts that are destroyed at the end of this transaction
-/// (EIP-8037).
-fn give_back_destroyed(cx: &mut Context<'_>) -> Result<(), Failed> {
-    for account in cx.journal.destroyed_now() {
-        let code = cx.code(account)?.bytes().len() as i64;
-        let slots = cx.journal.slots_in_use(account) * gas::SLOT_STATE_BYTES;
-        let gas = (gas::ACCOUNT_STATE_BYTES + slots + code) * cx.state_byte;
-        cx.journal.state_gas.give_back(gas, &Checkpoint::default());
+/// Charges the outermost frame for its account, if that is new (EIP-2780); returns whether its gas
+/// suffices.
+fn pay_for_account(cx: &mut Context<'_>) -> Result<bool, Failed> {
+    let creates = cx.request.kind == FrameKind::Create;
+    let account = match creates {
+        true => cx.load(cx.request.address)?,
+        false => cx.request.account,
+    };
+    cx.journal.mark_accessed(account);
+    let makes_account = creates || !cx.request.value.is_zero();
+    if makes_account && cx.journal.account(account).is_empty() {
+        cx.request.new_account = true;
+        return Ok(pay_state(cx, gas::ACCOUNT_STATE_BYTES));
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Finds the code of the outermost frame. If it is that of a delegate, the frame pays for the
+/// access to it since EIP-2780, if `pays`; returns whether its gas suffices.
+fn load_code(cx: &mut Context<'_>, pays: bool) -> Result<bool, Failed> {
+    if cx.request.kind == FrameKind::Create {
+        return Ok(true);
+    }
+    cx.journal.mark_accessed(cx.request.account);
+    let code = cx.code(cx.request.account)?;
+    let Some(delegate) = code.delegate.filter(|_| cx.fork >= Fork::Prague) else {
+        cx.request.code = Some(code);
+        return Ok(true);
+    };
+    if pays {
+        let cold_extra = match cx.is_cold(&delegate) {
+            true => cx.schedule.cold_account,
+            false => 0,
+        };
+        if !pay(cx, gas::WARM_ACCESS + cold_extra) {
+            return Ok(false);
+        }
+    }
+    let (account, _) = cx.access(delegate)?;
+    cx.journal.mark_accessed(account);
+    cx.request.delegated = true;
+    cx.request.code = Some(cx.code(account)?);
+    Ok(true)
 }
 
 /// Returns the fees of unused gas, and pays the beneficiary.
@@ -474,24 +577,22 @@ fn settle(
     tx: &Transaction,
     sender: u32,
     ended: Ended,
-    refund: u64,
 ) -> Result<Outcome, Refused> {
     let StateGas {
-        reservoir,
-        spent: state_spent,
-        neither,
+        reservoir, used, ..
     } = cx.journal.state_gas;
-    let Intrinsic { state, floor, .. } = bill.intrinsic;
+    let Intrinsic { floor, .. } = bill.intrinsic;
+    let refund = u64::try_from(cx.journal.refund).unwrap_or(0);
     let spent = tx.gas_limit - (ended.gas_left + reservoir).cast_unsigned();
     let refund = refund.min(spent / cx.schedule.refund_quotient);
     let gas_used = (spent - refund).max(floor);
     let block_gas = if cx.fork < Fork::Amsterdam {
         BlockGas::from(gas_used)
     } else {
-        let state = state + state_spent.used.cast_unsigned();
-        let regular = spent.saturating_add_signed(neither).saturating_sub(state);
+        // A transaction cannot give back more than it has used.
+        let state = used.max(0).cast_unsigned();
         BlockGas {
-            regular: regular.max(floor),
+            regular: spent.saturating_sub(state).max(floor),
             state,
         }
     };
@@ -501,11 +602,6 @@ fn settle(
     cx.journal.mark_accessed(beneficiary);
     let reward = bill.tip * U256::from(gas_used);
     cx.journal.add_balance(beneficiary, reward.into());
-    if cx.fork >= Fork::Amsterdam {
-        for account in cx.journal.destroyed_now() {
-            cx.log_burn(account, cx.journal.account(account).balance);
-        }
-    }
     Ok(Outcome {
         status: ended.status,
         gas_used,

@@ -40,8 +40,7 @@ pub enum Fork {
     Prague,
     /// EIP-7594, 7823, 7825, 7883, 7918, 7939 and 7951.
     Osaka,
-    /// A draft, as in one development network: EIP-7708, 7778, 7843, 7928, 7954, 7976,
-    /// 7981, 8024 and 8037.
+    /// EIP-2780, 7708, 7778, 7843, 7928, 7954, 7976, 7981, 8024, 8037, 8038, 8246 and 8282.
     Amsterdam,
 }
 
@@ -66,13 +65,8 @@ impl Fork {
         Self::Amsterdam,
     ];
 
-    /// The latest fork whose rules are final.
+    /// The latest fork of mainnet.
     pub const LATEST: Self = Self::Osaka;
-
-    /// Whether the rules of this fork may still change.
-    pub const fn is_draft(self) -> bool {
-        self as u8 > Self::LATEST as u8
-    }
 
     /// The name, as printed and parsed.
     pub const fn name(self) -> &'static str {
@@ -108,13 +102,9 @@ impl fmt::Display for Fork {
 #[error("unknown fork `{0}`; known: {known}", known = known_names())]
 pub struct UnknownFork(pub String);
 
-/// The names of all forks, in order; drafts are marked.
+/// The names of all forks, in order.
 fn known_names() -> String {
-    let names = Fork::ALL.map(|fork| match fork.is_draft() {
-        true => format!("{fork} (draft)"),
-        false => fork.to_string(),
-    });
-    names.join(", ")
+    Fork::ALL.map(Fork::name).join(", ")
 }
 
 impl FromStr for Fork {
@@ -157,20 +147,7 @@ mod tests {
     fn unknown_name_lists_every_fork() {
         let message = "Atlantis".parse::<Fork>().unwrap_err().to_string();
         assert!(message.starts_with("unknown fork `Atlantis`; known: Frontier, Homestead, "));
-        assert!(
-            message.ends_with(", Prague, Osaka, Amsterdam (draft)"),
-            "{message}"
-        );
-    }
-
-    #[test]
-    fn only_forks_after_the_latest_are_drafts() {
-        let drafts: Vec<_> = Fork::ALL
-            .into_iter()
-            .filter(|fork| fork.is_draft())
-            .collect();
-        assert_eq!(drafts, [Fork::Amsterdam]);
-        assert!(!Fork::LATEST.is_draft());
+        assert!(message.ends_with(", Prague, Osaka, Amsterdam"), "{message}");
     }
 
     #[test]

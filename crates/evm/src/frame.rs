@@ -57,8 +57,6 @@ pub(crate) struct Context<'a> {
     pub(crate) inspector: Option<&'a mut dyn Inspector>,
     /// Whether the inspector receives every instruction.
     pub(crate) steps: bool,
-    /// State gas per byte of state (EIP-8037); zero before Amsterdam.
-    pub(crate) state_byte: i64,
     /// The maximum number of bytes that the execution may keep in addition to the memory of frames;
     /// `usize::MAX`: no limit.
     pub(crate) memory_limit: usize,
@@ -89,7 +87,7 @@ impl Context<'_> {
 
     /// Whether an access to an account would be cold (EIP-2929), without reading it.
     #[cold]
-    fn is_cold(&self, address: &Address) -> bool {
+    pub(crate) fn is_cold(&self, address: &Address) -> bool {
         self.fork >= Fork::Berlin
             && !crate::precompiles::is_precompile(self.fork, address)
             && self.journal.is_cold(address)
@@ -119,9 +117,15 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// Accesses an account for a frame, which pays for a cold one (EIP-2929).
+    #[inline]
+    pub(crate) fn visit(&mut self, frame: &mut Frame, address: Address) -> Result<u32, Fault> {
+        self.visit_for(frame, address, self.schedule.cold_account)
+    }
+
     /// Accesses an account for a frame, which pays `cold_extra` if the account was cold.
     #[inline]
-    pub(crate) fn visit(
+    pub(crate) fn visit_for(
         &mut self,
         frame: &mut Frame,
         address: Address,
@@ -143,19 +147,19 @@ impl Context<'_> {
     /// Charges a frame for bytes of state (EIP-8037).
     #[inline]
     pub(crate) fn charge_state(&mut self, frame: &mut Frame, bytes: i64) -> Result<(), Fault> {
-        if self.state_byte == 0 {
+        if self.schedule.state_byte == 0 {
             return Ok(());
         }
-        let gas = bytes * self.state_byte;
+        let gas = bytes * self.schedule.state_byte;
         let paid = self.journal.state_gas.take(gas, frame.gas);
         frame.gas -= paid.ok_or(Halt::OutOfGas)?;
         Ok(())
     }
 
-    /// Refunds a frame for bytes of state (EIP-8037).
-    pub(crate) fn give_back_state(&mut self, frame: &Frame, bytes: i64) {
-        let gas = bytes * self.state_byte;
-        self.journal.state_gas.give_back(gas, &frame.checkpoint);
+    /// Gives back to a frame what it paid for bytes of state (EIP-8037).
+    pub(crate) fn give_back_state(&mut self, frame: &mut Frame, bytes: i64) {
+        let gas = bytes * self.schedule.state_byte;
+        frame.gas += self.journal.state_gas.give_back(gas);
     }
 }
 
@@ -184,8 +188,8 @@ pub(crate) struct Request {
     pub(crate) code: Option<Arc<Code>>,
     /// The code comes from a delegation (EIP-7702), by which precompiled contracts do not run.
     pub(crate) delegated: bool,
-    /// The salt of `CREATE2`.
-    pub(crate) salt: Word,
+    /// State gas was paid for a new account, and is given back if the frame fails (EIP-8037).
+    pub(crate) new_account: bool,
 }
 
 impl Default for Request {
@@ -205,7 +209,7 @@ impl Default for Request {
             code_account: 0,
             code: None,
             delegated: false,
-            salt: Word::ZERO,
+            new_account: false,
         }
     }
 }
@@ -284,6 +288,8 @@ pub(crate) struct Frame {
     pub(crate) account: u32,
     pub(crate) value: Word,
     pub(crate) is_static: bool,
+    /// As in its [`Request`].
+    pub(crate) new_account: bool,
 
     /// The place in its memory for the output of a call, and at its end the place of its own output:
     /// offset and length.
@@ -312,6 +318,7 @@ impl Frame {
             account: 0,
             value: Word::ZERO,
             is_static: false,
+            new_account: false,
             output: (0, 0),
             checkpoint: Checkpoint::default(),
             gas_limit: 0,
@@ -345,6 +352,7 @@ impl Frame {
         self.account = request.account;
         self.value = request.value;
         self.is_static = request.is_static;
+        self.new_account = request.new_account;
         self.output = (0, 0);
         self.checkpoint = checkpoint;
     }

@@ -2,20 +2,16 @@
 
 use crate::{fork::Fork, opcode::*};
 
-/// The gas that a cold account costs in addition to a warm one (EIP-2929).
-pub(crate) const COLD_ACCOUNT_EXTRA: i64 = 2_500;
 /// The gas that a cold slot costs in addition to a warm one (EIP-2929).
 pub(crate) const COLD_SLOT_EXTRA: i64 = 2_000;
-/// The first access of a slot in a transaction by `SSTORE` (EIP-2929).
-pub(crate) const COLD_SLOT: i64 = 2_100;
+/// The first access of a slot in a transaction (EIP-2929).
+const COLD_SLOT: i64 = 2_100;
 /// An access to a warm account or slot (EIP-2929).
 pub(crate) const WARM_ACCESS: i64 = 100;
 /// A write that changes a slot from zero.
 pub(crate) const SSTORE_SET: i64 = 20_000;
 /// The gas that a callee receives with a value. `SSTORE` halts if no more is left (EIP-2200).
 pub(crate) const CALL_STIPEND: i64 = 2_300;
-/// A message with a value.
-pub(crate) const CALL_VALUE: i64 = 9_000;
 /// Per copied word.
 pub(crate) const COPY_WORD: i64 = 3;
 /// Per hashed word.
@@ -27,25 +23,24 @@ pub(crate) const INIT_CODE_WORD: i64 = 2;
 /// The refund for `SELFDESTRUCT`, once per account, before London (EIP-3529).
 pub(crate) const SELFDESTRUCT_REFUND: i64 = 24_000;
 
-/// Every transaction.
-pub(crate) const TRANSACTION: u64 = 21_000;
 /// Per zero byte of calldata.
 pub(crate) const CALLDATA_ZERO_BYTE: u64 = 4;
-/// Per address of an access list (EIP-2930).
-pub(crate) const ACCESS_LIST_ADDRESS: u64 = 2_400;
-/// Per slot of an access list (EIP-2930).
-pub(crate) const ACCESS_LIST_SLOT: u64 = 1_900;
 /// The maximum gas of a transaction (EIP-7825); since EIP-8037 the maximum of its regular gas.
 pub(crate) const TRANSACTION_GAS_CAP: u64 = 1 << 24;
+/// The maximum gas of a transaction since Amsterdam, with state gas. Only geth has this limit, and
+/// only blocks with more gas than that can contain such a transaction.
+pub(crate) const TRANSACTION_TOTAL_CAP: u64 = (1 << 32) - 1;
 /// Per blob (EIP-4844).
 pub(crate) const BLOB: u64 = 1 << 17;
 /// The gas of a system call (EIP-4788).
 pub(crate) const SYSTEM_CALL: u64 = 30_000_000;
+/// The new slots that a system call has state gas for (EIP-8037).
+pub(crate) const SYSTEM_CALL_SLOTS: i64 = 16;
 
 /// The bytes of state of an account (EIP-8037).
-pub(crate) const ACCOUNT_STATE_BYTES: i64 = 112;
+pub(crate) const ACCOUNT_STATE_BYTES: i64 = 120;
 /// The bytes of state of a slot (EIP-8037).
-pub(crate) const SLOT_STATE_BYTES: i64 = 32;
+pub(crate) const SLOT_STATE_BYTES: i64 = 64;
 /// The bytes of state of a delegation (EIP-8037).
 pub(crate) const DELEGATION_STATE_BYTES: i64 = 23;
 
@@ -58,6 +53,8 @@ pub(crate) enum SstoreRule {
     Net {
         /// The value stays, or the slot was changed before.
         dirty: i64,
+        /// In addition, for the first access of the slot in a transaction (EIP-2929).
+        cold: i64,
         /// The first change of a slot that is zero.
         set: i64,
         /// The first change of a slot that is not zero.
@@ -78,8 +75,14 @@ pub(crate) struct Schedule {
     pub(crate) sstore: SstoreRule,
     /// Per byte of an exponent (EIP-160).
     pub(crate) exp_byte: i64,
-    /// A message or destruction that creates an account.
+    /// What a cold account costs in addition to a warm one (EIP-2929).
+    pub(crate) cold_account: i64,
+    /// A message with a value.
+    pub(crate) call_value: i64,
+    /// A message that creates an account.
     pub(crate) new_account: i64,
+    /// A destruction that creates its beneficiary.
+    pub(crate) new_beneficiary: i64,
     /// Per byte of deployed code.
     pub(crate) code_byte: i64,
     /// Per word of deployed code (EIP-8037).
@@ -87,12 +90,27 @@ pub(crate) struct Schedule {
     /// The maximum length of deployed code in bytes (EIP-170). For init code it is twice as much
     /// (EIP-3860).
     pub(crate) code_max: usize,
+    /// State gas per byte of state; zero before EIP-8037.
+    pub(crate) state_byte: i64,
+    /// Every transaction.
+    pub(crate) transaction: u64,
+    /// In addition, for a recipient that is not the sender (EIP-2780).
+    pub(crate) recipient: u64,
+    /// In addition, for a value that is sent to it (EIP-2780).
+    pub(crate) value: u64,
     /// In addition, for a transaction that creates a contract (EIP-2).
     pub(crate) create: u64,
     /// Per byte of calldata that is not zero (EIP-2028).
     pub(crate) calldata_byte: u64,
     /// The floor per byte of calldata (EIP-7623): zeros, others.
     pub(crate) floor_bytes: (u64, u64),
+    /// Whether the floor contains all that a transaction costs without data (EIP-2780). Otherwise
+    /// it contains the price of every transaction.
+    pub(crate) floor_has_recipient: bool,
+    /// Per address of an access list (EIP-2930).
+    pub(crate) access_list_address: u64,
+    /// Per slot of an access list (EIP-2930).
+    pub(crate) access_list_slot: u64,
     /// Per byte of an access list, also for the floor (EIP-7981).
     pub(crate) access_list_byte: u64,
     /// Per authorization (EIP-7702).
@@ -107,13 +125,23 @@ const FRONTIER: Schedule = Schedule {
     base: frontier_base(),
     sstore: SstoreRule::Simple,
     exp_byte: 10,
+    cold_account: 2_500,
+    call_value: 9_000,
     new_account: 25_000,
+    new_beneficiary: 25_000,
     code_byte: 200,
     code_word: 0,
     code_max: usize::MAX / 2,
+    state_byte: 0,
+    transaction: 21_000,
+    recipient: 0,
+    value: 0,
     create: 0,
     calldata_byte: 68,
     floor_bytes: (0, 0),
+    floor_has_recipient: false,
+    access_list_address: 2_400,
+    access_list_slot: 1_900,
     access_list_byte: 0,
     authorization: 25_000,
     authorization_refund: 12_500,
@@ -149,6 +177,7 @@ const SPURIOUS_DRAGON: Schedule = Schedule {
 const CONSTANTINOPLE: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: 200,
+        cold: 0,
         set: SSTORE_SET,
         reset: 5_000,
         clear_refund: 15_000,
@@ -164,6 +193,7 @@ const PETERSBURG: Schedule = SPURIOUS_DRAGON.price(EXTCODEHASH, 400);
 const ISTANBUL: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: 800,
+        cold: 0,
         set: SSTORE_SET,
         reset: 5_000,
         clear_refund: 15_000,
@@ -180,6 +210,7 @@ const ISTANBUL: Schedule = Schedule {
 const BERLIN: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: WARM_ACCESS,
+        cold: COLD_SLOT,
         set: SSTORE_SET,
         reset: 5_000 - COLD_SLOT,
         clear_refund: 15_000,
@@ -201,6 +232,7 @@ const BERLIN: Schedule = Schedule {
 const LONDON: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: WARM_ACCESS,
+        cold: COLD_SLOT,
         set: SSTORE_SET,
         reset: 5_000 - COLD_SLOT,
         clear_refund: 4_800,
@@ -216,27 +248,48 @@ const PRAGUE: Schedule = Schedule {
     ..LONDON
 };
 
-/// EIP-7954, EIP-7976, EIP-7981, and the regular gas of EIP-8037.
+/// A write to an account (EIP-8038).
+pub(crate) const ACCOUNT_WRITE: i64 = 9_000;
+/// The first write to a slot (EIP-8038).
+const SLOT_WRITE: i64 = 10_000;
+/// The creation of a contract (EIP-8038): access and write of its account.
+const CREATE_ACCESS: u16 = 12_000;
+
+/// EIP-2780, 7954, 7976, 7981, 8037 and 8038.
 const AMSTERDAM: Schedule = Schedule {
     sstore: SstoreRule::Net {
         dirty: WARM_ACCESS,
-        set: 5_000 - COLD_SLOT,
-        reset: 5_000 - COLD_SLOT,
-        clear_refund: 4_800,
+        cold: COLD_SLOT - WARM_ACCESS,
+        set: WARM_ACCESS + SLOT_WRITE,
+        reset: WARM_ACCESS + SLOT_WRITE,
+        clear_refund: 11_616,
         stipend_guard: true,
     },
+    cold_account: 3_000 - WARM_ACCESS,
+    call_value: ACCOUNT_WRITE + CALL_STIPEND,
     new_account: 0,
+    new_beneficiary: ACCOUNT_WRITE,
     code_byte: 0,
     code_word: KECCAK_WORD,
-    code_max: 32_768,
-    create: CALL_VALUE.cast_unsigned(),
+    code_max: 65_536,
+    state_byte: 1_530,
+    transaction: 12_000,
+    recipient: 3_000,
+    value: 6_000,
+    create: CREATE_ACCESS as u64,
     floor_bytes: (64, 64),
+    floor_has_recipient: true,
+    access_list_address: 2_900,
+    access_list_slot: 2_000,
     access_list_byte: 64,
-    authorization: 7_500,
+    authorization: 7_816,
     authorization_refund: 0,
     ..PRAGUE
-        .price(CREATE, CALL_VALUE as u16)
-        .price(CREATE2, CALL_VALUE as u16)
+        .price(CREATE, CREATE_ACCESS)
+        .price(CREATE2, CREATE_ACCESS)
+        // Two reads of the database.
+        .price(EXTCODESIZE, 200)
+        .price(EXTCODECOPY, 200)
 };
 
 impl Schedule {
@@ -368,24 +421,6 @@ const fn frontier_base() -> [u16; 256] {
     base
 }
 
-/// The state gas per byte of state, for a block's gas limit (EIP-8037): the price at which the state
-/// grows by 100 GiB a year, in steps. Zero before Amsterdam.
-pub(crate) fn state_byte(fork: Fork, block_gas_limit: u64) -> i64 {
-    const BLOCKS_A_YEAR: u128 = 2_628_000;
-    const BYTES_A_YEAR: u128 = 100 << 30;
-    const SIGNIFICANT_BITS: u32 = 5;
-    const OFFSET: u128 = 9_578;
-    if fork < Fork::Amsterdam {
-        return 0;
-    }
-    // Assumes that half of the limit is used.
-    let exact = (u128::from(block_gas_limit) * BLOCKS_A_YEAR).div_ceil(2 * BYTES_A_YEAR);
-    let shifted = exact + OFFSET;
-    let cut = (u128::BITS - shifted.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);
-    // Below 2^48 for every limit.
-    ((shifted >> cut << cut).saturating_sub(OFFSET)).max(1) as i64
-}
-
 /// The number of 32-byte words for `bytes` bytes, rounded up.
 #[inline(always)]
 pub(crate) const fn words(bytes: u64) -> i64 {
@@ -434,19 +469,9 @@ mod tests {
         assert_eq!(history(SLOAD), [50, 200, 800, 100]);
         assert_eq!(history(BALANCE), [20, 400, 700, 100]);
         assert_eq!(history(CALL), [40, 700, 100]);
+        assert_eq!(history(EXTCODESIZE), [20, 700, 100, 200]);
+        assert_eq!(history(CREATE), [32_000, 12_000]);
         assert_eq!(history(LOG4), [1875]);
-    }
-
-    /// The table of EIP-8037.
-    #[test]
-    fn state_gas_depends_on_block_gas_limit() {
-        let million = 1_000_000;
-        for (limit, gas) in [(60, 662), (100, 1_174), (200, 2_198), (300, 3_222)] {
-            assert_eq!(state_byte(Fork::Amsterdam, limit * million), gas);
-        }
-        assert_eq!(state_byte(Fork::Amsterdam, million), 1);
-        assert_eq!(state_byte(Fork::Osaka, 60 * million), 0);
-        assert!(state_byte(Fork::Amsterdam, u64::MAX) > 0);
     }
 
     #[test]

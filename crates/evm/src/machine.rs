@@ -92,7 +92,8 @@ impl Machine {
                 }
                 Exit::Done => finish(cx, frame)?,
                 Exit::Revert => {
-                    undo(cx, frame);
+                    frame.gas += cx.journal.state_gas.of_frame;
+                    cx.journal.revert(frame.checkpoint);
                     Status::Revert
                 }
                 Exit::Fault(Fault::Halt(halt)) => fail(cx, frame, halt),
@@ -101,6 +102,11 @@ impl Machine {
             if is_creation(frame.kind) {
                 cx.init_code_bytes -= frame.code().footprint();
                 frame.drop_code(cx.journal.no_code());
+            }
+            if ended == Status::Success {
+                let begin = &frame.checkpoint.state_gas;
+                // The gas for the caller.
+                frame.gas += cx.journal.state_gas.end_frame(begin);
             }
             report_exit(cx, frame, ended);
             if cx.depth == 0 {
@@ -114,6 +120,15 @@ impl Machine {
         }
     }
 
+    /// Ends `cx.request` before its outermost frame begins: its gas does not suffice.
+    pub(crate) fn out_of_gas(cx: &mut Context<'_>) -> Ended {
+        cx.depth = 0;
+        let ended = Ended::halt(Halt::OutOfGas);
+        report_enter(cx);
+        report_end(cx, &ended);
+        ended
+    }
+
     /// Creates the frame for `cx.request` at `cx.depth`.
     fn begin(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
         let begun = match cx.request.kind {
@@ -123,21 +138,15 @@ impl Machine {
                 self.begin_call(cx, memory_start)?
             }
         };
-        if let (Begun::Ended(ended), Some(inspector)) = (&begun, &mut cx.inspector) {
-            inspector.exit(&FrameEnd {
-                status: ended.status,
-                depth: cx.depth,
-                gas_used: (cx.request.gas - ended.gas_left).cast_unsigned(),
-                output: &ended.output,
-                created: ended.created,
-            });
+        if let Begun::Ended(ended) = &begun {
+            report_end(cx, ended);
         }
         Ok(begun)
     }
 
     fn begin_call(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
         let gas = cx.request.gas;
-        if let Some(refused) = refusal(cx) {
+        if let Some(refused) = refusal(cx, cx.depth) {
             return Ok(Begun::Ended(Ended::refused(refused, gas)));
         }
         let checkpoint = cx.journal.checkpoint();
@@ -186,46 +195,23 @@ impl Machine {
 
     fn begin_create(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
         let gas = cx.request.gas;
-        let creator = cx.request.payer;
-        let nonce = cx.journal.account(creator).nonce;
-        let refused = match refusal(cx) {
-            // A transaction has already increased the nonce.
-            None if cx.depth > 0 && nonce == u64::MAX => Some(Halt::NonceOverflow),
-            refused => refused,
-        };
-        let before = if cx.depth > 0 {
-            nonce
-        } else {
-            nonce.saturating_sub(1)
-        };
-        let input = cx.request.input;
-        let address = match cx.request.kind {
-            FrameKind::Create2 => {
-                let salt = cx.request.salt.to_be_bytes();
-                cx.request.caller.create2_from_code(salt, input.bytes())
-            }
-            _ => cx.request.caller.create(before),
-        };
-        cx.request.address = address;
-        cx.request.code_address = address;
         report_enter(cx);
-        if let Some(refused) = refused {
+        if let Some(refused) = creation_refusal(cx, cx.depth) {
             return Ok(Begun::Ended(Ended::refused(refused, gas)));
         }
         if cx.depth > 0 {
+            let creator = cx.request.payer;
+            let nonce = cx.journal.account(creator).nonce;
             cx.journal.set_nonce(creator, nonce + 1);
         }
-        let account = cx.load(address)?;
+        let input = cx.request.input;
+        let account = cx.load(cx.request.address)?;
         cx.journal.mark_accessed(account);
         if cx.fork >= Fork::Berlin {
             cx.journal.warm_account(account);
         }
         let entry = cx.journal.account(account);
         if entry.nonce != 0 || entry.has_code() || cx.journal.has_storage(cx.source, account)? {
-            if cx.depth == 0 {
-                // The transaction pays this gas, but its block does not count it.
-                cx.journal.state_gas.neither -= gas;
-            }
             return Ok(Begun::Ended(Ended::halt(Halt::AddressCollision)));
         }
         cx.request.account = account;
@@ -282,9 +268,16 @@ fn is_creation(kind: FrameKind) -> bool {
     matches!(kind, FrameKind::Create | FrameKind::Create2)
 }
 
-/// Why a frame cannot begin.
-fn refusal(cx: &Context<'_>) -> Option<Halt> {
-    if cx.depth > DEPTH_MAX {
+/// Why a creation cannot begin at a depth.
+pub(crate) fn creation_refusal(cx: &Context<'_>, depth: usize) -> Option<Halt> {
+    // A transaction has already increased the nonce.
+    let at_limit = || depth > 0 && cx.journal.account(cx.request.payer).nonce == u64::MAX;
+    refusal(cx, depth).or_else(|| at_limit().then_some(Halt::NonceOverflow))
+}
+
+/// Why a frame cannot begin at a depth.
+fn refusal(cx: &Context<'_>, depth: usize) -> Option<Halt> {
+    if depth > DEPTH_MAX {
         return Some(Halt::CallDepth);
     }
     let (kind, value) = (cx.request.kind, cx.request.value);
@@ -359,17 +352,9 @@ fn finish(cx: &mut Context<'_>, frame: &mut Frame) -> Result<Status, Failed> {
     Ok(Status::Success)
 }
 
-/// Undoes all changes of a frame.
-fn undo(cx: &mut Context<'_>, frame: &Frame) {
-    if cx.depth == 0 {
-        cx.journal.state_gas.keep_given_back();
-    }
-    cx.journal.revert(frame.checkpoint);
-}
-
 /// Ends a frame that halted: consumes its gas and undoes its changes.
 fn fail(cx: &mut Context<'_>, frame: &mut Frame, halt: Halt) -> Status {
-    undo(cx, frame);
+    cx.journal.revert(frame.checkpoint);
     frame.gas = 0;
     frame.output = (0, 0);
     Status::Halt(halt)
@@ -381,10 +366,7 @@ fn resume(cx: &mut Context<'_>, caller: &mut Frame, callee: &mut Frame, status: 
     caller.rebase(cx.memory);
     cx.memory.returned.clear();
     let creates = is_creation(callee.kind);
-    if status == Status::Success {
-        let (begin, outer) = (&callee.checkpoint, &caller.checkpoint);
-        cx.journal.state_gas.end_frame(begin, outer);
-    } else if creates {
+    if callee.new_account && status != Status::Success {
         cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
     }
     let (at, len) = callee.output;
@@ -411,7 +393,7 @@ fn resume_without_frame(cx: &mut Context<'_>, caller: &mut Frame, ended: Ended) 
     caller.gas += ended.gas_left;
     let success = ended.status == Status::Success;
     let creates = is_creation(cx.request.kind);
-    if creates {
+    if cx.request.new_account && !success {
         cx.give_back_state(caller, ACCOUNT_STATE_BYTES);
     }
     // A creation without a frame has failed.
@@ -453,6 +435,20 @@ fn report_enter(cx: &mut Context<'_>) {
             value: request.value.u256(),
             input: request.input.bytes(),
             gas_limit: request.gas.cast_unsigned(),
+        });
+    }
+}
+
+/// Reports the end of a request without a frame.
+fn report_end(cx: &mut Context<'_>, ended: &Ended) {
+    let (depth, gas) = (cx.depth, cx.request.gas);
+    if let Some(inspector) = &mut cx.inspector {
+        inspector.exit(&FrameEnd {
+            status: ended.status,
+            depth,
+            gas_used: (gas - ended.gas_left).cast_unsigned(),
+            output: &ended.output,
+            created: ended.created,
         });
     }
 }

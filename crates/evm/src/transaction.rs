@@ -27,20 +27,13 @@ pub(crate) struct Bill {
     pub(crate) blob_fee: U256,
 }
 
-/// The gas that a transaction costs before its first instruction.
+/// The gas that a transaction costs, whatever the state is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Intrinsic {
-    pub(crate) regular: u64,
-    /// Gas for growth of the state (EIP-8037).
-    pub(crate) state: u64,
-    /// The minimum of regular gas, whatever the transaction executes (EIP-7623).
+    /// The gas before the first instruction.
+    pub(crate) gas: u64,
+    /// The minimum of gas, whatever the transaction executes (EIP-7623).
     pub(crate) floor: u64,
-}
-
-impl Intrinsic {
-    pub(crate) fn sum(self) -> u64 {
-        self.regular + self.state
-    }
 }
 
 /// The checks that need only the block and the transaction.
@@ -160,37 +153,41 @@ fn blob_gas(tx: &Transaction) -> U256 {
 
 /// Returns the intrinsic gas. The limits of the transaction and of the block must cover it.
 fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, InvalidTransaction> {
-    let (limit, cap) = (tx.gas_limit, gas::TRANSACTION_GAS_CAP);
-    let intrinsic = intrinsic_gas(fork, block, tx);
-    if fork < Fork::Amsterdam {
-        check_room(limit, block.gas_limit, block.gas_used.regular)?;
-        if fork >= Fork::Osaka && limit > cap {
-            return Err(InvalidTransaction::AboveGasCap { limit, cap });
-        }
+    let limit = tx.gas_limit;
+    let cap = match fork {
+        Fork::Amsterdam => gas::TRANSACTION_TOTAL_CAP,
+        Fork::Osaka => gas::TRANSACTION_GAS_CAP,
+        _ => u64::MAX,
+    };
+    // Since EIP-8037 all of the limit may be used as state gas, but no more than the cap as
+    // regular gas.
+    let regular = match fork {
+        Fork::Amsterdam => limit.min(gas::TRANSACTION_GAS_CAP),
+        _ => limit,
+    };
+    check_room(regular, block.gas_limit, block.gas_used.regular)?;
+    check_room(limit, block.gas_limit, block.gas_used.state)?;
+    if limit > cap {
+        return Err(InvalidTransaction::AboveGasCap { limit, cap });
     }
     let size = tx.input.len();
     let max = Schedule::of(fork).code_max * 2;
     if tx.to.is_none() && fork >= Fork::Shanghai && size > max {
         return Err(InvalidTransaction::InitCodeTooLarge { size, max });
     }
-    if limit < intrinsic.sum() {
-        let need = intrinsic.sum();
+    let intrinsic = intrinsic_gas(fork, tx);
+    let need = intrinsic.gas;
+    if limit < need {
         return Err(InvalidTransaction::IntrinsicGas { limit, need });
     }
-    if limit < intrinsic.floor {
-        let need = intrinsic.floor;
+    let need = intrinsic.floor;
+    if limit < need {
         return Err(InvalidTransaction::FloorGas { limit, need });
     }
-    if fork >= Fork::Amsterdam {
-        // Regular gas is at most the cap. All of the limit except the intrinsic regular gas may
-        // be used as state gas (EIP-8037).
-        let need = intrinsic.regular.max(intrinsic.floor);
-        if need > cap {
-            return Err(InvalidTransaction::IntrinsicGas { limit: cap, need });
-        }
-        let (regular, state) = (limit - intrinsic.state, limit - intrinsic.regular);
-        check_room(regular.min(cap), block.gas_limit, block.gas_used.regular)?;
-        check_room(state, block.gas_limit, block.gas_used.state)?;
+    let need = intrinsic.gas.max(intrinsic.floor);
+    if regular < need {
+        let limit = regular;
+        return Err(InvalidTransaction::IntrinsicGas { limit, need });
     }
     Ok(intrinsic)
 }
@@ -205,44 +202,42 @@ fn check_room(limit: u64, of_block: u64, used: u64) -> Result<(), InvalidTransac
 }
 
 /// Computes the intrinsic gas and the floor (EIP-7623).
-fn intrinsic_gas(fork: Fork, block: &Block, tx: &Transaction) -> Intrinsic {
+fn intrinsic_gas(fork: Fork, tx: &Transaction) -> Intrinsic {
     const ADDRESS_BYTES: u64 = 20;
     const SLOT_BYTES: u64 = 32;
     let schedule = Schedule::of(fork);
+    let without_data = schedule.transaction
+        + match tx.to {
+            None => schedule.create,
+            // The sender's account is paid (EIP-2780).
+            Some(to) if to == tx.caller => 0,
+            Some(_) if tx.value.is_zero() => schedule.recipient,
+            Some(_) => schedule.recipient + schedule.value,
+        };
     let zeros = tx.input.iter().filter(|byte| **byte == 0).count() as u64;
     let others = tx.input.len() as u64 - zeros;
-    let mut regular =
-        gas::TRANSACTION + zeros * gas::CALLDATA_ZERO_BYTE + others * schedule.calldata_byte;
-    let mut state_bytes = 0;
-    if tx.to.is_none() {
-        regular += schedule.create;
-        state_bytes += gas::ACCOUNT_STATE_BYTES;
-        if fork >= Fork::Shanghai {
-            regular += (gas::INIT_CODE_WORD * gas::words(tx.input.len() as u64)).cast_unsigned();
-        }
+    let mut gas = without_data + zeros * gas::CALLDATA_ZERO_BYTE + others * schedule.calldata_byte;
+    if tx.to.is_none() && fork >= Fork::Shanghai {
+        gas += (gas::INIT_CODE_WORD * gas::words(tx.input.len() as u64)).cast_unsigned();
     }
     let mut listed_bytes = 0;
     for item in &tx.access_list {
         let slots = item.storage_keys.len() as u64;
-        regular += gas::ACCESS_LIST_ADDRESS + slots * gas::ACCESS_LIST_SLOT;
+        gas += schedule.access_list_address + slots * schedule.access_list_slot;
         listed_bytes += ADDRESS_BYTES + slots * SLOT_BYTES;
     }
     let listed = listed_bytes * schedule.access_list_byte;
-    regular += listed;
-    let authorizations = tx.authorizations.len() as u64;
-    regular += authorizations * schedule.authorization;
-    state_bytes +=
-        authorizations.cast_signed() * (gas::ACCOUNT_STATE_BYTES + gas::DELEGATION_STATE_BYTES);
+    gas += listed + tx.authorizations.len() as u64 * schedule.authorization;
     let (zero, other) = schedule.floor_bytes;
+    let base = match schedule.floor_has_recipient {
+        true => without_data,
+        false => schedule.transaction,
+    };
     let floor = match other {
         0 => 0,
-        _ => gas::TRANSACTION + zeros * zero + others * other + listed,
+        _ => base + zeros * zero + others * other + listed,
     };
-    Intrinsic {
-        regular,
-        state: (state_bytes * gas::state_byte(fork, block.gas_limit)).cast_unsigned(),
-        floor,
-    }
+    Intrinsic { gas, floor }
 }
 
 /// Checks the account of the sender. `has_own_code`: it has code that is not a delegation.

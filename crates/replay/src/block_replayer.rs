@@ -16,8 +16,8 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
-use txgraph_block::{BlockRequests, Receipts};
-use txgraph_evm::{AccountChange, Inspector, Outcome, Transaction};
+use txgraph_block::{AccessList, BlockRequests, Receipts};
+use txgraph_evm::{AccountChange, Fork, Inspector, Outcome, Transaction};
 
 /// The replay of one block, or of one transaction of it.
 pub(crate) struct BlockReplayer<'a, 'i> {
@@ -41,6 +41,13 @@ pub(crate) struct BlockReplayer<'a, 'i> {
     logs: usize,
     transactions: Vec<TransactionReplay>,
     mismatches: Vec<Mismatch>,
+}
+
+/// The results of an execution.
+struct Executed {
+    end: ExecutionEnd,
+    changes: Vec<AccountChange>,
+    access_list: Option<AccessList>,
 }
 
 impl<'a, 'i> BlockReplayer<'a, 'i> {
@@ -103,13 +110,17 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         worker: &mut Worker,
         history: &H,
     ) -> Result<BlockReplay> {
-        let (end, changes) = self.execute(worker, history)?;
+        let Executed {
+            end,
+            changes,
+            access_list,
+        } = self.execute(worker, history)?;
         let mut verified = self.verify;
         verified.receipts &= self.block.receipts.is_some();
         match end {
             ExecutionEnd::Complete(requests) => {
                 if self.verify.header {
-                    self.check_header(requests);
+                    self.check_header(requests, access_list);
                 }
                 if self.verify.changes {
                     verified.changes = self.check_changes(history, &changes)?;
@@ -148,8 +159,8 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         history: &H,
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let block = self.block.header.number;
-        let (end, _) = self.execute(worker, history)?;
-        match (self.transactions.pop(), end) {
+        let executed = self.execute(worker, history)?;
+        match (self.transactions.pop(), executed.end) {
             (Some(transaction), _) => Ok((transaction, self.mismatches)),
             (None, ExecutionEnd::Refused(index, source)) => Err(Error::Unreachable {
                 block,
@@ -166,11 +177,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         }
     }
 
-    fn execute<H: StateHistory>(
-        &mut self,
-        worker: &mut Worker,
-        history: &H,
-    ) -> Result<(ExecutionEnd, Vec<AccountChange>)> {
+    fn execute<H: StateHistory>(&mut self, worker: &mut Worker, history: &H) -> Result<Executed> {
         // Values that are compared with change sets must not be read from them.
         let reads_ahead = !self.verify.changes;
         let source = || state_before(history, self.block, reads_ahead);
@@ -180,10 +187,18 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             let block = self.block.environment(&self.rules);
             self.balance_checker = Some(BalanceChecker::new(self.tokens, evm.chain_id(), block));
         }
+        #[cfg(feature = "oracle")]
+        if self.engine != EngineKind::Own && fork >= Fork::Amsterdam {
+            let block = self.block.header.number;
+            return Err(Error::NoPeer { block, fork });
+        }
         match self.engine {
             EngineKind::Own => {
                 let memory = std::mem::take(&mut worker.state_memory);
                 let mut engine = OurEvm::new(evm, fork, source()?, transitions, memory);
+                if self.verify.header && fork >= Fork::Amsterdam {
+                    engine = engine.with_access_list();
+                }
                 let executed = self.execute_with(&mut engine);
                 worker.state_memory = engine.state.into_memory();
                 executed
@@ -213,10 +228,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         }
     }
 
-    fn execute_with(
-        &mut self,
-        engine: &mut impl Engine,
-    ) -> Result<(ExecutionEnd, Vec<AccountChange>)> {
+    fn execute_with(&mut self, engine: &mut impl Engine) -> Result<Executed> {
         let (block, rules) = (self.block, self.rules);
         let end = execution::execute(engine, &rules, block, self);
         let end = end.map_err(|failure| Error::State {
@@ -232,15 +244,24 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         if let Some(divergence) = engine.divergence() {
             self.mismatch(None, Difference::Engines(divergence));
         }
-        Ok((end, changes))
+        Ok(Executed {
+            end,
+            changes,
+            access_list: engine.access_list(),
+        })
     }
 
-    fn check_header(&mut self, requests: BlockRequests) {
+    fn check_header(&mut self, requests: BlockRequests, access_list: Option<AccessList>) {
         for difference in verify::receipts(&self.receipts, self.rules.fork, self.block) {
             self.mismatch(None, difference);
         }
         let expected = self.block.header.requests_hash;
         if let Some(difference) = verify::requests(expected, requests) {
+            self.mismatch(None, difference);
+        }
+        if let Some(list) = access_list
+            && let Some(difference) = verify::access_list(&self.block.header, &list)
+        {
             self.mismatch(None, difference);
         }
     }

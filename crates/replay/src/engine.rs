@@ -2,6 +2,7 @@
 
 use crate::{WhatIf, error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
+use txgraph_block::AccessList;
 use txgraph_evm::{
     AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Message, Outcome, State,
     StateMemory, StateSource, Transaction, Transition,
@@ -78,6 +79,14 @@ pub(crate) trait Engine {
         Ok(Vec::new())
     }
 
+    /// Ends a step of the access list of the block (EIP-7928).
+    fn end_step(&mut self) {}
+
+    /// The access list of the block after its last step, if the engine collects it.
+    fn access_list(&mut self) -> Option<AccessList> {
+        None
+    }
+
     /// The differences from the state before the block.
     fn changes(&mut self) -> Vec<AccountChange>;
 
@@ -92,6 +101,9 @@ pub(crate) trait Engine {
 pub(crate) struct OurEvm<'a, S> {
     evm: &'a mut Evm,
     pub(crate) state: State<S>,
+    /// Whether the caller wants transitions.
+    transitions: bool,
+    access_list: Option<AccessList>,
 }
 
 impl<'a, S> OurEvm<'a, S>
@@ -109,7 +121,26 @@ where
         evm.set_fork(fork);
         let mut state = State::with_memory(source, memory);
         state.keep_transitions(transitions);
-        Self { evm, state }
+        Self {
+            evm,
+            state,
+            transitions,
+            access_list: None,
+        }
+    }
+
+    /// Collects the access list of the block.
+    pub(crate) fn with_access_list(mut self) -> Self {
+        self.state.keep_transitions(true);
+        self.access_list = Some(AccessList::default());
+        self
+    }
+
+    /// Adds the last changes to the access list.
+    fn record(&mut self) {
+        if let Some(list) = &mut self.access_list {
+            list.record(self.state.transitions());
+        }
     }
 }
 
@@ -124,13 +155,14 @@ where
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome, Failure> {
         let state = &mut self.state;
-        match inspector {
+        let outcome = match inspector {
             None => self.evm.execute_transaction(state, block, transaction),
             Some(inspector) => {
                 (self.evm).execute_transaction_inspected(state, block, transaction, inspector)
             }
-        }
-        .map_err(failure)
+        };
+        self.record();
+        outcome.map_err(failure)
     }
 
     fn system_call(
@@ -139,9 +171,9 @@ where
         contract: Address,
         input: Bytes,
     ) -> Result<Outcome, Failure> {
-        (self.evm)
-            .system_call(&mut self.state, block, contract, input)
-            .map_err(failure)
+        let outcome = (self.evm).system_call(&mut self.state, block, contract, input);
+        self.record();
+        outcome.map_err(failure)
     }
 
     fn has_code(&mut self, address: Address) -> Result<bool, StateError> {
@@ -153,7 +185,9 @@ where
         let fork = self.evm.fork();
         (self.state)
             .increase_balance(fork, address, amount)
-            .map_err(Into::into)
+            .map_err(Into::into)?;
+        self.record();
+        Ok(())
     }
 
     fn drain_balance(&mut self, address: Address) -> Result<U256, StateError> {
@@ -175,6 +209,9 @@ where
     }
 
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError> {
+        if !self.transitions {
+            return Ok(Vec::new());
+        }
         let mut transitions = self.state.transitions().to_vec();
         for transition in &mut transitions {
             let hash = transition.before.unwrap_or_default().code_hash;
@@ -208,6 +245,18 @@ where
             }
         }
         Ok(outcomes)
+    }
+
+    fn end_step(&mut self) {
+        if let Some(list) = &mut self.access_list {
+            list.end_step();
+        }
+    }
+
+    fn access_list(&mut self) -> Option<AccessList> {
+        let mut list = self.access_list.take()?;
+        list.accessed(self.state.accesses());
+        Some(list)
     }
 
     fn changes(&mut self) -> Vec<AccountChange> {

@@ -128,13 +128,28 @@ pub enum Error {
         /// The chain id of the rules.
         expected: u64,
     },
-    /// The fork of a block is not supported.
+    /// The header of a block has not the fields of its fork.
     #[error(
-        "block {block} belongs to the fork {fork}; {} is the latest fork that can be replayed, \
-         because later rules are drafts",
-        Fork::LATEST
+        "block {block} has the rules of {fork}, but its header has {} {field}: check the times of \
+         the forks in the genesis file",
+        if *is_there { "a" } else { "no" }
     )]
-    UnsupportedFork {
+    WrongFork {
+        /// The block.
+        block: u64,
+        /// The fork by its number or time.
+        fork: Fork,
+        /// The field.
+        field: &'static str,
+        /// Whether the header has it.
+        is_there: bool,
+    },
+    /// revm executes a draft of the fork of a block.
+    #[cfg(feature = "oracle")]
+    #[error(
+        "block {block} has the rules of {fork}, of which revm has a draft: it cannot be compared"
+    )]
+    NoPeer {
         /// The block.
         block: u64,
         /// The fork of the block.

@@ -92,7 +92,8 @@ pub(crate) fn execute(
 ) -> Result<ExecutionEnd, StateFailure> {
     let block = stored.environment(rules);
     let steps = steps(rules, stored, &block);
-    (steps.before(&mut EngineExecutor(engine))).map_err(StateFailure::of_block)?;
+    (steps.before(&mut EngineExecutor(engine, rules.fork))).map_err(StateFailure::of_block)?;
+    engine.end_step();
     let mut deposits = Deposits::new(rules.deposit_contract);
     for (index, stored) in (0..).zip(&stored.transactions) {
         let failed = StateFailure::of_transaction(index);
@@ -107,6 +108,7 @@ pub(crate) fn execute(
         if rules.fork >= Fork::Prague {
             deposits.collect(&outcome.logs);
         }
+        engine.end_step();
         let transitions = engine.transitions().map_err(&failed)?;
         let transaction = ExecutedTransaction {
             index,
@@ -121,7 +123,8 @@ pub(crate) fn execute(
             return Ok(ExecutionEnd::Stopped);
         }
     }
-    let requests = steps.after(&mut EngineExecutor(engine), deposits);
+    let requests = steps.after(&mut EngineExecutor(engine, rules.fork), deposits);
+    engine.end_step();
     (requests.map(ExecutionEnd::Complete)).map_err(StateFailure::of_block)
 }
 
@@ -139,7 +142,7 @@ fn steps<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> B
 }
 
 /// Adapts an engine to the system operations of a block.
-struct EngineExecutor<'a, E>(&'a mut E);
+struct EngineExecutor<'a, E>(&'a mut E, Fork);
 
 impl<E: Engine> Executor for EngineExecutor<'_, E> {
     type Error = StateError;
@@ -150,11 +153,13 @@ impl<E: Engine> Executor for EngineExecutor<'_, E> {
         contract: Address,
         input: Bytes,
     ) -> Result<Option<Outcome>, StateError> {
-        if !self.0.has_code(contract)? {
+        let has_code = self.0.has_code(contract)?;
+        // A call without code does nothing, but belongs to the access list (EIP-7928).
+        if !has_code && self.1 < Fork::Amsterdam {
             return Ok(None);
         }
         match self.0.system_call(block, contract, input) {
-            Ok(outcome) => Ok(Some(outcome)),
+            Ok(outcome) => Ok(has_code.then_some(outcome)),
             Err(Failure::State(error)) => Err(error),
             // A system call has no sender, nonce or fee that could be invalid.
             Err(Failure::Refused(_)) => Ok(None),

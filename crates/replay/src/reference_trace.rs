@@ -187,7 +187,7 @@ impl From<Step> for TraceStep {
                 Op::Byte(byte) => Some(byte),
                 Op::Name(name) => opcodes::by_name(&name),
             }
-            .filter(|opcode| opcodes::is_final(*opcode)),
+            .filter(|opcode| opcodes::is_on_mainnet(*opcode)),
             gas: step.gas,
             cost: (!has_failed).then_some(step.gas_cost),
             depth: step.depth,
@@ -228,9 +228,9 @@ mod tests {
         }
     }
 
-    /// reth names the opcodes of a draft fork, geth does not.
+    /// Clients disagree about the names of opcodes that mainnet does not have.
     #[test]
-    fn opcodes_of_drafts_have_no_name() {
+    fn opcodes_of_later_forks_have_no_name() {
         for op in [r#""DUPN""#, "230", r#""opcode 0xe6 not defined""#] {
             let text = STEP.replace(r#""SHA3""#, op);
             let text = format!(r#"{{"structLogs":[{text}]}}"#);

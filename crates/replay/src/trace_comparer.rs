@@ -141,7 +141,7 @@ impl Inspector for TraceComparer<'_> {
         }
         let ours = TraceStep {
             pc: step.pc as u64,
-            op: opcodes::is_final(step.opcode).then_some(step.opcode),
+            op: opcodes::is_on_mainnet(step.opcode).then_some(step.opcode),
             gas: step.gas,
             cost: None,
             depth: step.depth as u64,

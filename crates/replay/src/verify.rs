@@ -3,8 +3,9 @@
 use crate::{Refusal, RequestFault, StoredBlock, StoredReceipt};
 use alloy_primitives::{Address, B256, U256};
 use std::fmt;
-use txgraph_block::{BlockRequests, Receipts};
+use txgraph_block::{AccessList, BlockRequests, Receipts};
 use txgraph_evm::{AccountChange, Fork, Outcome};
+use txgraph_nodedb::Header;
 use txgraph_state::BlockChanges;
 
 /// A difference between a replay and what the node stored.
@@ -114,6 +115,22 @@ pub enum Difference {
     /// The requests could not be collected.
     #[error("the requests could not be collected: {0}")]
     Requests(RequestFault),
+    /// The hash of the block access list (EIP-7928).
+    #[error("block access list hash is {replayed}, the header has {}", or_none(*header))]
+    AccessListHash {
+        /// In the header.
+        header: Option<B256>,
+        /// In the replay.
+        replayed: B256,
+    },
+    /// The block accesses more than its gas limit allows (EIP-7928).
+    #[error("the block access list has {items} items, too many for a gas limit of {gas_limit}")]
+    AccessListItems {
+        /// The number of accounts and slots.
+        items: usize,
+        /// The gas limit of the block.
+        gas_limit: u64,
+    },
     /// The root of the state after the block.
     #[error("state root is {replayed}, the header has {header}")]
     StateRoot {
@@ -254,6 +271,19 @@ pub(crate) fn requests(header: Option<B256>, requests: BlockRequests) -> Option<
         Err(fault) => return Some(Difference::Requests(fault)),
     };
     (replayed != header).then_some(Difference::RequestsHash { header, replayed })
+}
+
+/// Compares the access list of a block with its header.
+pub(crate) fn access_list(header: &Header, list: &AccessList) -> Option<Difference> {
+    let (expected, replayed) = (header.block_access_list_hash, list.hash());
+    if expected != Some(replayed) {
+        return Some(Difference::AccessListHash {
+            header: expected,
+            replayed,
+        });
+    }
+    let (items, gas_limit) = (list.items(), header.gas_limit);
+    (!list.fits(gas_limit)).then_some(Difference::AccessListItems { items, gas_limit })
 }
 
 /// Compares the changes of a block with its change sets.

@@ -67,8 +67,8 @@ impl Worker {
     }
 }
 
-/// Returns the rules of a block. Fails if its fork is not supported or its transactions are
-/// signed for another chain: the hash of block 0, which selects the rules, does not contain the
+/// Returns the rules of a block. Fails if its header has fields of another fork or its transactions
+/// are signed for another chain: the hash of block 0, which selects the rules, does not contain the
 /// chain id.
 pub(crate) fn rules_of(chain: &ChainRules, block: &StoredBlock) -> Result<BlockRules> {
     let mut signed = block
@@ -86,13 +86,28 @@ pub(crate) fn rules_of(chain: &ChainRules, block: &StoredBlock) -> Result<BlockR
 }
 
 /// Returns the rules of a block by its header.
+///
+/// # Errors
+///
+/// The header has fields of another fork: the dates of the forks are not those of this chain.
 pub(crate) fn rules_at(chain: &ChainRules, header: &Header) -> Result<BlockRules> {
     let rules = chain.at(header);
-    if rules.fork.is_draft() {
-        return Err(Error::UnsupportedFork {
-            block: header.number,
-            fork: rules.fork,
-        });
+    let of_amsterdam = rules.fork >= Fork::Amsterdam;
+    for (field, is_there) in [
+        (
+            "block access list hash",
+            header.block_access_list_hash.is_some(),
+        ),
+        ("slot number", header.slot_number.is_some()),
+    ] {
+        if is_there != of_amsterdam {
+            return Err(Error::WrongFork {
+                block: header.number,
+                fork: rules.fork,
+                field,
+                is_there,
+            });
+        }
     }
     Ok(rules)
 }

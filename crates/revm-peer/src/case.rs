@@ -49,7 +49,7 @@ const FORKS: [Fork; 14] = [
     Fork::Osaka,
 ];
 
-const CONTRACTS: u8 = 4;
+pub(crate) const CONTRACTS: u8 = 4;
 
 /// The address of contract `n` of four.
 pub fn contract(n: u8) -> Address {
@@ -62,29 +62,32 @@ fn sender(n: u8) -> Address {
 
 /// Generates a case. The same seed gives the same case.
 pub fn case(seed: u64) -> Case {
-    let mut make = Make {
-        random: SmallRng::seed_from_u64(seed),
-        code: Vec::new(),
-        height: 0,
-        fork: Fork::Frontier,
-    };
-    make.case(seed)
+    Make::new(seed, Fork::Frontier).case(seed)
 }
 
-struct Make {
+pub(crate) struct Make {
     random: SmallRng,
-    code: Vec<u8>,
+    pub(crate) code: Vec<u8>,
     /// The height of the stack if no instruction fails.
-    height: usize,
+    pub(crate) height: usize,
     fork: Fork,
 }
 
 impl Make {
-    fn chance(&mut self, one_in: u32) -> bool {
+    pub(crate) fn new(seed: u64, fork: Fork) -> Self {
+        Self {
+            random: SmallRng::seed_from_u64(seed),
+            code: Vec::new(),
+            height: 0,
+            fork,
+        }
+    }
+
+    pub(crate) fn chance(&mut self, one_in: u32) -> bool {
         self.random.random_ratio(1, one_in)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.random.random_range(0..n)
     }
 
@@ -218,7 +221,10 @@ impl Make {
         }
     }
 
-    fn any_address(&mut self) -> Address {
+    pub(crate) fn any_address(&mut self) -> Address {
+        if self.fork >= Fork::Amsterdam && self.chance(3) {
+            return self.amsterdam_address();
+        }
         match self.below(12) {
             0..6 => contract(self.below(4) as u8),
             6..9 => Address::with_last_byte(self.below(0x14) as u8),
@@ -228,7 +234,7 @@ impl Make {
         }
     }
 
-    fn contract_code(&mut self) -> Bytes {
+    pub(crate) fn contract_code(&mut self) -> Bytes {
         self.code.clear();
         self.height = 0;
         let pieces = 4 + self.below(40);
@@ -241,7 +247,7 @@ impl Make {
         std::mem::take(&mut self.code).into()
     }
 
-    fn op(&mut self, byte: u8) {
+    pub(crate) fn op(&mut self, byte: u8) {
         let facts = opcode::FACTS[usize::from(byte)];
         let inputs = usize::from(facts.inputs);
         // Usually with enough operands.
@@ -252,7 +258,7 @@ impl Make {
         self.height = self.height.saturating_sub(inputs) + usize::from(facts.outputs);
     }
 
-    fn push(&mut self, value: U256) {
+    pub(crate) fn push(&mut self, value: U256) {
         let bytes = value.to_be_bytes_trimmed_vec();
         let len = bytes.len().max(1);
         self.code.push(opcode::PUSH1 + len as u8 - 1);
@@ -261,11 +267,11 @@ impl Make {
         self.height += 1;
     }
 
-    fn push_number(&mut self, value: usize) {
+    pub(crate) fn push_number(&mut self, value: usize) {
         self.push(U256::from(value));
     }
 
-    fn push_any(&mut self) {
+    pub(crate) fn push_any(&mut self) {
         let value = match self.below(10) {
             0 => U256::MAX - U256::from(self.below(3)),
             1 => U256::from(1) << self.below(256),
@@ -286,7 +292,7 @@ impl Make {
         }
     }
 
-    fn push_len(&mut self) {
+    pub(crate) fn push_len(&mut self) {
         match self.below(40) {
             0 => self.push_any(),
             1..8 => self.push_number(0),
@@ -295,17 +301,17 @@ impl Make {
         }
     }
 
-    fn push_key(&mut self) {
+    pub(crate) fn push_key(&mut self) {
         let key = self.below(4);
         self.push_number(key);
     }
 
-    fn push_address(&mut self) {
+    pub(crate) fn push_address(&mut self) {
         let address = self.any_address();
         self.push(U256::from_be_slice(address.as_slice()));
     }
 
-    fn one_of(&mut self, bytes: &[u8]) -> u8 {
+    pub(crate) fn one_of(&mut self, bytes: &[u8]) -> u8 {
         *bytes
             .choose(&mut self.random)
             .expect("the list is not empty")
@@ -313,6 +319,9 @@ impl Make {
 
     fn piece(&mut self) {
         use opcode::*;
+        if self.fork >= Fork::Amsterdam && self.chance(6) {
+            return self.amsterdam_piece();
+        }
         match self.below(30) {
             0..6 => {
                 let op = self.one_of(&[

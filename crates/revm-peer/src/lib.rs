@@ -5,6 +5,8 @@
 //! BlockEvm                            revm on the state of one block, for replay (feature `oracle` there)
 //! JournalEvm                          revm with one journal for a block, for timings
 //! case, differential                  random cases, executed by both (feature `cases`)
+//! block_case                          random blocks of Amsterdam, for a comparison with geth
+//!                                     (feature `cases`)
 //! runner, flat                        revm in the runner of public tests, and a state in
 //!                                     memory for both (feature `runner`)
 //! ```
@@ -12,6 +14,8 @@
 //! There is one translation, so a difference between the engines is never a difference
 //! between two translations.
 
+#[cfg(feature = "cases")]
+pub mod block_case;
 mod block_evm;
 #[cfg(feature = "cases")]
 pub mod case;

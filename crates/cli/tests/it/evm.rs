@@ -274,7 +274,7 @@ fn wrong_use_is_status_2() {
 }
 
 #[test]
-fn traces_name_draft_opcodes_at_their_fork() {
+fn traces_name_opcodes_of_later_forks_at_their_fork() {
     // 17 words, then DUPN, SLOTNUM, SWAPN and EXCHANGE, with operands where they have one.
     let code = format!("{}e6804be780e89d00", "5f".repeat(17));
     let names = |fork: &str| -> Vec<String> {

@@ -43,7 +43,7 @@ fn committed_tests_pass() {
 #[test]
 fn committed_blocks_pass() {
     let report = passes(&testdata().join("blocks"), &Options::default());
-    assert!(report.total().passed >= 200, "{}", report.table(0));
+    assert!(report.total().passed >= 100, "{}", report.table(0));
 }
 
 #[test]
@@ -57,7 +57,6 @@ fn public_tests_pass() {
         ("legacy-cancun-state", 60),
         ("legacy-constantinople-state", 40),
         ("legacy-vmtests", 4),
-        ("eest-amsterdam-devnet-blockchain", 20),
     ] {
         let sample = (!all).then_some((one_of, 7));
         let options = Options {
@@ -65,6 +64,26 @@ fn public_tests_pass() {
             ..Options::default()
         };
         passes(&root.join(format!("evm/{name}.jsonl.zst")), &options);
+    }
+}
+
+/// The collection of the development network of Amsterdam has no blocks that are valid now: their
+/// states lack the contracts of EIP-8282.
+#[test]
+fn blocks_of_the_development_network_do_not_apply() {
+    let Some(root) = fixtures::require_root() else {
+        return;
+    };
+    let path = root.join("evm/eest-amsterdam-devnet-blockchain.jsonl.zst");
+    let file = fs::File::open(path).unwrap();
+    let text = std::io::read_to_string(zstd::Decoder::new(file).unwrap()).unwrap();
+    let contracts = [
+        "0000bff46984e3725691fa540a8c7589300d8282",
+        "000064d678505ad48f8ccb093bc65613800e8282",
+    ];
+    for line in text.lines() {
+        let line = line.to_ascii_lowercase();
+        assert!(contracts.iter().all(|contract| !line.contains(contract)));
     }
 }
 
@@ -113,7 +132,7 @@ fn wrong_expectations_fail() {
 #[test]
 fn wrong_blocks_fail() {
     let folder = tempfile::tempdir().unwrap();
-    let test = committed_block("test_sstore_zero_to_nonzero");
+    let test = committed_block();
     let header = &test["blocks"][0]["blockHeader"];
     let runs = |name: &str, test: &serde_json::Value| {
         let path = folder.path().join(format!("{name}.json"));
@@ -168,7 +187,7 @@ fn wrong_blocks_fail() {
     let unchecked = changed(&|test| {
         test["blocks"][0]["expectException"] = "BlockException.EXTRA_DATA_TOO_BIG".into();
         test["lastblockhash"] = header["parentHash"].clone();
-        test["postState"] = serde_json::Value::Null;
+        test["postStateHash"] = serde_json::Value::Null;
     });
     fails(
         "unchecked",
@@ -177,11 +196,11 @@ fn wrong_blocks_fail() {
     );
 }
 
-/// Returns the first committed blockchain test whose name contains `name`.
-fn committed_block(name: &str) -> serde_json::Value {
-    let file = fs::File::open(testdata().join("blocks/amsterdam-devnet.jsonl.zst")).unwrap();
+/// Returns a committed blockchain test with transactions and withdrawals.
+fn committed_block() -> serde_json::Value {
+    let file = fs::File::open(testdata().join("blocks/amsterdam-geth.jsonl.zst")).unwrap();
     let text = std::io::read_to_string(zstd::Decoder::new(file).unwrap()).unwrap();
-    let line = text.lines().find(|line| line.contains(name)).unwrap();
+    let line = text.lines().find(|line| line.contains("seed 1\"")).unwrap();
     let (_, _, test): (String, String, serde_json::Value) = serde_json::from_str(line).unwrap();
     test
 }

@@ -4,7 +4,7 @@ use crate::{
     code::Code,
     fork::Fork,
     frame::{Context, Fault, Frame, Request},
-    gas::{self, ACCOUNT_STATE_BYTES, CALL_STIPEND, CALL_VALUE, COLD_ACCOUNT_EXTRA, WARM_ACCESS},
+    gas::{self, ACCOUNT_STATE_BYTES, CALL_STIPEND, WARM_ACCESS},
     inspect::FrameKind,
     outcome::Halt,
     stack::Operands,
@@ -38,12 +38,13 @@ pub(crate) fn call<const N: usize>(
     let output = frame.range(cx.memory, operands.at(rest + 2), operands.at(rest + 3))?;
 
     if !value.is_zero() {
-        frame.charge(CALL_VALUE)?;
+        frame.charge(cx.schedule.call_value)?;
     }
     let code_address = operands.at(1).to_address();
-    let code_account = cx.visit(frame, code_address, COLD_ACCOUNT_EXTRA)?;
+    let code_account = cx.visit(frame, code_address)?;
     let (code, delegated) = code_of(cx, frame, code_account)?;
-    if kind == FrameKind::Call && makes_account(cx, code_account, value) {
+    let new_account = kind == FrameKind::Call && makes_account(cx, code_account, value);
+    if new_account {
         frame.charge(cx.schedule.new_account)?;
         cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
     }
@@ -95,7 +96,7 @@ pub(crate) fn call<const N: usize>(
         is_static: frame.is_static || kind == FrameKind::StaticCall,
         code,
         delegated,
-        salt: Word::ZERO,
+        new_account,
     };
     Ok(())
 }
@@ -128,6 +129,6 @@ fn code_of(
         return Ok((Some(code), false));
     };
     frame.charge(WARM_ACCESS)?;
-    let account = cx.visit(frame, delegate, COLD_ACCOUNT_EXTRA)?;
+    let account = cx.visit(frame, delegate)?;
     Ok((Some(cx.code(account)?), true))
 }

@@ -2,7 +2,6 @@
 
 use crate::{
     frame::{Context, Fault, Frame},
-    gas::COLD_ACCOUNT_EXTRA,
     outcome::Halt,
     stack::Operands,
 };
@@ -44,7 +43,7 @@ pub(crate) fn extcodecopy(
     let (to, from, len) = (operands.at(1), operands.at(2), operands.at(3));
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
-    let account = cx.visit(frame, operands.at(0).to_address(), COLD_ACCOUNT_EXTRA)?;
+    let account = cx.visit(frame, operands.at(0).to_address())?;
     if len.is_zero() {
         return Ok(());
     }

@@ -5,9 +5,9 @@ use crate::{
     frame::{Context, Fault, Frame, Request},
     gas::{self, ACCOUNT_STATE_BYTES, INIT_CODE_WORD, KECCAK_WORD},
     inspect::FrameKind,
+    machine::creation_refusal,
     outcome::Halt,
     stack::Operands,
-    word::Word,
 };
 
 /// Charges for the creation and stores a [`Request`]. The machine creates the frame.
@@ -31,22 +31,23 @@ pub(crate) fn create<const N: usize>(
         }
         per_word += INIT_CODE_WORD;
     }
-    let (kind, salt) = if N == 4 {
+    let kind = if N == 4 {
         per_word += KECCAK_WORD;
-        (FrameKind::Create2, operands.at(3))
+        FrameKind::Create2
     } else {
-        (FrameKind::Create, Word::ZERO)
+        FrameKind::Create
     };
     frame.charge_words(len, per_word)?;
     let input = frame.range(cx.memory, offset, len)?;
-    // Refunded if nothing is created.
-    cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
+    let address = if N == 4 {
+        let (at, len) = input;
+        let salt = operands.at(3).to_be_bytes();
+        (frame.address).create2_from_code(salt, &frame.memory()[at..at + len])
+    } else {
+        let nonce = cx.journal.account(frame.account).nonce;
+        frame.address.create(nonce)
+    };
 
-    let mut gas = frame.gas;
-    if cx.fork >= Fork::TangerineWhistle {
-        gas = gas::all_but_one_64th(gas);
-    }
-    frame.gas -= gas;
     cx.memory.returned.clear();
     // SAFETY: this frame does not run until the requested frame has ended. The machine copies the
     // init code before that frame runs.
@@ -55,12 +56,36 @@ pub(crate) fn create<const N: usize>(
         kind,
         caller: frame.address,
         payer: frame.account,
+        address,
+        code_address: address,
         value,
         transfer: value,
         input,
-        gas,
-        salt,
         ..Request::default()
     };
+    if cx.schedule.state_byte != 0 {
+        pay_for_account(cx, frame)?;
+    }
+    let mut gas = frame.gas;
+    if cx.fork >= Fork::TangerineWhistle {
+        gas = gas::all_but_one_64th(gas);
+    }
+    frame.gas -= gas;
+    cx.request.gas = gas;
+    Ok(())
+}
+
+/// Charges the creator for the account, unless the creation cannot begin or the account exists
+/// (EIP-8037).
+fn pay_for_account(cx: &mut Context<'_>, frame: &mut Frame) -> Result<(), Fault> {
+    if creation_refusal(cx, cx.depth + 1).is_some() {
+        return Ok(());
+    }
+    let account = cx.load(cx.request.address)?;
+    cx.journal.mark_accessed(account);
+    if cx.journal.account(account).is_empty() {
+        cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
+        cx.request.new_account = true;
+    }
     Ok(())
 }

@@ -2,14 +2,13 @@
 
 use crate::{
     frame::{Context, Fault, Frame},
-    gas::COLD_ACCOUNT_EXTRA,
     stack::Operands,
     word::Word,
 };
 
 /// Accesses the account whose address is on top of the stack, and charges for a cold access.
 fn access(cx: &mut Context<'_>, frame: &mut Frame, operands: Operands<1>) -> Result<u32, Fault> {
-    cx.visit(frame, operands.at(0).to_address(), COLD_ACCOUNT_EXTRA)
+    cx.visit(frame, operands.at(0).to_address())
 }
 
 /// `BALANCE`

@@ -37,29 +37,16 @@ pub(crate) fn log(
 
 /// `Transfer(address,address,uint256)`.
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
-/// `Burn(address,uint256)`.
-const BURN: B256 = b256!("cc16f5dbb4873280815c1ee09dbd06736cffcc184412cf7a71a0fdb75d397ca5");
 
 impl Context<'_> {
     /// Logs that wei moved from one account to another (EIP-7708).
     pub(crate) fn log_transfer(&mut self, from: u32, to: u32, amount: Word) {
-        if self.fork >= Fork::Amsterdam && from != to && !amount.is_zero() {
-            let who = [from, to].map(|account| self.journal.account(account).address.into_word());
-            self.log_by_protocol(vec![TRANSFER, who[0], who[1]], amount);
+        if self.fork < Fork::Amsterdam || from == to || amount.is_zero() {
+            return;
         }
-    }
-
-    /// Logs that wei were destroyed (EIP-7708).
-    pub(crate) fn log_burn(&mut self, account: u32, amount: Word) {
-        if self.fork >= Fork::Amsterdam && !amount.is_zero() {
-            let who = self.journal.account(account).address.into_word();
-            self.log_by_protocol(vec![BURN, who], amount);
-        }
-    }
-
-    fn log_by_protocol(&mut self, topics: Vec<B256>, amount: Word) {
+        let who = [from, to].map(|account| self.journal.account(account).address.into_word());
         let data = Bytes::copy_from_slice(&amount.to_be_bytes());
-        let log = Log::new_unchecked(SYSTEM, topics, data);
+        let log = Log::new_unchecked(SYSTEM, vec![TRANSFER, who[0], who[1]], data);
         if let Some(inspector) = &mut self.inspector {
             inspector.log(&log);
         }

@@ -4,8 +4,8 @@ use crate::{
     fork::Fork,
     frame::{Context, Fault, Frame},
     gas::{
-        ACCOUNT_STATE_BYTES, CALL_STIPEND, COLD_ACCOUNT_EXTRA, COLD_SLOT, COLD_SLOT_EXTRA,
-        SELFDESTRUCT_REFUND, SLOT_STATE_BYTES, SSTORE_SET, SstoreRule, WARM_ACCESS,
+        ACCOUNT_STATE_BYTES, CALL_STIPEND, COLD_SLOT_EXTRA, SELFDESTRUCT_REFUND, SLOT_STATE_BYTES,
+        SSTORE_SET, SstoreRule, WARM_ACCESS,
     },
     outcome::Halt,
     stack::Operands,
@@ -47,13 +47,17 @@ pub(crate) fn sstore(
     cx.check_memory_limit(0)?;
     let (key, value) = (operands.at(0), operands.at(1));
     let rule = cx.schedule.sstore;
+    let mut cold_extra = 0;
     if let SstoreRule::Net {
-        stipend_guard: true,
+        stipend_guard,
+        cold,
         ..
     } = rule
-        && frame.gas + paid_ahead <= CALL_STIPEND
     {
-        return Err(Halt::OutOfGas.into());
+        if stipend_guard && frame.gas + paid_ahead <= CALL_STIPEND {
+            return Err(Halt::OutOfGas.into());
+        }
+        cold_extra = cold;
     }
     let slot = cx.journal.slot(cx.source, frame.account, key)?;
     cx.journal.mark_slot_accessed(slot);
@@ -61,12 +65,12 @@ pub(crate) fn sstore(
     let original = cx.journal.slot_original(slot);
     let present = cx.journal.slot_value(slot);
     let (gas, refund) = sstore_cost(rule, original, present, value);
-    frame.charge(if cold { gas + COLD_SLOT } else { gas })?;
+    frame.charge(if cold { gas + cold_extra } else { gas })?;
     cx.journal.refund += refund;
     if present.same(value) {
         return Ok(());
     }
-    if cx.state_byte != 0 && original.is_zero() {
+    if cx.schedule.state_byte != 0 && original.is_zero() {
         // The slot is added to the state, or removed from it.
         if present.is_zero() {
             cx.charge_state(frame, SLOT_STATE_BYTES)?;
@@ -144,7 +148,8 @@ pub(crate) fn tstore(
 }
 
 /// `SELFDESTRUCT`: all wei move to the beneficiary, and the account is deleted. Since EIP-6780 it is
-/// deleted only if it was created in the same transaction.
+/// deleted only if it was created in the same transaction, and since EIP-8246 it keeps wei that it
+/// sends to itself.
 pub(crate) fn selfdestruct(
     cx: &mut Context<'_>,
     frame: &mut Frame,
@@ -152,7 +157,8 @@ pub(crate) fn selfdestruct(
 ) -> Result<(), Fault> {
     frame.may_change()?;
     let beneficiary = operands.at(0).to_address();
-    let beneficiary = cx.visit(frame, beneficiary, COLD_ACCOUNT_EXTRA + WARM_ACCESS)?;
+    let cold = cx.schedule.cold_account + WARM_ACCESS;
+    let beneficiary = cx.visit_for(frame, beneficiary, cold)?;
     let balance = cx.journal.account(frame.account).balance;
     let makes_account = match cx.fork {
         Fork::Frontier | Fork::Homestead => false,
@@ -160,7 +166,7 @@ pub(crate) fn selfdestruct(
         _ => !balance.is_zero() && cx.journal.account(beneficiary).is_empty(),
     };
     if makes_account {
-        frame.charge(cx.schedule.new_account)?;
+        frame.charge(cx.schedule.new_beneficiary)?;
         cx.charge_state(frame, ACCOUNT_STATE_BYTES)?;
     }
     if let Some(inspector) = &mut cx.inspector {
@@ -173,11 +179,10 @@ pub(crate) fn selfdestruct(
         debug_assert!(all, "an account has its own balance");
         cx.journal.add_balance(beneficiary, balance);
         cx.log_transfer(frame.account, beneficiary, balance);
-    } else if destroys {
-        // Its wei are destroyed with it.
+    } else if destroys && cx.fork < Fork::Amsterdam {
+        // Its wei are destroyed with it. Since EIP-8246 it keeps them.
         let all = cx.journal.subtract_balance(frame.account, balance);
         debug_assert!(all, "an account has its own balance");
-        cx.log_burn(frame.account, balance);
     }
     if destroys && cx.journal.mark_destroyed(frame.account) && cx.fork < Fork::London {
         cx.journal.refund += SELFDESTRUCT_REFUND;

@@ -8,7 +8,7 @@ use super::{
     accounts::AccountEntry,
     announced::Announced,
     keys::SlotKey,
-    state_gas::{Spent, StateGas},
+    state_gas::StateGas,
     storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
 };
 use crate::{
@@ -75,7 +75,7 @@ pub(crate) struct Checkpoint {
     logs: usize,
     bytes_kept: usize,
     refund: i64,
-    pub(super) spent: Spent,
+    pub(crate) state_gas: StateGas,
 }
 
 /// The bytes that a log with `data` bytes of data uses, with its topics and allocations.
@@ -152,7 +152,7 @@ impl Journal {
             logs: self.logs.len(),
             bytes_kept: self.bytes_kept,
             refund: self.refund,
-            spent: self.state_gas.spent,
+            state_gas: self.state_gas,
         }
     }
 
@@ -166,7 +166,7 @@ impl Journal {
         self.logs.truncate(checkpoint.logs);
         self.bytes_kept = checkpoint.bytes_kept;
         self.refund = checkpoint.refund;
-        self.state_gas.undo(&checkpoint.spent);
+        self.state_gas = checkpoint.state_gas;
     }
 
     pub(crate) fn add_log(&mut self, log: Log) {
@@ -209,8 +209,8 @@ impl Journal {
         }
     }
 
-    /// Ends a transaction: deletes destroyed accounts, and touched ones that are empty (EIP-161). Its
-    /// changes can no longer be undone.
+    /// Ends a transaction: deletes destroyed accounts, and touched ones that are empty (EIP-161). Since
+    /// EIP-8246 a destroyed account keeps its wei. Its changes can no longer be undone.
     pub(crate) fn finish_transaction(&mut self, fork: Fork) {
         let mut before = self.transitions.is_some().then(|| self.before());
         let mut touched = std::mem::take(&mut self.touched);
@@ -226,7 +226,8 @@ impl Journal {
                     let entry = &self.accounts[account as usize];
                     before.entry(account).or_insert_with(|| entry.into());
                 }
-                self.delete(account);
+                let keeps_wei = destroyed && fork >= Fork::Amsterdam;
+                self.delete(account, keeps_wei);
             }
         }
         self.touched = touched;
@@ -257,14 +258,17 @@ impl Journal {
         });
     }
 
-    /// Deletes an account and its storage.
-    fn delete(&mut self, account: u32) {
+    /// Deletes an account and its storage. If it `keeps_wei` and has some, only its nonce, code and
+    /// storage.
+    fn delete(&mut self, account: u32, keeps_wei: bool) {
         let entry = self.entry(account);
-        entry.balance = Word::ZERO;
+        if !keeps_wei {
+            entry.balance = Word::ZERO;
+        }
         entry.nonce = 0;
         entry.code_hash = alloy_primitives::KECCAK256_EMPTY;
         entry.code = None;
-        entry.exists = false;
+        entry.exists = !entry.balance.is_zero();
         entry.storage_cleared = true;
         let mut slot = entry.first_slot;
         while slot != NO_SLOT {

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B64, B256, Bytes, U256};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;
-use txgraph_block::{GenesisAccounts, state_root};
+use txgraph_block::{AccessList, GenesisAccounts, state_root};
 use txgraph_evm::{BlobSchedule, Fork, MemoryState};
 
 /// The base fee in wei of a genesis block with London rules that does not specify one (EIP-1559).
@@ -76,6 +76,8 @@ struct GenesisFile {
     blob_gas_used: Option<U256>,
     #[serde(default)]
     excess_blob_gas: Option<U256>,
+    #[serde(default)]
+    slot_number: Option<U256>,
 }
 
 #[derive(Deserialize)]
@@ -141,13 +143,6 @@ impl GenesisFile {
             given.map_or(Ok(otherwise), |given| narrow(name, given))
         };
         let fork = super::last(&rules.by_time, header.timestamp).unwrap_or(Fork::Frontier);
-        if fork.is_draft() {
-            return Err(format!(
-                "block 0 has the rules of {fork}, which is a draft; {} is the latest fork that \
-                 can be replayed",
-                Fork::LATEST
-            ));
-        }
         let by_number = super::last(&rules.by_number, 0).unwrap_or(Fork::Frontier);
         if by_number >= Fork::London {
             let fee = or("baseFeePerGas", self.base_fee_per_gas, FIRST_BASE_FEE)?;
@@ -163,6 +158,10 @@ impl GenesisFile {
         }
         if fork >= Fork::Prague {
             header.requests_hash = Some(EMPTY_REQUESTS_HASH);
+        }
+        if fork >= Fork::Amsterdam {
+            header.block_access_list_hash = Some(AccessList::default().hash());
+            header.slot_number = Some(or("slotNumber", self.slot_number, 0)?);
         }
         Ok(header)
     }
@@ -247,6 +246,8 @@ fn timed(config: &Map<String, Value>) -> Result<Timed, String> {
                     update_fraction: schedule.base_fee_update_fraction,
                 }
             }
+            // Since Osaka a fork keeps the parameters before it (EIP-7892).
+            (None, Some(Fork::Osaka | Fork::Amsterdam)) => continue,
             (None, Some(fork)) => BlobSchedule::of(fork),
             (None, None) => return Err(format!("config.{key} without config.blobSchedule.{name}")),
         };
@@ -263,6 +264,7 @@ fn timed(config: &Map<String, Value>) -> Result<Timed, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::b256;
 
     const DEV: &str = r#"{"gasLimit": "0x1c9c380", "timestamp": "0x6490fdd2", "alloc": {},
         "config": {"chainId": 1337, "homesteadBlock": 0, "constantinopleBlock": 0,
@@ -284,6 +286,26 @@ mod tests {
         assert_eq!(rules.blobs[2].1.max, 2);
     }
 
+    /// The hash of block 0 is that of geth 1.17.10.
+    #[test]
+    fn amsterdam_keeps_the_blob_parameters_before_it() {
+        const AMSTERDAM: &str = r#"{"gasLimit": "0x1c9c380", "timestamp": "0x6490fdd2",
+            "slotNumber": "0x7", "alloc": {}, "config": {"chainId": 1337, "homesteadBlock": 0,
+            "londonBlock": 0, "shanghaiTime": 0, "cancunTime": 0, "pragueTime": 0, "osakaTime": 0,
+            "bpo1Time": 5, "amsterdamTime": 0, "blobSchedule": {
+                "prague": {"target": 5, "max": 8, "baseFeeUpdateFraction": 3},
+                "bpo1": {"target": 10, "max": 15, "baseFeeUpdateFraction": 4}}}}"#;
+        let rules = Genesis::parse(AMSTERDAM).unwrap().rules;
+        let hash = b256!("283453181e9f9645f79079eaa41bdba997c30ef164d3d1a5cd7f161dfa644b0a");
+        assert_eq!(rules.genesis_hash, hash);
+        let mut header = crate::block::testing::header(1, 0);
+        for (time, max) in [(4, 8), (5, 15)] {
+            header.timestamp = time;
+            let at = rules.at(&header);
+            assert_eq!((at.fork, at.blobs.max), (Fork::Amsterdam, max));
+        }
+    }
+
     #[test]
     fn errors_name_the_key() {
         for (from, to, expected) in [
@@ -296,11 +318,6 @@ mod tests {
                 "\"homesteadBlock\": 0",
                 "\"homesteadBlock\": 9",
                 "begins before",
-            ),
-            (
-                "\"cancunTime\": \"0x64\"",
-                "\"amsterdamTime\": 0",
-                "Amsterdam",
             ),
             ("\"chainId\"", "\"clique\": {}, \"chainId\"", "clique"),
             (
