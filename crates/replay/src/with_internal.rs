@@ -270,10 +270,6 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         self.source.canonical_hashes(blocks)
     }
 
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.source.canonical_hashes(blocks)
-    }
-
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
         // Additional transfers never turn a hub into a smaller account.
         self.source.hubs(&without_internal(request), degree_max)

@@ -446,7 +446,7 @@ impl RpcNode {
 
     /// Whether logs report the movements of the native coin in a block and those after it.
     pub(crate) fn is_logged(&self, block: u64) -> Result<bool> {
-        let headers = self.headers(&[block.min(self.tip)])?;
+        let headers = self.headers(&[block.min(self.tip())])?;
         Ok(headers.iter().all(Header::is_logged))
     }
 

@@ -595,6 +595,7 @@ mod tests {
             source: Some(_),
             // Not a setting of the file.
             joined: _,
+            head: Some(_),
             static_files: Some(_),
             rocksdb: Some(_),
             chain_id: Some(_),
