@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! Evm::execute_transaction(State, Block, Transaction) ─► Outcome
-//!   transaction   checks, fees, authorizations                  StateSource
+//!   transaction   checks, fees                                  StateSource
+//!   outermost     authorizations, what depends on the state         │
 //!   machine       nested call frames                                │ read once
 //!   interpreter   the loop ─ instructions, Word, Stack ─────────► State: journal
 //!   code, decode  prepared code, shared by hash                     │
@@ -60,6 +61,7 @@ mod interpreter;
 mod keccak;
 mod machine;
 mod memory;
+mod outermost;
 mod precompiles;
 mod stack;
 
