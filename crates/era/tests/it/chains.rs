@@ -176,7 +176,7 @@ fn internal_transfers_come_from_logs() {
     let source = open(&path, &EraOptions::default()).unwrap();
     let mut request = request(range(105, 119));
     request.filter.internal = true;
-    let (_, found) = scan(&source, &request).unwrap();
+    let (found, _) = scan(&source, &request).unwrap();
     assert_eq!(found, expected(&blocks[5..], &request.filter));
     let inside = found.iter().filter(|it| it.kind == Kind::Internal);
     assert_eq!(inside.count(), 15 * 5 * 2);
@@ -184,7 +184,7 @@ fn internal_transfers_come_from_logs() {
     assert_eq!(values.count(), 15 * 3);
     // The value of a transaction is known also if it is not wanted.
     request.filter.min_value = U256::from(5);
-    let (_, found) = scan(&source, &request).unwrap();
+    let (found, _) = scan(&source, &request).unwrap();
     assert_eq!(found, expected(&blocks[5..], &request.filter));
     request.blocks = range(104, 119).into();
     let error = scan(&source, &request).unwrap_err();
