@@ -1,6 +1,7 @@
 //! A growing chain: transactions are drawn, executed, and written.
 
 use super::{
+    answers::{Answer, Asker},
     contracts::{Contracts, place},
     error::Error,
     execute::{self, Order},
@@ -45,6 +46,8 @@ pub struct Plan {
     pub storage: Storage,
     /// The blocks that stay in memory.
     pub memory: Memory,
+    /// Known answers about the state after each block ([`Chain::take_answers`]).
+    pub answers_per_block: u64,
 }
 
 /// The newest blocks, which a node keeps in memory before it writes them (reth
@@ -80,6 +83,7 @@ impl Plan {
             signers: 64,
             storage: layout.into(),
             memory: Memory::default(),
+            answers_per_block: 0,
         }
     }
 
@@ -123,6 +127,9 @@ pub struct Chain {
     below: VecDeque<Header>,
     /// Number of unwinds so far.
     branch: u64,
+    asker: Asker,
+    /// Answers about blocks, by block hash.
+    answers: Vec<(B256, Vec<Answer>)>,
 }
 
 impl Chain {
@@ -159,6 +166,8 @@ impl Chain {
             header,
             below: VecDeque::new(),
             branch: 0,
+            asker: Asker::new(plan.seed, plan.answers_per_block),
+            answers: Vec::new(),
         })
     }
 
@@ -237,6 +246,12 @@ impl Chain {
         Ok(self.tip())
     }
 
+    /// Returns the answers about new blocks, by block hash, including blocks that were removed
+    /// again.
+    pub fn take_answers(&mut self) -> Vec<(B256, Vec<Answer>)> {
+        std::mem::take(&mut self.answers)
+    }
+
     /// Flushes everything to the disk.
     pub fn sync(&mut self) -> Result<(), Error> {
         Ok(self.writer.sync()?)
@@ -256,6 +271,10 @@ impl Chain {
         let parent = (&self.header, self.header.hash_slow());
         let block = execute::block(&mut self.state, parent, order, &mut traffic)?;
         let header = block.header.clone();
+        let answers = self.asker.ask(&self.state, &block);
+        if !answers.is_empty() {
+            self.answers.push((header.hash_slow(), answers));
+        }
         self.below
             .push_back(std::mem::replace(&mut self.header, header));
         let unwindable = self.plan.storage.finality + self.plan.memory.threshold;

@@ -4,10 +4,12 @@
 //! [`mine_if_asked`]. It prints each step on standard output as one line of JSON, and
 //! ends when its standard input is closed.
 
-use super::{Chain, Error, Plan};
+use super::{Answer, Chain, Error, Plan};
 use crate::{Draw, Tip};
+use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::HashMap,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
@@ -76,6 +78,8 @@ struct Job {
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
     Step(Progress),
+    /// Answers about the state after the block with this hash.
+    Answers(B256, Vec<Answer>),
     Failed(String),
 }
 
@@ -127,6 +131,9 @@ fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
     };
     let mut draw = Draw::new(plan.chain.seed, "miner", &[]);
     loop {
+        for (hash, answers) in chain.take_answers() {
+            say(&Line::Answers(hash, answers));
+        }
         say(&Line::Step(progress));
         let ends = match plan.step_ms.map(Duration::from_millis) {
             Some(pace) => wait.recv_timeout(pace) == Err(RecvTimeoutError::Disconnected),
@@ -181,6 +188,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct LastReport {
     progress: Option<Progress>,
+    /// Known answers by block hash.
+    answers: HashMap<B256, Vec<Answer>>,
     failed: Option<String>,
     /// The output of the process has ended.
     ended: bool,
@@ -238,6 +247,9 @@ impl Miner {
                 if let Some((_, line)) = line.split_once(PREFIX) {
                     reader.note(|last| match serde_json::from_str(line) {
                         Ok(Line::Step(progress)) => last.progress = Some(progress),
+                        Ok(Line::Answers(hash, answers)) => {
+                            last.answers.insert(hash, answers);
+                        }
                         Ok(Line::Failed(why)) => last.failed = Some(why),
                         Err(error) => last.failed = Some(error.to_string()),
                     });
@@ -260,6 +272,17 @@ impl Miner {
         self.shared.wait_for(0)
     }
 
+    /// Known answers about the state after the block with this hash, if it was mined in a step
+    /// that is finished.
+    pub fn answers(&self, hash: B256) -> Vec<Answer> {
+        self.shared
+            .lock()
+            .answers
+            .get(&hash)
+            .cloned()
+            .unwrap_or_default()
+    }
+
     /// Makes a miner without its own pace do a step.
     pub fn step(&mut self) -> Result<Progress, Error> {
         let steps = self.progress()?.steps;
@@ -272,7 +295,7 @@ impl Miner {
 
     /// Lets the miner finish its step, and returns its progress. Nothing is written after
     /// that.
-    pub fn stop(mut self) -> Result<Progress, Error> {
+    pub fn stop(&mut self) -> Result<Progress, Error> {
         self.end();
         self.shared.wait_for(0)
     }

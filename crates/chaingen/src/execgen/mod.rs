@@ -17,6 +17,7 @@
 //! blocks, as nodes do since reth 2.6 ([`Memory`], `masking_blocks` in
 //! [`Storage`](crate::Storage)).
 
+mod answers;
 mod chain;
 mod contracts;
 mod error;
@@ -25,6 +26,7 @@ mod miner;
 mod state;
 mod traffic;
 
+pub use answers::Answer;
 pub use chain::{Chain, MASKING_BLOCKS, Memory, Plan};
 pub use error::Error;
 pub use miner::{Miner, MinerPlan, Progress, mine_if_asked};

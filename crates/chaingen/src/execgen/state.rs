@@ -65,6 +65,10 @@ impl State {
             .map_or(0, |account| account.nonce)
     }
 
+    pub(crate) fn account(&self, address: Address) -> Option<Account> {
+        self.accounts.get(&address).copied()
+    }
+
     pub(crate) fn has_code(&self, address: Address) -> bool {
         let account = self.accounts.get(&address);
         account.is_some_and(|account| account.code_hash.is_some())
@@ -112,7 +116,7 @@ impl State {
         }
     }
 
-    fn slot(&self, address: Address, slot: U256) -> U256 {
+    pub(super) fn slot(&self, address: Address, slot: U256) -> U256 {
         let slots = self.storage.get(&address);
         slots
             .and_then(|slots| slots.get(&slot))

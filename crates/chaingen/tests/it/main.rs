@@ -5,6 +5,7 @@
 mod chain;
 mod first_block;
 mod live;
+mod masking;
 mod program;
 mod raw;
 mod real;
