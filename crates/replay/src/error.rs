@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// A block whose state is needed has another result than the node stored.
     #[error("the execution differs from what the node stored: {0}")]
-    Differs(crate::Mismatch),
+    Differs(Box<crate::Mismatch>),
     /// A genesis file could not be read.
     #[error("cannot read chain file {}: {source}", path.display())]
     ReadChainFile {

@@ -70,7 +70,7 @@ impl NewestReplay {
             let replay =
                 BlockReplayer::new(&block, rules, &options).replay(&mut worker, &history)?;
             if let Some(mismatch) = replay.mismatches.into_iter().next() {
-                return Err(Error::Differs(mismatch));
+                return Err(Error::Differs(Box::new(mismatch)));
             }
             Arc::make_mut(state).apply(block.header.hash, &replay.changes);
         }
@@ -101,12 +101,23 @@ impl NewestBlocks for NewestReplay {
         });
         let state = state.map_err(|error| HistoryError::Newest {
             blocks,
-            stale: error.is_stale(),
+            // A reorganisation during the execution makes blocks seem missing.
+            stale: error.is_stale() || !has_block(states, blocks.last, tip),
             source: error.into(),
         })?;
         *last = Some(Arc::clone(&state));
         Ok(state)
     }
+}
+
+/// Whether the chain still has the block with this number and hash.
+fn has_block(states: &StateDb, number: u64, hash: B256) -> bool {
+    let found = states.node().snapshot().and_then(|snapshot| {
+        let is_stored = number <= snapshot.tip();
+        Ok(is_stored && snapshot.block_hash(number)? == hash)
+    });
+    // An error says nothing about the chain.
+    found.unwrap_or(true)
 }
 
 /// The states of the blocks so far.

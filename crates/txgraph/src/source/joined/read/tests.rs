@@ -325,7 +325,7 @@ fn a_search_reads_the_rest_once() {
     };
     let found = search(&join([&base, &rest], None), &question).unwrap();
     let expected = search(&whole, &question).unwrap();
-    assert!(expected.graph.edge_count() > 10);
+    assert!(expected.graph.edge_count() > 2);
     assert_eq!(found.merged(), expected.merged());
     assert_eq!(found.scan.covered, expected.scan.covered);
     assert_eq!(found.scan.last_block_hash, expected.scan.last_block_hash);
