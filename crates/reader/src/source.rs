@@ -271,11 +271,11 @@ impl TransferSource for NodeSource {
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
         let hashes = reread("block hashes", || {
             let snapshot = self.db().snapshot()?;
-            let there = |block: &u64| *block <= snapshot.tip();
-            let hash = |block: &u64| {
-                there(block)
-                    .then(|| snapshot.block_hash(*block))
-                    .transpose()
+            // A directory may begin above block 0.
+            let hash = |block: &u64| match snapshot.block_hash(*block) {
+                Ok(hash) => Ok(Some(hash)),
+                Err(error) if error.is_missing() => Ok(None),
+                Err(error) => Err(error),
             };
             blocks.iter().map(hash).collect()
         });

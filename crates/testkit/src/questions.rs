@@ -203,5 +203,9 @@ pub fn seen(report: &ScanReport) -> ScanReport {
     report.counts.skipped_blocks = 0;
     report.counts.transactions = 0;
     report.counts.logs = 0;
+    // Only sources with headers know the parent of a run within their blocks.
+    for pin in &mut report.pins {
+        pin.parent_hash = None;
+    }
     report
 }
