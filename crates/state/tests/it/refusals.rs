@@ -137,7 +137,7 @@ fn refuses_a_missing_rocksdb() {
     fs::rename(v2.path().join("rocksdb"), v2.path().join("elsewhere")).unwrap();
     let db = open(v2.path(), StateOptions::default());
     let text = db.at(10).unwrap_err().to_string();
-    assert!(text.contains("--datadir.rocksdb"), "{text}");
+    assert!(text.contains("name that directory"), "{text}");
     assert!(
         db.range(BlockRange {
             first: 10,

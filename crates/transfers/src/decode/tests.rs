@@ -213,10 +213,6 @@ fn dirty_address_words_are_masked_and_counted() {
             "0.0 token erc1155 transfer a>b 2 #1",
         ),
         (log(WETH, DEPOSIT, "A", "5"), "0.0 weth erc20 wrap 0>a 5"),
-        (
-            log(SYSTEM, TRANSFER, "A b", "5"),
-            "0.0 - native internal a>b 5",
-        ),
     ] {
         assert_eq!(check(log, &[row]).dirty_addresses, 1);
     }
@@ -874,14 +870,17 @@ proptest! {
         blocks in vec(some_block(), 1..5),
         filter in some_filter(),
     ) {
-        let all = TransferFilter::default();
+        let all = TransferFilter { internal: true, ..TransferFilter::default() };
         let wrapped = WrappedNative::Auto;
         let (rows, whole) = decode(CHAIN, &wrapped, &all, &blocks);
         let (some, filtered) = decode(CHAIN, &wrapped, &filter, &blocks);
         let seen = |counts: &DecodeCounts| (counts.blocks, counts.transactions, counts.logs);
         prop_assert_eq!(seen(&filtered), seen(&whole));
         prop_assert!(filtered.malformed <= whole.malformed);
-        prop_assert_eq!(rows.into_iter().filter(|row| filter.wants(row)).collect::<Vec<_>>(), some);
+        let wanted = |row: &Transfer| {
+            filter.wants(row) && (filter.internal || row.kind != Kind::Internal)
+        };
+        prop_assert_eq!(rows.into_iter().filter(wanted).collect::<Vec<_>>(), some);
         let parts = blocks.iter().map(|block| decode(CHAIN, &wrapped, &all, std::slice::from_ref(block)).1);
         prop_assert_eq!(parts.sum::<DecodeCounts>(), whole);
     }
