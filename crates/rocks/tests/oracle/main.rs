@@ -1,6 +1,7 @@
 //! RocksDB itself as the oracle: it writes databases, and answers the same questions.
 //! `scripts/check-rocks.sh` runs these tests.
 
+#![cfg(feature = "oracle")]
 #![allow(
     clippy::print_stdout,
     clippy::cast_precision_loss,
