@@ -40,8 +40,9 @@ need_build() {
         die "Rust is missing; install 1.95 or newer with rustup (https://rustup.rs) and run this again"
 }
 
-# go_peer NAME: builds the Go program scripts/NAME with go-ethereum from the Go module proxy,
-# outside the repository, and sets $peer to it and $geth to the version (GETH overrides it).
+# go_peer NAME: builds a Go program outside the repository, from the Go module proxy, and sets $peer
+# to it and $geth to the version of go-ethereum (GETH overrides it). The program is scripts/NAME, or
+# go-ethereum's own cmd/NAME.
 go_peer() {
     local home
     geth=${GETH:-v1.17.10}
@@ -49,6 +50,12 @@ go_peer() {
     peer=$home/$1
     command -v go >/dev/null 2>&1 || die "Go is missing: https://go.dev/dl"
     mkdir -p "$home"
+    if [ ! -d "scripts/$1" ]; then
+        [ -x "$peer" ] && return
+        say "building $1 of geth $geth in $home"
+        GOBIN=$home go install "github.com/ethereum/go-ethereum/cmd/$1@$geth" >&2
+        return
+    fi
     if cmp -s "scripts/$1/main.go" "$home/main.go" && [ -x "$peer" ]; then
         return
     fi

@@ -5,35 +5,30 @@
 #   scripts/sources.sh geth-amsterdam      these
 #   GETH=v1.17.10 SEED=1 COUNT=120 scripts/sources.sh geth-amsterdam
 #
-# TXGRAPH names the program to test; default: a release build.
+# TXGRAPH names the program to test; default: the one that is built for tests.
 #
 # geth-amsterdam: a development chain of geth that activates Amsterdam after some blocks. COUNT random
 # transactions move ether in contracts before the fork, and as many after it. All movements must equal
-# those of geth's call tracer, and with the fees give every balance.
+# those of geth's call tracer, after the fork without traces, and with fees and withdrawals give the
+# balance of every account. A replay of all blocks from geth's execution witnesses must give the same.
+# geth listens on a free port of 127.0.0.1 and ends with the script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-geth=${GETH:-v1.17.10}
-tools=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/geth-$geth
-
 need python3 python3
 if [ -z "${TXGRAPH:-}" ]; then
     need_build
     say "building txgraph"
-    cargo build --release --locked -p txgraph-cli
-    TXGRAPH=$CARGO_TARGET_DIR/release/txgraph
+    cargo build --locked -p txgraph-cli
+    TXGRAPH=$CARGO_TARGET_DIR/debug/txgraph
 fi
 
 geth_amsterdam() {
-    if [ ! -x "$tools/geth" ]; then
-        command -v go >/dev/null 2>&1 || die "Go is missing: https://go.dev/dl"
-        say "building geth $geth in $tools"
-        GOBIN=$tools go install "github.com/ethereum/go-ethereum/cmd/geth@$geth"
-    fi
+    go_peer geth
     say "geth $geth: a chain that activates Amsterdam"
-    python3 scripts/sources/geth.py --geth "$tools/geth" --txgraph "$TXGRAPH" \
+    python3 scripts/sources/geth.py --geth "$peer" --txgraph "$TXGRAPH" \
         --seed "${SEED:-1}" --count "${COUNT:-120}"
 }
 

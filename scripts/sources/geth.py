@@ -1,8 +1,8 @@
-"""Runs a development chain of geth across the fork Amsterdam, and compares the movements of the native
-coin that txgraph finds with geth's call tracer and with all balances.
+"""Runs a development chain of geth across the fork Amsterdam, and compares what txgraph says about it with
+geth's call tracer and with all balances.
 
-Before the fork txgraph finds them by traces, after it in logs (EIP-7708). The rows must be the same in
-form: one expectation covers both.
+Before the fork txgraph finds the movements of the native coin by traces, after it in logs (EIP-7708). The
+rows must be the same in form: one expectation covers both. Last, every block is replayed.
 """
 
 import argparse
@@ -10,208 +10,15 @@ import csv
 import io
 import json
 import pathlib
-import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 
-KEY = "b71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f291"
-SENDER = "0x71562b71999873db5b286df957af199ec94617f7"
-CHAIN_ID = 735_708
-# Seconds until the fork: the first half of the transactions must be mined by then.
-FORK_AFTER = 60
-TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+from node import Node, WithoutTraces, SENDER
+from programs import PARTS, Programs
+
 ZERO = "0x" + "00" * 20
-FUNDS = 1 << 128
-GAS = 6_000_000
-
-
-class Node:
-    """A running geth."""
-
-    def __init__(self, geth, home):
-        self.home = home
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        (home / "key").write_text(KEY)
-        (home / "password").write_text("password\n")
-        data = ["--datadir", home / "data"]
-        secret = ["--password", home / "password"]
-        quiet = {"check": True, "capture_output": True}
-        subprocess.run([geth, "account", "import", *data, *secret, home / "key"], **quiet)
-        genesis = json.loads(subprocess.run([geth, "--dev", "dumpgenesis"], **quiet).stdout)
-        self.fork_time = int(time.time()) + FORK_AFTER
-        config = genesis["config"]
-        config["chainId"] = CHAIN_ID
-        config.pop("bogotaTime", None)
-        config["amsterdamTime"] = self.fork_time
-        blobs = config["blobSchedule"]
-        blobs["osaka"] = blobs["amsterdam"] = blobs["prague"]
-        genesis["alloc"][SENDER[2:]] = {"balance": hex(FUNDS)}
-        genesis["gasLimit"] = hex(60_000_000)
-        (home / "genesis.json").write_text(json.dumps(genesis))
-        subprocess.run([geth, "init", *data, home / "genesis.json"], **quiet)
-        self.log = open(home / "geth.log", "w")
-        command = [geth, "--dev", "--dev.gaslimit", "60000000", *data, *secret]
-        command += ["--http", "--http.port", str(port), "--http.api", "eth,debug,net,web3"]
-        command += ["--ipcdisable", "--nodiscover"]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        for _ in range(300):
-            try:
-                self.ask("eth_chainId")
-                return
-            except OSError:
-                time.sleep(0.1)
-        raise SystemExit("geth did not start: " + (home / "geth.log").read_text()[-2000:])
-
-    def ask(self, method, *params):
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        request = urllib.request.Request(
-            self.url, json.dumps(body).encode(), {"content-type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            answer = json.load(answer)
-        if "error" in answer:
-            raise SystemExit(f"{method}: {answer['error']}")
-        return answer["result"]
-
-    def send(self, to=None, value=0, data="", gas=GAS):
-        transaction = {"from": SENDER, "value": hex(value), "gas": hex(gas), "input": "0x" + data}
-        if to:
-            transaction["to"] = to
-        return self.ask("eth_sendTransaction", transaction)
-
-    def mined(self, hashes):
-        """Receipts, once all are there."""
-        receipts = {}
-        until = time.time() + 60
-        while len(receipts) < len(hashes):
-            if time.time() > until:
-                log = (self.home / "geth.log").read_text()[-2000:]
-                raise SystemExit("transactions are not mined: " + log)
-            for one in hashes:
-                if one not in receipts and (found := self.ask("eth_getTransactionReceipt", one)):
-                    receipts[one] = found
-            time.sleep(0.05)
-        return [receipts[one] for one in hashes]
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(60)
-        self.log.close()
-
-
-def push(number, size=None):
-    raw = number if isinstance(number, bytes) else number.to_bytes((number.bit_length() + 7) // 8, "big")
-    if not raw and size is None:
-        return b"\x5f"
-    raw = raw.rjust(size, b"\0") if size else raw
-    return bytes([0x5F + len(raw)]) + raw
-
-
-def address(text):
-    return bytes.fromhex(text[2:])
-
-
-def call(opcode, target, value, argument=None):
-    """CALL, CALLCODE, DELEGATECALL or STATICCALL with an address as argument. The result is dropped."""
-    code = b""
-    if argument is not None:
-        code += push(argument) + push(0) + b"\x52"
-    code += push(0) + push(0) + push(32 if argument is not None else 0) + push(0)
-    if opcode in (0xF1, 0xF2):
-        code += push(value)
-    return code + target + b"\x5a" + bytes([opcode]) + b"\x50"
-
-
-# Contracts that the programs call. The argument is an address.
-PARTS = {
-    "sink": "00",
-    "reverter": "5f5ffd",
-    # Sends half of the value that it receives.
-    "forwarder": "5f5f5f5f600234045f355af15000",
-    "destroyer": "5f35ff",
-    # A token log of a contract, between movements of ether.
-    "token": "60075f52" + "33" + "30" + "7f" + TRANSFER + "60205fa300",
-}
-
-
-class Programs:
-    """Random code that moves ether, run as init code."""
-
-    def __init__(self, seed, parts):
-        self.random = random.Random(seed)
-        self.parts = {name: address(at) for name, at in parts.items()}
-        self.wallets = [bytes([0x77] * 19 + [n]) for n in range(1, 7)]
-
-    def someone(self):
-        return self.random.choice([*self.wallets, *self.parts.values()])
-
-    def value(self):
-        return self.random.choice([0, 1, 1, 2, 3, 3, 1000, 10**5, 10**15, 10**30])
-
-    def code(self, depth):
-        pick = self.random.choice
-        parts, blobs = [], []
-        for _ in range(self.random.randint(1, 5)):
-            kind = self.random.randrange(10)
-            if kind <= 2:
-                target = push(self.someone())
-                parts.append(call(0xF1, target, self.value(), self.someone().rjust(32, b"\0")))
-            elif kind == 3:
-                target = pick([b"\x30", b"\x33", b"\x32"])  # itself, its caller, the origin
-                parts.append(call(0xF1, target, self.value()))
-            elif kind == 4:
-                opcode = pick([0xF2, 0xF4, 0xFA])
-                target = push(pick([self.parts["forwarder"], self.parts["destroyer"]]))
-                parts.append(call(opcode, target, self.value(), self.someone().rjust(32, b"\0")))
-            elif kind == 5:
-                target = push(pick([self.parts["destroyer"], self.parts["token"]]))
-                parts.append(call(0xF1, target, self.value(), self.someone().rjust(32, b"\0")))
-            elif depth > 0:
-                parts.append((pick([0xF0, 0xF5]), self.value(), len(blobs)))
-                blobs.append(self.code(depth - 1))
-        parts.append(self.end())
-        return assemble(parts, blobs, self.random)
-
-    def end(self):
-        pick = self.random.choice
-        kind = self.random.randrange(16)
-        if kind <= 1:
-            return push(0) + push(0) + b"\xfd"
-        if kind == 2:
-            return b"\xfe"
-        if kind <= 6:
-            return pick([push(self.someone()), b"\x30", b"\x33", b"\x32"]) + b"\xff"
-        return push(0) + push(0) + b"\xf3"
-
-
-def assemble(parts, blobs, salt):
-    """Code, then the init code of the contracts that it creates."""
-    creation = 4 + 4 + 1 + 1 + 4 + 1 + 33 + 33 + 1 + 1
-    size = sum(len(part) if isinstance(part, bytes) else creation for part in parts)
-    at, offsets = size, []
-    for blob in blobs:
-        offsets.append(at)
-        at += len(blob)
-    code = b""
-    for part in parts:
-        if isinstance(part, bytes):
-            code += part
-            continue
-        opcode, value, number = part
-        length = push(len(blobs[number]), 3)
-        one = length + push(offsets[number], 3) + b"\x5f" + b"\x39"
-        one += push(salt.getrandbits(64), 32) if opcode == 0xF5 else b""
-        one += length + b"\x5f" + push(value, 32) + bytes([opcode]) + b"\x50"
-        code += one + b"\x5b" * (creation - len(one))
-    return code + b"".join(blobs)
 
 
 def movements(frame, is_logged, created, found):
@@ -250,32 +57,37 @@ def of_transaction(frame, is_logged):
 
 
 def traced(node, tip):
-    """The expected rows: (block, transaction, number, from, to, value, kind), and logged blocks."""
-    rows, logged = [], 0
+    """The expected rows: (block, transaction, number, from, to, value, kind)."""
+    rows = []
     for number in range(1, tip + 1):
         block = node.ask("eth_getBlockByNumber", hex(number), False)
         is_logged = block.get("blockAccessListHash") is not None
-        logged += is_logged
-        assert is_logged == (int(block["timestamp"], 16) >= node.fork_time)
-        traces = node.ask("debug_traceBlockByNumber", hex(number), {"tracer": "callTracer"})
-        for index, trace in enumerate(traces):
-            rows += [(number, index, *it) for it in of_transaction(trace["result"], is_logged)]
-    return rows, logged
+        assert is_logged == (number >= node.fork), number
+        for index, name in enumerate(block["transactions"]):
+            trace = node.ask("debug_traceTransaction", name, {"tracer": "callTracer"})
+            rows += [(number, index, *it) for it in of_transaction(trace, is_logged)]
+    return rows
 
 
 class Txgraph:
-    def __init__(self, program, home):
-        self.program, self.home = program, home
+    def __init__(self, program):
+        self.program = program
+
+    def start(self, *arguments):
+        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True)
 
     def run(self, *arguments):
-        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True)
+        done = self.start(*arguments)
         if done.returncode:
             raise SystemExit(f"txgraph {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
 
-    def rows(self, source, *arguments):
-        text = self.run("transfers", "--source", source, "--format", "csv", *arguments)
+    def rows(self, *arguments):
+        text = self.run(*arguments, "--format", "csv")
         return list(csv.DictReader(io.StringIO(text)))
+
+    def transfers(self, source, blocks, *arguments):
+        return self.rows("transfers", "--source", source, "--blocks", blocks, *arguments)
 
 
 def native(rows):
@@ -289,37 +101,41 @@ def native(rows):
 
 
 def equal(what, found, expected):
-    if found == expected:
-        print(f"{what}: {len(found)} rows are equal")
-        return
-    for one, other in zip([*found, None], [*expected, None]):
-        if one != other:
-            raise SystemExit(f"{what} differ: txgraph {one}, geth {other}")
-    raise SystemExit(f"{what}: {len(found)} rows, expected {len(expected)}")
+    if found != expected:
+        for one, other in zip([*found, None], [*expected, None]):
+            if one != other:
+                raise SystemExit(f"{what} differ: txgraph {one}, geth {other}")
+    print(f"{what}: {len(found)} are equal")
 
 
 def run_transactions(node, programs, count, parts):
     pick = programs.random.choice
-    hashes = []
-    for _ in range(count):
+    waiting, hashes = [], []
+    for left in reversed(range(count)):
         kind = programs.random.randrange(8)
         value = pick([0, 5, 10**6, 10**18, 10**18])
+        listed = ["0x" + programs.someone().hex()] if programs.random.random() < 0.2 else []
         if kind == 0:
             to = "0x" + programs.someone().hex()
-            hashes.append(node.send(to, value, (b"\0" * 12 + programs.someone()).hex()))
+            data = (b"\0" * 12 + programs.someone()).hex()
         elif kind == 1:
-            hashes.append(node.send(SENDER, value))
+            to, data = SENDER, ""
         elif kind == 2:
             to = pick([parts["forwarder"], parts["reverter"], parts["destroyer"], parts["token"]])
-            hashes.append(node.send(to, value, (b"\0" * 12 + programs.someone()).hex()))
+            data = (b"\0" * 12 + programs.someone()).hex()
         else:
-            hashes.append(node.send(None, value, programs.code(3).hex()))
+            to, data = None, programs.code(3).hex()
+        waiting.append(node.transaction(to, value, data, listed))
+        if not left or programs.random.random() < 0.3:
+            hashes += node.send(waiting)
+            waiting = []
     return node.mined(hashes)
 
 
 def balances(node, rows):
-    """The balances that follow from the movements and fees, against those of geth."""
-    sums = {SENDER: FUNDS}
+    """The balances that follow from the genesis block and all rows, against those of all accounts."""
+    alloc = node.genesis["alloc"].items()
+    sums = {"0x" + key.removeprefix("0x"): int(it["balance"], 0) for key, it in alloc}
     for row in rows:
         value = int(row["value"])
         start, end = row["from_address"], row["to_address"]
@@ -327,41 +143,119 @@ def balances(node, rows):
             sums[start] = sums.get(start, 0) - value
         if row["kind"] not in ("burn", "fee"):
             sums[end] = sums.get(end, 0) + value
-    wrong = 0
-    for one, expected in sorted(sums.items()):
-        actual = int(node.ask("eth_getBalance", one, "latest"), 16)
-        if actual != expected:
-            wrong += 1
-            print(f"{one} has {actual} wei, the movements give {expected}", file=sys.stderr)
+    accounts = node.accounts()
+    wrong = [one for one in sums.keys() | accounts.keys() if sums.get(one, 0) != accounts.get(one, 0)]
+    for one in sorted(wrong):
+        has, sum_is = accounts.get(one, 0), sums.get(one, 0)
+        print(f"{one} has {has} wei, the movements give {sum_is}", file=sys.stderr)
     if wrong:
-        raise SystemExit(f"{wrong} of {len(sums)} balances differ")
-    print(f"balances: all of {len(sums)} are equal")
+        raise SystemExit(f"{len(wrong)} of {len(accounts)} balances differ")
+    print(f"balances: those of all {len(accounts)} accounts are equal")
 
 
-def compare(node, txgraph, home):
-    tip = int(node.ask("eth_blockNumber"), 16)
+def transactions(txgraph, source, receipts, expected):
+    """Each of these transactions alone, as `txgraph tx` answers."""
+    for receipt in receipts:
+        name, place = receipt["transactionHash"], ("blockNumber", "transactionIndex")
+        place = tuple(int(receipt[it], 16) for it in place)
+        found = json.loads(txgraph.run("tx", name, "--json", "--source", source))
+        assert found["internal_transfers"], found
+        rows = [it for it in found["transfers"] if it["token_address"] is None]
+        ends = ("from_address", "to_address")
+        rows = [
+            (it["sub_index"], *(it[end].lower() for end in ends), int(it["value"]), it["kind"])
+            for it in rows
+        ]
+        gas, price = (int(receipt[it], 16) for it in ("gasUsed", "effectiveGasPrice"))
+        facts = [found[it] for it in ("block_number", "transaction_index", "success", "gas_used")]
+        wanted = [*place, receipt["status"] == "0x1", gas]
+        of_this = [it[2:] for it in expected if it[:2] == place]
+        if (facts, rows, int(found["fee"])) != (wanted, of_this, gas * price):
+            raise SystemExit(f"tx {name} differs: txgraph {found}, geth {receipt} {of_this}")
+    print(f"single transactions: {len(receipts)} are equal")
+
+
+def replayed(node, txgraph, home, tip, expected):
+    """Replays all blocks from what geth says that they are and read, with their state roots."""
+    bundles = home / "bundles"
+    bundles.mkdir()
+    for number in range(1, tip + 1):
+        bundle = {
+            "chain_id": node.genesis["config"]["chainId"],
+            "rules": node.rules(number),
+            "block_rlp": node.ask("debug_getRawBlock", hex(number)),
+            "witness": node.ask("debug_executionWitness", hex(number)),
+        }
+        (bundles / f"{number}.json").write_text(json.dumps(bundle))
+    txgraph.run("replay", "--bundle", bundles, "--verify-only")
+    print(f"replay: {tip} blocks end in their state roots")
+    rows = native(txgraph.rows("replay", "--bundle", bundles))
+    equal("movements of the replay", rows, [it for it in expected if it[6] != "value"])
+
+
+def compare(node, txgraph, home, receipts):
+    tip = node.tip()
     source = f"rpc:{node.url}"
-    expected, logged = traced(node, tip)
-    assert 0 < logged < tip, "both sides of the fork must have blocks"
-    print(f"{tip} blocks, {logged} of Amsterdam; {len(expected)} movements")
-    all_of = ("--token", "eth", "--blocks", f"0:{tip + 1}")
-    equal("movements", native(txgraph.rows(source, *all_of, "--with-internal")), expected)
+    expected = traced(node, tip)
+    print(f"{tip} blocks, {tip + 1 - node.fork} of Amsterdam; {len(expected)} movements")
+    everything = f"0:{tip + 1}"
+    eth, inside = ("--token", "eth", "--kind", "value,internal,burn"), "--with-internal"
+    rows = native(txgraph.transfers(source, everything, *eth, inside))
+    equal("movements", rows, expected)
+    of_values = ("--token", "eth", "--kind", "value")
     values = [row for row in expected if row[6] == "value"]
-    equal("values", native(txgraph.rows(source, *all_of)), values)
+    equal("values", native(txgraph.transfers(source, everything, *of_values)), values)
     # Tokens: no log of the protocol is one.
-    tokens = txgraph.rows(source, "--blocks", f"0:{tip + 1}", "--standard", "erc20")
+    tokens = txgraph.transfers(source, everything, "--standard", "erc20")
     assert tokens and all(row["token_address"] != "0x" + "ff" * 19 + "fe" for row in tokens)
     print(f"tokens: {len(tokens)} rows, none of the protocol")
-    verified = native(txgraph.rows(source, *all_of, "--with-internal", "--verify"))
+    verified = native(txgraph.transfers(source, everything, *eth, inside, "--verify"))
     equal("movements, verified", verified, expected)
+    with WithoutTraces(node) as server:
+        untraced = f"rpc:{server.url}"
+        since = [it for it in expected if it[0] >= node.fork]
+        blocks = f"{node.fork}:{tip + 1}"
+        rows = native(txgraph.transfers(untraced, blocks, *eth, inside))
+        equal("movements since Amsterdam, without traces", rows, since)
+        refused = txgraph.start("transfers", "--source", untraced, inside, "--blocks", everything)
+        assert refused.returncode == 2, refused
+        of_fork = [it for it in receipts if int(it["blockNumber"], 16) >= node.fork]
+        transactions(txgraph, untraced, of_fork, expected)
+    before = [it for it in receipts if int(it["blockNumber"], 16) < node.fork]
+    transactions(txgraph, source, before, expected)
     kinds = "value,internal,burn,withdrawal,fee,priority"
-    paid = txgraph.rows(source, *all_of, "--with-internal", "--kind", kinds)
+    paid = txgraph.transfers(source, everything, "--token", "eth", inside, "--kind", kinds)
+    assert {row["kind"] for row in paid} == set(kinds.split(",")), "all kinds occur"
     balances(node, paid)
+    # A lake has no block that can be replaced.
+    final = int(node.ask("eth_getBlockByNumber", "finalized", False)["number"], 16)
     lake = home / "lake"
-    txgraph.run("lake", "build", "--source", source, "--with-internal", "--to-block", tip, lake)
-    equal(
-        "lake", native(txgraph.rows(f"lake:{lake}", *all_of, "--with-internal")), expected
-    )
+    txgraph.run("lake", "build", "--source", source, inside, "--reorg-buffer", 0, lake)
+    rows = native(txgraph.transfers(f"lake:{lake}", f"0:{final + 1}", *eth, inside))
+    equal("movements of a lake", rows, [it for it in expected if it[0] <= final])
+    replayed(node, txgraph, home, tip, expected)
+
+
+def run(node, options, home):
+    node.start()
+    deploys = []
+    for runtime in PARTS.values():
+        size = len(runtime) // 2
+        init = bytes([0x60, size, 0x60, 10, 0x5F, 0x39, 0x60, size, 0x5F, 0xF3])
+        deploys.append(node.transaction(data=init.hex() + runtime))
+    receipts = node.mined(node.send(deploys))
+    parts = {name: it["contractAddress"] for name, it in zip(PARTS, receipts)}
+    programs = Programs(options.seed, parts)
+    before = run_transactions(node, programs, options.count, parts)
+    assert node.tip() < node.fork, "the fork came too early"
+    node.withdraw_until(node.fork - 1)
+    after = run_transactions(node, programs, options.count, parts)
+    node.withdraw_until(node.tip() + 3)
+    succeeded = sum(it["status"] == "0x1" for it in before + after)
+    print(f"{2 * options.count} transactions, {succeeded} succeeded")
+    compare(node, Txgraph(options.txgraph), home, before + after)
+    if options.keep:
+        input(f"{node.url} ")
 
 
 def main():
@@ -372,30 +266,14 @@ def main():
     parser.add_argument("--count", type=int, default=120)
     parser.add_argument("--keep", action="store_true", help="leave geth running until a key is pressed")
     options = parser.parse_args()
+    # Ends with the exception that stops geth.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # geth may make an empty block after each one. The rest is filled up with withdrawals.
+    fork = 2 * (1 + options.count) + 4
     with tempfile.TemporaryDirectory() as home:
         home = pathlib.Path(home)
-        node = Node(options.geth, home)
-        try:
-            deploys = {}
-            for name, runtime in PARTS.items():
-                size = len(runtime) // 2
-                init = bytes([0x60, size, 0x60, 10, 0x5F, 0x39, 0x60, size, 0x5F, 0xF3])
-                deploys[name] = node.send(None, 0, init.hex() + runtime)
-            receipts = node.mined(list(deploys.values()))
-            parts = {name: it["contractAddress"] for name, it in zip(deploys, receipts)}
-            programs = Programs(options.seed, parts)
-            before = run_transactions(node, programs, options.count, parts)
-            if time.time() >= node.fork_time:
-                raise SystemExit("the fork came too early; use a smaller --count")
-            time.sleep(node.fork_time - time.time() + 1)
-            after = run_transactions(node, programs, options.count, parts)
-            succeeded = sum(it["status"] == "0x1" for it in before + after)
-            print(f"{2 * options.count} transactions, {succeeded} succeeded")
-            compare(node, Txgraph(options.txgraph, home), home)
-            if options.keep:
-                input(f"{node.url} ")
-        finally:
-            node.stop()
+        with Node(options.geth, home, fork) as node:
+            run(node, options, home)
 
 
 main()

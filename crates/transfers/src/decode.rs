@@ -204,7 +204,7 @@ impl<'f> Decoder<'f> {
             self.counts.transfers -= self.dropped.len() as u64;
             remove_rows(out, &mut self.dropped);
         }
-        if self.next_native > of_value.sub + 1 {
+        if self.with_internal {
             // Native movements come before the logs.
             out[first..].sort_by_key(Transfer::position);
         }

@@ -93,6 +93,49 @@ fn both_kinds_of_traces_give_the_same_answers() {
     assert!(refused.stderr.contains(reason), "{refused:?}");
 }
 
+/// Single transactions, by hash and by place.
+#[test]
+fn transactions_of_a_server_are_those_of_the_node() {
+    let Some(sample) = traced() else {
+        return;
+    };
+    let server = RpcServer::start(&sample.fixture);
+    let source = format!("--source rpc:{}/KEY", server.url());
+    let mut compared = 0;
+    for line in sample.fixture.lines("receipts").step_by(9) {
+        let Some(receipt) = line["receipts"].as_array().and_then(|all| all.last()) else {
+            continue;
+        };
+        let hash = receipt["transactionHash"].as_str().unwrap();
+        let ask = |name: &str, options: &str| {
+            let text = sample.ok(&format!("tx -q --json {name} {options}")).stdout;
+            let mut found: serde_json::Value = serde_json::from_str(&text).unwrap();
+            // Only a replay knows why, and only the server the price of blobs.
+            found["revert_reason"].take();
+            if !receipt["blobGasUsed"].is_null() {
+                found["fee"].take();
+            }
+            found
+        };
+        let served = ask(hash, &source);
+        assert_eq!(served, ask(hash, RULES));
+        let place = format!("{}:{}", served["block_number"], served["transaction_index"]);
+        assert_eq!(served, ask(&place, &source));
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared}");
+    let nothing = format!("tx 0x{} {source}", "11".repeat(32));
+    for (line, text) in [
+        (nothing.as_str(), "has no block with transaction 0x1111"),
+        (&format!("tx 9999999:0 {source}"), "above the head"),
+    ] {
+        let run = sample.run(line);
+        assert_eq!(run.status, 3, "{line}: {run:?}");
+        assert!(run.stderr.contains(text), "{line}: {run:?}");
+        assert!(!run.stderr.contains("KEY"), "{line}: {run:?}");
+    }
+}
+
 /// A lake keeps the answers of a server: appending asks for the blocks that it lacks.
 #[test]
 fn a_lake_of_a_server_asks_for_new_blocks_only() {

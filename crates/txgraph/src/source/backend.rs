@@ -7,6 +7,8 @@ use super::NodeWithHead;
 use super::{Capabilities, RethNode};
 use crate::{Protected, Result};
 use std::fmt;
+#[cfg(feature = "rpc")]
+use txgraph_rpc::RpcSource;
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
 /// What is done with the origin of a lake.
@@ -84,9 +86,15 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// The node's files and server, if the source is joined from them: for what is only in the
-    /// files, and for single transactions above them.
+    /// files.
     #[cfg(feature = "rpc")]
     fn head(&self) -> Option<&NodeWithHead> {
+        None
+    }
+
+    /// The server, if the source is one or has one: for single transactions.
+    #[cfg(feature = "rpc")]
+    fn server(&self) -> Option<&RpcSource> {
         None
     }
 

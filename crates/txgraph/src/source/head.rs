@@ -55,14 +55,9 @@ impl NodeWithHead {
         self.node.tip()
     }
 
-    /// The server as a source of all its blocks.
-    pub(crate) fn server(&self) -> &RpcSource {
-        self.server.source()
-    }
-
     /// The client of the server.
     pub(crate) fn rpc(&self) -> &RpcNode {
-        self.server().node()
+        self.server.source().node()
     }
 }
 
@@ -141,5 +136,9 @@ impl Backend for NodeWithHead {
 
     fn head(&self) -> Option<&NodeWithHead> {
         Some(self)
+    }
+
+    fn server(&self) -> Option<&RpcSource> {
+        Some(self.server.source())
     }
 }

@@ -17,6 +17,7 @@ pub(crate) struct RpcServer {
 }
 
 impl RpcServer {
+    /// All blocks of the server.
     pub(crate) const fn source(&self) -> &RpcSource {
         &self.source
     }
@@ -91,5 +92,9 @@ impl Backend for RpcServer {
 
     fn protected(&self) -> &Protected {
         &self.protected
+    }
+
+    fn server(&self) -> Option<&RpcSource> {
+        Some(&self.source)
     }
 }

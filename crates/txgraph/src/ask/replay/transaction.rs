@@ -1,7 +1,7 @@
 //! What one transaction did: who sent it, what moved, and what each address has more or less.
 
 #[cfg(feature = "rpc")]
-mod above;
+mod served;
 
 use super::{Location, Trace, TransactionName};
 use crate::{Capability, Error, ErrorKind, Result, Source, ask::restarting, source::RethNode};
@@ -163,12 +163,12 @@ impl Source {
     ///
     /// If there is no such transaction, or the source does not store transactions.
     pub fn place_of(&self, name: TransactionName) -> Result<(u64, u32)> {
-        let node = self.node(Capability::Info)?;
         #[cfg(feature = "rpc")]
-        let name = match above::find(self, name)? {
-            above::Found::Above(_, found) => return Ok((found.block, found.index)),
-            above::Found::Stored(name) => name,
+        let name = match served::find(self, name)? {
+            served::Found::Served(_, found) => return Ok((found.block, found.index)),
+            served::Found::Stored(name) => name,
         };
+        let node = self.node(Capability::Info)?;
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let count = node.db().snapshot()?.body(block)?.tx_count;
@@ -182,8 +182,8 @@ impl Source {
     /// before Amsterdam by replay, if the source has the state before the block and the rules of the
     /// chain are known.
     ///
-    /// A hash is looked up in the node's index, else searched backwards from the tip. With a head,
-    /// the server finds it, and answers for blocks above the newest one in the files.
+    /// A hash is looked up in the node's index, else searched backwards from the tip. A server
+    /// finds its own; that of a head answers for blocks above the newest one in the files.
     ///
     /// # Errors
     ///
@@ -193,12 +193,12 @@ impl Source {
     }
 
     fn transaction_once(&self, name: TransactionName) -> Result<TransactionSummary> {
-        let node = self.node(Capability::Info)?;
         #[cfg(feature = "rpc")]
-        let name = match above::find(self, name)? {
-            above::Found::Above(head, found) => return above::summary(head, *found),
-            above::Found::Stored(name) => name,
+        let name = match served::find(self, name)? {
+            served::Found::Served(server, found) => return served::summary(server, *found),
+            served::Found::Stored(name) => name,
         };
+        let node = self.node(Capability::Info)?;
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let mut read = Vec::new();

@@ -1,50 +1,59 @@
-//! Transactions above the newest block in a data directory, from the server of its node.
+//! Transactions from a server: all of its own, or those above the newest block in a data
+//! directory.
 
 use super::{TransactionName, TransactionSummary, missing};
-use crate::{Result, Source, source::NodeWithHead};
+use crate::{Result, Source};
 use std::ops::ControlFlow;
-use txgraph_rpc::FoundTransaction;
+use txgraph_rpc::{FoundTransaction, RpcSource};
 use txgraph_transfers::{
     BlockRange, ScanRequest, SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 
 /// Where a transaction is.
 pub(super) enum Found<'s> {
-    /// Above the stored blocks.
-    Above(&'s NodeWithHead, Box<FoundTransaction>),
+    /// At the server: above the stored blocks, if there are such.
+    Served(&'s RpcSource, Box<FoundTransaction>),
     /// In the stored blocks, if at all; by its position, if the server knows it.
     Stored(TransactionName),
 }
 
-/// Asks the server of the head for a transaction. Without one, all transactions are stored.
+/// Asks the server for a transaction. Without one, all transactions are stored.
 pub(super) fn find(source: &Source, name: TransactionName) -> Result<Found<'_>> {
-    let Some(head) = source.backend().head() else {
+    let Some(server) = source.backend().server() else {
         return Ok(Found::Stored(name));
     };
-    let stored_tip = head.stored_tip()?;
+    let stored_tip = match source.backend().head() {
+        Some(head) => Some(head.stored_tip()?),
+        None => None,
+    };
+    let is_stored = |block| stored_tip.is_some_and(|tip| block <= tip);
+    let node = server.node();
     let hash = match name {
         TransactionName::Hash(hash) => hash,
-        TransactionName::Position { block, .. } if block <= stored_tip => {
+        TransactionName::Position { block, .. } if is_stored(block) => {
             return Ok(Found::Stored(name));
         }
         TransactionName::Position { block, index } => {
-            let tip = head.rpc().refresh()?;
+            let tip = node.refresh()?;
             if block > tip {
                 return Err(missing(format!(
                     "block {block} is above the head, block {tip}"
                 )));
             }
-            let hash = head.rpc().transaction_hash(block, index)?;
+            let hash = node.transaction_hash(block, index)?;
             hash.ok_or_else(|| missing(format!("block {block} has no transaction {index}")))?
         }
     };
-    let found = head.rpc().transactions(&[hash])?.pop().flatten();
-    Ok(match found {
-        Some(found) if found.block > stored_tip => Found::Above(head, Box::new(found)),
+    match node.transactions(&[hash])?.pop().flatten() {
+        Some(found) if !is_stored(found.block) => Ok(Found::Served(server, Box::new(found))),
         // The files are asked at this place, where the hash is compared.
-        Some(found) => Found::Stored(at(source, &found)?),
-        None => Found::Stored(name),
-    })
+        Some(found) => Ok(Found::Stored(at(source, &found)?)),
+        None if stored_tip.is_some() => Ok(Found::Stored(name)),
+        None => Err(missing(format!(
+            "{} has no block with transaction {hash}",
+            source.spec()
+        ))),
+    }
 }
 
 /// The position of a transaction in the files.
@@ -62,13 +71,14 @@ fn at(source: &Source, found: &FoundTransaction) -> Result<TransactionName> {
     }
 }
 
-/// What the server knows of a transaction. Its transfers inside are in traces, if it has them.
-pub(super) fn summary(head: &NodeWithHead, found: FoundTransaction) -> Result<TransactionSummary> {
+/// What the server knows of a transaction. Its transfers inside are in its logs since Amsterdam,
+/// before that in traces, if the server has them.
+pub(super) fn summary(server: &RpcSource, found: FoundTransaction) -> Result<TransactionSummary> {
     let block = found.block;
-    let (transfers, timestamp, without_internal) = match read(head, &found, true) {
+    let (transfers, timestamp, without_internal) = match read(server, &found, true) {
         Ok((transfers, time)) => (transfers, time, None),
         Err(SourceError::Unsupported { reason, .. }) => {
-            let (transfers, time) = read(head, &found, false)?;
+            let (transfers, time) = read(server, &found, false)?;
             (transfers, time, Some(reason.to_owned()))
         }
         Err(error) => return Err(error.into()),
@@ -101,7 +111,7 @@ pub(super) fn summary(head: &NodeWithHead, found: FoundTransaction) -> Result<Tr
 
 /// The transfers of a transaction, and the time of its block in seconds since 1970.
 fn read(
-    head: &NodeWithHead,
+    server: &RpcSource,
     found: &FoundTransaction,
     internal: bool,
 ) -> Result<(Vec<Transfer>, u64), SourceError> {
@@ -118,7 +128,7 @@ fn read(
         allow_partial: false,
     };
     let mut transfers = Vec::new();
-    let report = head.server().scan(&request, &mut |mut batch| {
+    let report = server.scan(&request, &mut |mut batch| {
         transfers.append(&mut batch.transfers);
         ControlFlow::Continue(())
     })?;
@@ -129,7 +139,7 @@ fn read(
     let time = transfers.iter().find_map(|it| it.block_timestamp);
     let time = match time {
         Some(time) => time.seconds(),
-        None => head.rpc().block_time(block)?,
+        None => server.node().block_time(block)?,
     };
     Ok((transfers, time))
 }
