@@ -425,10 +425,7 @@ fn reorganisations_above_the_files_are_read_again() {
                 }
                 let found = sample.read("x.csv");
                 let metadata = json(&sample.read("x.csv.meta.json")).to_string();
-                assert!(
-                    metadata.contains(&server.block_hash(HEAD)),
-                    "{metadata}"
-                );
+                assert!(metadata.contains(&server.block_hash(HEAD)), "{metadata}");
                 let whole = format!("transfers -q -f csv -o - --source rpc:{}", server.url());
                 assert!(
                     found == sample.ok(&whole).stdout,
