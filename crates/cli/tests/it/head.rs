@@ -337,11 +337,19 @@ fn what_only_files_have_ends_with_them() {
         let account = "0x0000000000000000000000000000000000000001";
         for line in [
             format!("balance {account} --block 150"),
+            format!("call {account} f() --block 150"),
             "replay --verify-only -b 150".to_owned(),
+            "replay --tx 150:0 --trace call".to_owned(),
             "era export -o e -b 150".to_owned(),
         ] {
             let run = sample.run(&format!("{line} {head}"));
             assert_eq!(run.status, 3, "{line}: {run:?}");
+            for words in [
+                "is above the tip 126 on disk",
+                "ask for blocks up to 126, or wait",
+            ] {
+                assert!(run.stderr.contains(words), "{line}: {run:?}");
+            }
         }
         let era = sample.run(&format!("era export -q -o e -b 100: {head}"));
         assert_eq!(era.status, 0, "{era:?}");
@@ -417,10 +425,7 @@ fn reorganisations_above_the_files_are_read_again() {
                 }
                 let found = sample.read("x.csv");
                 let metadata = json(&sample.read("x.csv.meta.json")).to_string();
-                assert!(
-                    metadata.contains(&server.block_hash(HEAD)),
-                    "{metadata}"
-                );
+                assert!(metadata.contains(&server.block_hash(HEAD)), "{metadata}");
                 let whole = format!("transfers -q -f csv -o - --source rpc:{}", server.url());
                 assert!(
                     found == sample.ok(&whole).stdout,
