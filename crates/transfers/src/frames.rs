@@ -144,8 +144,9 @@ impl FrameMovements {
             let is_deleted = self.deletes_all || self.created.contains(&from);
             return is_deleted.then(|| movement(Address::ZERO, Kind::Burn));
         }
+        let is_deleted = self.deletes_all || self.created.contains(&from);
         Some(FrameMovement {
-            is_doubtful: before == Some((from, to, value)) && !self.deletes_all,
+            is_doubtful: before == Some((from, to, value)) && !is_deleted,
             ..movement(to, Kind::Internal)
         })
     }
@@ -217,7 +218,13 @@ mod tests {
             frame(1, Destroy, 2, 3, 4),
         ];
         assert_eq!(moved(false, &frames), [(4, false), (-4, false)]);
-        // Before Cancun, a destruction always has its own ends.
+        // A contract that is deleted always has its own ends.
+        let created = [
+            frame(0, Create, 1, 2, 9),
+            frame(1, Call, 2, 3, 4),
+            frame(1, Destroy, 2, 3, 4),
+        ];
+        assert_eq!(moved(false, &created), [(4, false), (4, false)]);
         assert_eq!(moved(true, &frames), [(4, false), (4, false)]);
         let other = [frames[0], frames[1], frame(1, Destroy, 2, 3, 5)];
         assert_eq!(moved(false, &other), [(4, false), (5, false)]);
