@@ -5,3 +5,5 @@ mod faults;
 mod fees;
 mod limits;
 mod support;
+mod tip;
+mod traces;
