@@ -4,6 +4,7 @@ mod answers;
 mod faults;
 mod fees;
 mod limits;
+mod servers;
 mod support;
 mod tip;
 mod traces;
