@@ -1,6 +1,7 @@
 //! A source on top of a local server with the answers of a real node.
 
 mod answers;
+mod contradictions;
 mod faults;
 mod fees;
 mod limits;
