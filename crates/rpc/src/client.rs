@@ -40,8 +40,9 @@ pub(crate) struct Call {
     pub(crate) place: Place,
     /// Whether the caller can ask for less if the answer takes too long.
     pub(crate) divisible: bool,
-    /// Whether it names a hash, and a block that is not there may have been replaced.
-    pub(crate) is_of_hash: bool,
+    /// Whether the server may lack the block. Otherwise it has the block after a moment: servers
+    /// behind one URL may be a few blocks apart.
+    pub(crate) may_lack: bool,
 }
 
 impl Call {
@@ -51,7 +52,7 @@ impl Call {
             params,
             place,
             divisible: false,
-            is_of_hash: false,
+            may_lack: false,
         }
     }
 }
@@ -150,15 +151,13 @@ impl Client {
                 Ok(items) => {
                     let (mut busy, mut large) = (None, None);
                     for (at, item) in asked.iter().zip(items) {
-                        let (is_divisible, is_of_hash) =
-                            (calls[*at].divisible, calls[*at].is_of_hash);
+                        let call = &calls[*at];
                         match item {
                             Err(refusal) => match refusal.meaning {
                                 Meaning::Busy => busy = Some(refusal),
-                                // Servers behind one URL may be a few blocks apart.
-                                Meaning::NoBlock if !is_of_hash => busy = Some(refusal),
+                                Meaning::NoBlock if !call.may_lack => busy = Some(refusal),
                                 Meaning::Batch => large = Some(refusal),
-                                Meaning::TooMuch if !is_divisible => large = Some(refusal),
+                                Meaning::TooMuch if !call.divisible => large = Some(refusal),
                                 _ => answers[*at] = Some(Err(refusal)),
                             },
                             answer => answers[*at] = Some(answer),

@@ -312,7 +312,7 @@ const WORDS: &[(&[&str], Meaning)] = &[
     (&["receipt not available"], Meaning::NoData),
     (&["data before txnum"], Meaning::NoData),
     (&["beyond", "head"], Meaning::NoBlock),
-    (&["invalid block range"], Meaning::NoBlock),
+    (&["invalid block range params"], Meaning::NoBlock),
     (&["in the future"], Meaning::NoBlock),
     (&["block", "not found"], Meaning::NoBlock),
     (&["unknown block"], Meaning::NoBlock),
@@ -400,8 +400,11 @@ impl ErrorObject {
         let known = WORDS
             .iter()
             .find(|(words, _)| words.iter().all(|word| text.contains(word)));
-        if let Some((_, meaning)) = known {
-            return *meaning;
+        match (known, self.code.as_i64()) {
+            // The names of methods contain words, too.
+            (Some((_, Meaning::NoBlock)), Some(-32601)) => return Meaning::NoMethod,
+            (Some((_, meaning)), _) => return *meaning,
+            (None, _) => {}
         }
         match self.code.as_i64() {
             Some(429 | -32603) => Meaning::Busy,
@@ -469,6 +472,7 @@ mod tests {
                 Meaning::NoMethod,
             ),
             (-32601, "", Meaning::NoMethod),
+            (-32601, "eth_getBlockReceipts not found", Meaning::NoMethod),
             (4444, "pruned history unavailable", Meaning::NoData),
             (-32000, "missing trie node 00", Meaning::NoData),
             (-32602, "invalid argument 0", Meaning::Other),

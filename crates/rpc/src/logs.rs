@@ -121,7 +121,8 @@ impl RpcNode {
             .filter(|header| !is_found(header.number) && query.may_be_in(header));
         let asked: Vec<&Header> = asked.collect();
         let call = |header: &&Header| Call {
-            is_of_hash: true,
+            // It may have been replaced.
+            may_lack: true,
             ..Call::new(
                 query.params_of(json!({"blockHash": header.hash})),
                 Place::block(header.number),
@@ -157,7 +158,7 @@ impl RpcNode {
                 params: query.params(*range),
                 place: Place::Blocks(*range),
                 divisible: range.first < range.last,
-                is_of_hash: false,
+                may_lack: false,
             };
             let calls: Vec<Call> = asked.iter().map(call).collect();
             let answers = self.client.ask::<Vec<Log>>(LOGS, &calls)?;

@@ -129,7 +129,10 @@ impl RpcNode {
 
     /// The newest finalized block; `None` if there is none yet.
     fn ask_finalized(&self) -> Result<Option<u64>> {
-        let call = Call::new(json!(["finalized", false]), Place::Chain);
+        let call = Call {
+            may_lack: true,
+            ..Call::new(json!(["finalized", false]), Place::Chain)
+        };
         let mut answers = self.client.ask::<Option<Header>>(BLOCK, &[call])?;
         Ok(match answers.pop() {
             Some(Ok(Some(header))) => Some(header.number.min(self.tip())),
@@ -233,7 +236,10 @@ impl RpcNode {
 
     /// Whether the server has a method, by a question about block 0, which costs nothing.
     pub(crate) fn has(&self, method: &'static str, params: Value) -> Result<bool> {
-        let call = Call::new(params, Place::block(0));
+        let call = Call {
+            may_lack: true,
+            ..Call::new(params, Place::block(0))
+        };
         let answers = self.client.ask::<IgnoredAny>(method, &[call])?;
         Ok(match answers.into_iter().find_map(Result::err) {
             Some(refusal) if refusal.meaning == Meaning::NoMethod => {

@@ -134,6 +134,17 @@ fn logs_of_a_server_that_is_behind_are_asked_for_by_hash() {
 }
 
 #[test]
+fn a_chain_without_finality_is_opened_at_once() {
+    let server = changing();
+    let source = source(&server);
+    assert_eq!(source.node().finalized(), None);
+    open(&server, "", options());
+    let asked = server.take_asked().into_iter();
+    let finalized = asked.filter(|(_, params)| params[0] == "finalized");
+    assert_eq!(finalized.count(), 1);
+}
+
+#[test]
 fn a_server_without_blocks_is_missing_them() {
     let server = server();
     server.limit(|limits| limits.syncing = true);

@@ -64,7 +64,7 @@ impl Chain {
                 let number = match params[0].as_str() {
                     Some("finalized") => match limits.finalized {
                         Some(number) => number,
-                        None => return Err(refused(-39001, "unknown finality")),
+                        None => return Err(refused(-39001, "finalized block not found")),
                     },
                     _ => number(&params[0]),
                 };
