@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Error, Place, Result},
+    fees::DEPOSIT,
     node::{BLOCK, BLOCK_RECEIPTS, RpcNode},
     wire::{Block, Header, Log, Receipt, Transaction, Withdrawal},
 };
@@ -83,8 +84,14 @@ impl RpcNode {
                 "it has no transactions, but its header has gas or receipts".to_owned(),
             );
         }
-        // On the OP stack this is the root of something else.
-        if let (Some(root), ChainFamily::Ethereum) = (block.withdrawals_root, self.family) {
+        // On the OP stack this is the root of something else. All its blocks begin with a deposit,
+        // also on chains that are not known.
+        let is_op = block
+            .transactions
+            .first()
+            .is_some_and(|it| it.kind == Some(DEPOSIT))
+            || self.family == ChainFamily::OpStack;
+        if let Some(root) = block.withdrawals_root.filter(|_| !is_op) {
             let withdrawals = block.withdrawals.as_deref().unwrap_or_default();
             let computed =
                 ordered_trie_root_with_encoder(withdrawals, |it, out| encode_withdrawal(it, out));

@@ -14,7 +14,7 @@ use txgraph_transfers::Kind;
 pub(crate) const BLOBS: u64 = 3;
 
 /// Types of transactions without signature on the OP stack: a deposit, and refunds of gas.
-const DEPOSIT: u64 = 0x7e;
+pub(crate) const DEPOSIT: u64 = 0x7e;
 const POST_EXEC: u64 = 0x7d;
 
 /// A movement of the native coin without a log.

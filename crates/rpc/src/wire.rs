@@ -234,6 +234,8 @@ pub(crate) struct Transaction {
     pub(crate) nonce: u64,
     #[serde(deserialize_with = "quantity")]
     pub(crate) gas: u64,
+    #[serde(default, rename = "type", deserialize_with = "optional")]
+    pub(crate) kind: Option<u64>,
     /// Deposits of the OP stack.
     #[serde(default)]
     pub(crate) mint: Option<U256>,
